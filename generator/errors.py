@@ -1,0 +1,66 @@
+"""What can go wrong, named by the boundary that was crossed.
+
+    GroundedDialogsError         one line for a person: what, where, what to do; exit code 2
+    ├── ConfigError              a setting is unknown, out of range, or contradicts another
+    ├── TaxonomyError            a question-type file or a mix of types can't be used
+    ├── CorpusError              documents can't be read
+    ├── RetrieverError           an index can't be built or asked
+    ├── ModelError               the model endpoint can't be used at all: the run stops, and can be continued
+    ├── ExportError              a dataset can't be written
+    └── RunError                 the run folder can't be used (another configuration, in use, disk full)
+
+    Rejected                     not an error of the run: one question, answer or dialog that is not kept,
+                                 with the reason; it becomes a `Drop`, never a crash
+
+A record of a corpus that can't be read is data too: see `generator.schema.Broken`.
+"""
+
+
+class GroundedDialogsError(Exception):
+    """Something that the person at the keyboard can mend. The message is one line."""
+
+    exit_code = 2
+
+
+class ConfigError(GroundedDialogsError):
+    """A setting is unknown, out of range, or contradicts another."""
+
+
+class TaxonomyError(GroundedDialogsError):
+    """A question-type file or a mix of question types can't be used."""
+
+
+class CorpusError(GroundedDialogsError):
+    """Documents can't be read, or there are none."""
+
+
+class RetrieverError(GroundedDialogsError):
+    """An index can't be built, opened or asked."""
+
+
+class ModelError(GroundedDialogsError):
+    """The model endpoint can't be used at all; the same command continues the run once it can."""
+
+
+class ExportError(GroundedDialogsError):
+    """A dataset can't be written."""
+
+
+class RunError(GroundedDialogsError):
+    """The run folder can't be used."""
+
+
+class Rejected(Exception):
+    """A piece of a dialog that is not kept.
+
+    Args:
+        stage: the step that found it (`ask`, `rewrite`, `retrieve`, `answer`, `context`, `model`, …).
+        reason: a short phrase that groups like cases in the summary.
+        text: the offending text, as it came.
+    """
+
+    def __init__(self, stage: str, reason: str, text: str = "") -> None:
+        super().__init__(f"{stage}: {reason}")
+        self.stage = stage
+        self.reason = reason
+        self.text = text

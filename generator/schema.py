@@ -1,0 +1,204 @@
+"""The records that everything else speaks in, and the protocols of the parts that can be exchanged.
+
+Records are frozen; no dict crosses a module boundary. What `dialogs.jsonl` and `drops.jsonl` hold is exactly
+`Dialog` and `Drop`, one JSON object a line.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Algorithm = Literal["single", "multi"]
+Answerability = Literal["answerable", "partial", "unanswerable"]
+Label = Literal["correct", "incorrect", "unjudged"]
+Scope = Literal["dialog", "turn", "pair"]
+Split = Literal["train", "validation"]
+QueryForm = Literal["last_turn", "rewrite", "user_turns", "full"]
+
+
+class Record(BaseModel):
+    """A frozen record that knows all of its fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Document(Record):
+    """One document of a corpus. `id` is unique in its corpus; `text` holds more than white space."""
+
+    id: str = Field(min_length=1)
+    text: str
+    title: str = ""
+    url: str | None = None
+
+
+class Broken(Record):
+    """A record of a corpus that can't be read: `where` (file, and line or record) and why."""
+
+    where: str
+    reason: str
+
+
+class Passage(Record):
+    """A piece of a document: `text == document.text[start:end]` (offsets in characters)."""
+
+    id: str
+    document_id: str
+    title: str = ""
+    text: str
+    url: str | None = None
+    start: int
+    end: int
+
+
+class Hit(Record):
+    """A passage that the retriever returned. `rank` counts from 1; `new`: the dialog did not have it yet."""
+
+    passage_id: str
+    score: float
+    rank: int
+    new: bool
+
+
+class Evidence(Record):
+    """A verbatim sentence: `text == passage.text[start:end]`, offsets in characters of the passage."""
+
+    passage_id: str
+    start: int
+    end: int
+    text: str
+
+
+class Verdict(Record):
+    """What a judge said of one context-response pair; `unjudged` when the judge itself failed."""
+
+    judge: str
+    label: Label
+    explanation: str
+    model: str
+
+
+class Usage(Record):
+    """Model calls and tokens. `prompt` includes `cached`, the part that the server had in its prefix cache."""
+
+    calls: int = 0
+    prompt: int = 0
+    cached: int = 0
+    completion: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            calls=self.calls + other.calls,
+            prompt=self.prompt + other.prompt,
+            cached=self.cached + other.cached,
+            completion=self.completion + other.completion,
+        )
+
+
+class Turn(Record):
+    """A user question and the agent's answer. `turn` counts from 1.
+
+    `question_type` names the type file that asked for the question; `multi_turn_type` is the same name for
+    turns after the first, else None. `retrieval_query` and `hits` are empty in the single-document algorithm.
+    """
+
+    turn: int
+    query: str
+    question_type: str
+    multi_turn_type: str | None = None
+    answerability: Answerability
+    retrieval_query: str = ""
+    hits: tuple[Hit, ...] = ()
+    reasoning: str
+    answer: str
+    consistent: bool
+    evidence: tuple[Evidence, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    usage: Usage = Usage()
+
+
+class Dialog(Record):
+    """A finished dialog. `passages` are what its answers were grounded on, in order of first retrieval.
+
+    `document_ids` starts with the document that the first question came from. `ended` says why the dialog has
+    the number of turns it has: `complete`, or the stage and reason that ended it early.
+    """
+
+    id: str
+    corpus: str
+    algorithm: Algorithm
+    split: Split
+    document_ids: tuple[str, ...]
+    turns: tuple[Turn, ...]
+    passages: tuple[Passage, ...]
+    ended: str
+    lm: str
+    prompt_version: str
+    seed: int
+
+    def grounding(self, turn: int) -> tuple[Passage, ...]:
+        """The passages that the answer of `turn` was grounded on: those retrieved up to it (all, if none were)."""
+        if not any(t.hits for t in self.turns):
+            return self.passages
+        seen = {hit.passage_id for t in self.turns[:turn] for hit in t.hits}
+        return tuple(p for p in self.passages if p.id in seen)
+
+
+class Drop(Record):
+    """Something that was made and not kept, and why. `turn` is None for whole dialogs."""
+
+    dialog_id: str
+    scope: Scope
+    turn: int | None = None
+    stage: str
+    reason: str
+    text: str = ""
+
+
+class Scored(Record):
+    """A passage with the retriever's score, higher is better."""
+
+    passage: Passage
+    score: float
+
+
+class Corpus(Protocol):
+    """A source of documents that is read as a stream."""
+
+    name: str
+    licence: str
+    source: str
+
+    def fingerprint(self) -> str:
+        """A hash of everything that `read` depends on; equal hashes mean equal documents."""
+        ...
+
+    def read(self) -> Iterator[Document | Broken]:
+        """All documents in a stable order; a record that can't be read comes as `Broken`.
+
+        Raises:
+            CorpusError: the source as a whole can't be read.
+        """
+        ...
+
+
+class Retriever(Protocol):
+    """Finds passages. Called by the dialog loop after every user turn (Lee et al. 2024, section 2.4.2)."""
+
+    async def search(self, query: str, k: int, split: Split) -> list[Scored]:
+        """The best `k` passages of the documents of `split`, best first.
+
+        Raises:
+            RetrieverError: the index can't be asked.
+        """
+        ...
+
+
+class Judge(Protocol):
+    """Gives a verdict on one context-response pair; a judge that fails returns the label `unjudged`."""
+
+    name: str
+
+    async def judge(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
+        """Judge `turn`, given the passages its answer was grounded on and the turns before it."""
+        ...
