@@ -165,9 +165,12 @@ class Scored(Record):
 class Corpus(Protocol):
     """A source of documents that is read as a stream."""
 
-    name: str
-    licence: str
-    source: str
+    @property
+    def name(self) -> str: ...
+    @property
+    def licence(self) -> str: ...
+    @property
+    def source(self) -> str: ...
 
     def fingerprint(self) -> str:
         """A hash of everything that `read` depends on; equal hashes mean equal documents."""
@@ -197,7 +200,8 @@ class Retriever(Protocol):
 class Judge(Protocol):
     """Gives a verdict on one context-response pair; a judge that fails returns the label `unjudged`."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     async def judge(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
         """Judge `turn`, given the passages its answer was grounded on and the turns before it."""

@@ -1,0 +1,59 @@
+"""The command line: arguments in, run out.
+
+Hydra accepts `+corpus=x` only while `corpus` has no default, and `corpus=x` only while it has one. Both are natural to
+type, so the arguments are brought to the first form here, and the defaults added, before Hydra sees them.
+"""
+
+import os
+import re
+import sys
+from pathlib import Path
+
+CONF = Path(__file__).parent.parent / "conf"
+DEFAULTS = {"corpus": "sample", "taxonomy": "mixed"}
+GROUPS = {"corpus": "corpora", "taxonomy": "taxonomies", "lm": "models", "retriever": "retrievers"} | {
+    "judge": "judges",
+    "dedup": "removal of duplicates",
+}
+
+
+def normalised(arguments: list[str]) -> list[str]:
+    """The arguments with `corpus=x` and `taxonomy=x` as Hydra wants them, and with their defaults."""
+    done = [re.sub(rf"^\+?({'|'.join(DEFAULTS)})=", r"+\1=", argument) for argument in arguments]
+    chosen = {argument.partition("=")[0] for argument in done}
+    return [*done, *(f"+{group}={name}" for group, name in DEFAULTS.items() if f"+{group}" not in chosen)]
+
+
+def help_text() -> str:
+    """What can be chosen, a line each: the first comment of every file in conf/."""
+    lines = [
+        "python -m generator [+corpus=NAME] [+taxonomy=NAME] [setting=value ...]",
+        "python -m generator -m +corpus=NAME +taxonomy=A,B,C    a run for each",
+        "",
+        "Turns documents into multi-turn, document-grounded dialogs. The same command again continues a run.",
+    ]
+    for group, title in GROUPS.items():
+        lines += ["", f"{title} ({'+' if group in DEFAULTS else ''}{group}=)"]
+        for file in sorted((CONF / group).glob("*.yaml")):
+            first = file.read_text(encoding="utf-8").partition("\n")[0]
+            lines.append(f"  {file.stem:<15}{first.removeprefix('#').strip()}")
+    lines += ["", "settings, with their defaults"]
+    shown = (CONF / "config.yaml").read_text(encoding="utf-8").split("  - _self_\n")[1].split("\nhydra:")[0]
+    return "\n".join([*lines, *(f"  {line}" for line in shown.strip().splitlines() if line)])
+
+
+def main() -> int:
+    """Run the command line; returns the exit code: 0, 1 nothing accepted, 2 something to mend, 130 interrupted."""
+    arguments = sys.argv[1:]
+    if {"-h", "--help"} & set(arguments):
+        print(help_text())
+        return 0
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or DSPy and LiteLLM try the network at import
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors, and we print them on one line
+    from generator.command import run_command
+
+    return run_command(CONF, normalised(arguments))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,165 @@
+"""YAML in, frozen settings out: the one place that sees Hydra's objects, and that says what is wrong with a setting.
+
+A part (corpus, model, retriever, judge, …) is a class of this project, named by `_target_` in its file in `conf/`; the
+other keys of that file are its arguments. Knows which settings decide a run's data, and which only how it is made.
+"""
+
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from pydantic import BeforeValidator, Field, ValidationError
+
+from generator.dedup import DedupSettings
+from generator.errors import ConfigError
+from generator.export.chat import Filter
+from generator.lm import Endpoint
+from generator.plan import Turns
+from generator.retrievers.base import RetrieverSettings
+from generator.schema import Algorithm, Corpus, Judge, Record
+from taxonomy import Mix
+
+PACKAGES = ("generator.", "judges.", "taxonomy.")
+
+# Settings that don't change what a run's data is: a run may be continued with others. The documents behind
+# `corpus.path` do, and stand for themselves by their fingerprint.
+_OPERATIONAL = {"dialogs", "max_attempts", "run_dir", "fresh", "cache_dir"}
+_OPERATIONAL_PARTS = {
+    "corpus": {"path", "cache_dir", "base_url"},
+    "lm": {"api_base", "api_key_env", "concurrency", "timeout_s", "retries", "retry_wait_s", "path"},
+}
+
+
+class JudgeSettings(Record):
+    """Who checks the answers, what becomes of pairs judged incorrect, and the judge's own model if it has one."""
+
+    target: type | None
+    name: str
+    filter: Filter
+    lm: Endpoint | None
+
+    def build(self, model: str) -> Judge | None:
+        """The judge, asking `model`; None if there is to be none."""
+        return cast(Judge, self.target(model)) if self.target else None
+
+
+class Settings(Record):
+    """All settings of a run, as in `conf/config.yaml`, and its parts."""
+
+    model_config = Record.model_config | {"arbitrary_types_allowed": True}
+
+    algorithm: Algorithm
+    dialogs: int = Field(ge=1)
+    max_attempts: int | None = Field(ge=1)
+    turns: Annotated[Turns, BeforeValidator(Turns.parse)]
+    min_turns: int = Field(ge=1)
+    seed: int = Field(ge=0)
+    dialogs_per_document: int = Field(ge=1)
+    validation: float = Field(ge=0, lt=1)
+    program: Path | None
+    run_dir: Path | None
+    fresh: bool
+    cache_dir: Path
+    corpus: Any
+    taxonomy: Mix
+    lm: Endpoint
+    retriever: RetrieverSettings
+    judge: JudgeSettings
+    dedup: DedupSettings
+
+    @property
+    def documents(self) -> Corpus:
+        """The corpus; pydantic can't check a protocol."""
+        return cast(Corpus, self.corpus)
+
+    @property
+    def folder(self) -> Path:
+        """The run folder."""
+        model = self.lm.model.rstrip("/").rpartition("/")[2]
+        name = f"{self.documents.name}-{self.taxonomy.name}-{self.algorithm}-{model}-{self.seed}"
+        return self.run_dir or Path("outputs") / name
+
+
+def load(cfg: DictConfig) -> Settings:
+    """The settings of a composed configuration.
+
+    Raises:
+        ConfigError: a setting is missing, has a wrong value, or names a class that isn't ours; one line.
+    """
+    data = plain(cfg)
+    for group in ("corpus", "taxonomy", "lm", "retriever", "dedup"):
+        data[group] = _part(group, data[group])
+    judge = data["judge"]
+    target = _class("judge", judge.pop("_target_", None))
+    if judge.get("lm"):
+        judge["lm"] = _part("judge.lm", judge["lm"])
+    data["judge"] = _validated(JudgeSettings, "judge", {**judge, "target": target})
+    return _validated(Settings, "", data)
+
+
+def plain(cfg: DictConfig) -> dict[str, Any]:
+    """The configuration as plain data, without Hydra's own.
+
+    Raises:
+        ConfigError: a mandatory setting is missing or an interpolation fails.
+    """
+    try:
+        data = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
+    except OmegaConfBaseException as error:
+        name = getattr(error, "full_key", None) or "configuration"
+        raise ConfigError(f"{name}: has no value; give {name}=… on the command line") from error
+    return {str(k): v for k, v in cast(dict[Any, Any], data).items() if k != "hydra"}
+
+
+def identity(data: dict[str, Any], fingerprint: str, prompts: str) -> dict[str, Any]:
+    """The settings that decide what a run's data is, by dotted name; see `generator.store.Store`."""
+    kept = {k: v for k, v in data.items() if k not in _OPERATIONAL}
+    for part, names in _OPERATIONAL_PARTS.items():
+        kept[part] = {k: v for k, v in kept[part].items() if k not in names}
+    if own := kept["judge"].get("lm"):
+        kept["judge"] = {**kept["judge"], "lm": {k: v for k, v in own.items() if k not in _OPERATIONAL_PARTS["lm"]}}
+    return {**dict(_flat("", kept)), "the corpus's documents": fingerprint[:16], "the prompts' version": prompts}
+
+
+def _flat(prefix: str, node: dict[str, Any]) -> Iterable[tuple[str, Any]]:
+    for key, value in node.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict) and value:
+            yield from _flat(f"{name}.", value)
+        else:
+            yield name, value
+
+
+def _class(group: str, target: str | None) -> type | None:
+    if target is None:
+        return None
+    module, _, name = target.rpartition(".")
+    if not target.startswith(PACKAGES):
+        raise ConfigError(f"{group}._target_={target}: must be a class of this project ({', '.join(PACKAGES)}…)")
+    try:
+        return cast(type, getattr(import_module(module), name))
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"{group}._target_={target}: there is no such class ({error})") from error
+
+
+def _part(group: str, node: Any) -> Any:
+    if not isinstance(node, dict) or "_target_" not in node:
+        raise ConfigError(f"{group}: names no class (`_target_`); choose one of conf/{group}/")
+    arguments = dict(node)
+    part = _class(group, arguments.pop("_target_"))
+    return _validated(cast(Any, part), group, arguments)
+
+
+def _validated(part: Any, group: str, arguments: dict[str, Any]) -> Any:
+    try:
+        return part(**arguments)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        name = ".".join(map(str, (group, *problem["loc"]) if group else problem["loc"]))
+        message = problem["msg"].removeprefix("Value error, ")
+        given = problem.get("input")
+        shown = f"={given}" if isinstance(given, str | int | float | bool) else ""
+        raise ConfigError(f"{name}{shown}: {message[:1].lower()}{message[1:]}") from None

@@ -1,0 +1,1 @@
+"""Sources of documents, each a class of settings that is a `generator.schema.Corpus`."""

@@ -1,0 +1,83 @@
+"""What the corpora share: the settings that all of them have, how they are read, and what becomes a document."""
+
+import hashlib
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from generator.corpora.files import File
+from generator.schema import Broken, Document, Record
+
+
+class Located(Document):
+    """A document that knows where it was read, as `Broken.where` says it; not part of its serialised form."""
+
+    where: str = Field(exclude=True, repr=False)
+
+
+def located(where: str, name: str, text: str, title: str = "", url: str | None = None) -> Located | Broken:
+    """The document with the id `name`, or why there can't be one."""
+    if not name.strip():
+        return Broken(where=where, reason="its id is empty")
+    if not text.strip():
+        return Broken(where=where, reason="it holds no text")
+    try:
+        # JSON's \ud800 and some PDFs give halves of characters, which no file can be written with.
+        "".join((name, text, title, url or "")).encode()
+    except UnicodeEncodeError as error:
+        return Broken(where=where, reason=f"not valid Unicode ({error.reason})")
+    return Located(where=where, id=name, text=text, title=title, url=url)
+
+
+class CorpusSettings(Record, ABC):
+    """The base of every corpus that is read from files; the values stand in `conf/corpus/<name>.yaml`.
+
+    Attributes:
+        name, licence, source: for the records of a run and its data card; they don't change the documents.
+        strict, max_broken: what broken records lead to; see `generator.corpora.reading.documents`.
+    """
+
+    name: str
+    licence: str
+    source: str
+    strict: bool
+    max_broken: float = Field(ge=0, le=1)
+
+    @abstractmethod
+    def files(self) -> list[File]:
+        """The files to read, in a stable order.
+
+        Raises:
+            CorpusError: there are none.
+        """
+
+    @abstractmethod
+    def records(self, file: File) -> Iterator[Document | Broken]:
+        """What `file` holds, as a stream.
+
+        Raises:
+            CorpusError: it can't be read to its end.
+        """
+
+    def read(self) -> Iterator[Document | Broken]:
+        for file in self.files():
+            yield from self.records(file)
+
+    def fingerprint(self) -> str:
+        """The SHA-256 of the names and bytes of all files and of the settings that decide what is made of them.
+
+        `strict` and `max_broken` are among those, since documents that one value lets pass another refuses. It
+        depends on no file's age, and not on where the corpus lies.
+        """
+        settings = self.model_dump_json(exclude={"name", "licence", "source", "path", "cache_dir", "base_url"})
+        digest = hashlib.sha256(f"{type(self).__name__} {settings}".encode())
+        for file in self.files():
+            try:
+                with file.path.open("rb") as content:
+                    state = hashlib.file_digest(content, "sha256").hexdigest()
+            except OSError as error:
+                state = os.strerror(error.errno or 0)  # `records` says which file, and why
+            digest.update(f"\0{file.name}\0{state}".encode())
+        return digest.hexdigest()

@@ -1,0 +1,86 @@
+"""What broken records and double ids of a corpus lead to."""
+
+import hashlib
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from generator.corpora.base import Located
+from generator.errors import CorpusError
+from generator.schema import Broken, Corpus, Document
+
+
+def documents(
+    corpus: Corpus, strict: bool, max_broken: float, on_broken: Callable[[Broken], None]
+) -> Iterator[Document]:
+    """The documents of `corpus` as a stream; what is broken goes to `on_broken` instead.
+
+    Whether too many are broken shows at the end: only a stream that was read to its end is a good one.
+
+    Args:
+        strict: the first broken record is an error.
+        max_broken: more than this share of all records is an error, 0 to 1.
+
+    Raises:
+        CorpusError: as above, or two documents have one id, or there is none at all.
+    """
+    ids = _Ids()
+    count = broken = 0
+    first: Broken | None = None
+    for count, found in enumerate(corpus.read(), start=1):
+        if isinstance(found, Broken):
+            if strict:
+                raise CorpusError(f"{found.where}: {found.reason}; mend it, or skip it with corpus.strict=false")
+            first = first or found
+            broken += 1
+            on_broken(found)
+            continue
+        if not ids.add(found.id) and (earlier := _earlier(corpus, found.id, count)):
+            raise CorpusError(
+                f"{_where(found, count)}: a second document with the id {found.id!r}, which {earlier} has; "
+                "give each an id of its own"
+            )
+        yield found
+    if first is not None and (broken == count or broken > max_broken * count):
+        remedy = "mend them" if broken == count else "mend them, or raise corpus.max_broken"
+        raise CorpusError(
+            f"corpus {corpus.name}: {broken} of {count} records are broken, the first {first.where}: {first.reason}; "
+            f"{remedy}"
+        )
+    if not count:
+        raise CorpusError(f"corpus {corpus.name} holds no document; look at corpus.path")
+
+
+def _earlier(corpus: Corpus, document_id: str, before: int) -> str | None:
+    """Where the first document with this id was read; None if only the hashes of two ids are the same."""
+    for number, found in zip(range(1, before), corpus.read(), strict=False):
+        if isinstance(found, Document) and found.id == document_id:
+            return _where(found, number)
+    return None
+
+
+def _where(document: Document, number: int) -> str:
+    return document.where if isinstance(document, Located) else f"record {number}"
+
+
+class _Ids:
+    """A set of ids as 8-byte hashes, in little more than 8 bytes each."""
+
+    _RECENT = 1 << 20  # a Python set takes about 80 bytes for each: only so many stay in one
+
+    def __init__(self) -> None:
+        self._sorted = np.empty(0, dtype=np.uint64)
+        self._recent: set[int] = set()
+
+    def add(self, name: str) -> bool:
+        """Whether the id wasn't there yet."""
+        key = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest())
+        place = int(np.searchsorted(self._sorted, np.uint64(key)))
+        if key in self._recent or (place < len(self._sorted) and int(self._sorted[place]) == key):
+            return False
+        self._recent.add(key)
+        if len(self._recent) >= self._RECENT:
+            recent = np.fromiter(self._recent, dtype=np.uint64, count=len(self._recent))
+            self._sorted = np.sort(np.concatenate((self._sorted, recent)))
+            self._recent.clear()
+        return True

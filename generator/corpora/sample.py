@@ -1,0 +1,25 @@
+"""The documents that come with this package, so that a first run needs nothing else.
+
+They were written for it, about places, products and institutions that don't exist: what a model knows doesn't help
+it to answer. They form four groups whose documents supplement each other.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from generator.corpora.base import CorpusSettings
+from generator.corpora.files import File, files
+from generator.corpora.formats import read_document
+from generator.schema import Broken, Document
+
+DOCUMENTS = Path(__file__).with_name("sample_documents")
+
+
+class SampleCorpus(CorpusSettings):
+    """The Markdown files of `sample_documents`."""
+
+    def files(self) -> list[File]:
+        return files(str(DOCUMENTS), (".md",))
+
+    def records(self, file: File) -> Iterator[Document | Broken]:
+        yield read_document(file)

@@ -1,0 +1,125 @@
+"""Dialogs -> a folder that `datasets.load_dataset` opens: parquet by split, and the card as README.md.
+
+The folder is made beside the old one and takes its place when it is whole. Rows pass through; memory holds a row group.
+"""
+
+import shutil
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, get_args
+
+from generator.errors import ExportError
+from generator.export.card import DatasetInfo, card, data_file
+from generator.export.chat import Row, pairs
+from generator.export.statistics import Statistics, Tally
+from generator.schema import Dialog, Record, Split
+
+# A row repeats its passages: some 50 kB, so that a group stays below 15 MB.
+ROWS_PER_GROUP = 256
+
+
+class DatasetResult(Record):
+    """What was written: rows by split, and the statistics of the dialogs."""
+
+    train: int
+    validation: int
+    statistics: Statistics
+
+
+def write_dataset(dialogs: Iterable[Dialog], folder: Path, info: DatasetInfo) -> DatasetResult:
+    """Write the pairs that `info.filter` keeps; the same dialogs give the same bytes.
+
+    A split without rows has no file, since `datasets` refuses to load one that is empty.
+
+    Raises:
+        ExportError: nothing to write, or the disk refuses. What was in `folder` before is then still there.
+    """
+    new, old = (folder.with_name(f".{folder.name}.{age}") for age in ("new", "old"))
+    try:
+        shutil.rmtree(new, ignore_errors=True)
+        result = _write(dialogs, new, info)
+        shutil.rmtree(old, ignore_errors=True)
+        if folder.exists():
+            folder.rename(old)
+        new.rename(folder)
+        shutil.rmtree(old, ignore_errors=True)
+    except OSError as error:
+        reason = error.strerror or str(error).partition("\n")[0]
+        raise ExportError(
+            f"{folder}: can't write the dataset ({reason}); "
+            "free space or mend the folder, and run the same command again"
+        ) from error
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+    return result
+
+
+def _write(dialogs: Iterable[Dialog], folder: Path, info: DatasetInfo) -> DatasetResult:
+    (folder / "data").mkdir(parents=True)
+    tally, example = Tally(), None
+    with ExitStack() as stack:
+        files = {split: stack.enter_context(_File(folder / data_file(split))) for split in get_args(Split)}
+        for dialog in dialogs:
+            tally.add(dialog)
+            for row in pairs(dialog, info.filter)[0]:
+                files[dialog.split].add(row)
+                example = example or row
+    if example is None:
+        raise ExportError(f"{folder}: there is no context-response pair to write; the drops say why")
+    statistics = tally.statistics()
+    rows = {split: file.rows for split, file in files.items() if file.rows}
+    (folder / "README.md").write_text(card(info, statistics, rows, example), encoding="utf-8", newline="\n")
+    return DatasetResult(train=rows.get("train", 0), validation=rows.get("validation", 0), statistics=statistics)
+
+
+class _File:
+    """The parquet file of a split; there once it has a row."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows = 0
+        self._group: list[dict[str, Any]] = []
+        self._writer: Any = None
+
+    def __enter__(self) -> "_File":
+        return self
+
+    def __exit__(self, failure: object, *_: object) -> None:
+        if failure is None:
+            self._flush()
+        if self._writer is not None:
+            self._writer.close()
+
+    def add(self, row: Row) -> None:
+        self.rows += 1
+        self._group.append(row.model_dump())
+        if len(self._group) == ROWS_PER_GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._group:
+            return
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        schema = arrow_schema()
+        self._writer = self._writer or parquet.ParquetWriter(self.path, schema, compression="zstd")
+        self._writer.write_table(pa.Table.from_pylist(self._group, schema=schema))
+        self._group = []
+
+
+def arrow_schema() -> Any:
+    """The columns of `Row` as a `pyarrow.Schema`: stable also where a column holds nothing but nulls."""
+    import pyarrow as pa
+
+    text, number, texts = pa.string(), pa.int64(), pa.list_(pa.string())
+    types = {
+        "messages": pa.list_(pa.struct([("role", text), ("content", text)])),
+        "evidence": pa.list_(pa.struct([("passage_id", text), ("start", number), ("end", number), ("text", text)])),
+        "document_ids": texts,
+        "passage_ids": texts,
+        "turn": number,
+        "seed": number,
+    }
+    return pa.schema([(name, types.get(name, text)) for name in Row.model_fields])

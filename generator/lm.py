@@ -1,0 +1,239 @@
+"""An endpoint that speaks the OpenAI API: its settings, and the client that asks it, many calls at a time.
+
+Transient failures are asked again here, with growing pauses; what remains is an error of `dspy.lm15`. Knows
+nothing of prompts, of DSPy's modules, or of what is remembered between runs.
+"""
+
+import asyncio
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from typing import Any, Self
+
+import aiohttp
+from dspy import lm15
+from pydantic import Field, field_validator, model_validator
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception_type,
+    stop_after_attempt,
+    wait_exponential,
+    wait_random,
+)
+
+from generator.engine import ChatReply, ChatRequest, Profile, Sampling
+from generator.errors import ModelError
+from generator.failures import broken, reason, refusal, said
+from generator.schema import Record, Usage
+
+LONGEST_PAUSE_S = 60
+# Long enough for any server that is there; a run should not hang on one that isn't.
+_PROBE_S = 10
+# vLLM closes a connection that idled for 5 s; one that we would reuse at that moment is a broken call.
+_IDLE_S = 4
+
+
+class Endpoint(Record, ABC):
+    """A language model that can be opened: the settings that all have in common."""
+
+    model: str = Field(min_length=1)
+    context: int = Field(ge=512)
+    max_tokens: int = Field(ge=16)
+    concurrency: int = Field(ge=1)
+    structured_outputs: bool = True
+    timeout_s: float = Field(gt=0)
+    retries: int = Field(ge=0)
+    retry_wait_s: float = Field(gt=0)
+    turns: Sampling = Sampling(temperature=0)
+    sampled: Sampling = Sampling(temperature=1, top_k=50)
+
+    @model_validator(mode="after")
+    def _room_for_a_prompt(self) -> Self:
+        if self.max_tokens >= self.context:
+            raise ValueError(f"max_tokens={self.max_tokens} leaves no room for a prompt in context={self.context}")
+        return self
+
+    @abstractmethod
+    def open(self) -> AbstractAsyncContextManager["HttpClient"]:
+        """A client that was seen to work; leaving the block closes it.
+
+        Raises:
+            ModelError: the endpoint isn't there, refuses the key, or doesn't know the model; one line.
+        """
+
+    @asynccontextmanager
+    async def _connected(self, api_base: str, key_env: str | None = None) -> AsyncIterator["HttpClient"]:
+        key = os.environ.get(key_env) if key_env else None
+        _allow_sockets(self.concurrency)
+        # The slots of the client are the ceiling, so the connector needs none.
+        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_S)
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
+            client = HttpClient(self, api_base, key_env, session)
+            await client.check()
+            yield client
+
+
+class OpenAIEndpoint(Endpoint):
+    """A server with the OpenAI API, here or elsewhere.
+
+    `api_base` is the address up to `/chat/completions`; `api_key_env` names the environment variable that holds the
+    key (the key itself is no setting, so that it is never stored).
+    """
+
+    api_base: str = Field(pattern="^https?://")
+    api_key_env: str
+
+    @field_validator("api_base")
+    @classmethod
+    def _without_slash(cls, value: str) -> str:
+        return value.rstrip("/")
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator["HttpClient"]:
+        if self.api_base.startswith("https://api.openai.com") and not os.environ.get(self.api_key_env):
+            raise ModelError(
+                f"{self.api_base} needs a key: set the environment variable {self.api_key_env}, or lm.api_base to a "
+                "server of yours"
+            )
+        async with self._connected(self.api_base, self.api_key_env) as client:
+            yield client
+
+
+class HttpClient:
+    """Asks one endpoint; at most `concurrency` calls are in flight, the others wait their turn."""
+
+    def __init__(self, endpoint: Endpoint, api_base: str, key_env: str | None, session: aiohttp.ClientSession) -> None:
+        self._endpoint, self._base, self._key_env, self._session = endpoint, api_base, key_env, session
+        first = endpoint.retry_wait_s
+        self._backoff = wait_exponential(multiplier=first, max=LONGEST_PAUSE_S) + wait_random(0, first)
+        self._slots = asyncio.Semaphore(endpoint.concurrency)
+        self._timeout = aiohttp.ClientTimeout(total=endpoint.timeout_s, sock_connect=min(30, endpoint.timeout_s))
+
+    @property
+    def model(self) -> str:
+        """The model's name, as the server knows it."""
+        return self._endpoint.model
+
+    @property
+    def max_tokens(self) -> int:
+        """The longest reply asked for, in tokens."""
+        return self._endpoint.max_tokens
+
+    def sampling(self, profile: Profile) -> Sampling:
+        """How tokens are drawn under a decoding profile."""
+        return self._endpoint.turns if profile == "turns" else self._endpoint.sampled
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """Make one call, and make it again as long as that can help.
+
+        Raises:
+            lm15.LM15Error: the server refused it, or failed at every attempt; `TransportError` if the server does not
+                even say which models it has any more.
+        """
+        retrying = AsyncRetrying(
+            stop=stop_after_attempt(self._endpoint.retries + 1),
+            wait=self._pause,
+            retry=retry_if_exception_type(lm15.RETRYABLE_ERRORS),
+            reraise=True,
+        )
+        try:
+            return await retrying(self._post, request.body())
+        except lm15.RETRYABLE_ERRORS as error:
+            raise await self._in_the_end(error) from error
+
+    async def check(self) -> None:
+        """See that the endpoint answers and has the model.
+
+        Raises:
+            ModelError: it doesn't.
+        """
+        try:
+            status, body = await self._models()
+        except (aiohttp.ClientError, OSError) as error:
+            why = f"nothing within {_PROBE_S} s" if isinstance(error, TimeoutError) else reason(error)
+            raise ModelError(
+                f"no model server at {self._base} ({why}): start it, or give its address with lm.api_base"
+            ) from error
+        if status in (401, 403):
+            held = "has none that it accepts" if os.environ.get(self._key_env or "") else "is not set"
+            raise ModelError(f"{self._base} wants a key, and the environment variable {self._key_env} {held}")
+        # Not every server lists its models; then the first call will tell.
+        if status in (404, 405):
+            return
+        if status != 200:
+            raise ModelError(f"{self._base}/models answered HTTP {status}: {said(body)}; try again when it is ready")
+        try:
+            names = [str(model["id"]) for model in json.loads(body)["data"]]
+        except (ValueError, TypeError, LookupError) as error:
+            raise ModelError(f"{self._base} has no OpenAI API; lm.api_base usually ends in /v1") from error
+        if self.model not in names:
+            known = ", ".join(names[:5]) + (", …" if len(names) > 5 else "") or "none"
+            raise ModelError(f"{self._base} has no model {self.model}; set lm.model to one it has: {known}")
+
+    async def _post(self, body: dict[str, Any]) -> ChatReply:
+        url = f"{self._base}/chat/completions"
+        # The slot is given back while a failed call pauses.
+        async with self._slots:
+            try:
+                async with self._session.post(url, json=body, timeout=self._timeout) as response:
+                    content = await response.read()
+            except (aiohttp.ClientError, OSError) as error:
+                raise broken(url, error, self._endpoint.timeout_s) from error
+        if response.status != 200:
+            raise refusal(url, response.status, content, response.headers, self._key_env)
+        try:
+            return _reply(json.loads(content), self.model)
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            raise lm15.ServerError(f"{url} answered with no chat completion: {said(content)}") from error
+
+    def _pause(self, state: RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        return max(self._backoff(state), getattr(error, "retry_after", None) or 0)
+
+    async def _in_the_end(self, error: lm15.LM15Error) -> lm15.LM15Error:
+        """What repeated failure means: this call is lost, or the endpoint is."""
+        try:
+            status, _ = await self._models()
+            there = status < 500
+        except (aiohttp.ClientError, OSError):
+            there = False
+        if not there:
+            return lm15.TransportError(f"the model server is gone: {error.message}")
+        return lm15.ServerError(error.message) if isinstance(error, lm15.TransportError) else error
+
+    async def _models(self) -> tuple[int, bytes]:
+        async with self._session.get(f"{self._base}/models", timeout=aiohttp.ClientTimeout(total=_PROBE_S)) as response:
+            return response.status, await response.read()
+
+
+def _allow_sockets(count: int) -> None:
+    """Raise this process's limit of open files, 256 on a Mac, as far as the system lets us."""
+    with suppress(ImportError, OSError, ValueError):
+        from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit, setrlimit
+
+        soft, hard = getrlimit(RLIMIT_NOFILE)
+        # Beside the calls, room for the run's own files.
+        wanted = count + 256 if hard == RLIM_INFINITY else min(count + 256, hard)
+        if RLIM_INFINITY != soft < wanted:
+            setrlimit(RLIMIT_NOFILE, (wanted, hard))
+
+
+def _reply(body: Any, model: str) -> ChatReply:
+    """Read a chat completion. Servers differ in what they leave out: only the message must be there."""
+    choice = body["choices"][0]
+    usage = body.get("usage") or {}
+    return ChatReply(
+        text=choice["message"].get("content") or "",
+        finish_reason=choice.get("finish_reason") or "stop",
+        model=body.get("model") or model,
+        usage=Usage(
+            calls=1,
+            prompt=usage.get("prompt_tokens") or 0,
+            cached=(usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0,
+            completion=usage.get("completion_tokens") or 0,
+        ),
+    )

@@ -1,0 +1,68 @@
+"""Algorithm 2 of Lee et al. 2024 (section 2.4.2): the retriever is asked after every user turn, and every answer rests on
+all unique passages found so far. The loop calls the retriever; it is never left to the model.
+"""
+
+from collections.abc import Sequence
+
+import dspy
+
+from generator.dedup import Repetition
+from generator.errors import Rejected
+from generator.modules import Answer, AskFirst, AskNext, Draft, Rewrite
+from generator.prompt import Documents
+from generator.retrievers.query import retrieval_query
+from generator.schema import Hit, Passage, QueryForm, Retriever, Split, Turn
+from taxonomy import QuestionType
+
+
+class MultiDocumentDialog(dspy.Module):
+    """Input: a first question, asked of one document. Output: the dialog and its passages.
+
+    Args:
+        retriever: finds passages among the documents of one split.
+        k: passages a search, as in `retriever.k`.
+        query: what is searched for, as in `retriever.query`.
+    """
+
+    def __init__(self, repetition: Repetition, retriever: Retriever, k: int, query: QueryForm) -> None:
+        super().__init__()
+        self.ask_first = AskFirst(repetition)
+        self.ask_next = AskNext(repetition)
+        self.rewrite = Rewrite()
+        self.answer = Answer()
+        self.retriever = retriever
+        self.k = k
+        self.query = query
+
+    async def aforward(self, document: Passage, kinds: Sequence[QuestionType], focus: str, split: Split) -> Draft:
+        """A dialog of `len(kinds)` turns, or of those before the first that was not worth keeping."""
+        history: tuple[Turn, ...] = ()  # line 1
+        passages: tuple[Passage, ...] = ()
+        try:
+            for kind in kinds:  # lines 2 and 8
+                if not history:  # the algorithm's input
+                    question = await self.ask_first.acall(Documents(passages=(document,)), kind, focus)
+                else:  # line 9
+                    question = await self.ask_next.acall(Documents(passages=passages), history, kind)
+                sought = await self.sought(passages, history, question)
+                found = await self.retriever.search(sought, self.k, split)  # lines 3 and 10
+                known = {p.id for p in passages}
+                hits = [
+                    Hit(passage_id=s.passage.id, score=s.score, rank=rank, new=s.passage.id not in known)
+                    for rank, s in enumerate(found, start=1)
+                ]
+                grown = (*passages, *(s.passage for s in found if s.passage.id not in known))  # lines 4, 11 to 15
+                if not grown:
+                    raise Rejected("retrieve", "nothing found", sought)
+                turn = await self.answer.acall(grown, history, question, kind, sought, hits)  # lines 5 and 16
+                history, passages = (*history, turn), grown  # lines 6 and 17
+        except Rejected as end:
+            return Draft(history, passages, end)
+        return Draft(history, passages, None)
+
+    async def sought(self, passages: Sequence[Passage], history: Sequence[Turn], question: str) -> str:
+        """The text that the retriever is asked with."""
+        rewritten = None
+        if self.query == "rewrite" and history:
+            rewritten = await self.rewrite.acall(Documents(passages=tuple(passages)), history, question)
+        return retrieval_query(self.query, history, question, rewritten)

@@ -1,0 +1,95 @@
+"""Documents into passages, passages into sentences, all as exact character spans of the text they came from."""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import pairwise
+
+from generator.errors import ConfigError
+from generator.schema import Document, Passage
+
+TOKEN = re.compile(r"\w+|[^\w\s]")
+LONGEST_SENTENCE = 600
+
+_LINE_BREAK = re.compile(r"\n\s*")
+_LIST_MARKER = re.compile(r"\s*\w{1,3}[.)]\s*")
+_PIECE = re.compile(rf"\S(?:.{{0,{LONGEST_SENTENCE - 2}}}\S)?(?!\S)|\S{{{LONGEST_SENTENCE}}}", re.DOTALL)
+
+
+def count_tokens(text: str) -> int:
+    """The number of words and punctuation marks in `text`, as `split` counts them."""
+    return sum(1 for _ in TOKEN.finditer(text))
+
+
+def windows(text: str, size: int = 512, overlap: int = 100) -> Iterator[tuple[int, int]]:
+    r"""Spans (start, end; characters) of the passages of `text`.
+
+    Each holds exactly `size` tokens (the last one may hold fewer) and shares exactly `overlap` with the one before
+    it (Lee et al. 2024, section 2.4.2). A token is a word or a punctuation mark, `\w+|[^\w\s]`, and not a piece of
+    some model's vocabulary: passages then need no download and are the same whichever model reads them. Scripts
+    that write no spaces between words count a whole run of letters as one token.
+
+    Raises:
+        ConfigError: unless `size > overlap >= 0`.
+    """
+    if not size > overlap >= 0:
+        raise ConfigError(
+            f"passages of {size} tokens can't overlap by {overlap}: give an overlap of 0 or more and below the size"
+        )
+    tokens = [match.span() for match in TOKEN.finditer(text)]
+    for first in range(0, len(tokens), size - overlap):
+        last = min(first + size, len(tokens)) - 1
+        yield tokens[first][0], tokens[last][1]
+        if last == len(tokens) - 1:  # a further window would only repeat the end of this one
+            return
+
+
+def passage(document: Document, start: int, end: int) -> Passage:
+    """The piece of `document` between two character offsets, as a record."""
+    return Passage(
+        id=f"{document.id}:{start}-{end}",
+        document_id=document.id,
+        title=document.title,
+        text=document.text[start:end],
+        url=document.url,
+        start=start,
+        end=end,
+    )
+
+
+def split(document: Document, size: int = 512, overlap: int = 100) -> Iterator[Passage]:
+    """The passages of a document, in order; see `windows` for what they are and for the error."""
+    return (passage(document, start, end) for start, end in windows(document.text, size, overlap))
+
+
+@lru_cache(maxsize=4096)  # every prompt of a dialog numbers the sentences of the same texts
+def sentences(text: str) -> tuple[tuple[int, int], ...]:
+    """Spans (start, end; characters) of the sentences of `text`, without the white space around them.
+
+    They are in order, don't overlap, and cover all that isn't white space. Headings, list items and table rows,
+    each on a line of its own, are sentences of their own; a line that goes on in lower case is a wrapped one.
+    What is longer than 600 characters is cut between words.
+    """
+    from sentencex import get_sentence_boundaries
+
+    spans: list[tuple[int, int]] = []
+    for block_start, block_end in _blocks(text):
+        # Only where sentences start is taken over, so that nothing between two of them can get lost.
+        found = get_sentence_boundaries("en", text[block_start:block_end])
+        starts = [block_start, *(block_start + boundary["start_index"] for boundary in found[1:]), block_end]
+        if len(starts) > 2 and _LIST_MARKER.fullmatch(text, starts[0], starts[1]):
+            del starts[1]
+        for start, end in pairwise(starts):
+            spans.extend(piece.span() for piece in _PIECE.finditer(text, start, end))
+    return tuple(spans)
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Spans of lines, each with the wrapped lines that continue it."""
+    start = 0
+    for gap in _LINE_BREAK.finditer(text):
+        wrapped = gap.group().count("\n") == 1 and text[gap.end() : gap.end() + 1].islower()
+        if not wrapped:
+            yield start, gap.start()
+            start = gap.end()
+    yield start, len(text)

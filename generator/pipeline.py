@@ -1,0 +1,251 @@
+"""Plan, dialog, judge, dedup, store: many dialogs at once, their outcomes written down in plan order.
+
+Dialogs finish in any order; an outcome waits until those of all plans before it are written, since what is a duplicate
+depends on what came first. So a run's data doesn't depend on timing or concurrency. A plan is only begun while the
+run would need its dialog even if all those under way were accepted: nothing is generated to be thrown away.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import dspy
+
+from generator.adapter import SharedPrefixAdapter
+from generator.dedup import Deduplicator
+from generator.engine import Client, language_model
+from generator.errors import ModelError
+from generator.export.chat import Filter, pairs
+from generator.modules import Draft
+from generator.multi import MultiDocumentDialog
+from generator.plan import Plan, Planner
+from generator.schema import Dialog, Drop, Judge, Record, Turn, Usage, Verdict
+from generator.single import SingleDocumentDialog
+from generator.store import Journal, Outcome, Store
+
+# Outcomes that wait for an earlier plan are held in memory: so many for each dialog under way.
+LOOKAHEAD = 4
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a run is done, and how many dialogs it works on at a time."""
+
+    dialogs: int
+    max_attempts: int
+    min_turns: int
+    at_once: int
+
+
+@dataclass(frozen=True)
+class Judging:
+    """A judge and the model it asks; `own`: that isn't the model that writes the dialogs."""
+
+    judge: Judge
+    client: Client
+    adapter: SharedPrefixAdapter
+    own: bool
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is, for whoever shows it."""
+
+    accepted: int
+    attempted: int
+    dialogs: int
+    completion: int
+
+
+class Made(Record):
+    """A dialog as generated and judged, before it is compared with others; None if nothing of it was kept."""
+
+    dialog_id: str
+    dialog: Dialog | None
+    drops: tuple[Drop, ...]
+    usage: tuple[tuple[str, Usage], ...]
+
+
+class Pipeline:
+    """Generates one run.
+
+    Args:
+        corpus: its name, for the records.
+        prompt_version: of everything the model is told.
+        judging: None leaves every pair without a verdict.
+        keep: which pairs are kept, as in `judge.filter`.
+        on_progress: called after every outcome.
+    """
+
+    def __init__(
+        self,
+        *,
+        corpus: str,
+        program: SingleDocumentDialog | MultiDocumentDialog,
+        planner: Planner,
+        client: Client,
+        adapter: SharedPrefixAdapter,
+        judging: Judging | None,
+        dedup: Deduplicator,
+        keep: Filter,
+        store: Store,
+        limits: Limits,
+        prompt_version: str,
+        on_progress: Callable[[Progress], None],
+    ) -> None:
+        self.corpus, self.program, self.planner, self.client, self.adapter = corpus, program, planner, client, adapter
+        self.judging, self.dedup, self.keep, self.store, self.limits = judging, dedup, keep, store, limits
+        self.prompt_version, self.on_progress = prompt_version, on_progress
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Make dialogs until enough are accepted, too many were tried, or `stop` is set.
+
+        Raises:
+            ModelError, RetrieverError, RunError: the run can't go on; what was finished is kept.
+        """
+        for dialog in self.store.dialogs():
+            self.dedup.add(dialog)
+        finished: asyncio.Queue[int] = asyncio.Queue()
+        under_way: dict[int, asyncio.Task[Made]] = {}
+        waiting: dict[int, Made] = {}
+        begun = committed = self.store.attempted
+        accepted = self.store.accepted
+        last = time.monotonic()
+        stopping = asyncio.create_task(stop.wait())
+        stopping.add_done_callback(lambda _: finished.put_nowait(-1))
+        try:
+            while not stop.is_set():
+                hoped = accepted + len(under_way) + sum(made.dialog is not None for made in waiting.values())
+                while (
+                    hoped < self.limits.dialogs
+                    and begun < self.limits.max_attempts
+                    and len(under_way) < self.limits.at_once
+                    and begun - committed < LOOKAHEAD * self.limits.at_once
+                ):
+                    task = asyncio.create_task(self.make(self.planner.plan(begun)))
+                    task.add_done_callback(lambda _, number=begun: finished.put_nowait(number))
+                    under_way[begun] = task
+                    begun, hoped = begun + 1, hoped + 1
+                if not under_way:
+                    break
+                number = await finished.get()
+                if number < 0:
+                    break
+                waiting[number] = under_way.pop(number).result()
+                while committed in waiting:
+                    made = waiting.pop(committed)
+                    outcome, now = self.compared(made), time.monotonic()
+                    self.store.add(committed, made.dialog_id, outcome, now - last)
+                    last = now
+                    committed += 1
+                    accepted += outcome.dialog is not None
+                    completion = sum(usage.completion for usage in self.store.usage().values())
+                    self.on_progress(Progress(accepted, committed, self.limits.dialogs, completion))
+        finally:
+            for task in (stopping, *under_way.values()):
+                task.cancel()
+            await asyncio.gather(stopping, *under_way.values(), return_exceptions=True)
+
+    async def make(self, plan: Plan) -> Made:
+        """Generate and judge one dialog. Depends on nothing but the plan and the replies of the models."""
+        journal = Journal(self.store, plan.dialog_id)
+        with dspy.context(lm=language_model(self.client, journal, plan.seed), adapter=self.adapter):
+            draft = await self.generate(plan)
+        drops = tuple(self.cut(plan, draft))
+        dialog = None
+        if not any(drop.scope == "dialog" for drop in drops):
+            dialog = self.dialog(plan, draft)
+            verdicts = await self.verdicts(dialog, journal, plan.seed)
+            turns = [t.model_copy(update={"verdicts": v}) for t, v in zip(dialog.turns, verdicts, strict=True)]
+            turns = [t.model_copy(update={"usage": journal.usage(t.turn)}) for t in turns]
+            dialog = dialog.model_copy(update={"turns": tuple(turns)})
+            if unkept := self.unkept(dialog):
+                dialog, drops = None, (*drops, unkept)
+        return Made(dialog_id=plan.dialog_id, dialog=dialog, drops=drops, usage=journal.by_stage())
+
+    async def generate(self, plan: Plan) -> Draft:
+        """Run the algorithm of this run on a plan."""
+        if isinstance(self.program, MultiDocumentDialog):
+            return await self.program.acall(plan.grounding, plan.kinds, plan.focus, plan.split)
+        return await self.program.acall(plan.grounding, plan.kinds, plan.focus)
+
+    def cut(self, plan: Plan, draft: Draft) -> list[Drop]:
+        """What a draft lost: the turn that ended it early, and the dialog if too little is left."""
+        drops = []
+        if draft.end is not None:
+            drops.append(
+                Drop(
+                    dialog_id=plan.dialog_id,
+                    scope="turn" if draft.turns else "dialog",
+                    turn=len(draft.turns) + 1,
+                    stage=draft.end.stage,
+                    reason=draft.end.reason,
+                    text=draft.end.text,
+                )
+            )
+        if draft.turns and len(draft.turns) < min(self.limits.min_turns, len(plan.kinds)):
+            reason = f"fewer than min_turns={self.limits.min_turns} turns"
+            drops.append(Drop(dialog_id=plan.dialog_id, scope="dialog", stage="turns", reason=reason))
+        return drops
+
+    def dialog(self, plan: Plan, draft: Draft) -> Dialog:
+        """The record of a draft, without verdicts."""
+        documents = (plan.grounding.document_id, *(p.document_id for p in draft.passages))
+        return Dialog(
+            id=plan.dialog_id,
+            corpus=self.corpus,
+            algorithm="multi" if isinstance(self.program, MultiDocumentDialog) else "single",
+            split=plan.split,
+            document_ids=tuple(dict.fromkeys(documents)),
+            turns=draft.turns,
+            passages=draft.passages,
+            ended="complete" if draft.end is None else f"{draft.end.stage}: {draft.end.reason}",
+            lm=self.client.model,
+            prompt_version=self.prompt_version,
+            seed=plan.seed,
+        )
+
+    async def verdicts(self, dialog: Dialog, journal: Journal, seed: int) -> list[tuple[Verdict, ...]]:
+        """The verdicts on each turn of a dialog, all asked for at once."""
+        if self.judging is None:
+            return [() for _ in dialog.turns]
+        judging = self.judging
+
+        async def judged(turn: Turn) -> tuple[Verdict, ...]:
+            history = dialog.turns[: turn.turn - 1]
+            try:
+                return (await judging.judge.judge(dialog.grounding(turn.turn), history, turn),)
+            except ModelError as error:
+                # A judge of its own that is gone leaves its pairs unjudged; if it is the generator's model that is
+                # gone, the run stops, and goes on later with nothing lost.
+                if not judging.own:
+                    raise
+                model = judging.client.model
+                return (Verdict(judge=judging.judge.name, label="unjudged", explanation=str(error), model=model),)
+
+        with dspy.context(lm=language_model(judging.client, journal, seed), adapter=judging.adapter):
+            return list(await asyncio.gather(*map(judged, dialog.turns)))
+
+    def unkept(self, dialog: Dialog) -> Drop | None:
+        """Why the judge's verdicts leave nothing of a dialog, if they do."""
+        rows, removed = pairs(dialog, self.keep)
+        if rows:
+            return None
+        reason = "an answer judged incorrect" if self.keep == "dialog" else "no answer judged correct"
+        return Drop(dialog_id=dialog.id, scope="dialog", stage="judge", reason=reason, text=removed[0].text)
+
+    def compared(self, made: Made) -> Outcome:
+        """The outcome of a plan, once all plans before it have theirs."""
+        dialog, drops = made.dialog, made.drops
+        if dialog is not None and (duplicate := self.dedup.check(dialog)):
+            text = f"{duplicate.text} (as in {duplicate.of})"
+            drops = (
+                *drops,
+                Drop(dialog_id=dialog.id, scope="dialog", stage="dedup", reason=duplicate.reason, text=text),
+            )
+            dialog = None
+        if dialog is not None:
+            self.dedup.add(dialog)
+            drops = (*drops, *pairs(dialog, self.keep)[1])
+        return Outcome(dialog=dialog, drops=drops, usage=made.usage)

@@ -1,0 +1,143 @@
+"""What dialog to make next. A plan is a pure function of the run's seed and the plan's number, made before any model call.
+
+So the same configuration gives the same plans at any concurrency, and a run can be continued. Dialogs on one document
+stand next to each other, for the server's prefix cache; each starts from sentences that the ones before did not.
+"""
+
+import hashlib
+import random
+from dataclasses import dataclass
+
+import numpy as np
+
+from generator.errors import ConfigError
+from generator.library import Library
+from generator.passages import count_tokens, passage, sentences
+from generator.schema import Document, Passage, Record, Split
+from taxonomy import QuestionType, Taxonomy, first_type, later_types
+
+FOCUS_CHARS = 300
+
+
+class Turns(Record):
+    """The `turns` setting: a number, or a range such as `3-6`, both ends included."""
+
+    least: int
+    most: int
+
+    @classmethod
+    def parse(cls, text: str | int) -> "Turns":
+        """Raises: ConfigError for anything that isn't a number of at least 1, or a range of two such."""
+        least, _, most = str(text).partition("-")
+        if not (least.strip().isdigit() and (most or least).strip().isdigit()):
+            raise ConfigError(f"turns={text}: give a number such as turns=4, or a range such as turns=3-6")
+        turns = cls(least=int(least), most=int(most or least))
+        if not 1 <= turns.least <= turns.most:
+            raise ConfigError(f"turns={text}: a dialog has at least 1 turn, and a range goes from less to more")
+        return turns
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One dialog to be made. `grounding` is what the first question comes from (in Algorithm 1, every turn):
+    the document, or as much of it around `focus` as a prompt holds.
+    """
+
+    index: int
+    dialog_id: str
+    seed: int
+    split: Split
+    kinds: tuple[QuestionType, ...]
+    grounding: Passage
+    focus: str
+
+
+class Planner:
+    """Makes plan number `index`.
+
+    Args:
+        library: the documents.
+        validation: for each document row, whether it belongs to the validation split.
+        taxonomy: the question types and their shares.
+        turns: the number of turns of a dialog.
+        seed: of the run.
+        per_document: dialogs in a row on the same document.
+        window: tokens (`generator.passages.count_tokens`) of a document that a prompt may hold.
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        validation: np.ndarray,
+        taxonomy: Taxonomy,
+        turns: Turns,
+        seed: int,
+        per_document: int,
+        window: int,
+    ) -> None:
+        self.library, self.taxonomy, self.turns, self.seed = library, taxonomy, turns, seed
+        self.per_document, self.window = per_document, window
+        order = np.random.default_rng(seed).permutation(len(library))
+        self.rows: dict[Split, np.ndarray] = {
+            "train": order[~validation[order]],
+            "validation": order[validation[order]],
+        }
+
+    def plan(self, index: int) -> Plan:
+        """Plan number `index`, from 0."""
+        draw = random.Random(f"{self.seed}/{index}")
+        split, document, use = self._document(index)
+        first = first_type(self.taxonomy, self.seed, index)
+        turns = first.turns or draw.randint(self.turns.least, self.turns.most)
+        kinds = (first, *later_types(self.taxonomy, self.seed, index, turns - 1))
+        focus = self._focus(document, use)
+        return Plan(
+            index=index,
+            dialog_id=hashlib.sha256(f"{self.seed}/{index}/{document.id}".encode()).hexdigest()[:16],
+            seed=draw.getrandbits(31),
+            split=split,
+            kinds=kinds,
+            grounding=self._window(document, focus),
+            focus=document.text[slice(*focus)] if self.taxonomy.focus == "sentences" else "",
+        )
+
+    def _document(self, index: int) -> tuple[Split, Document, int]:
+        """The split, the document, and how many earlier plans used it."""
+        slot, place = divmod(index, self.per_document)
+        held, total = len(self.rows["validation"]), len(self.library)
+        # Validation documents come round evenly: after n slots, held/total of them, rounded.
+        before, after = (((2 * n * held + total) // (2 * total)) for n in (slot, slot + 1))
+        split: Split = "validation" if after > before else "train"
+        rows = self.rows[split]
+        past, at = divmod(before if split == "validation" else slot - before, len(rows))
+        return split, self.library.document(int(rows[at])), past * self.per_document + place
+
+    def _focus(self, document: Document, use: int) -> tuple[int, int]:
+        """A few sentences (a span of the document) that earlier plans did not use, while there are any."""
+        chunks: list[tuple[int, int]] = []
+        for start, end in sentences(document.text):
+            if chunks and end - chunks[-1][0] <= FOCUS_CHARS:
+                chunks[-1] = (chunks[-1][0], end)
+            else:
+                chunks.append((start, end))
+        shuffled = random.Random(f"{self.seed}/{document.id}").sample(chunks, len(chunks))
+        return shuffled[use % len(shuffled)]
+
+    def _window(self, document: Document, focus: tuple[int, int]) -> Passage:
+        """The whole document, or the sentences around the focus that fit the window."""
+        start, end = 0, len(document.text)
+        if count_tokens(document.text) > self.window:
+            spans = [(span, count_tokens(document.text[slice(*span)])) for span in sentences(document.text)]
+            inside = [i for i, (span, _) in enumerate(spans) if focus[0] <= span[0] < focus[1]]
+            first, last = inside[0], inside[-1]
+            used = sum(size for _, size in spans[first : last + 1])
+            while True:
+                nearest = [
+                    i for i in (last + 1, first - 1) if 0 <= i < len(spans) and used + spans[i][1] <= self.window
+                ]
+                if not nearest:
+                    break
+                used += spans[nearest[0]][1]
+                first, last = min(first, nearest[0]), max(last, nearest[0])
+            start, end = spans[first][0][0], spans[last][0][1]
+        return passage(document, start, end)

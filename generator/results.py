@@ -1,0 +1,78 @@
+"""The files of a run folder, all derived from its store, each replaced as a whole."""
+
+import json
+import shutil
+from pathlib import Path
+
+from generator.config import Settings
+from generator.embedded import EmbeddedEndpoint
+from generator.export import DatasetInfo, DropCount, Share, write_dataset
+from generator.files import written
+from generator.schema import Scope
+from generator.store import Store
+from generator.summary import Summary, summarise
+from taxonomy import Taxonomy
+
+SCOPES: tuple[Scope, ...] = ("dialog", "turn", "pair")
+
+
+def write_results(
+    settings: Settings, taxonomy: Taxonomy, store: Store, skipped: Path, prompt_version: str, command: str
+) -> Summary:
+    """Write what a run has so far: dialogs, drops, skipped documents, summary, dataset.
+
+    Args:
+        skipped: the list of documents that couldn't be read, one JSON object a line; not there if all could.
+
+    Raises:
+        RunError, ExportError: the folder can't be written; the files that were there are still whole.
+    """
+    folder = settings.folder
+    with written(folder / "dialogs.jsonl") as file:
+        file.writelines(f"{dialog.model_dump_json()}\n" for dialog in store.dialogs())
+    with written(folder / "drops.jsonl") as file:
+        file.writelines(f"{drop.model_dump_json()}\n" for drop in store.drops())
+    lines = skipped.read_text(encoding="utf-8") if skipped.exists() else ""
+    if lines:
+        with written(folder / "skipped.jsonl") as file:
+            file.write(lines)
+    summary = summarise(store, taxonomy, settings.judge.filter, lines.count("\n"), settings.dialogs)
+    with written(folder / "summary.json") as file:
+        file.write(json.dumps(summary.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
+    if summary.pairs:
+        write_dataset(store.dialogs(), folder / "dataset", _info(settings, summary, store, prompt_version, command))
+    else:
+        shutil.rmtree(folder / "dataset", ignore_errors=True)
+    return summary
+
+
+def _info(settings: Settings, summary: Summary, store: Store, prompt_version: str, command: str) -> DatasetInfo:
+    corpus, judge = settings.documents, settings.judge
+    shares = ((name, share.target, share.achieved) for name, share in summary.question_types.items())
+    counts = (
+        (scope, stage, why, n) for scope in SCOPES for stage, s in store.dropped(scope).items() for why, n in s.items()
+    )
+    retriever = type(settings.retriever).__module__.rpartition(".")[2]
+    return DatasetInfo(
+        name=settings.folder.name,
+        command=command,
+        corpus=corpus.name,
+        licence=corpus.licence,
+        source=corpus.source,
+        algorithm=settings.algorithm,
+        taxonomy=settings.taxonomy.name,
+        lm=settings.lm.model,
+        retriever=f"{retriever}, k={settings.retriever.k}, query={settings.retriever.query}"
+        if settings.algorithm == "multi"
+        else "none",
+        judge=judge.name,
+        judge_lm=(judge.lm or settings.lm).model if judge.target else "",
+        filter=judge.filter,
+        dedup=f"threshold {settings.dedup.threshold:g}" if settings.dedup.between_dialogs else "none between dialogs",
+        seed=settings.seed,
+        prompt_version=prompt_version,
+        attempted=summary.attempted,
+        question_types=tuple(Share(name=name, target=target, achieved=achieved) for name, target, achieved in shares),
+        dropped=tuple(DropCount(scope=scope, stage=stage, reason=why, count=n) for scope, stage, why, n in counts),
+        toy=isinstance(settings.lm, EmbeddedEndpoint) and settings.lm.path is None,
+    )

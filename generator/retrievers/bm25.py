@@ -1,0 +1,107 @@
+"""BM25 over the passages, in the process and without a model (Robertson and Zaragoza 2009, as `bm25s` computes it)."""
+
+import asyncio
+import hashlib
+import re
+from array import array
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from generator.errors import ConfigError, RetrieverError
+from generator.library import Library, built_once
+from generator.retrievers.base import RetrieverSettings
+from generator.schema import Scored, Split
+
+_WORD = re.compile(r"\b\w\w+\b")
+
+
+class Bm25Settings(RetrieverSettings):
+    """Settings of `Bm25`.
+
+    Attributes:
+        k1: how soon more occurrences of a word stop counting.
+        b: how much long passages are discounted, 0 to 1.
+    """
+
+    k1: float = Field(gt=0)
+    b: float = Field(ge=0, le=1)
+
+    def open(self, library: Library, validation: NDArray[np.bool_]) -> "Bm25":
+        return Bm25(library, validation, self.k1, self.b)
+
+
+class Bm25:
+    """Searches titles and texts of passages by their words, in lower case, stemmed, without stop words (English).
+
+    Word statistics are those of the whole corpus, so a score doesn't depend on the split; passages of the other split
+    are never returned. The index lies beside the passages, is built once, and is mapped into memory, not read.
+    """
+
+    def __init__(self, library: Library, validation: NDArray[np.bool_], k1: float, b: float) -> None:
+        import bm25s
+
+        settings = hashlib.sha256(f"{bm25s.__version__} {k1} {b}".encode()).hexdigest()[:12]
+        folder = built_once(library.folder / f"bm25-{settings}", lambda path: _build(library, path, k1, b))
+        try:
+            self._index = bm25s.BM25.load(folder, mmap=True, show_progress=False)
+        except (OSError, ValueError) as error:
+            raise RetrieverError(f"can't read {folder}: {error}; delete that folder and it is built again") from error
+        self._library = library
+        in_validation = validation[library.document_rows]
+        self._allowed: dict[Split, NDArray[np.bool_]] = {"train": ~in_validation, "validation": in_validation}
+
+    async def search(self, query: str, k: int, split: Split) -> list[Scored]:
+        """The best `k` passages of `split`, best first, equal scores in the order of the corpus.
+
+        Only passages that share a word with the query are hits, so there may be fewer than `k`, or none.
+
+        Raises:
+            ConfigError: `k` is less than 1.
+        """
+        if k < 1:
+            raise ConfigError(f"retriever.k must be 1 or more, not {k}")
+        words = _words(query)
+        if not words:
+            return []
+        scores: NDArray[np.float32] = await asyncio.to_thread(self._index.get_scores, words)
+        rows = np.flatnonzero((scores > 0) & self._allowed[split])
+        if len(rows) > k:
+            rows = rows[scores[rows] >= np.partition(scores[rows], -k)[-k]]
+        best = rows[np.lexsort((rows, -scores[rows]))][:k]
+        return [Scored(passage=self._library.passage(int(row)), score=float(scores[row])) for row in best]
+
+
+def _build(library: Library, folder: Path, k1: float, b: float) -> None:
+    import bm25s
+
+    vocabulary = {"": 0}  # for passages that have no word between them: bm25s needs one, and divides by their length
+    ids = [
+        array(
+            "i", (vocabulary.setdefault(word, len(vocabulary)) for word in _words(f"{passage.title}\n{passage.text}"))
+        )
+        for passage in library.passages()
+    ]
+    index = bm25s.BM25(k1=k1, b=b)
+    with np.errstate(invalid="ignore"):
+        index.index((ids, vocabulary), create_empty_token=False, show_progress=False)
+    index.save(folder, show_progress=False)
+
+
+def _words(text: str) -> list[str]:
+    stop_words, stem = _english()
+    return stem([word for word in _WORD.findall(text.lower()) if word not in stop_words])
+
+
+@cache
+def _english() -> tuple[frozenset[str], Callable[[list[str]], list[str]]]:
+    import Stemmer
+    from bm25s.stopwords import STOPWORDS_EN
+
+    stemmer: Any = Stemmer.Stemmer("english")
+    return frozenset(STOPWORDS_EN), stemmer.stemWords

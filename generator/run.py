@@ -1,0 +1,197 @@
+"""One run: its parts put together and set going, and how it ends for the person who started it."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+from generator.adapter import PREAMBLE, SharedPrefixAdapter
+from generator.config import Settings, identity
+from generator.corpora.reading import documents
+from generator.dedup import Deduplicator, Repetition
+from generator.errors import ConfigError
+from generator.files import written
+from generator.library import Library
+from generator.engine import Client
+from generator.multi import MultiDocumentDialog
+from generator.pipeline import Judging, Limits, Pipeline
+from generator.plan import Planner
+from generator.progress import Display, closing_table, note
+from generator.results import write_results
+from generator.schema import Document
+from generator.signatures import prompt_version
+from generator.single import SingleDocumentDialog
+from generator.store import Store
+from generator.summary import Summary
+from taxonomy import load
+
+ATTEMPTS_PER_DIALOG = 5
+# Of `lm.context`, tokens that are kept free of documents: for the rules, the dialog, the task and the reply.
+RESERVED_TOKENS = 1500
+# A generous guess at how many of a model's tokens a word or punctuation mark becomes.
+TOKENS_PER_WORD = 1.6
+
+
+class Run:
+    """A run that is ready to be made or continued: settings checked, documents read, index built.
+
+    Args:
+        settings: of the run.
+        data: the same as plain data, for what must not change when a run is continued.
+        configuration: the same as YAML, for the run folder.
+        command: as typed, for the data card.
+
+    Raises:
+        GroundedDialogsError: something is to be mended first; the run folder has not been touched.
+    """
+
+    def __init__(self, settings: Settings, data: dict[str, Any], configuration: str, command: str) -> None:
+        self.settings, self.configuration, self.command = settings, configuration, command
+        self.taxonomy = load(settings.taxonomy)
+        kinds = [share.type.prompt() for share in (*self.taxonomy.first, *self.taxonomy.later)]
+        self.prompts = prompt_version(PREAMBLE, *kinds)
+        fingerprint = settings.documents.fingerprint()
+        self.identity = identity(data, fingerprint, self.prompts)
+        self.skipped = settings.cache_dir / f"{settings.documents.name}-{fingerprint[:12]}.skipped.jsonl"
+        self.dedup = Deduplicator(settings.dedup)
+        retriever = settings.retriever
+        library = Library.open(
+            settings.documents.name,
+            fingerprint,
+            self._documents,
+            settings.cache_dir,
+            retriever.passage_tokens,
+            retriever.overlap,
+            lambda count: note(f"reading documents: {count}") if count % 10_000 == 0 else None,
+        )
+        multi = settings.algorithm == "multi"
+        # A validation dialog retrieves from validation documents alone, so it needs a few of them.
+        validation = library.validation(settings.validation, retriever.k if multi else 1)
+        self.planner = Planner(
+            library=library,
+            validation=validation,
+            taxonomy=self.taxonomy,
+            turns=settings.turns,
+            seed=settings.seed,
+            per_document=settings.dialogs_per_document,
+            window=_window(settings),
+        )
+        repetition = Repetition(settings.dedup.threshold)
+        self.program: SingleDocumentDialog | MultiDocumentDialog
+        if multi:
+            found = retriever.open(library, validation)
+            self.program = MultiDocumentDialog(repetition, found, retriever.k, retriever.query)
+        else:
+            self.program = SingleDocumentDialog(repetition)
+        if settings.program is not None:
+            _load_program(self.program, settings.program)
+
+    async def go(self, stop: asyncio.Event) -> Summary:
+        """Make dialogs until the run is done or `stop` is set; whatever happens, what it has is written out."""
+        settings = self.settings
+        async with AsyncExitStack() as stack:
+            client = await stack.enter_async_context(settings.lm.open())
+            adapter = SharedPrefixAdapter(settings.lm.structured_outputs)
+            judging = await self._judging(client, adapter, stack)
+            store = stack.enter_context(Store(settings.folder, self.identity, settings.fresh))
+            with written(settings.folder / "config.yaml") as file:
+                file.write(self.configuration)
+            display = stack.enter_context(
+                Display(
+                    store.accepted, store.attempted, settings.dialogs, sum(u.completion for u in store.usage().values())
+                )
+            )
+            pipeline = Pipeline(
+                corpus=settings.documents.name,
+                program=self.program,
+                planner=self.planner,
+                client=client,
+                adapter=adapter,
+                judging=judging,
+                dedup=self.dedup,
+                keep=settings.judge.filter,
+                store=store,
+                limits=Limits(
+                    dialogs=settings.dialogs,
+                    max_attempts=settings.max_attempts or ATTEMPTS_PER_DIALOG * settings.dialogs,
+                    min_turns=settings.min_turns,
+                    at_once=settings.lm.concurrency,
+                ),
+                prompt_version=self.prompts,
+                on_progress=display.update,
+            )
+            try:
+                await pipeline.run(stop)
+            finally:
+                summary = write_results(settings, self.taxonomy, store, self.skipped, self.prompts, self.command)
+            return summary
+
+    async def _judging(self, client: Client, adapter: SharedPrefixAdapter, stack: AsyncExitStack) -> Judging | None:
+        own = self.settings.judge.lm
+        if own is not None and self.settings.judge.target is not None:
+            client, adapter = await stack.enter_async_context(own.open()), SharedPrefixAdapter(own.structured_outputs)
+        judge = self.settings.judge.build(client.model)
+        return judge and Judging(judge, client, adapter, own is not None)
+
+    def _documents(self) -> Iterator[Document]:
+        """The corpus as a stream; what can't be read is listed beside the library that is built from it."""
+        corpus = self.settings.corpus
+        self.skipped.parent.mkdir(parents=True, exist_ok=True)
+        with written(self.skipped) as file:
+            yield from documents(
+                corpus, corpus.strict, corpus.max_broken, lambda broken: print(broken.model_dump_json(), file=file)
+            )
+
+
+def run(settings: Settings, data: dict[str, Any], configuration: str, command: str) -> int:
+    """Make a run, or continue it, and say how it ended; see `Run`. Returns the exit code."""
+    ready = Run(settings, data, configuration, command)
+
+    async def interruptible() -> tuple[Summary, bool]:
+        stop = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        return await ready.go(stop), stop.is_set()
+
+    summary, interrupted = asyncio.run(interruptible())
+    closing_table(summary)
+    print(f"run folder: {settings.folder}", flush=True)
+    if interrupted:
+        note(
+            f"interrupted at {summary.accepted} of {settings.dialogs} dialogs, which are written; the same command continues"
+        )
+        return 130
+    if not summary.accepted:
+        losses = {f"{stage} ({reason})": n for stage, why in summary.dropped.items() for reason, n in why.items()}
+        note(
+            f"error: none of {summary.attempted} attempted dialogs was accepted; most were lost at {max(losses, key=losses.__getitem__)}; drops.jsonl has them all"
+        )
+        return 1
+    if not summary.complete:
+        note(
+            f"stopped at max_attempts: {summary.accepted} of {settings.dialogs} dialogs accepted; raise max_attempts and the same command continues"
+        )
+    return 0
+
+
+def _window(settings: Settings) -> int:
+    """How much of a document a prompt may hold, in tokens as `generator.passages` counts them."""
+    free = settings.lm.context - settings.lm.max_tokens - RESERVED_TOKENS
+    if free < RESERVED_TOKENS / 3:
+        raise ConfigError(
+            f"lm.context={settings.lm.context}: leaves no room for documents beside lm.max_tokens={settings.lm.max_tokens}; "
+            f"give at least {settings.lm.max_tokens + 2 * RESERVED_TOKENS}"
+        )
+    return int(free / TOKENS_PER_WORD)
+
+
+def _load_program(program: SingleDocumentDialog | MultiDocumentDialog, path: Path) -> None:
+    try:
+        program.load(str(path))
+    except Exception as error:  # DSPy raises what it meets, from OSError to KeyError
+        raise ConfigError(
+            f"program={path}: no compiled program of this algorithm ({type(error).__name__}: {error})"
+        ) from error

@@ -1,0 +1,109 @@
+"""What the model is asked: the prompts of this project, as DSPy signatures.
+
+A docstring is the instruction, an input's description its heading in the prompt, an output's description what the
+model is told to put there. Reasoning stands before what it justifies. What varies (question types, rubrics) is
+YAML or text elsewhere and comes in as an input. Bounds keep small models from rambling; booleans and choices are
+decided by the model's own word, never by a pattern.
+
+After Lee et al. 2024, sections 2.2, 2.3 and figures 3 to 9; the words are ours.
+"""
+
+import hashlib
+from typing import Any
+
+import dspy
+
+from generator.prompt import Conversation, Documents
+from generator.schema import Answerability
+
+KIND = "The kind of question"
+REJECTED = "Your last attempt was refused; write a different one"
+
+
+class FirstQuestion(dspy.Signature):
+    """Write the question with which the User opens the conversation: of exactly the kind below, such as a person types \
+who never saw the documents. At most 25 words, one question only. Name the thing it is about, so that it can be \
+understood with nothing before it. Never speak of documents, passages, texts or sentences. Then draft its answer and check it."""
+
+    documents: Documents = dspy.InputField()
+    dialog: Conversation = dspy.InputField()
+    kind: str = dspy.InputField(desc=KIND)
+    focus: str = dspy.InputField(desc="Let the question touch on this, in your own words")
+    rejected: str = dspy.InputField(desc=REJECTED)
+    explanation: str = dspy.OutputField(
+        desc="go through the steps of the kind: which facts the question will be about, and which sentences hold its answer or come near it",
+        max_length=600,
+    )
+    can_ask: bool = dspy.OutputField(desc="true if the documents allow a question of this kind")
+    question: str = dspy.OutputField(desc="what the User types", max_length=250)
+    answer: str = dspy.OutputField(
+        desc="what the documents say to it; if they don't say, what is missing and the nearest thing they do say",
+        max_length=500,
+    )
+    consistency: str = dspy.OutputField(
+        desc="does the answer agree with the explanation and the documents, and is the question of the kind?",
+        max_length=250,
+    )
+    consistent: bool = dspy.OutputField(desc="true if they agree")
+    evidence: list[int] = dspy.OutputField(desc="numbers of the sentences that the answer rests on", max_length=6)
+
+
+class NextQuestion(dspy.Signature):
+    """Write what the User says next, of exactly the kind below, in the User's voice. It takes up the Agent's last answer \
+and would make no sense without it. At most 25 words. Ask for something that has not been asked or answered yet. Never \
+speak of documents, passages, texts or sentences."""
+
+    documents: Documents = dspy.InputField()
+    dialog: Conversation = dspy.InputField()
+    kind: str = dspy.InputField(desc=KIND)
+    asked: str = dspy.InputField(desc="Asked already, not to be asked again")
+    rejected: str = dspy.InputField(desc=REJECTED)
+    thought: str = dspy.OutputField(
+        desc="go through the steps of the kind: what the last answer leaves open, and which sentences speak to it",
+        max_length=400,
+    )
+    question: str = dspy.OutputField(desc="what the User says", max_length=250)
+
+
+class GroundedAnswer(dspy.Signature):
+    """Write the Agent's reply to the User. First find what the documents say to it, reading it in the light of the \
+dialog. Then reply in one to three plain sentences, with nothing that the documents don't say. If they answer a part, \
+give that part and say what you don't know. If they answer nothing, say that you don't have this information, and \
+offer the nearest thing you do know. Speak to the User as one who knows: no sentence numbers, no word about documents."""
+
+    documents: Documents = dspy.InputField()
+    dialog: Conversation = dspy.InputField()
+    question: str = dspy.InputField(desc="The User says")
+    reasoning: str = dspy.OutputField(
+        desc="which sentences speak to what the User wants to know, what they say, and what is missing", max_length=600
+    )
+    answerability: Answerability = dspy.OutputField(desc="how much of it the documents answer: all, a part, or nothing")
+    answer: str = dspy.OutputField(desc="what the Agent says", max_length=700)
+    consistency: str = dspy.OutputField(
+        desc="does the answer follow from the reasoning, and does every statement stand in the documents?",
+        max_length=250,
+    )
+    consistent: bool = dspy.OutputField(desc="true if it does")
+    evidence: list[int] = dspy.OutputField(desc="numbers of the sentences that the answer rests on", max_length=6)
+
+
+class StandaloneQuery(dspy.Signature):
+    """Rewrite what the User says as one search query that can be understood without the dialog: put names for pronouns, \
+add what the dialog makes clear, keep the User's meaning and every detail. Don't answer it, and add nothing from the \
+documents that the User couldn't know. If it stands alone already, repeat it."""
+
+    documents: Documents = dspy.InputField()
+    dialog: Conversation = dspy.InputField()
+    question: str = dspy.InputField(desc="The User says")
+    query: str = dspy.OutputField(desc="the search query", max_length=300)
+
+
+def prompt_version(*texts: str) -> str:
+    """A short hash of every word that a model is told: the signatures here, and `texts` (layout, question types)."""
+
+    def words(signature: type[dspy.Signature]) -> list[Any]:
+        extra = ((name, field.json_schema_extra, str(field.metadata)) for name, field in signature.fields.items())
+        return [signature.instructions, *map(repr, extra)]
+
+    told = [words(s) for s in (FirstQuestion, NextQuestion, GroundedAnswer, StandaloneQuery)]
+    return hashlib.sha256(repr((told, texts)).encode()).hexdigest()[:12]

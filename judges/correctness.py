@@ -1,0 +1,77 @@
+"""Is a response correct, given the documents and the dialog? (Lee et al. 2024, section 2.5 and figure 10.)
+
+The rubric is `correctness.txt`. A judge that fails is not a low score: the pair is then `unjudged`.
+"""
+
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Literal
+
+import dspy
+
+from generator.calls import call
+from generator.errors import Rejected
+from generator.prompt import Conversation, Documents
+from generator.schema import Label, Passage, Record, Turn, Verdict
+
+
+class Statement(Record):
+    """One part of a response."""
+
+    text: str
+    addresses: bool
+    supported: bool
+
+
+class Correctness(dspy.Signature):
+    documents: Documents = dspy.InputField()
+    dialog: Conversation = dspy.InputField()
+    query: str = dspy.InputField(desc="The User says")
+    response: str = dspy.InputField(desc="The response to judge")
+    statements: list[Statement] = dspy.OutputField(
+        desc='each {"text": the statement, "addresses": true or false, "supported": true or false}',
+        min_length=1,
+        max_length=5,
+    )
+    explanation: str = dspy.OutputField(
+        desc="step by step, with the sentence numbers that support or contradict each statement", max_length=600
+    )
+    label: Literal["correct", "incorrect"] = dspy.OutputField(
+        desc="correct only if every statement addresses the query and is supported"
+    )
+
+
+class CorrectnessJudge(dspy.Module):
+    """Takes the response apart, checks each statement, and gives a label with its explanation.
+
+    Args:
+        model: the name of the judging model, for the record.
+    """
+
+    name = "correctness"
+
+    def __init__(self, model: str) -> None:
+        super().__init__()
+        rubric = files("judges").joinpath("correctness.txt").read_text(encoding="utf-8").replace("\n", " ").strip()
+        self.predict = dspy.Predict(Correctness.with_instructions(rubric))
+        self.model = model
+
+    async def judge(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
+        """Judge one turn; see `generator.schema.Judge`."""
+        inputs = {
+            "documents": Documents(passages=tuple(passages)),
+            "dialog": Conversation(turns=tuple(history)),
+            "query": turn.query,
+            "response": turn.answer,
+        }
+        try:
+            prediction = await call(self.predict, "judge", "sampled", turn.turn, **inputs)
+        except Rejected as failure:
+            return self.verdict("unjudged", f"{failure.reason}: {failure.text}".strip(": "))
+        # The rubric makes one failing statement decide; a label that forgets its own findings doesn't overrule them.
+        sound = all(s.addresses and s.supported for s in prediction.statements)
+        return self.verdict(prediction.label if sound else "incorrect", prediction.explanation)
+
+    def verdict(self, label: Label, explanation: str) -> Verdict:
+        """A verdict in this judge's name."""
+        return Verdict(judge=self.name, label=label, explanation=explanation, model=self.model)

@@ -1,0 +1,606 @@
+import gzip
+import hashlib
+import json
+import os
+import random
+import re
+import socketserver
+import threading
+import tracemalloc
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pypdf
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from generator.corpora import quac, reading
+from generator.corpora.base import CorpusSettings
+from generator.corpora.reading import documents
+from generator.errors import CorpusError
+from generator.schema import Broken, Document
+
+CONF = Path(__file__).parents[1] / "conf" / "corpus"
+
+
+def corpus(name: str, /, **settings: Any) -> CorpusSettings:
+    """The corpus as `conf/corpus/<name>.yaml` has it, but for `settings`."""
+    configured = yaml.safe_load((CONF / f"{name}.yaml").read_text()) | settings
+    module, _, part = configured.pop("_target_").rpartition(".")
+    built = getattr(import_module(module), part)(**configured)
+    assert isinstance(built, CorpusSettings)
+    return built
+
+
+def read(name: str, /, **settings: Any) -> list[Document | Broken]:
+    return list(corpus(name, **settings).read())
+
+
+def good(found: list[Document | Broken]) -> list[Document]:
+    assert not [record for record in found if isinstance(record, Broken)]
+    return [record for record in found if isinstance(record, Document)]
+
+
+def broken(found: list[Document | Broken]) -> list[tuple[str, str]]:
+    return [(record.where, record.reason) for record in found if isinstance(record, Broken)]
+
+
+def message(action: Callable[[], object]) -> str:
+    with pytest.raises(CorpusError) as error:
+        action()
+    text = str(error.value)
+    assert "\n" not in text
+    return text
+
+
+def lines(path: Path, *records: object) -> str:
+    path.write_text("".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in records))
+    return str(path)
+
+
+def quac_file(path: Path, *paragraphs: dict[str, Any], **article: str) -> str:
+    data = [{"title": "Pell", "section_title": "Early years", **article, "paragraphs": [p]} for p in paragraphs]
+    path.write_text(json.dumps({"data": data}))
+    return str(path)
+
+
+def paragraph(name: str, context: str) -> dict[str, Any]:
+    return {"id": name, "context": context, "qas": [{"question": "Who?", "id": f"{name}_q#0"}]}
+
+
+@pytest.fixture
+def data() -> Path:
+    if "GROUNDED_DIALOGS_DATA" not in os.environ:
+        pytest.skip("GROUNDED_DIALOGS_DATA, the folder of real data sets, isn't set")
+    return Path(os.environ["GROUNDED_DIALOGS_DATA"])
+
+
+# What every corpus does
+
+
+@pytest.mark.parametrize("name", ["sample", "folder", "jsonl", "quac"])
+def test_every_corpus_is_described_in_its_first_line_and_refuses_settings_it_does_not_know(name: str) -> None:
+    assert re.match(r"# \S.{20,}\n_target_: ", (CONF / f"{name}.yaml").read_text())
+    built = corpus(name)
+    assert built.name == name
+    assert built.licence and built.source
+    for wrong in ({"colour": "red"}, {"max_broken": 1.5}, {"strict": "perhaps"}):
+        with pytest.raises(ValidationError):
+            corpus(name, **wrong)
+
+
+@pytest.mark.parametrize("name", ["folder", "jsonl", "quac"])
+def test_a_path_that_leads_nowhere_is_an_error(name: str, tmp_path: Path) -> None:
+    assert "corpus.path isn't set" in message(lambda: read(name, path=" "))
+    nowhere = str(tmp_path / "nowhere")
+    assert f"corpus.path={nowhere} doesn't exist" in message(lambda: read(name, path=nowhere))
+    assert message(lambda: corpus(name, path=nowhere).fingerprint()) == message(lambda: read(name, path=nowhere))
+    assert "found nothing" in message(lambda: read(name, path=str(tmp_path)))
+    for other in ("a.docx", "b.docx", "c"):
+        (tmp_path / other).touch()
+    assert message(lambda: read(name, path=str(tmp_path))).endswith("found 2 .docx, 1 without an ending")
+
+
+def test_a_path_is_relative_to_the_current_directory_or_to_the_home_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines(tmp_path / "a.jsonl", {"id": "a", "text": "Hello."})
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert len(good(read("jsonl", path="~/a.jsonl"))) == len(good(read("jsonl", path="a.jsonl"))) == 1
+    assert "doesn't exist" in message(lambda: read("jsonl", path="b.jsonl"))
+
+
+def test_the_fingerprint_is_that_of_names_contents_and_settings_alone(tmp_path: Path) -> None:
+    for place in ("here", "there"):
+        (tmp_path / place / "sub").mkdir(parents=True)
+        lines(tmp_path / place / "sub" / "a.jsonl", {"id": "a", "text": "Hello."})
+        lines(tmp_path / place / "b.jsonl", {"id": "b", "text": "Hello."})
+    os.utime(tmp_path / "there" / "b.jsonl", (0, 0))
+
+    def fingerprint(**settings: Any) -> str:
+        return corpus("jsonl", **({"path": str(tmp_path / "here")} | settings)).fingerprint()
+
+    before = fingerprint()
+    assert before == fingerprint(path=str(tmp_path / "there"), licence="CC0-1.0", source="me", name="mine")
+    others = {fingerprint(title_field=None), fingerprint(strict=True), fingerprint(path=str(tmp_path / "here/b.jsonl"))}
+    (tmp_path / "here" / "b.jsonl").rename(tmp_path / "here" / "c.jsonl")
+    others.add(fingerprint())
+    lines(tmp_path / "there" / "b.jsonl", {"id": "b", "text": "Hullo."})
+    others.add(fingerprint(path=str(tmp_path / "there")))
+    assert len(others | {before}) == 6
+
+
+@pytest.mark.parametrize("name", ["jsonl", "quac"])
+def test_a_large_file_is_not_held_in_memory(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "large.json"
+    records = [paragraph(f"p{n}", f"{n} " + "word " * 1000) for n in range(1000)]
+    if name == "quac":
+        quac_file(path, *records)
+    else:
+        lines(path, *records)
+    settings = {} if name == "quac" else {"text_field": "context"}
+    assert sum(1 for _ in read(name, path=str(path), **settings)) == 1000  # imports happen before we measure
+    tracemalloc.start()
+    try:
+        count = sum(1 for _ in corpus(name, path=str(path), **settings).read())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert count == 1000
+    assert peak < path.stat().st_size / 4
+
+
+# What broken records and double ids lead to
+
+
+def listed(where: CorpusSettings, strict: bool = False, max_broken: float = 0.1) -> tuple[list[str], list[Broken]]:
+    skipped: list[Broken] = []
+    return [document.id for document in documents(where, strict, max_broken, skipped.append)], skipped
+
+
+def test_a_broken_record_among_many_is_skipped_and_told(tmp_path: Path) -> None:
+    path = lines(tmp_path / "a.jsonl", *({"id": n, "text": "Hello."} for n in range(9)), "{")
+    ids, skipped = listed(corpus("jsonl", path=path))
+    assert ids == [str(n) for n in range(9)]
+    assert [record.where for record in skipped] == [f"{path}:10"]
+    told = message(lambda: listed(corpus("jsonl", path=path), strict=True))
+    assert told.startswith(f"{path}:10: not JSON: ") and "corpus.strict=false" in told
+    told = message(lambda: listed(corpus("jsonl", path=path), max_broken=0.09))
+    assert told.startswith(f"corpus jsonl: 1 of 10 records are broken, the first {path}:10: not JSON")
+    assert "corpus.max_broken" in told
+
+
+def test_a_corpus_without_a_readable_document_is_an_error(tmp_path: Path) -> None:
+    path = lines(tmp_path / "a.jsonl", "", "  ")
+    assert "corpus jsonl holds no document" in message(lambda: listed(corpus("jsonl", path=path)))
+    lines(tmp_path / "a.jsonl", "{")
+    told = message(lambda: listed(corpus("jsonl", path=path), max_broken=1))
+    assert told.startswith("corpus jsonl: 1 of 1 records are broken") and "max_broken" not in told
+
+
+def test_two_documents_with_one_id_are_an_error_that_names_both(tmp_path: Path) -> None:
+    first = lines(tmp_path / "a.jsonl", {"id": "x", "text": "One."}, {"id": "y", "text": "Two."})
+    second = lines(tmp_path / "b.jsonl", {"id": "z", "text": "Three."}, {"id": "y", "text": "Four."})
+    told = message(lambda: listed(corpus("jsonl", path=str(tmp_path))))
+    assert told.startswith(f"{second}:2: a second document with the id 'y', which {first}:2 has; ")
+
+
+def test_a_corpus_of_someone_elses_is_read_by_the_same_rules() -> None:
+    class Fixed:
+        name = licence = source = "fixed"
+
+        def fingerprint(self) -> str:
+            return ""
+
+        def read(self) -> Iterator[Document | Broken]:
+            for name in "abcb":
+                yield Document(id=name, text="Hello.")
+
+    told = message(lambda: list(documents(Fixed(), False, 0.1, lambda record: None)))
+    assert told.startswith("record 4: a second document with the id 'b', which record 2 has")
+
+
+def test_ids_are_told_apart_also_after_they_were_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading._Ids, "_RECENT", 7)
+    ids, known = reading._Ids(), set[str]()
+    draw = random.Random(0)
+    for _ in range(500):
+        name = str(draw.randrange(200))
+        assert ids.add(name) == (name not in known)
+        known.add(name)
+
+
+def test_two_ids_with_one_hash_are_two_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading._Ids, "add", lambda ids, name: False)
+    path = lines(tmp_path / "a.jsonl", {"id": "a", "text": "Hello."}, {"id": "b", "text": "Hello."})
+    assert listed(corpus("jsonl", path=path)) == (["a", "b"], [])
+
+
+def test_where_a_document_was_read_stays_out_of_its_serialised_form(tmp_path: Path) -> None:
+    path = lines(tmp_path / "a.jsonl", {"id": "a", "text": "Hello.", "url": "https://example.org/"})
+    (document,) = documents(corpus("jsonl", path=path), True, 0, lambda record: None)
+    assert document.model_dump() == {"id": "a", "text": "Hello.", "title": "", "url": "https://example.org/"}
+
+
+# sample
+
+
+def test_the_sample_has_documents_of_all_lengths_in_groups() -> None:
+    sample = good(read("sample"))
+    assert len(sample) == 15
+    lengths = {document.id: len(document.text.split()) for document in sample}
+    assert all(300 <= length <= 1500 for length in lengths.values()), lengths
+    assert sum(length >= 1200 for length in lengths.values()) == 2
+    groups = ("brennick|heat-pump", "ferries|orrinmouth", "library", "water-watch")
+    members = [sum(bool(re.match(group, document.id)) for document in sample) for group in groups]
+    assert members == [4, 4, 4, 3]
+    assert all(document.title and not document.text.lstrip().startswith("# ") for document in sample)
+
+
+# folder
+
+
+def test_a_folder_is_read_in_the_order_of_its_paths_whatever_the_kind_of_file(tmp_path: Path) -> None:
+    (tmp_path / "b" / "deep").mkdir(parents=True)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "z.TXT").write_bytes(b"\xef\xbb\xbfFirst line.\r\nSecond line.")
+    (tmp_path / "b" / "deep" / "a.md").write_text("\n# A *title*\n\nText with a # sign.\n")
+    (tmp_path / "a.htm").write_text("<p>Hello.")
+    for ignored in ("c.docx", ".hidden.txt", ".git/x.txt"):
+        (tmp_path / ignored).write_text("ignored")
+    found = good(read("folder", path=str(tmp_path)))
+    assert [(document.id, document.title, document.text) for document in found] == [
+        ("a.htm", "a", "Hello."),
+        ("b/deep/a.md", "A *title*", "\nText with a # sign.\n"),
+        ("z.TXT", "z", "First line.\nSecond line."),
+    ]
+    assert "isn't a folder" in message(lambda: read("folder", path=str(tmp_path / "z.TXT")))
+
+
+@pytest.mark.parametrize(
+    ("markdown", "title", "text"),
+    [
+        ("---\ntitle: 'Fees: 2024'\ntags: [a]\n---\n# Fees\nText.", "Fees: 2024", "# Fees\nText."),
+        ("---\ntags: [a]\n---\n# Fees\nText.", "Fees", "Text."),
+        ("---\na: b: c\n---\nText.", "x", "---\na: b: c\n---\nText."),
+        ("---\nOnly a rule above.\n---\nText.", "x", "---\nOnly a rule above.\n---\nText."),
+        ("Text.\n# Later heading\n", "x", "Text.\n# Later heading\n"),
+        ("## Second level\nText.", "x", "## Second level\nText."),
+    ],
+)
+def test_markdown_gives_its_title_and_keeps_its_text(tmp_path: Path, markdown: str, title: str, text: str) -> None:
+    (tmp_path / "x.md").write_text(markdown)
+    (document,) = good(read("folder", path=str(tmp_path)))
+    assert (document.title, document.text) == (title, text)
+
+
+def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(
+        """<html><head><title>Ferry
+        fares</title><style>p {color: red}</style></head><body>
+        <header><div role="banner">Logo</div><nav><a href="/">Home</a></nav></header>
+        <main><h1>Fares &amp; times</h1><!-- secret -->
+        <p>A <b>single</b> costs
+           7.20<sup>1</sup>.</p>Loose text.
+        <table><tr><th>Who</th><th>Fare</th></tr><tr><td><p>Adult</p></td><td>7.20</td></tr></table>
+        <ul><li>One</li><li>Two<br>lines</li></ul></main>
+        <script>var x = "hidden";</script><aside>Advert</aside><footer>Imprint</footer></body></html>"""
+    )
+    (tmp_path / "plain.html").write_text("<h1>Only a heading</h1><p>Text.</p>")
+    page, plain = good(read("folder", path=str(tmp_path)))
+    assert page.title == "Ferry fares"
+    assert page.text.split("\n\n") == [
+        "Fares & times",
+        "A single costs 7.201.",
+        "Loose text.",
+        "Who | Fare",
+        "Adult",
+        "7.20",
+        "One",
+        "Two",
+        "lines",
+    ]
+    assert plain.title == "Only a heading"
+
+
+def test_html_is_decoded_as_it_says_it_is_encoded(tmp_path: Path) -> None:
+    page = '<meta charset="{}"><p>Köln</p>'
+    (tmp_path / "a.html").write_bytes(page.format("iso-8859-1").encode("latin-1"))
+    (tmp_path / "b.html").write_bytes("<p>Köln</p>".encode())
+    (tmp_path / "c.html").write_bytes("<p>Köln</p>".encode("latin-1"))
+    (tmp_path / "d.html").write_bytes(page.format("klingon").encode())
+    *fine, c, d = read("folder", path=str(tmp_path))
+    assert [document.text for document in good(fine)] == ["Köln", "Köln"]
+    assert broken([c, d]) == [
+        (f"{tmp_path}/c.html", "line 1 isn't utf-8 (byte 0xf6); save it as UTF-8"),
+        (f"{tmp_path}/d.html", "it names an unknown encoding, klingon; save it as UTF-8"),
+    ]
+
+
+def pdf(text: str) -> bytes:
+    """A PDF of one page that shows `text`."""
+    content = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode()
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R"
+        b" /Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>",
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content),
+        b"<< /Title (The title) >>",
+    ]
+    file, offsets = b"%PDF-1.4\n", []
+    for number, body in enumerate(objects, start=1):
+        offsets.append(len(file))
+        file += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    trailer = b"trailer\n<< /Size 6 /Root 1 0 R /Info 5 0 R >>\nstartxref\n%d\n%%%%EOF" % len(file)
+    return file + b"xref\n0 6\n0000000000 65535 f \n" + table + trailer
+
+
+def test_pdfs_are_read_if_they_hold_text(tmp_path: Path) -> None:
+    (tmp_path / "a.pdf").write_bytes(pdf("Hello from a page."))
+    (tmp_path / "b.pdf").write_bytes(pdf("Hello")[:200])
+    (tmp_path / "c.pdf").write_bytes(b"")
+    scanned, locked = pypdf.PdfWriter(), pypdf.PdfWriter()
+    for writer in (scanned, locked):
+        writer.add_blank_page(100, 100)
+    scanned.write(tmp_path / "d.pdf")
+    locked.encrypt("secret", algorithm="RC4-128")
+    locked.write(tmp_path / "e.pdf")
+    found = read("folder", path=str(tmp_path))
+    (document,) = good(found[:1])
+    assert (document.title, document.text) == ("The title", "Hello from a page.")
+    reasons = dict(broken(found))
+    assert [Path(where).name for where in reasons] == ["b.pdf", "c.pdf", "d.pdf", "e.pdf"]
+    assert all(reasons[f"{tmp_path}/{name}.pdf"].startswith("not a readable PDF: ") for name in "bce")
+    assert reasons[f"{tmp_path}/d.pdf"] == "its pages hold no text, only images; run OCR on it"
+
+
+def test_files_that_cannot_be_read_are_broken(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes("One.\nTwo.\nKöln.".encode("latin-1"))
+    (tmp_path / "b.md").write_text("# Nothing but a heading\n \n")
+    (tmp_path / "c.txt").symlink_to(tmp_path / "gone.txt")
+    where = corpus("folder", path=str(tmp_path))
+    assert broken(list(where.read())) == [
+        (f"{tmp_path}/a.txt", "line 3 isn't utf-8 (byte 0xf6); save it as UTF-8"),
+        (f"{tmp_path}/b.md", "it holds no text"),
+        (f"{tmp_path}/c.txt", "No such file or directory"),
+    ]
+    before = where.fingerprint()
+    (tmp_path / "gone.txt").write_text("Now it is here.")
+    assert where.fingerprint() != before
+
+
+def test_a_file_name_that_is_no_unicode_still_gives_a_document(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_text("Hello.")
+    (document,) = good(read("folder", path=str(tmp_path)))
+    assert document.id == "caf\N{REPLACEMENT CHARACTER}.txt"
+    document.model_dump_json()
+
+
+# jsonl
+
+
+def test_jsonl_is_read_plain_and_gzipped_with_any_field_names(tmp_path: Path) -> None:
+    records = [{"_id": 7, "body": "Hello.", "name": "A", "link": "https://example.org"}, {"_id": "x", "body": "Hi."}]
+    lines(tmp_path / "b.jsonl", *records)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "c.jsonl.gz").write_bytes(
+        gzip.compress(b'\xef\xbb\xbf{"_id": "y", "body": "Hey.", "name": null}\n')
+    )
+    fields = {"id_field": "_id", "text_field": "body", "title_field": "name", "url_field": "link"}
+    found = good(read("jsonl", path=str(tmp_path), **fields))
+    assert [(d.id, d.title, d.text, d.url) for d in found] == [
+        ("y", "", "Hey.", None),
+        ("7", "A", "Hello.", "https://example.org"),
+        ("x", "", "Hi.", None),
+    ]
+    numbered = good(read("jsonl", path=str(tmp_path), **fields | {"id_field": None, "title_field": None}))
+    assert [(d.id, d.title) for d in numbered] == [("a/c.jsonl.gz:1", ""), ("b.jsonl:1", ""), ("b.jsonl:2", "")]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b'{"id": "a", "text": "b"', "not JSON: Expecting ',' delimiter (column 24)"),
+        (b'{"id": "a", "text": "b", "x": NaN}', "not JSON: NaN is no JSON value"),
+        (b'{"id": "a", "text": "b", "x": -Infinity}', "not JSON: -Infinity is no JSON value"),
+        (b'{"id": "a", "text": "K\xf6ln"}', "not JSON: 'utf-8' codec can't decode byte 0xf6 in position 22"),
+        (b"[" * 100_000, "not JSON: maximum recursion depth exceeded"),
+        (b'["a", "b"]', "not a JSON object"),
+        (b'{"text": "b"}', "it has no `id`, only text"),
+        (b'{"id": "a", "body": "b"}', "it has no `text`, only body, id"),
+        (b"{}", "it has no `text`, only nothing"),
+        (b'{"id": true, "text": "b"}', "its `id` is no string but true"),
+        (b'{"id": " ", "text": "b"}', "its id is empty"),
+        (b'{"id": "a", "text": 12.5}', "its `text` is no string but 12.5"),
+        (b'{"id": "a", "text": " \\n\\u00a0"}', "it holds no text"),
+        (b'{"id": "a", "text": "b", "title": ["c"]}', 'its `title` is no string but ["c"]'),
+        (b'{"id": "a", "text": "half \\ud83d"}', "not valid Unicode (surrogates not allowed)"),
+    ],
+)
+def test_a_bad_line_is_broken_and_the_next_one_is_read(tmp_path: Path, line: bytes, reason: str) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b"\n" + line + b'\n{"id": "fine", "text": "Hello."}')
+    bad, fine = read("jsonl", path=str(tmp_path))
+    ((where, told),) = broken([bad])
+    assert where == f"{tmp_path}/a.jsonl:2"
+    assert told.startswith(reason)
+    assert good([fine])[0].id == "fine"
+
+
+def test_a_damaged_gzip_file_is_an_error_that_says_how_far_it_goes(tmp_path: Path) -> None:
+    draw = random.Random(0)
+    text = "".join(json.dumps({"id": n, "text": str(draw.random())}) + "\n" for n in range(5000)).encode()
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(text)[:-9000])
+    told = message(lambda: read("jsonl", path=str(path)))
+    assert re.match(re.escape(f"{path}: can't be read after line ") + r"\d{3,4}: Compressed file ended", told)
+    damaged = bytearray(gzip.compress(text))
+    damaged[2000:2040] = bytes(40)
+    path.write_bytes(damaged)
+    assert "can't be read after line" in message(lambda: read("jsonl", path=str(path)))
+
+
+def test_the_documents_of_multidoc2dial_are_read_whole(data: Path) -> None:
+    ids, skipped = listed(corpus("jsonl", path=str(data / "multidoc2dial_docs")), strict=True)
+    assert (len(ids), skipped) == (486, [])
+
+
+# quac
+
+
+def test_quac_gives_each_section_once_without_its_end_mark(tmp_path: Path) -> None:
+    quac_file(
+        tmp_path / "train.json",
+        paragraph("C_1_0", "He was born in Pell. CANNOTANSWER"),
+        paragraph("C_2_1", "CANNOTANSWER is what the town answered."),
+        paragraph("C_1_1", "He was born in Pell. CANNOTANSWER"),
+    )
+    other = quac_file(tmp_path / "val.json", paragraph("C_3_0", "He was born in Pell. CANNOTANSWER"), title="Mell")
+    Path(other).rename(tmp_path / "val")
+    (tmp_path / "val.json.gz").write_bytes(gzip.compress((tmp_path / "val").read_bytes()))
+    found = good(read("quac", path=str(tmp_path)))
+    assert [(d.id, d.title, d.text) for d in found] == [
+        ("C_1_0", "Pell: Early years", "He was born in Pell."),
+        ("C_2_1", "Pell: Early years", "CANNOTANSWER is what the town answered."),
+        ("C_3_0", "Mell: Early years", "He was born in Pell."),
+    ]
+
+
+def test_quac_needs_no_section_title(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"data": [{"title": "Pell", "paragraphs": [paragraph("C_1_0", "Text. CANNOTANSWER")]}]}))
+    assert [d.title for d in good(read("quac", path=str(path)))] == ["Pell"]
+
+
+def test_a_broken_record_of_quac_is_told_by_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    fine = paragraph("C_1_0", "Text. CANNOTANSWER")
+    articles = [
+        {"title": "A", "paragraphs": [fine, {"id": "C_2_0"}, paragraph("C_3_0", " CANNOTANSWER"), "x"]},
+        {"paragraphs": []},
+        7,
+    ]
+    path.write_text(json.dumps({"data": articles}))
+    found = read("quac", path=str(path))
+    assert len(good(found[:1])) == 1
+    assert [(where.removeprefix(f"{path}: "), reason) for where, reason in broken(found[1:])] == [
+        ("data[0].paragraphs[1]", "context: Field required"),
+        ("data[0].paragraphs[2]", "it holds no text"),
+        ("data[0].paragraphs[3]", "Input should be a valid dictionary or instance of _Paragraph"),
+        ("data[1]", "title: Field required"),
+        ("data[2]", "Input should be a valid dictionary or instance of _Article"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b'{"data": [\n{"title": ]}', "not JSON: Expecting value (line 2, column 11)"),
+        (b'{"data": [{"title": "A"', "not JSON: Expecting ',' delimiter (line 1, column 24)"),
+        (b'{"data": [{"title": NaN}]}', "not JSON: lexical error: invalid char in json text. "),
+        (b'{"data": [{"title": "K\xf6ln"}]}', "not JSON: byte 22 isn't UTF-8"),
+        (b"", "not JSON: Expecting value (line 1, column 1)"),
+        (b"[1]", "it has no records in a list `data`, so it isn't QuAC's own format"),
+        (b'{"data": []}', "it has no records in a list `data`, so it isn't QuAC's own format"),
+        (gzip.compress(b'{"data": []}')[:-4], "can't be read after data["),
+    ],
+)
+def test_a_file_that_is_not_quac_is_an_error_that_says_where(tmp_path: Path, content: bytes, told: str) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(content)
+    assert message(lambda: read("quac", path=str(path))).startswith(f"{path}: {told}")
+
+
+def test_the_real_quac_records_are_read(data: Path) -> None:
+    where = corpus("quac", path=str(data / "quac"))
+    found = list(documents(where, True, 0, lambda record: None))
+    assert len(found) == 11
+    assert found[0].title == "The break"
+    assert all(re.fullmatch(r"C_[0-9a-f]{32}_\d", d.id) and not d.text.endswith("CANNOTANSWER") for d in found)
+
+
+# quac, fetched
+
+CONTENT = json.dumps({"data": [{"title": "Pell", "paragraphs": [paragraph("C_1_0", "Text. CANNOTANSWER")]}]}).encode()
+
+
+class Publisher(BaseHTTPRequestHandler):
+    """Serves `train_v0.2.json` as the first part of the path asks for it."""
+
+    asked: list[str]
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        case, _, name = self.path.lstrip("/").partition("/")
+        body = {"good": CONTENT, "short": CONTENT[:40], "other": b"{}"}.get(case)
+        if name != "train_v0.2.json" or body is None:
+            self.send_error(404)
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(CONTENT) if case == "short" else len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def publisher(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    published = {"train": ("train_v0.2.json", hashlib.sha256(CONTENT).hexdigest())}
+    monkeypatch.setattr(quac, "PUBLISHED", published)
+    monkeypatch.setattr(Publisher, "asked", [], raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Publisher)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_quac_is_fetched_once_and_kept(publisher: str, tmp_path: Path) -> None:
+    settings = {"cache_dir": str(tmp_path / "cache"), "base_url": f"{publisher}/good/"}
+    assert [document.id for document in good(read("quac", **settings))] == ["C_1_0"]
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["train_v0.2.json"]
+    corpus("quac", **settings).fingerprint()
+    assert Publisher.asked == ["/good/train_v0.2.json"]
+    # A file that was damaged since is fetched again.
+    (tmp_path / "cache" / "train_v0.2.json").write_bytes(CONTENT[:50])
+    assert len(good(read("quac", **settings))) == 1
+    assert len(Publisher.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("case", "reason"),
+    [("short", r"IncompleteRead"), ("other", r"does not match the known hash"), ("gone", r"404 Client Error")],
+)
+def test_a_fetch_that_fails_says_what_to_do_and_leaves_nothing(
+    publisher: str, tmp_path: Path, case: str, reason: str
+) -> None:
+    told = message(lambda: read("quac", cache_dir=str(tmp_path), base_url=f"{publisher}/{case}"))
+    assert told.startswith(f"can't fetch {publisher}/{case}/train_v0.2.json into {tmp_path}: ")
+    assert re.search(reason, told)
+    assert told.endswith("get train_v0.2.json another way and set corpus.path to it")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_publisher_that_is_not_there_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with socketserver.TCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler) as free:
+        port = free.server_address[1]
+    told = message(lambda: read("quac", cache_dir=str(tmp_path), base_url=f"http://127.0.0.1:{port}"))
+    assert "Connection refused" in told
+
+
+def test_a_cache_that_cannot_be_written_is_an_error(publisher: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    told = message(lambda: read("quac", cache_dir=str(tmp_path / "file"), base_url=f"{publisher}/good"))
+    assert told.startswith(f"can't fetch {publisher}/good/train_v0.2.json into {tmp_path}/file: ")
