@@ -16,6 +16,8 @@ from generator.schema import Record, Usage
 
 Profile = Literal["turns", "sampled"]
 
+# How long a dialog's first prompt is taken to be; later ones go by what the server counted. English has about 0.25.
+_TOKENS_PER_BYTE = 0.3
 # llama.cpp keeps 32 bits of a seed and takes the highest value for "draw one".
 _SEEDS = 2**31
 
@@ -78,6 +80,11 @@ class Client(Protocol):
         """The longest reply asked for, in tokens."""
         ...
 
+    @property
+    def context(self) -> int:
+        """Tokens of prompt and reply together that the model can hold."""
+        ...
+
     def sampling(self, profile: Profile) -> Sampling:
         """How tokens are drawn for user and agent turns, and for everything else (Lee et al. 2024, section 2.3)."""
         ...
@@ -135,6 +142,7 @@ class _AsyncEngine:
     def __init__(self, client: Client, journal: Journal, seed: int) -> None:
         self._client, self._journal, self._seed = client, journal, seed
         self._asked: Counter[str] = Counter()
+        self._tokens_per_byte = _TOKENS_PER_BYTE
 
     async def complete(self, request: lm15.Request) -> lm15.Response:
         purpose = _Purpose.model_validate((request.config.extensions or {}).get("metadata"))
@@ -142,9 +150,20 @@ class _AsyncEngine:
         key = asked.key()
         reply = self._journal.find(key, purpose.stage, purpose.turn)
         if reply is None:
+            self._check_room(asked)
             reply = await self._client.chat(asked)
             self._journal.add(key, purpose.stage, purpose.turn, reply)
+        if purpose.profile == "turns" and reply.usage.prompt:  # these come one by one, so timing decides nothing
+            self._tokens_per_byte = reply.usage.prompt / len(asked.prompt.encode())
         return _response(reply)
+
+    def _check_room(self, asked: ChatRequest) -> None:
+        """Raise ContextLengthError for a prompt that, judged by the dialog's last one, leaves no room for the reply."""
+        tokens = round(len(asked.prompt.encode()) * self._tokens_per_byte)
+        if tokens + asked.max_tokens > self._client.context:
+            raise lm15.ContextLengthError(
+                f"about {tokens} tokens of prompt and {asked.max_tokens} of reply exceed a context of {self._client.context}"
+            )
 
     def _translated(self, request: lm15.Request, profile: Profile) -> ChatRequest:
         (message,) = request.messages

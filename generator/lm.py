@@ -123,6 +123,11 @@ class HttpClient:
         """The longest reply asked for, in tokens."""
         return self._endpoint.max_tokens
 
+    @property
+    def context(self) -> int:
+        """Tokens of prompt and reply together that the model can hold."""
+        return self._endpoint.context
+
     def sampling(self, profile: Profile) -> Sampling:
         """How tokens are drawn under a decoding profile."""
         return self._endpoint.turns if profile == "turns" else self._endpoint.sampled
@@ -227,7 +232,8 @@ def _reply(body: Any, model: str) -> ChatReply:
     choice = body["choices"][0]
     usage = body.get("usage") or {}
     return ChatReply(
-        text=choice["message"].get("content") or "",
+        # JSON's escapes can smuggle in halves of characters, which nothing can be written with.
+        text=(choice["message"].get("content") or "").encode(errors="replace").decode(),
         finish_reason=choice.get("finish_reason") or "stop",
         model=body.get("model") or model,
         usage=Usage(
