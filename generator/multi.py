@@ -1,5 +1,5 @@
-"""Algorithm 2 of Lee et al. 2024 (section 2.4.2): the retriever is asked after every user turn, and every answer rests on
-all unique passages found so far. The loop calls the retriever; it is never left to the model.
+"""Algorithm 2 of Lee et al. 2024 (section 2.4.2): the retriever is asked after every user turn, and every answer rests
+on all unique passages found so far. The loop calls the retriever; it is never left to the model.
 """
 
 from collections.abc import Sequence

@@ -9,10 +9,10 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-
-import dspy
+from functools import partial
 
 from generator.adapter import SharedPrefixAdapter
+from generator.calls import asking
 from generator.dedup import Deduplicator
 from generator.engine import Client, language_model
 from generator.errors import ModelError
@@ -26,6 +26,7 @@ from generator.store import Journal, Outcome, Store
 
 # Outcomes that wait for an earlier plan are held in memory: so many for each dialog under way.
 LOOKAHEAD = 4
+STOPPED = -1
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class Pipeline:
         accepted = self.store.accepted
         last = time.monotonic()
         stopping = asyncio.create_task(stop.wait())
-        stopping.add_done_callback(lambda _: finished.put_nowait(-1))
+        stopping.add_done_callback(partial(_told, finished, STOPPED))
         try:
             while not stop.is_set():
                 hoped = accepted + len(under_way) + sum(made.dialog is not None for made in waiting.values())
@@ -123,14 +124,14 @@ class Pipeline:
                     and len(under_way) < self.limits.at_once
                     and begun - committed < LOOKAHEAD * self.limits.at_once
                 ):
-                    task = asyncio.create_task(self.make(self.planner.plan(begun)))
-                    task.add_done_callback(lambda _, number=begun: finished.put_nowait(number))
+                    task: asyncio.Task[Made] = asyncio.create_task(self.make(self.planner.plan(begun)))
+                    task.add_done_callback(partial(_told, finished, begun))
                     under_way[begun] = task
                     begun, hoped = begun + 1, hoped + 1
                 if not under_way:
                     break
                 number = await finished.get()
-                if number < 0:
+                if number == STOPPED:
                     break
                 waiting[number] = under_way.pop(number).result()
                 while committed in waiting:
@@ -150,7 +151,7 @@ class Pipeline:
     async def make(self, plan: Plan) -> Made:
         """Generate and judge one dialog. Depends on nothing but the plan and the replies of the models."""
         journal = Journal(self.store, plan.dialog_id)
-        with dspy.context(lm=language_model(self.client, journal, plan.seed), adapter=self.adapter):
+        with asking(language_model(self.client, journal, plan.seed), self.adapter):
             draft = await self.generate(plan)
         drops = tuple(self.cut(plan, draft))
         dialog = None
@@ -224,7 +225,7 @@ class Pipeline:
                 model = judging.client.model
                 return (Verdict(judge=judging.judge.name, label="unjudged", explanation=str(error), model=model),)
 
-        with dspy.context(lm=language_model(judging.client, journal, seed), adapter=judging.adapter):
+        with asking(language_model(judging.client, journal, seed), judging.adapter):
             return list(await asyncio.gather(*map(judged, dialog.turns)))
 
     def unkept(self, dialog: Dialog) -> Drop | None:
@@ -249,3 +250,7 @@ class Pipeline:
             self.dedup.add(dialog)
             drops = (*drops, *pairs(dialog, self.keep)[1])
         return Outcome(dialog=dialog, drops=drops, usage=made.usage)
+
+
+def _told(finished: asyncio.Queue[int], number: int, _: object) -> None:
+    finished.put_nowait(number)

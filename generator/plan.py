@@ -1,4 +1,4 @@
-"""What dialog to make next. A plan is a pure function of the run's seed and the plan's number, made before any model call.
+"""What dialog to make next. A plan is a pure function of the run's seed and the plan's number, made before any call.
 
 So the same configuration gives the same plans at any concurrency, and a run can be continued. Dialogs on one document
 stand next to each other, for the server's prefix cache; each starts from sentences that the ones before did not.

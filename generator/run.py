@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -134,7 +133,7 @@ class Run:
         if own is not None and self.settings.judge.target is not None:
             client, adapter = await stack.enter_async_context(own.open()), SharedPrefixAdapter(own.structured_outputs)
         judge = self.settings.judge.build(client.model)
-        return judge and Judging(judge, client, adapter, own is not None)
+        return Judging(judge, client, adapter, own is not None) if judge else None
 
     def _documents(self) -> Iterator[Document]:
         """The corpus as a stream; what can't be read is listed beside the library that is built from it."""

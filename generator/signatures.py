@@ -21,17 +21,18 @@ REJECTED = "Your last attempt was refused; write a different one"
 
 
 class FirstQuestion(dspy.Signature):
-    """Write the question with which the User opens the conversation: of exactly the kind below, such as a person types \
-who never saw the documents. At most 25 words, one question only. Name the thing it is about, so that it can be \
-understood with nothing before it. Never speak of documents, passages, texts or sentences. Then draft its answer and check it."""
+    """Write the question with which the User opens the conversation: of exactly the kind below, such as a person \
+types who never saw the documents. At most 25 words, one question only. Name the thing it is about, so that it can be \
+understood with nothing before it. Never speak of documents, passages, texts or sentences. Then draft its answer and \
+check it."""
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
-    kind: str = dspy.InputField(desc=KIND)
     focus: str = dspy.InputField(desc="Let the question touch on this, in your own words")
     rejected: str = dspy.InputField(desc=REJECTED)
+    kind: str = dspy.InputField(desc=KIND)
     explanation: str = dspy.OutputField(
-        desc="go through the steps of the kind: which facts the question will be about, and which sentences hold its answer or come near it",
+        desc="do the steps of the kind one by one and write what each gives: 1. … 2. … 3. …, with sentence numbers",
         max_length=600,
     )
     can_ask: bool = dspy.OutputField(desc="true if the documents allow a question of this kind")
@@ -49,27 +50,29 @@ understood with nothing before it. Never speak of documents, passages, texts or 
 
 
 class NextQuestion(dspy.Signature):
-    """Write what the User says next, of exactly the kind below, in the User's voice. It takes up the Agent's last answer \
-and would make no sense without it. At most 25 words. Ask for something that has not been asked or answered yet. Never \
-speak of documents, passages, texts or sentences."""
+    """Write what the User says next, of exactly the kind below, in the User's voice. It takes up the Agent's last \
+answer and would make no sense without it. At most 25 words. Ask for something that has not been asked or answered \
+yet. Never speak of documents, passages, texts or sentences."""
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
-    kind: str = dspy.InputField(desc=KIND)
     asked: str = dspy.InputField(desc="Asked already, not to be asked again")
     rejected: str = dspy.InputField(desc=REJECTED)
+    kind: str = dspy.InputField(desc=KIND)
     thought: str = dspy.OutputField(
-        desc="go through the steps of the kind: what the last answer leaves open, and which sentences speak to it",
-        max_length=400,
+        desc="do the steps of the kind one by one and write what each gives: 1. … 2. … 3. …", max_length=400
     )
-    question: str = dspy.OutputField(desc="what the User says", max_length=250)
+    question: str = dspy.OutputField(
+        desc="what the User now says to the Agent, beginning as such questions begin", max_length=250
+    )
 
 
 class GroundedAnswer(dspy.Signature):
     """Write the Agent's reply to the User. First find what the documents say to it, reading it in the light of the \
-dialog. Then reply in one to three plain sentences, with nothing that the documents don't say. If they answer a part, \
-give that part and say what you don't know. If they answer nothing, say that you don't have this information, and \
-offer the nearest thing you do know. Speak to the User as one who knows: no sentence numbers, no word about documents."""
+dialog. Then reply in one to three plain sentences, with nothing that the documents don't say. If they answer only a \
+part, give that part and name what you don't know. If they answer nothing, begin with “I don't have information on”, \
+and offer the nearest thing you do know. Speak as a person who knows this by heart: no sentence numbers, no word about \
+documents."""
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
@@ -88,9 +91,9 @@ offer the nearest thing you do know. Speak to the User as one who knows: no sent
 
 
 class StandaloneQuery(dspy.Signature):
-    """Rewrite what the User says as one search query that can be understood without the dialog: put names for pronouns, \
-add what the dialog makes clear, keep the User's meaning and every detail. Don't answer it, and add nothing from the \
-documents that the User couldn't know. If it stands alone already, repeat it."""
+    """Rewrite what the User says as one search query that can be understood without the dialog: put names for \
+pronouns, add what the dialog makes clear, keep the User's meaning and every detail. Don't answer it, and add nothing \
+from the documents that the User couldn't know. If it stands alone already, repeat it."""
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()

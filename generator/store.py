@@ -26,7 +26,8 @@ CREATE TABLE IF NOT EXISTS calls (dialog_id TEXT, key TEXT, stage TEXT, turn INT
     PRIMARY KEY (dialog_id, key)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS plans (number INTEGER PRIMARY KEY, dialog TEXT, ended TEXT);
 CREATE TABLE IF NOT EXISTS drops (number INTEGER, scope TEXT, stage TEXT, reason TEXT, record TEXT);
-CREATE TABLE IF NOT EXISTS usage (stage TEXT PRIMARY KEY, calls INTEGER, prompt INTEGER, cached INTEGER, completion INTEGER);
+CREATE TABLE IF NOT EXISTS usage (stage TEXT PRIMARY KEY, calls INTEGER, prompt INTEGER, cached INTEGER,
+    completion INTEGER);
 """
 
 
@@ -158,8 +159,8 @@ class Store:
                 [(number, d.scope, d.stage, d.reason, d.model_dump_json()) for d in outcome.drops],
             )
             self._db.executemany(
-                "INSERT INTO usage VALUES (?, ?, ?, ?, ?) ON CONFLICT (stage) DO UPDATE SET calls = calls + excluded.calls, "
-                "prompt = prompt + excluded.prompt, cached = cached + excluded.cached, "
+                "INSERT INTO usage VALUES (?, ?, ?, ?, ?) ON CONFLICT (stage) DO UPDATE SET "
+                "calls = calls + excluded.calls, prompt = prompt + excluded.prompt, cached = cached + excluded.cached, "
                 "completion = completion + excluded.completion",
                 [(stage, u.calls, u.prompt, u.cached, u.completion) for stage, u in outcome.usage],
             )

@@ -45,7 +45,9 @@ class QuestionType(Record):
     examples: tuple[Example, ...] = Field(
         default=(), validate_default=True, description="2 or 3 of a dialog and a question; for later types only"
     )
-    may_decline: bool = Field(default=False, description="true if documents may offer nothing of this kind")
+    may_decline: bool = Field(
+        default=False, description="true if documents may offer nothing of this kind; for first types only"
+    )
     may_repeat: bool = Field(default=True, description="false if it never stands twice in a row; for later types only")
     turns: int | None = Field(
         default=None, ge=1, description="how many turns a dialog that starts so has; for first types only"
@@ -54,7 +56,7 @@ class QuestionType(Record):
         default="answerable", description="answerable or unanswerable: whether the documents are to hold the answer"
     )
 
-    @field_validator("examples", "may_repeat", "turns")
+    @field_validator("examples", "may_decline", "may_repeat", "turns")
     @classmethod
     def _fits_stage(cls, value: Any, info: ValidationInfo) -> Any:
         match info.field_name, info.data.get("stage"):
@@ -64,6 +66,8 @@ class QuestionType(Record):
                 raise PydanticCustomError("stage", "a later type has 2 or 3, not {count}", {"count": len(value)})
             case "may_repeat", "first" if not value:
                 raise PydanticCustomError("stage", "a first type stands once in a dialog anyway")
+            case "may_decline", "later" if value:
+                raise PydanticCustomError("stage", "a later type always finds something to ask")
             case "turns", "later" if value is not None:
                 raise PydanticCustomError("stage", "a later type starts no dialog")
         return value
