@@ -1,7 +1,8 @@
 """The command line: arguments in, run out.
 
 Hydra accepts `+corpus=x` only while `corpus` has no default, and `corpus=x` only while it has one. Both are natural to
-type, so the arguments are brought to the first form here, and the defaults added, before Hydra sees them.
+type, so the arguments are brought to the first form here, and the defaults added, before Hydra sees them. Likewise for
+a judge's own model, for new shares of question types, and for the configuration that a run folder keeps.
 """
 
 import os
@@ -11,6 +12,9 @@ from pathlib import Path
 
 CONF = Path(__file__).parent.parent / "conf"
 DEFAULTS = {"corpus": "sample", "taxonomy": "mixed"}
+# A run folder's config.yaml says nothing about Hydra: it is to write no files and no log of its own.
+QUIET = ["hydra.output_subdir=null", "hydra.run.dir=.", "hydra.sweep.dir=outputs/.sweep", "hydra.sweep.subdir=."]
+QUIET += ["hydra/job_logging=disabled", "hydra/hydra_logging=disabled"]
 GROUPS = {"corpus": "corpora", "taxonomy": "taxonomies", "lm": "models", "retriever": "retrievers"} | {
     "judge": "judges",
     "dedup": "removal of duplicates",
@@ -18,10 +22,24 @@ GROUPS = {"corpus": "corpora", "taxonomy": "taxonomies", "lm": "models", "retrie
 
 
 def normalised(arguments: list[str]) -> list[str]:
-    """The arguments with `corpus=x` and `taxonomy=x` as Hydra wants them, and with their defaults."""
-    done = [re.sub(rf"^\+?({'|'.join(DEFAULTS)})=", r"+\1=", argument) for argument in arguments]
+    """The arguments in the one spelling that Hydra takes, with the defaults of `corpus` and `taxonomy`."""
+    stored = [Path(argument).absolute() for argument in arguments if _is_file(argument)]
+    done = [_spelt(argument) for argument in arguments if not _is_file(argument)]
+    if stored:
+        return ["--config-path", str(stored[0].parent), "--config-name", stored[0].stem, *done, *QUIET]
     chosen = {argument.partition("=")[0] for argument in done}
     return [*done, *(f"+{group}={name}" for group, name in DEFAULTS.items() if f"+{group}" not in chosen)]
+
+
+def _is_file(argument: str) -> bool:
+    name, equals, _ = argument.partition("=")
+    return argument.endswith(".yaml") and argument[0] not in "-~+" and (not equals or "/" in name)
+
+
+def _spelt(argument: str) -> str:
+    argument = re.sub(rf"^\+?({'|'.join(DEFAULTS)})=", r"+\1=", argument)
+    argument = re.sub(r"^\+*(?:lm@)?judge\.lm=(?!null$)(?=[\w,.-]+$)", "+lm@judge.lm=", argument)
+    return re.sub(r"^\+*(taxonomy\.(?:first|later)\.)", r"++\1", argument)
 
 
 def help_text() -> str:
@@ -29,6 +47,7 @@ def help_text() -> str:
     lines = [
         "python -m generator [+corpus=NAME] [+taxonomy=NAME] [setting=value ...]",
         "python -m generator -m +corpus=NAME +taxonomy=A,B,C    a run for each",
+        "python -m generator outputs/RUN/config.yaml [setting=value ...]    as that run",
         "",
         "Turns documents into multi-turn, document-grounded dialogs. The same command again continues a run.",
     ]
@@ -45,14 +64,18 @@ def help_text() -> str:
 def main() -> int:
     """Run the command line; returns the exit code: 0, 1 nothing accepted, 2 something to mend, 130 interrupted."""
     arguments = sys.argv[1:]
-    if {"-h", "--help"} & set(arguments):
-        print(help_text())
-        return 0
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or DSPy and LiteLLM try the network at import
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors, and we print them on one line
-    from generator.command import run_command
+    try:
+        if {"-h", "--help"} & set(arguments):
+            print(help_text(), flush=True)
+            return 0
+        os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or DSPy and LiteLLM try the network at import
+        os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors, and we print them on one line
+        from generator.command import run_command
 
-    return run_command(CONF, normalised(arguments))
+        return run_command(CONF, normalised(arguments))
+    except BrokenPipeError:  # of `| head`, which has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ Knows nothing of the models behind it, nor of what is asked: that is `generator.
 """
 
 import json
+import re
+from collections.abc import Collection
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -51,20 +53,19 @@ class SharedPrefixAdapter(dspy.Adapter):
         return [{"role": "user", "content": content}]
 
     def parse(self, signature: SignatureType, completion: str) -> dict[str, Any]:
-        """The first JSON object of `completion`, checked field by field.
+        """The JSON object of `completion`, checked field by field.
 
         Raises:
             AdapterParseError: there is none, it is cut off, or a field breaks its bounds; says which and why.
         """
         try:
-            start = completion.index("{")
-            data, _ = json.JSONDecoder(strict=False).raw_decode(completion, start)
+            data = _found(completion, signature.output_fields.keys())
             # Through JSON again: it has no way to write the halves of characters that an escape can smuggle in.
             reply = reply_model(signature).model_validate_json(json.dumps(data))
         except ValidationError as error:
-            problems = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
+            problems = [": ".join(filter(None, [".".join(map(str, e["loc"])), e["msg"]])) for e in error.errors()]
             raise _unusable(signature, completion, "; ".join(problems)) from None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:  # a small model can open brackets for ever
             raise _unusable(signature, completion, f"not a whole JSON object ({error})") from None
         return {name: getattr(reply, name) for name in signature.output_fields}
 
@@ -123,6 +124,25 @@ def _bounded(signature: SignatureType, count: int) -> SignatureType:
     return signature.with_updated_fields(EVIDENCE, type_=list[number])
 
 
+def _found(completion: str, names: Collection[str]) -> dict[str, Any]:
+    """The first JSON object with a key that is asked for; braces in the prose around it don't hide it."""
+    decoder, objects, errors = json.JSONDecoder(strict=False), [], []
+    for brace in re.finditer("{", completion):
+        try:
+            data, _ = decoder.raw_decode(completion, brace.start())
+        except ValueError as error:
+            errors.append(error)
+            continue
+        if any(name in data for name in names):
+            return dict(data)
+        objects.append(data)
+    if errors:
+        raise errors[0]
+    if not objects:
+        raise ValueError("there is none")
+    return dict(objects[0])
+
+
 def _unusable(signature: SignatureType, completion: str, problem: str) -> AdapterParseError:
     return AdapterParseError("SharedPrefixAdapter", signature, completion, message=problem)
 
@@ -164,7 +184,7 @@ def _demos(signature: SignatureType, demos: list[dict[str, Any]]) -> list[str]:
     names = [*(n for n, f in signature.input_fields.items() if not _is_context(f)), *signature.output_fields]
     shown = [{name: demo[name] for name in names if name in demo} for demo in demos]
     return (
-        ["Examples:\n" + "\n".join(json.dumps(demo, ensure_ascii=False, default=str) for demo in shown)]
+        ["Examples:\n" + "\n".join(harmless(json.dumps(demo, ensure_ascii=False, default=str)) for demo in shown)]
         if shown
         else []
     )

@@ -9,7 +9,7 @@ import dspy
 from dspy.utils import exceptions as lm_errors
 
 from generator.engine import Profile
-from generator.errors import ModelError, Rejected
+from generator.errors import GroundedDialogsError, ModelError, Rejected
 
 
 def asking(lm: dspy.LM, adapter: dspy.Adapter) -> AbstractContextManager[None]:
@@ -40,10 +40,17 @@ async def call(predict: dspy.Predict, stage: str, profile: Profile, turn: int, *
         config = {"metadata": {"profile": profile, "stage": stage, "turn": str(turn)}}
         return await predict.acall(config=config, **inputs)
     except lm_errors.ContextWindowExceededError as error:
-        raise Rejected("context", "the next prompt does not fit lm.context", str(error)) from error
+        raise Rejected("context", "the next prompt does not fit lm.context", _first_line(error)) from error
     except lm_errors.AdapterParseError as error:
         raise Rejected(stage, "unusable reply", error.lm_response) from error
     except _ENDPOINT_GONE as error:
-        raise ModelError(str(error)) from error
+        if isinstance(error.__cause__, GroundedDialogsError):  # the journal's, wrapped by DSPy
+            raise error.__cause__ from None
+        raise ModelError(_first_line(error)) from error
     except lm_errors.LMError as error:
-        raise Rejected("model", type(error).__name__.removeprefix("LM"), str(error)) from error
+        raise Rejected("model", type(error).__name__.removeprefix("LM"), _first_line(error)) from error
+
+
+def _first_line(error: lm_errors.LMError) -> str:
+    """DSPy adds advice for its own users below."""
+    return str(error.message).partition("\n")[0]

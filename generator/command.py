@@ -1,9 +1,12 @@
 """One command: its configurations (several in a sweep), each a run, and the exit code for them all."""
 
+import re
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import hydra
+from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
@@ -11,6 +14,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from generator.advice import of_hydra
 from generator.errors import ConfigError, GroundedDialogsError
 
 # Groups and settings whose value stands in a run folder's name anyway.
@@ -27,15 +31,29 @@ def run_command(conf: Path, arguments: list[str]) -> int:
         if codes[-1] == 130:
             sys.exit(130)
 
-    sys.argv = [sys.argv[0], *arguments]
     try:
+        sys.argv = [sys.argv[0], *_options_first(arguments)]
         job()
+    except ConfigError as error:
+        return _fail(error)
     except (HydraException, OmegaConfBaseException) as error:
-        return _fail(ConfigError(_one_line(error)))
+        return _fail(ConfigError(of_hydra(error)))
     except KeyboardInterrupt:
         print("interrupted; the same command continues", file=sys.stderr)
         return 130
     return max(codes, default=0)
+
+
+def _options_first(arguments: list[str]) -> list[str]:
+    """The arguments as Hydra's parser wants them; it takes no option between two settings, and no unknown one."""
+
+    def refuse(message: str) -> NoReturn:
+        raise ConfigError(f"{message}; `python -m generator --help` shows what can be given")
+
+    parser = get_args_parser()
+    parser.error = refuse  # its own prints the usage and exits
+    settings = parser.parse_intermixed_args(arguments).overrides
+    return [*(argument for argument in arguments if argument not in settings), *settings]
 
 
 def _reported(cfg: DictConfig, arguments: list[str]) -> int:
@@ -63,24 +81,10 @@ def _swept(arguments: list[str]) -> str:
     overrides = [a for a in arguments if "=" in a and not a.startswith("-")]
     varied = {o.key_or_group for o in OverridesParser.create().parse_overrides(overrides) if o.is_sweep_override()}
     task = OverridesParser.create().parse_overrides(list(HydraConfig.get().overrides.task))
-    return "-".join(
-        f"{o.key_or_group}={o.get_value_element_as_str()}".replace("/", "_")
-        for o in task
-        if o.key_or_group in varied - _NAMED
-    )
+    shown = (f"{o.key_or_group}={o.get_value_element_as_str()}" for o in task if o.key_or_group in varied - _NAMED)
+    return re.sub(r"[^\w.,=+@-]+", "_", "-".join(shown))
 
 
 def _fail(error: GroundedDialogsError) -> int:
     print(f"error: {error}", file=sys.stderr)
     return error.exit_code
-
-
-def _one_line(error: Exception) -> str:
-    """Hydra's message, without its advice on Hydra's syntax and its list of search paths."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    kept = [
-        line
-        for line in lines
-        if not line.startswith(("To append", "Set the environment", "object_type", "Search path"))
-    ]
-    return " ".join(kept[:3]) + "; `python -m generator --help` lists what there is"

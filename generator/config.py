@@ -13,6 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import BeforeValidator, Field, ValidationError
 
+from generator.advice import of_pydantic
 from generator.dedup import DedupSettings
 from generator.errors import ConfigError
 from generator.export.chat import Filter
@@ -22,6 +23,7 @@ from generator.retrievers.base import RetrieverSettings
 from generator.schema import Algorithm, Corpus, Judge, Record
 from taxonomy import Mix
 
+_CHOOSE = "names no part of this project; `python -m generator --help` lists the choices of {}="
 PACKAGES = ("generator.", "judges.", "taxonomy.")
 
 # Settings that don't change what a run's data is: a run may be continued with others. The documents behind
@@ -29,8 +31,21 @@ PACKAGES = ("generator.", "judges.", "taxonomy.")
 _OPERATIONAL = {"dialogs", "max_attempts", "run_dir", "fresh", "cache_dir"}
 _OPERATIONAL_PARTS = {
     "corpus": {"path", "cache_dir", "base_url"},
-    "lm": {"api_base", "api_key_env", "concurrency", "timeout_s", "retries", "retry_wait_s", "path"},
+    "lm": {"api_base", "api_key_env", "concurrency", "timeout_s", "retries", "retry_wait_s"},
 }
+
+
+def _path(value: object) -> object:
+    """A path as a person writes it."""
+    if value == "":
+        raise ValueError("is empty; give a path, or leave the setting out")
+    try:
+        return Path(value).expanduser() if isinstance(value, str) else value
+    except RuntimeError as error:  # the home directory of nobody
+        raise ValueError(str(error)) from error
+
+
+LocalPath = Annotated[Path, BeforeValidator(_path)]
 
 
 class JudgeSettings(Record):
@@ -59,10 +74,10 @@ class Settings(Record):
     seed: int = Field(ge=0)
     dialogs_per_document: int = Field(ge=1)
     validation: float = Field(ge=0, lt=1)
-    program: Path | None
-    run_dir: Path | None
+    program: LocalPath | None
+    run_dir: LocalPath | None
     fresh: bool
-    cache_dir: Path
+    cache_dir: LocalPath
     corpus: Any
     taxonomy: Mix
     lm: Endpoint
@@ -91,8 +106,10 @@ def load(cfg: DictConfig) -> Settings:
     """
     data = plain(cfg)
     for group in ("corpus", "taxonomy", "lm", "retriever", "dedup"):
-        data[group] = _part(group, data[group])
-    judge = data["judge"]
+        data[group] = _part(group, data.get(group))
+    judge = data.get("judge")
+    if not isinstance(judge, dict):
+        raise ConfigError(f"judge={judge}: {_CHOOSE.format('judge')}")
     target = _class("judge", judge.pop("_target_", None))
     if judge.get("lm"):
         judge["lm"] = _part("judge.lm", judge["lm"])
@@ -140,14 +157,19 @@ def _class(group: str, target: str | None) -> type | None:
     if not target.startswith(PACKAGES):
         raise ConfigError(f"{group}._target_={target}: must be a class of this project ({', '.join(PACKAGES)}…)")
     try:
-        return cast(type, getattr(import_module(module), name))
+        found = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise ConfigError(f"{group}._target_={target}: there is no such class ({error})") from error
+    # What our modules import from others has a name in them too.
+    if not (isinstance(found, type) and found.__module__.startswith(PACKAGES)):
+        raise ConfigError(f"{group}._target_={target}: is no class of this project")
+    return found
 
 
 def _part(group: str, node: Any) -> Any:
     if not isinstance(node, dict) or "_target_" not in node:
-        raise ConfigError(f"{group}: names no class (`_target_`); choose one of conf/{group}/")
+        given = node if isinstance(node, str) else "null" if node is None else "…"
+        raise ConfigError(f"{group}={given}: {_CHOOSE.format(group)}")
     arguments = dict(node)
     part = _class(group, arguments.pop("_target_"))
     return _validated(cast(Any, part), group, arguments)
@@ -159,7 +181,4 @@ def _validated(part: Any, group: str, arguments: dict[str, Any]) -> Any:
     except ValidationError as error:
         problem = error.errors()[0]
         name = ".".join(map(str, (group, *problem["loc"]) if group else problem["loc"]))
-        message = problem["msg"].removeprefix("Value error, ")
-        given = problem.get("input")
-        shown = f"={given}" if isinstance(given, str | int | float | bool) else ""
-        raise ConfigError(f"{name}{shown}: {message[:1].lower()}{message[1:]}") from None
+        raise ConfigError(of_pydantic(name, problem)) from None

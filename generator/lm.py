@@ -30,6 +30,8 @@ from generator.failures import broken, reason, refusal, said
 from generator.schema import Record, Usage
 
 LONGEST_PAUSE_S = 60
+# A server may ask for more by Retry-After, within reason.
+LONGEST_ASKED_PAUSE_S = 600
 # Long enough for any server that is there; a run should not hang on one that isn't.
 _PROBE_S = 10
 # vLLM closes a connection that idled for 5 s; one that we would reuse at that moment is a broken call.
@@ -94,11 +96,14 @@ class OpenAIEndpoint(Endpoint):
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator["HttpClient"]:
-        if self.api_base.startswith("https://api.openai.com") and not os.environ.get(self.api_key_env):
-            raise ModelError(
-                f"{self.api_base} needs a key: set the environment variable {self.api_key_env}, or lm.api_base to a "
-                "server of yours"
-            )
+        if self.api_base.startswith("https://api.openai.com"):
+            if not os.environ.get(self.api_key_env):
+                raise ModelError(
+                    f"{self.api_base} needs a key: set the environment variable {self.api_key_env}, or lm.api_base to "
+                    "a server of yours"
+                )
+            if self.turns.top_k or self.sampled.top_k:
+                raise ModelError(f"{self.api_base} has no top-k sampling and refuses it: give lm.sampled.top_k=null")
         async with self._connected(self.api_base, self.api_key_env) as client:
             yield client
 
@@ -198,7 +203,7 @@ class HttpClient:
 
     def _pause(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
-        return max(self._backoff(state), getattr(error, "retry_after", None) or 0)
+        return max(self._backoff(state), min(getattr(error, "retry_after", None) or 0, LONGEST_ASKED_PAUSE_S))
 
     async def _in_the_end(self, error: lm15.LM15Error) -> lm15.LM15Error:
         """What repeated failure means: this call is lost, or the endpoint is."""

@@ -144,8 +144,8 @@ class Pipeline:
                     completion = sum(usage.completion for usage in self.store.usage().values())
                     self.on_progress(Progress(accepted, committed, self.limits.dialogs, completion))
         finally:
-            for task in (stopping, *under_way.values()):
-                task.cancel()
+            for unfinished in (stopping, *under_way.values()):
+                unfinished.cancel()
             await asyncio.gather(stopping, *under_way.values(), return_exceptions=True)
 
     async def make(self, plan: Plan) -> Made:

@@ -35,6 +35,7 @@ class Display:
         self._start = self._last_line = time.monotonic()
         self._accepted_before = accepted
         self._completion_before = completion
+        self._unshown = ""
         self._bar = Bar(
             SpinnerColumn(),
             BarColumn(bar_width=24),
@@ -54,6 +55,8 @@ class Display:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._bar.stop()
+        if self._unshown:
+            self.note(self._unshown)
 
     def note(self, text: str) -> None:
         """A line above the bar."""
@@ -70,9 +73,11 @@ class Display:
             f"{progress.attempted - progress.accepted} dropped  {speed:.0f} tokens/s  time left {left}"
         )
         self._bar.update(self._task, completed=progress.accepted, description=text)
-        last = progress.accepted >= progress.dialogs
-        if not self._console.is_terminal and (last or time.monotonic() - self._last_line >= PLAIN_SECONDS):
-            self._last_line = time.monotonic()
+        if self._console.is_terminal:
+            return
+        self._unshown = text
+        if time.monotonic() - self._last_line >= PLAIN_SECONDS:
+            self._last_line, self._unshown = time.monotonic(), ""
             self.note(text)
 
 

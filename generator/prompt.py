@@ -11,7 +11,7 @@ from functools import cached_property
 from generator.passages import sentences
 from generator.schema import Evidence, Passage, Record, Turn
 
-_TAG = re.compile(r"<(?=/?(?:documents?|dialog|task)\b)", re.IGNORECASE)
+_TAG = re.compile(r"<(?=\s*/?\s*(?:documents?|dialog|task)\b)", re.IGNORECASE)
 _SPACE = re.compile(r"\s+")
 
 

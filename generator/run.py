@@ -1,6 +1,7 @@
 """One run: its parts put together and set going, and how it ends for the person who started it."""
 
 import asyncio
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
@@ -11,10 +12,10 @@ from generator.adapter import PREAMBLE, SharedPrefixAdapter
 from generator.config import Settings, identity
 from generator.corpora.reading import documents
 from generator.dedup import Deduplicator, Repetition
-from generator.errors import ConfigError
+from generator.engine import Client
+from generator.errors import ConfigError, ModelError
 from generator.files import written
 from generator.library import Library
-from generator.engine import Client
 from generator.multi import MultiDocumentDialog
 from generator.pipeline import Judging, Limits, Pipeline
 from generator.plan import Planner
@@ -49,6 +50,10 @@ class Run:
 
     def __init__(self, settings: Settings, data: dict[str, Any], configuration: str, command: str) -> None:
         self.settings, self.configuration, self.command = settings, configuration, command
+        # What can be wrong in a moment is looked at before documents are read.
+        window = _window(settings)
+        if settings.program is not None and not settings.program.is_file():
+            raise ConfigError(f"program={settings.program}: there is no such file; give one that DSPy's `save` wrote")
         self.taxonomy = load(settings.taxonomy)
         kinds = [share.type.prompt() for share in (*self.taxonomy.first, *self.taxonomy.later)]
         self.prompts = prompt_version(PREAMBLE, *kinds)
@@ -76,7 +81,7 @@ class Run:
             turns=settings.turns,
             seed=settings.seed,
             per_document=settings.dialogs_per_document,
-            window=_window(settings),
+            window=window,
         )
         repetition = Repetition(settings.dedup.threshold)
         self.program: SingleDocumentDialog | MultiDocumentDialog
@@ -91,11 +96,19 @@ class Run:
     async def go(self, stop: asyncio.Event) -> Summary:
         """Make dialogs until the run is done or `stop` is set; whatever happens, what it has is written out."""
         settings = self.settings
+        max_attempts = settings.max_attempts or ATTEMPTS_PER_DIALOG * settings.dialogs
         async with AsyncExitStack() as stack:
+            store = None
+            if (settings.folder / "run.db").exists() and not settings.fresh:
+                store = stack.enter_context(Store(settings.folder, self.identity))
+                if store.accepted >= settings.dialogs or store.attempted >= max_attempts:
+                    note("this run is finished; dialogs=… or max_attempts=… continues it, fresh=true begins it anew")
+                    return self._results(store)
             client = await stack.enter_async_context(settings.lm.open())
             adapter = SharedPrefixAdapter(settings.lm.structured_outputs)
             judging = await self._judging(client, adapter, stack)
-            store = stack.enter_context(Store(settings.folder, self.identity, settings.fresh))
+            # A new run, or the removal of an old one, begins when everything is seen to be there.
+            store = store or stack.enter_context(Store(settings.folder, self.identity, settings.fresh))
             with written(settings.folder / "config.yaml") as file:
                 file.write(self.configuration)
             display = stack.enter_context(
@@ -115,7 +128,7 @@ class Run:
                 store=store,
                 limits=Limits(
                     dialogs=settings.dialogs,
-                    max_attempts=settings.max_attempts or ATTEMPTS_PER_DIALOG * settings.dialogs,
+                    max_attempts=max_attempts,
                     min_turns=settings.min_turns,
                     at_once=settings.lm.concurrency,
                 ),
@@ -125,13 +138,20 @@ class Run:
             try:
                 await pipeline.run(stop)
             finally:
-                summary = write_results(settings, self.taxonomy, store, self.skipped, self.prompts, self.command)
+                summary = self._results(store)
             return summary
+
+    def _results(self, store: Store) -> Summary:
+        return write_results(self.settings, self.taxonomy, store, self.skipped, self.prompts, self.command)
 
     async def _judging(self, client: Client, adapter: SharedPrefixAdapter, stack: AsyncExitStack) -> Judging | None:
         own = self.settings.judge.lm
         if own is not None and self.settings.judge.target is not None:
-            client, adapter = await stack.enter_async_context(own.open()), SharedPrefixAdapter(own.structured_outputs)
+            try:
+                client = await stack.enter_async_context(own.open())
+            except ModelError as error:
+                raise ModelError(re.sub(r"\blm\.", "judge.lm.", str(error))) from error
+            adapter = SharedPrefixAdapter(own.structured_outputs)
         judge = self.settings.judge.build(client.model)
         return Judging(judge, client, adapter, own is not None) if judge else None
 
@@ -160,18 +180,21 @@ def run(settings: Settings, data: dict[str, Any], configuration: str, command: s
     print(f"run folder: {settings.folder}", flush=True)
     if interrupted:
         note(
-            f"interrupted at {summary.accepted} of {settings.dialogs} dialogs, which are written; the same command continues"
+            f"interrupted at {summary.accepted} of {settings.dialogs} dialogs, which are written; "
+            "the same command continues"
         )
         return 130
     if not summary.accepted:
         losses = {f"{stage} ({reason})": n for stage, why in summary.dropped.items() for reason, n in why.items()}
         note(
-            f"error: none of {summary.attempted} attempted dialogs was accepted; most were lost at {max(losses, key=losses.__getitem__)}; drops.jsonl has them all"
+            f"error: none of {summary.attempted} attempted dialogs was accepted; most were lost at "
+            f"{max(losses, key=losses.__getitem__)}; {settings.folder / 'drops.jsonl'} has them all"
         )
         return 1
     if not summary.complete:
         note(
-            f"stopped at max_attempts: {summary.accepted} of {settings.dialogs} dialogs accepted; raise max_attempts and the same command continues"
+            f"stopped at max_attempts: {summary.accepted} of {settings.dialogs} dialogs accepted in {summary.attempted} "
+            "attempts; with a higher max_attempts=… the same command continues"
         )
     return 0
 
@@ -191,6 +214,5 @@ def _load_program(program: SingleDocumentDialog | MultiDocumentDialog, path: Pat
     try:
         program.load(str(path))
     except Exception as error:  # DSPy raises what it meets, from OSError to KeyError
-        raise ConfigError(
-            f"program={path}: no compiled program of this algorithm ({type(error).__name__}: {error})"
-        ) from error
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ConfigError(f"program={path}: no program of this algorithm that DSPy's `save` wrote ({why})") from error

@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import Literal
 
 import dspy
+from pydantic import Field
 
 from generator.calls import call
 from generator.errors import Rejected
@@ -16,9 +17,9 @@ from generator.schema import Label, Passage, Record, Turn, Verdict
 
 
 class Statement(Record):
-    """One part of a response."""
+    """One part of a response, which may be all of it."""
 
-    text: str
+    text: str = Field(max_length=700)
     addresses: bool
     supported: bool
 

@@ -47,7 +47,7 @@ class OpenAIServer:
         model: the name of the model that it has.
         key: the API key that it wants, if it wants one.
         lists_models: False for a server that has no `/models`.
-        delay_s: how long a reply takes.
+        delay_s: how long a reply takes; or a function that says so from its request's body.
         hold: replies wait until so many calls are in flight (10 s at the longest).
         port: 0 for a free one.
     """
@@ -60,7 +60,7 @@ class OpenAIServer:
         model: str = "test-model",
         key: str | None = None,
         lists_models: bool = True,
-        delay_s: float = 0,
+        delay_s: float | Callable[[Body], float] = 0,
         hold: int = 0,
         port: int = 0,
     ) -> None:
@@ -110,6 +110,12 @@ class OpenAIServer:
         """How often each body was answered in full, by its hash."""
         with self._lock:
             return Counter(self._finished)
+
+    @property
+    def in_flight(self) -> int:
+        """Calls that have no answer yet."""
+        with self._lock:
+            return self._in_flight
 
     @property
     def peak(self) -> int:
@@ -168,8 +174,8 @@ class OpenAIServer:
                 return await fault(request, body)
             if body["model"] != self.model:
                 return _error(404, f"The model `{body['model']}` does not exist.", "model_not_found")
-            if self.delay_s:
-                await asyncio.sleep(self.delay_s)
+            if delay := self.delay_s(body) if callable(self.delay_s) else self.delay_s:
+                await asyncio.sleep(delay)
             until = time.monotonic() + 10
             while self.peak < self.hold and time.monotonic() < until:
                 await asyncio.sleep(0.01)

@@ -1,0 +1,125 @@
+"""What is wrong with a setting, in words for the person who typed it: what Hydra and pydantic found, and what to do.
+
+Knows the settings as files in `conf/`; nothing of what they mean.
+"""
+
+import difflib
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from hydra.errors import MissingConfigException, OverrideParseException
+
+CONF = Path(__file__).parent.parent / "conf"
+_WHERE_ALL_ARE = "`python -m generator --cfg job` shows all settings"
+
+
+@cache
+def settings() -> dict[str, tuple[str, ...]]:
+    """Every setting of `conf/` by its dotted name, with the choices of its group that have it (none: no group)."""
+    found: dict[str, tuple[str, ...]] = {}
+    for file in sorted(CONF.rglob("*.yaml")):
+        group = file.parent.relative_to(CONF).as_posix().removeprefix(".")
+        keys = yaml.safe_load(file.read_text(encoding="utf-8"))
+        for name in _names(f"{group}." if group else "", keys):
+            found[name] = (*found.get(name, ()), f"{group}={file.stem}") if group else ()
+    return {name: choices for name, choices in found.items() if not re.match(r"defaults$|hydra\b|.*_target_$", name)}
+
+
+def groups() -> list[str]:
+    """The groups of `conf/`, such as `lm`."""
+    return sorted(folder.name for folder in CONF.iterdir() if any(folder.glob("*.yaml")))
+
+
+def unknown(name: str) -> str:
+    """What to say of a setting that isn't there."""
+    known = settings()
+    own_judge = name.startswith("judge.lm.")
+    if own_judge and name.removeprefix("judge.") in known:
+        return f"{name}: the judge has no model of its own that has this; choose one too, such as judge.lm=openai"
+    if name in known:
+        return f"{name}: only {' and '.join(known[name])} have this setting"
+    names = [*known, *groups()]
+    if own_judge:
+        names = [f"judge.{setting}" for setting in known if setting.startswith("lm.")]
+    same_end = [setting for setting in names if setting.endswith(f".{name}")]
+    near = difflib.get_close_matches(name, names, 2, 0.75) or same_end[:3]
+    advice = f"did you mean {' or '.join(near)}?" if near else _WHERE_ALL_ARE
+    return f"{name}: there is no such setting; {advice}"
+
+
+def of_hydra(error: Exception) -> str:
+    """One of Hydra's or OmegaConf's errors on one line."""
+    text = " ".join(str(error).split())
+    if isinstance(error, OverrideParseException):
+        name, equals, _ = error.override.partition("=")
+        if not equals:
+            return f"{error.override}: a setting is given as name=value"
+        return f"{error.override}: can't be read; quote a value with special characters twice: '{name}=\"…\"'"
+    if isinstance(error, MissingConfigException) and error.options:
+        group, _, name = str(error.missing_cfg_file).rpartition("/")
+        near = difflib.get_close_matches(name, error.options, 1)
+        advice = f"did you mean {near[0]}? (" if near else ""
+        own_name = "; the name of a model itself is lm.model (or judge.lm.model)" if group == "lm" else ""
+        there_are = f"there are {', '.join(error.options)}"
+        return f"{group}={name}: there is no such choice; {advice}{there_are}{')' if near else ''}{own_name}"
+    if isinstance(error, MissingConfigException):
+        return f"{error.missing_cfg_file}: there is no such configuration file"
+    if found := re.match(r"Could not override '([^'@]+)", text):
+        return unknown(found[1])
+    if found := re.search(r"An item is already at '([^']+)'", text):
+        return f"+{found[1]}: is a setting already; leave out the +"
+    if found := re.match(r"Ambiguous value for argument '\+*(.+?)' 1\.", text):
+        return (
+            f"{found[1]}: a run for each of several values needs -m; quote one value that has a comma twice: \"'a,b'\""
+        )
+    if found := re.match(r"Multiple values for ([\w.]+)|([\w.@]+) appears more than once", text):
+        return f"{found[1] or found[2]}: is given twice; give it once"
+    return f"{text}; {_WHERE_ALL_ARE}"
+
+
+def of_pydantic(name: str, problem: Any) -> str:
+    """One of pydantic's problems with the setting `name`, on one line."""
+    given, context = problem.get("input"), problem.get("ctx", {})
+    shown = "null" if given is None else str(given).lower() if isinstance(given, bool) else given
+    setting = f"{name}={shown}" if given is None or isinstance(given, str | int | float) else name
+    match problem["type"]:
+        case "extra_forbidden":
+            return unknown(name)
+        case "missing":
+            return f"{name}: has no value; give {name}=…"
+        case "int_parsing" | "int_type" | "int_from_float":
+            wanted = "must be a whole number"
+        case "float_parsing" | "float_type" | "finite_number":
+            wanted = "must be a number"
+        case "bool_parsing" | "bool_type":
+            wanted = "must be true or false"
+        case "greater_than_equal":
+            wanted = f"must be {context['ge']:g} or more"
+        case "less_than_equal":
+            wanted = f"must be {context['le']:g} or less"
+        case "greater_than":
+            wanted = f"must be more than {context['gt']:g}"
+        case "less_than":
+            wanted = f"must be less than {context['lt']:g}"
+        case "string_type" | "string_too_short":
+            wanted = "must be a text that isn't empty"
+        case "tuple_type" | "list_type":
+            wanted = "must be a list, such as [a,b]"
+        case _:
+            message = problem["msg"].removeprefix("Value error, ")
+            wanted = re.sub(r"^(Input|String) should ", "must ", message)
+            wanted = wanted[:1].lower() + wanted[1:]
+    return f"{setting}: {wanted}"
+
+
+def _names(prefix: str, node: dict[str, Any]) -> Iterator[str]:
+    for key, value in node.items():
+        # The question types of a mix are named by the person, not by us.
+        if isinstance(value, dict) and key not in ("first", "later"):
+            yield from _names(f"{prefix}{key}.", value)
+        else:
+            yield f"{prefix}{key}"

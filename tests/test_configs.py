@@ -1,0 +1,134 @@
+"""Every choice in `conf/` can be made: it composes, its class is ours, and what is built of it is what it says."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hydra import compose, initialize_config_dir
+from omegaconf import DictConfig
+
+from generator.__main__ import CONF, help_text, normalised
+from generator.config import PACKAGES, Settings, load
+from generator.corpora.base import CorpusSettings
+from generator.dedup import DedupSettings
+from generator.embedded import EmbeddedEndpoint
+from generator.errors import ConfigError
+from generator.lm import Endpoint, OpenAIEndpoint
+from generator.retrievers.base import RetrieverSettings
+from taxonomy import Mix
+from taxonomy import load as load_taxonomy
+
+FILES = sorted(CONF.rglob("*.yaml"))
+OPTIONS = [(file.parent.name, file.stem) for file in FILES if file.parent != CONF]
+
+# What a choice can't do without.
+NEEDS = {
+    ("corpus", "folder"): ["corpus.path=."],
+    ("corpus", "jsonl"): ["corpus.path=documents.jsonl"],
+    ("lm", "openai"): ["lm.model=gpt-4o"],
+}
+BASES: dict[str, type] = {
+    "corpus": CorpusSettings,
+    "taxonomy": Mix,
+    "lm": Endpoint,
+    "retriever": RetrieverSettings,
+    "dedup": DedupSettings,
+}
+
+
+def composed(*arguments: str) -> DictConfig:
+    """The configuration that the command line would make of `arguments`."""
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        return compose("config", normalised(list(arguments)))
+
+
+def settings(*arguments: str) -> Settings:
+    return load(composed(*arguments))
+
+
+def named(target: str) -> Any:
+    module, _, name = target.rpartition(".")
+    return getattr(import_module(module), name)
+
+
+def keys(file: Path) -> dict[str, Any]:
+    return dict(yaml.safe_load(file.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(("group", "name"), OPTIONS)
+def test_every_option_builds_its_part(group: str, name: str) -> None:
+    made = settings(f"{group}={name}", *NEEDS.get((group, name), []))
+    target = keys(CONF / group / f"{name}.yaml").get("_target_")
+    if group == "judge":
+        judge = made.judge.build("some-model")
+        assert made.judge.name == name
+        assert target == (judge and f"{type(judge).__module__}.{type(judge).__name__}")
+        assert (judge.name if judge else "none") == name
+        return
+    part: Any = getattr(made, group)
+    assert issubclass(type(part), BASES[group])
+    assert type(part) is named(str(target))
+    if group in ("corpus", "taxonomy"):  # their names stand in the run folder's name, the dialogs and the data card
+        assert part.name == name
+    if group == "taxonomy":
+        assert sum(share.share for share in load_taxonomy(part).first) == pytest.approx(1)
+
+
+def test_the_bare_command_is_what_the_readme_says() -> None:
+    made = settings()
+    assert (made.documents.name, made.taxonomy.name, made.algorithm) == ("sample", "mixed", "multi")
+    assert isinstance(made.lm, EmbeddedEndpoint)
+    assert made.judge.name == "correctness"
+    assert made.folder == Path("outputs/sample-mixed-multi-SmolLM2-135M-Instruct-0")
+
+
+def test_a_judge_with_a_model_of_its_own() -> None:
+    judge = settings("+lm@judge.lm=openai", "judge.lm.model=gpt-4o").judge
+    assert isinstance(judge.lm, OpenAIEndpoint)
+    assert judge.lm.model == "gpt-4o"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(CONF)))
+def test_every_file_says_first_what_it_is(file: Path) -> None:
+    assert re.match(r"# \S.{10,}\n", file.read_text(encoding="utf-8")), "the first line is what --help shows"
+
+
+def test_help_lists_every_option() -> None:
+    shown = help_text()
+    for group, name in OPTIONS:
+        comment = (CONF / group / f"{name}.yaml").read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+        assert re.search(rf"^  {name}\s+{re.escape(comment)}$", shown, re.MULTILINE), f"{group}={name}"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(CONF)))
+def test_every_class_is_ours(file: Path) -> None:
+    for target in re.findall(r"_target_:\s*(\S+)", file.read_text(encoding="utf-8")):
+        assert isinstance(named(target), type)
+        assert target.startswith(PACKAGES)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "os.system",
+        "generatorx.Corpus",
+        "generator.corpora.quac.QuakCorpus",
+        "generator.corpora.nowhere.Corpus",
+        "generator.files.written",  # ours, and no class
+        "generator.config.Path",  # a class, and not ours
+        "generator.library.shutil.rmtree",
+    ],
+)
+@pytest.mark.parametrize("group", ["corpus", "retriever", "judge"])
+def test_no_other_class_is_called(group: str, target: str) -> None:
+    with pytest.raises(ConfigError, match=rf"^{group}\._target_={re.escape(target)}: .*class") as error:
+        settings(f"++{group}._target_={target}")
+    assert "\n" not in str(error.value)
+
+
+def test_a_misspelt_setting_of_a_part_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"^corpus\.pth"):
+        settings("+corpus=folder", "+corpus.pth=here")

@@ -1,0 +1,116 @@
+"""Imports go one way (`CONTRIBUTING.md`); read from the source, so that what isn't run is held too."""
+
+import ast
+import resource
+import subprocess
+import sys
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+# A module may import what stands on a line above its own, and nothing else of ours: neighbours don't know each other.
+# `*` takes the modules of a package that have no line of their own, so a new corpus needs no entry here.
+LAYERS = (
+    "generator.schema generator.errors",
+    "generator.files generator.passages generator.failures generator.engine generator.dedup "
+    "taxonomy.types generator.corpora.files generator.export.markdown generator.export.chat",
+    "generator.prompt generator.library generator.store generator.lm "
+    "taxonomy.files generator.corpora.base generator.export.statistics",
+    "taxonomy.mix generator.corpora.formats generator.corpora.reading generator.export.card "
+    "generator.retrievers.base generator.retrievers.query",
+    "generator.adapter generator.calls generator.signatures generator.embedded "
+    "taxonomy.draw generator.corpora.* generator.retrievers.* generator.export.*",
+    "judges.* judges taxonomy generator generator.corpora generator.retrievers generator.export",
+    "generator.modules generator.plan generator.summary",
+    "generator.single generator.multi",
+    "generator.pipeline",
+    "generator.config generator.progress",
+    "generator.results",
+    "generator.run",
+    "generator.command",
+    "generator.__main__",
+)
+
+# What the packages beside `generator` may know of it.
+MAY_IMPORT = {
+    "judges": {"generator.schema", "generator.errors", "generator.prompt", "generator.calls"},
+    "taxonomy": {"generator.schema", "generator.errors"},
+}
+
+
+def sources() -> dict[str, Path]:
+    """The file of each of our modules."""
+    files = (file for name in ("generator", "taxonomy", "judges") for file in (ROOT / name).rglob("*.py"))
+    return {".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file for file in files}
+
+
+MODULES = sources()
+
+
+def imported(source: str) -> set[str]:
+    """The modules of ours that a source names in an import, wherever in it that stands."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: write imports out, so that one sees what they reach"
+            inside = {f"{node.module}.{alias.name}" for alias in node.names}
+            names |= inside & MODULES.keys() or {str(node.module)}
+    return {name for name in names if name.partition(".")[0] in ("generator", "taxonomy", "judges")}
+
+
+def layer(module: str) -> int:
+    """The line that a module stands on; its own name wins over a `*`."""
+    exact = [number for number, names in enumerate(LAYERS) if module in names.split()]
+    starred = [number for number, names in enumerate(LAYERS) for name in names.split() if fnmatchcase(module, name)]
+    assert exact or starred, f"{module} has no place in LAYERS of tests/test_imports.py: give it one"
+    return (exact or starred)[0]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_go_one_way(module: str) -> None:
+    for other in imported(MODULES[module].read_text(encoding="utf-8")):
+        assert layer(other) < layer(module), f"{module} imports {other}, which stands beside or above it"
+
+
+def test_every_name_in_the_layers_is_a_module() -> None:
+    named = {name for names in LAYERS for name in names.split() if "*" not in name}
+    assert named - MODULES.keys() == set()
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_judges_and_question_types_know_little_of_the_generator(package: str) -> None:
+    for module, file in MODULES.items():
+        if module.partition(".")[0] == package:
+            others = {m for m in imported(file.read_text(encoding="utf-8")) if m.partition(".")[0] != package}
+            assert others <= MAY_IMPORT[package], module
+
+
+def test_the_generator_never_imports_a_judge() -> None:
+    knowing = {m: imported(f.read_text(encoding="utf-8")) for m, f in MODULES.items() if m.startswith("generator")}
+    assert {module for module, others in knowing.items() if any(o.startswith("judges") for o in others)} == set()
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["import generator.store", "from generator import store", "def f():\n    from generator.store import Store"],
+)
+def test_no_way_to_write_an_import_is_overlooked(source: str) -> None:
+    assert imported(source) == {"generator.store"}
+
+
+def test_help_is_there_in_no_time() -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-X", "importtime", "-m", "generator", "--help"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert "corpora (+corpus=)" in done.stdout
+    loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
+    assert "re" in loaded, "no list of modules: what follows would hold of anything"
+    assert loaded & {"dspy", "hydra", "omegaconf", "pydantic", "numpy", "datasets", "aiohttp"} == set()
+    # Time of the processor, which a busy machine doesn't stretch.
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1
