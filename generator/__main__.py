@@ -28,7 +28,7 @@ def normalised(arguments: list[str]) -> list[str]:
     if stored:
         return ["--config-path", str(stored[0].parent), "--config-name", stored[0].stem, *done, *QUIET]
     chosen = {argument.partition("=")[0] for argument in done}
-    return [*done, *(f"+{group}={name}" for group, name in DEFAULTS.items() if f"+{group}" not in chosen)]
+    return [*(f"+{group}={name}" for group, name in DEFAULTS.items() if f"+{group}" not in chosen), *done]
 
 
 def _is_file(argument: str) -> bool:
@@ -37,6 +37,7 @@ def _is_file(argument: str) -> bool:
 
 
 def _spelt(argument: str) -> str:
+    argument = re.sub(r"(?<==)~(?=/)", str(Path.home()), argument, count=1)  # which not every shell does after `=`
     argument = re.sub(rf"^\+?({'|'.join(DEFAULTS)})=", r"+\1=", argument)
     argument = re.sub(r"^\+*(?:lm@)?judge\.lm=(?!null$)(?=[\w,.-]+$)", "+lm@judge.lm=", argument)
     return re.sub(r"^\+*(taxonomy\.(?:first|later)\.)", r"++\1", argument)

@@ -51,6 +51,11 @@ def unknown(name: str) -> str:
     return f"{name}: there is no such setting; {advice}"
 
 
+def of_stored(group: str) -> str:
+    """What to say when a part is chosen where a stored configuration has one."""
+    return f"{group}: a stored configuration has its parts; leave its file out to choose {group}= anew"
+
+
 def of_hydra(error: Exception) -> str:
     """One of Hydra's or OmegaConf's errors on one line."""
     text = " ".join(str(error).split())
@@ -62,21 +67,20 @@ def of_hydra(error: Exception) -> str:
     if isinstance(error, MissingConfigException) and error.options:
         group, _, name = str(error.missing_cfg_file).rpartition("/")
         near = difflib.get_close_matches(name, error.options, 1)
-        advice = f"did you mean {near[0]}? (" if near else ""
-        own_name = "; the name of a model itself is lm.model (or judge.lm.model)" if group == "lm" else ""
-        there_are = f"there are {', '.join(error.options)}"
-        return f"{group}={name}: there is no such choice; {advice}{there_are}{')' if near else ''}{own_name}"
+        advice = f"did you mean {near[0]}? " if near else ""
+        own_name = "; a model's own name goes into lm.model (or judge.lm.model)" if group == "lm" else ""
+        return f"{group}={name}: no such choice; {advice}choose from: {', '.join(error.options)}{own_name}"
     if isinstance(error, MissingConfigException):
         return f"{error.missing_cfg_file}: there is no such configuration file"
     if found := re.match(r"Could not override '([^'@]+)", text):
         return unknown(found[1])
     if found := re.search(r"An item is already at '([^']+)'", text):
-        return f"+{found[1]}: is a setting already; leave out the +"
+        return of_stored(found[1]) if found[1] in groups() else f"+{found[1]}: is a setting already; leave out the +"
     if found := re.match(r"Ambiguous value for argument '\+*(.+?)' 1\.", text):
         return (
             f"{found[1]}: a run for each of several values needs -m; quote one value that has a comma twice: \"'a,b'\""
         )
-    if found := re.match(r"Multiple values for ([\w.]+)|([\w.@]+) appears more than once", text):
+    if found := re.match(r"Multiple values for (\w+)|([\w.@]+) appears more than once", text):
         return f"{found[1] or found[2]}: is given twice; give it once"
     return f"{text}; {_WHERE_ALL_ARE}"
 
@@ -85,6 +89,7 @@ def of_pydantic(name: str, problem: Any) -> str:
     """One of pydantic's problems with the setting `name`, on one line."""
     given, context = problem.get("input"), problem.get("ctx", {})
     shown = "null" if given is None else str(given).lower() if isinstance(given, bool) else given
+    shown = re.sub(r"//[^/]*@", "//…@", str(shown))  # a password
     setting = f"{name}={shown}" if given is None or isinstance(given, str | int | float) else name
     match problem["type"]:
         case "extra_forbidden":

@@ -38,6 +38,10 @@ def run_command(conf: Path, arguments: list[str]) -> int:
         return _fail(error)
     except (HydraException, OmegaConfBaseException) as error:
         return _fail(ConfigError(of_hydra(error)))
+    except ValueError as error:
+        if not str(error).startswith("Config group override"):
+            raise
+        return _fail(ConfigError("null is no choice of a group; `python -m generator --help` lists what there is"))
     except KeyboardInterrupt:
         print("interrupted; the same command continues", file=sys.stderr)
         return 130
@@ -52,7 +56,10 @@ def _options_first(arguments: list[str]) -> list[str]:
 
     parser = get_args_parser()
     parser.error = refuse  # its own prints the usage and exits
-    settings = parser.parse_intermixed_args(arguments).overrides
+    known, others = parser.parse_known_intermixed_args(arguments)
+    if unknown := [argument for argument in others if argument.startswith("-")]:
+        refuse(f"{unknown[0]}: there is no such option")
+    settings = known.overrides
     return [*(argument for argument in arguments if argument not in settings), *settings]
 
 
@@ -63,7 +70,8 @@ def _reported(cfg: DictConfig, arguments: list[str]) -> int:
     try:
         settings = load(cfg)
         if settings.run_dir is None and (swept := _swept(arguments)):
-            settings = settings.model_copy(update={"run_dir": Path(f"{settings.folder}-{swept}")})
+            cfg.run_dir = f"{settings.folder}-{swept}"
+            settings = load(cfg)
         return run(settings, plain(cfg), OmegaConf.to_yaml(cfg, resolve=True), shown_command())
     except GroundedDialogsError as error:
         return _fail(error)
@@ -81,8 +89,8 @@ def _swept(arguments: list[str]) -> str:
     overrides = [a for a in arguments if "=" in a and not a.startswith("-")]
     varied = {o.key_or_group for o in OverridesParser.create().parse_overrides(overrides) if o.is_sweep_override()}
     task = OverridesParser.create().parse_overrides(list(HydraConfig.get().overrides.task))
-    shown = (f"{o.key_or_group}={o.get_value_element_as_str()}" for o in task if o.key_or_group in varied - _NAMED)
-    return re.sub(r"[^\w.,=+@-]+", "_", "-".join(shown))
+    shown = (f"{o.key_or_group}-{o.get_value_element_as_str()}" for o in task if o.key_or_group in varied - _NAMED)
+    return re.sub(r"[^\w.,+-]+", "_", "-".join(shown))  # so that the folder can be named on a command line
 
 
 def _fail(error: GroundedDialogsError) -> int:

@@ -13,7 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import BeforeValidator, Field, ValidationError
 
-from generator.advice import of_pydantic
+from generator.advice import of_pydantic, of_stored
 from generator.dedup import DedupSettings
 from generator.errors import ConfigError
 from generator.export.chat import Filter
@@ -23,7 +23,6 @@ from generator.retrievers.base import RetrieverSettings
 from generator.schema import Algorithm, Corpus, Judge, Record
 from taxonomy import Mix
 
-_CHOOSE = "names no part of this project; `python -m generator --help` lists the choices of {}="
 PACKAGES = ("generator.", "judges.", "taxonomy.")
 
 # Settings that don't change what a run's data is: a run may be continued with others. The documents behind
@@ -109,7 +108,7 @@ def load(cfg: DictConfig) -> Settings:
         data[group] = _part(group, data.get(group))
     judge = data.get("judge")
     if not isinstance(judge, dict):
-        raise ConfigError(f"judge={judge}: {_CHOOSE.format('judge')}")
+        raise _no_part("judge", judge)
     target = _class("judge", judge.pop("_target_", None))
     if judge.get("lm"):
         judge["lm"] = _part("judge.lm", judge["lm"])
@@ -168,11 +167,16 @@ def _class(group: str, target: str | None) -> type | None:
 
 def _part(group: str, node: Any) -> Any:
     if not isinstance(node, dict) or "_target_" not in node:
-        given = node if isinstance(node, str) else "null" if node is None else "…"
-        raise ConfigError(f"{group}={given}: {_CHOOSE.format(group)}")
+        raise _no_part(group, node)
     arguments = dict(node)
     part = _class(group, arguments.pop("_target_"))
     return _validated(cast(Any, part), group, arguments)
+
+
+def _no_part(group: str, node: object) -> ConfigError:
+    if isinstance(node, str):
+        return ConfigError(of_stored(group))
+    return ConfigError(f"{group}: is missing; `python -m generator --help` lists the choices of {group}=")
 
 
 def _validated(part: Any, group: str, arguments: dict[str, Any]) -> Any:

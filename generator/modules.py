@@ -7,6 +7,7 @@ both come with the call (`generator.calls`).
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import dspy
 
@@ -18,15 +19,23 @@ from generator.schema import Hit, Passage, Turn
 from generator.signatures import FirstQuestion, GroundedAnswer, NextQuestion, StandaloneQuery
 from taxonomy import QuestionType
 
-# Phrases by which a question shows that its author had the documents before them. "the passage of the bill" and
-# "the documents I must bring" are a user's own, so bare nouns need a word that points at our material.
-_NOUN = r"(?:documents?|passages?|texts?|excerpts?|articles?|paragraphs?|contexts?|sentences?)"
+# Phrases by which a question shows that its author had the documents before them. "The passage of the bill", "the
+# documents I must bring", "in the context of the war" are a user's own, so nouns alone don't tell: it takes a word that
+# points at our material, and none after it that says whose it is. What slips through costs a worse question, what is
+# wrongly caught a second attempt.
+_THE = r"(?:the|this|these|those|your|our)"
+_NOUN = r"(?:documents?|passages?|texts?|excerpts?|articles?|paragraphs?|contexts?|sentences?|information)"
+_PART = r"(?:documents?|passages?|texts?|excerpts?|paragraphs?|sentences?)"
+_SAY = r"(?:say|tell|mention|state|describe|indicate|suggest|explain|discuss|imply|specify|refer|talk|give)"
+_OWN = r"(?! (?:of|for|I|he|she|it|they|we|you|that|which|who)\b)"
 SCAFFOLDING = re.compile(
-    rf"\bthe passages?\b(?! (?:of|through|from|to|between|time)\b)"
-    rf"|\b(?:provided|given|above|following|numbered|supplied) {_NOUN}\b"
-    rf"|\b(?:according to|based on|mentioned in|stated in|described in|discussed in|in|from|does|do|per) "
-    rf"(?:the|this|these|those|your|our) (?:documents?|texts?|excerpts?|paragraphs?|contexts?|sentences?)\b"
-    rf"|\b(?:sentences?|passages?|documents?|paragraphs?) ?(?:#|no\.? ?|number )?\d+\b|\[\d+\]",
+    rf"\b(?:the|these) passages?\b(?! (?:of|through|from|to|between|time)\b)|\bthis (?:passage|excerpt)\b"
+    rf"|\b(?:the|this|these|those|in|on|to|from) (?:provided|given|above|following|numbered|supplied) {_NOUN}\b"
+    rf"|\b(?:according to|based on|(?:mentioned|stated|described|discussed|listed|given) in|from|per) "
+    rf"{_THE} {_NOUN}\b{_OWN}"
+    rf"|\bin {_THE} (?:(?:two|three|four|first|second|last|same|other) )?{_PART}\b{_OWN}|\bin the context(?=[,.?!]|$)"
+    rf"|\b{_THE} {_NOUN} (?:also |only |not )?{_SAY}s?\b"
+    rf"|\b(?:sentences?|passages?|documents?|paragraphs?) ?(?:#|no\.? ?|number )?\d+\b(?! of\b)|\[\d+\]",
     re.IGNORECASE,
 )
 
@@ -40,17 +49,17 @@ class Ask(dspy.Module):
         self.repetition = repetition
 
     async def until_sound(
-        self, attempt: Callable[[str], Awaitable[dspy.Prediction]], asked: Sequence[str]
+        self, attempt: Callable[[str], Awaitable[dspy.Prediction]], asked: Sequence[str], kind: QuestionType
     ) -> dspy.Prediction:
         """The first of two attempts whose question passes the checks; `attempt` is told why the last one failed."""
         prediction = await attempt("")
-        if fault := self.fault(prediction.question, asked):
+        if fault := self.fault(prediction.question, asked, kind):
             prediction = await attempt(f"“{prediction.question}”: {fault}")
-            if fault := self.fault(prediction.question, asked):
+            if fault := self.fault(prediction.question, asked, kind):
                 raise Rejected("ask", fault, prediction.question)
         return prediction
 
-    def fault(self, question: str, asked: Sequence[str]) -> str | None:
+    def fault(self, question: str, asked: Sequence[str], kind: QuestionType) -> str | None:
         """Why a question can't be used, or None."""
         if not any(c.isalnum() for c in question):
             return "no question"
@@ -58,6 +67,8 @@ class Ask(dspy.Module):
             return "speaks of the documents"
         if self.repetition.earlier(question, asked) is not None:
             return "repeats an earlier question"
+        if self.repetition.earlier(question, [example.question for example in kind.examples]) is not None:
+            return "copies an example"
         return None
 
 
@@ -69,18 +80,19 @@ class AskFirst(Ask):
 
     async def aforward(self, documents: Documents, kind: QuestionType, focus: str) -> str:
         """The question, as the user types it."""
-        signature = self.predict.signature if kind.may_decline else self.predict.signature.delete("can_ask")
+        signature = self.predict.signature if kind.may_decline else _undeclinable(self.predict.signature)
 
         async def attempt(rejected: str) -> dspy.Prediction:
             inputs = {"documents": documents, "dialog": Conversation(), "kind": kind.prompt(), "focus": focus}
-            return await call(self.predict, "ask", "turns", 1, signature=signature, rejected=rejected, **inputs)
+            made = await call(self.predict, "ask", "turns", 1, signature=signature, rejected=rejected, **inputs)
+            if kind.may_decline and not made.can_ask:  # then whatever stands for a question needn't be one
+                raise Rejected("ask", f"declined: nothing {kind.name} to ask", made.explanation)
+            return made
 
-        prediction = await self.until_sound(attempt, ())
-        if kind.may_decline and not prediction.can_ask:
-            raise Rejected("ask", f"declined: nothing {kind.name} to ask", prediction.explanation)
+        prediction = await self.until_sound(attempt, (), kind)
         if not prediction.consistent:
             raise Rejected("ask", "inconsistent by its own check", prediction.question)
-        return str(prediction.question)
+        return _one_line(prediction.question)
 
 
 class AskNext(Ask):
@@ -99,7 +111,7 @@ class AskNext(Ask):
             turn = len(history) + 1
             return await call(self.predict, "ask", "turns", turn, asked=listed, rejected=rejected, **inputs)
 
-        return str((await self.until_sound(attempt, asked)).question)
+        return _one_line((await self.until_sound(attempt, asked, kind)).question)
 
 
 class Rewrite(dspy.Module):
@@ -114,7 +126,7 @@ class Rewrite(dspy.Module):
         dialog, turn = Conversation(turns=tuple(history)), len(history) + 1
         inputs = {"documents": documents, "dialog": dialog, "question": question}
         prediction = await call(self.predict, "rewrite", "sampled", turn, **inputs)
-        return str(prediction.query).strip() or question
+        return _one_line(prediction.query) or question
 
 
 class Answer(dspy.Module):
@@ -143,7 +155,7 @@ class Answer(dspy.Module):
         prediction = await call(self.predict, "answer", "turns", number, **inputs)
         if not prediction.consistent:
             raise Rejected("answer", "inconsistent by its own check", prediction.answer)
-        if not prediction.answer.strip():
+        if not any(c.isalnum() for c in prediction.answer):
             raise Rejected("answer", "empty answer")
         return Turn(
             turn=number,
@@ -167,3 +179,13 @@ class Draft:
     turns: tuple[Turn, ...]
     passages: tuple[Passage, ...]
     end: Rejected | None
+
+
+@cache  # a new one each time would have its reply's schema made anew each time
+def _undeclinable(signature: type[dspy.Signature]) -> type[dspy.Signature]:
+    """The first question's signature for kinds that every document allows."""
+    return signature.delete("can_ask")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -11,7 +11,7 @@ from generator.errors import Rejected
 from generator.modules import Answer, AskFirst, AskNext, Draft, Rewrite
 from generator.prompt import Documents
 from generator.retrievers.query import retrieval_query
-from generator.schema import Hit, Passage, QueryForm, Retriever, Split, Turn
+from generator.schema import Hit, Passage, QueryForm, Retriever, Scored, Split, Turn
 from taxonomy import QuestionType
 
 
@@ -45,7 +45,7 @@ class MultiDocumentDialog(dspy.Module):
                 else:  # line 9
                     question = await self.ask_next.acall(Documents(passages=passages), history, kind)
                 sought = await self.sought(passages, history, question)
-                found = await self.retriever.search(sought, self.k, split)  # lines 3 and 10
+                found = _each_once(await self.retriever.search(sought, self.k, split))  # lines 3 and 10
                 known = {p.id for p in passages}
                 hits = [
                     Hit(passage_id=s.passage.id, score=s.score, rank=rank, new=s.passage.id not in known)
@@ -66,3 +66,11 @@ class MultiDocumentDialog(dspy.Module):
         if self.query == "rewrite" and history:
             rewritten = await self.rewrite.acall(Documents(passages=tuple(passages)), history, question)
         return retrieval_query(self.query, history, question, rewritten)
+
+
+def _each_once(found: Sequence[Scored]) -> Sequence[Scored]:
+    """A search's results without those whose passage stands there already, as an index with copies may return."""
+    by_id: dict[str, Scored] = {}
+    for scored in found:
+        by_id.setdefault(scored.passage.id, scored)
+    return tuple(by_id.values())

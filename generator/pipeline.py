@@ -159,7 +159,7 @@ class Pipeline:
             dialog = self.dialog(plan, draft)
             verdicts = await self.verdicts(dialog, journal, plan.seed)
             turns = [t.model_copy(update={"verdicts": v}) for t, v in zip(dialog.turns, verdicts, strict=True)]
-            turns = [t.model_copy(update={"usage": journal.usage(t.turn)}) for t in turns]
+            turns = [t.model_copy(update={"usage": journal.cost(t.turn)}) for t in turns]
             dialog = dialog.model_copy(update={"turns": tuple(turns)})
             if unkept := self.unkept(dialog):
                 dialog, drops = None, (*drops, unkept)

@@ -28,8 +28,8 @@ class Turns(Record):
     @classmethod
     def parse(cls, text: str | int) -> "Turns":
         """Raises: ConfigError for anything that isn't a number of at least 1, or a range of two such."""
-        least, _, most = str(text).partition("-")
-        if not (least.strip().isdigit() and (most or least).strip().isdigit()):
+        least, dash, most = (part.strip() for part in str(text).partition("-"))
+        if not (least.isdecimal() and (most.isdecimal() if dash else True)):
             raise ConfigError(f"turns={text}: give a number such as turns=4, or a range such as turns=3-6")
         turns = cls(least=int(least), most=int(most or least))
         if not 1 <= turns.least <= turns.most:

@@ -170,15 +170,22 @@ def run(settings: Settings, data: dict[str, Any], configuration: str, command: s
     ready = Run(settings, data, configuration, command)
 
     async def interruptible() -> tuple[Summary, bool]:
-        stop = asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        stop, loop, signals = asyncio.Event(), asyncio.get_running_loop(), (signal.SIGINT, signal.SIGTERM)
+
+        def interrupt() -> None:
+            stop.set()
+            # A second signal does what it does to any program: it ends this one, even if a disk hangs.
+            for number in signals:
+                loop.remove_signal_handler(number)
+
+        for number in signals:
+            loop.add_signal_handler(number, interrupt)
         return await ready.go(stop), stop.is_set()
 
     summary, interrupted = asyncio.run(interruptible())
     closing_table(summary)
     print(f"run folder: {settings.folder}", flush=True)
-    if interrupted:
+    if interrupted and not summary.complete:
         note(
             f"interrupted at {summary.accepted} of {settings.dialogs} dialogs, which are written; "
             "the same command continues"
@@ -193,8 +200,8 @@ def run(settings: Settings, data: dict[str, Any], configuration: str, command: s
         return 1
     if not summary.complete:
         note(
-            f"stopped at max_attempts: {summary.accepted} of {settings.dialogs} dialogs accepted in {summary.attempted} "
-            "attempts; with a higher max_attempts=… the same command continues"
+            f"stopped at max_attempts: {summary.accepted} of {settings.dialogs} dialogs accepted, "
+            f"{summary.attempted} attempted; with a higher max_attempts=… the same command continues"
         )
     return 0
 
@@ -204,8 +211,8 @@ def _window(settings: Settings) -> int:
     free = settings.lm.context - settings.lm.max_tokens - RESERVED_TOKENS
     if free < RESERVED_TOKENS / 3:
         raise ConfigError(
-            f"lm.context={settings.lm.context}: leaves no room for documents beside lm.max_tokens={settings.lm.max_tokens}; "
-            f"give at least {settings.lm.max_tokens + 2 * RESERVED_TOKENS}"
+            f"lm.context={settings.lm.context}: leaves no room for documents beside replies of "
+            f"lm.max_tokens={settings.lm.max_tokens}; give at least {settings.lm.max_tokens + 2 * RESERVED_TOKENS}"
         )
     return int(free / TOKENS_PER_WORD)
 

@@ -78,13 +78,20 @@ class Verdict(Record):
     model: str
 
 
-class Usage(Record):
-    """Model calls and tokens. `prompt` includes `cached`, the part that the server had in its prefix cache."""
+class Cost(Record):
+    """Model calls and tokens: what any server would count, whatever else it had to do at the time."""
 
     calls: int = 0
     prompt: int = 0
-    cached: int = 0
     completion: int = 0
+
+
+class Usage(Cost):
+    """A cost as it came about. `prompt` includes `cached`, the part that the server had in its prefix cache: that
+    depends on timing, and so is no part of a dialog.
+    """
+
+    cached: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -114,7 +121,7 @@ class Turn(Record):
     consistent: bool
     evidence: tuple[Evidence, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
-    usage: Usage = Usage()
+    usage: Cost = Cost()
 
 
 class Dialog(Record):

@@ -50,17 +50,20 @@ check it."""
 
 
 class NextQuestion(dspy.Signature):
-    """Write what the User says next, of exactly the kind below, in the User's voice. It takes up the Agent's last \
-answer and would make no sense without it. At most 25 words. Ask for something that has not been asked or answered \
-yet. Never speak of documents, passages, texts or sentences."""
+    """Write the User's next message. The User has read the Agent's last answer and now wants something else, of exactly \
+the kind below. The message leans on that answer and would make no sense without it. At most 25 words. Never speak of \
+documents, passages, texts or sentences."""
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
     asked: str = dspy.InputField(desc="Asked already, not to be asked again")
     rejected: str = dspy.InputField(desc=REJECTED)
     kind: str = dspy.InputField(desc=KIND)
-    thought: str = dspy.OutputField(
-        desc="do the steps of the kind one by one and write what each gives: 1. … 2. … 3. …", max_length=400
+    takes_up: str = dspy.OutputField(desc="words of the Agent's last answer that the User takes up", max_length=120)
+    wants: str = dspy.OutputField(
+        desc="by the steps of the kind: what the User wants to know about them now, which nobody has asked yet, and the "
+        "number of the sentence that tells it",
+        max_length=300,
     )
     question: str = dspy.OutputField(
         desc="what the User now says to the Agent, beginning as such questions begin", max_length=250

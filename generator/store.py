@@ -9,16 +9,17 @@ order; then its calls are no longer needed. Everything else in the run folder is
 import json
 import shutil
 import sqlite3
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
+from pydantic import ValidationError
 
 from generator.engine import ChatReply
 from generator.errors import RunError
-from generator.schema import Dialog, Drop, Record, Scope, Usage
+from generator.schema import Cost, Dialog, Drop, Record, Scope, Usage
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -29,6 +30,18 @@ CREATE TABLE IF NOT EXISTS drops (number INTEGER, scope TEXT, stage TEXT, reason
 CREATE TABLE IF NOT EXISTS usage (stage TEXT PRIMARY KEY, calls INTEGER, prompt INTEGER, cached INTEGER,
     completion INTEGER);
 """
+
+_Kept = TypeVar("_Kept", bound=Record)
+
+# What SQLite says of a disk or a file system; whatever else it says is of the file's content.
+_OF_THE_DISK = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_READONLY,
+}
 
 
 class Outcome(Record):
@@ -59,9 +72,10 @@ class Journal:
         self._store.add_call(self._dialog_id, key, stage, turn, reply)
         self._count(stage, turn, reply)
 
-    def usage(self, turn: int) -> Usage:
+    def cost(self, turn: int) -> Cost:
         """What the calls of one turn cost, retries of bad questions and repairs included."""
-        return sum((u for (_, t), u in self._spent.items() if t == turn), Usage())
+        spent = sum((u for (_, t), u in self._spent.items() if t == turn), Usage())
+        return Cost(calls=spent.calls, prompt=spent.prompt, completion=spent.completion)
 
     def by_stage(self) -> tuple[tuple[str, Usage], ...]:
         """What the dialog cost, by stage."""
@@ -91,8 +105,11 @@ class Store:
         self.folder = folder
         self._lock = FileLock(folder / ".lock")
         with _explained(folder):
+            if folder.exists() and not folder.is_dir():
+                raise RunError(f"{folder}: is no folder; give another run_dir=…")
             folder.mkdir(parents=True, exist_ok=True)
-            if any(folder.iterdir()) and not (folder / ".lock").exists():
+            names = {path.name for path in folder.iterdir()} - {".lock"}
+            if names and "run.db" not in names:
                 raise RunError(f"{folder}: holds files that are no run of ours; give another run_dir=…")
             try:
                 self._lock.acquire(timeout=0)
@@ -105,6 +122,7 @@ class Store:
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = NORMAL")
                 self._db.executescript(_TABLES)
+                self._file = _identified(folder / "run.db")
                 self._same_run({name: json.dumps(value, sort_keys=True) for name, value in identity.items()})
             except BaseException:
                 self._lock.release()
@@ -118,7 +136,7 @@ class Store:
         self._lock.release()
 
     def _same_run(self, identity: dict[str, str]) -> None:
-        stored = {k[1:]: v for k, v in self._db.execute("SELECT name, value FROM meta WHERE name LIKE '=%'")}
+        stored = {k[1:]: v for k, v in self._rows("SELECT name, value FROM meta WHERE name LIKE '=%'")}
         if not stored:
             with self._transaction():
                 self._db.executemany("INSERT INTO meta VALUES (?, ?)", [("=" + k, v) for k, v in identity.items()])
@@ -135,12 +153,13 @@ class Store:
 
     def calls(self, dialog_id: str) -> dict[str, ChatReply]:
         """The finished calls of a dialog that has no outcome yet."""
-        rows = self._db.execute("SELECT key, reply FROM calls WHERE dialog_id = ?", (dialog_id,))
-        return {key: ChatReply.model_validate_json(reply) for key, reply in rows}
+        with _explained(self.folder):
+            rows = self._rows("SELECT key, reply FROM calls WHERE dialog_id = ?", dialog_id)
+            return {key: ChatReply.model_validate_json(reply) for key, reply in rows}
 
     def add_call(self, dialog_id: str, key: str, stage: str, turn: int, reply: ChatReply) -> None:
         """Write a finished call down."""
-        with _explained(self.folder):
+        with self._writing():
             row = (dialog_id, key, stage, turn, reply.model_dump_json())
             self._db.execute("INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?)", row)
 
@@ -165,32 +184,31 @@ class Store:
                 [(stage, u.calls, u.prompt, u.cached, u.completion) for stage, u in outcome.usage],
             )
             self._db.execute("DELETE FROM calls WHERE dialog_id = ?", (dialog_id,))
-            self._set("seconds", str(self.seconds + seconds))
+            total = str(self.seconds + seconds)
+            self._db.execute("INSERT OR REPLACE INTO meta VALUES ('seconds', ?)", (total,))
 
     @property
     def attempted(self) -> int:
         """Plans that have an outcome; also the number of the next plan."""
-        return int(self._db.execute("SELECT count(*) FROM plans").fetchone()[0])
+        return int(self._row("SELECT count(*) FROM plans")[0])
 
     @property
     def accepted(self) -> int:
         """Plans that ended with a dialog."""
-        return int(self._db.execute("SELECT count(dialog) FROM plans").fetchone()[0])
+        return int(self._row("SELECT count(dialog) FROM plans")[0])
 
     @property
     def seconds(self) -> float:
         """How long the run took so far, in all its sittings."""
-        return float(self._get("seconds") or 0)
+        return float(self._row("SELECT max(value) FROM meta WHERE name = 'seconds'")[0] or 0)
 
     def dialogs(self) -> Iterator[Dialog]:
         """The accepted dialogs, in plan order."""
-        for (text,) in self._db.execute("SELECT dialog FROM plans WHERE dialog IS NOT NULL ORDER BY number"):
-            yield Dialog.model_validate_json(text)
+        return self._records(Dialog, "SELECT dialog FROM plans WHERE dialog IS NOT NULL ORDER BY number")
 
     def drops(self) -> Iterator[Drop]:
         """Everything that was not kept, in plan order."""
-        for (text,) in self._db.execute("SELECT record FROM drops ORDER BY number, rowid"):
-            yield Drop.model_validate_json(text)
+        return self._records(Drop, "SELECT record FROM drops ORDER BY number, rowid")
 
     def dropped(self, scope: Scope) -> dict[str, dict[str, int]]:
         """How often what was dropped: stage to reason to count."""
@@ -198,53 +216,85 @@ class Store:
         query = (
             "SELECT stage, reason, count(*) FROM drops WHERE scope = ? GROUP BY stage, reason ORDER BY stage, reason"
         )
-        for stage, reason, count in self._db.execute(query, (scope,)):
+        for stage, reason, count in self._rows(query, scope):
             counts.setdefault(stage, {})[reason] = count
         return counts
 
     def ended(self) -> dict[str, int]:
         """How the accepted dialogs came to their length: `complete`, or what ended them early; with counts."""
         query = "SELECT ended, count(*) FROM plans WHERE ended IS NOT NULL GROUP BY ended ORDER BY ended"
-        return Counter(dict(self._db.execute(query).fetchall()))
+        return dict(self._rows(query))
 
     def usage(self) -> dict[str, Usage]:
         """What it cost, by stage."""
-        rows = self._db.execute("SELECT * FROM usage ORDER BY stage")
+        rows = self._rows("SELECT * FROM usage ORDER BY stage")
         return {s: Usage(calls=c, prompt=p, cached=h, completion=o) for s, c, p, h, o in rows}
 
-    def _get(self, name: str) -> str | None:
-        row = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-        return row and str(row[0])
+    def _rows(self, query: str, *values: object) -> Iterator[Any]:
+        with _explained(self.folder):
+            yield from self._db.execute(query, values)
 
-    def _set(self, name: str, value: str) -> None:
-        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+    def _row(self, query: str) -> Any:
+        return next(self._rows(query))
+
+    def _records(self, kind: type[_Kept], query: str) -> Iterator[_Kept]:
+        with _explained(self.folder):
+            for (text,) in self._rows(query):
+                yield kind.model_validate_json(text)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with _explained(self.folder):
+            # SQLite would go on in a file that was deleted, and nobody could open it any more.
+            if _identified(self.folder / "run.db") != self._file:
+                raise RunError(
+                    f"{self.folder}: run.db is gone or another file now; put it back and the same command continues"
+                )
+            yield
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with _explained(self.folder):
+        with self._writing():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield
+                self._db.execute("COMMIT")
             except BaseException:
-                self._db.execute("ROLLBACK")
+                if self._db.in_transaction:  # a disk that is full may have ended it
+                    self._db.execute("ROLLBACK")
                 raise
-            self._db.execute("COMMIT")
 
 
 @contextmanager
 def _explained(folder: Path) -> Iterator[None]:
-    """Turn what the disk says into one line."""
+    """Turn what the disk says, or what is wrong with the file, into one line."""
     try:
         yield
-    except (OSError, sqlite3.Error) as error:
+    except (OSError, sqlite3.Error, ValidationError) as error:
+        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
+        if isinstance(error, OSError) or getattr(error, "sqlite_errorcode", -1) & 0xFF in _OF_THE_DISK:
+            raise RunError(
+                f"{folder}: can't write the run ({reason}); free space or mend the folder, "
+                "and the same command continues"
+            ) from error
         raise RunError(
-            f"{folder}: can't write the run ({error}); free space or mend the folder, and the same command continues"
+            f"{folder}: run.db is damaged, or from another version of this program ({reason}); "
+            "restore it, or give another run_dir=…, or fresh=true to begin anew"
         ) from error
 
 
+def _identified(path: Path) -> tuple[int, int] | None:
+    """Which file a path leads to, if any."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 def _empty(folder: Path) -> None:
-    """Remove what an earlier run left, all but the lock that we hold."""
-    for path in folder.iterdir():
+    """Remove what an earlier run left, but not our lock; and last the file that shows the folder to be ours."""
+    for path in sorted(folder.iterdir(), key=lambda path: path.name == "run.db"):
         if path.is_dir():
             shutil.rmtree(path)
         elif path.name != ".lock":

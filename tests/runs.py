@@ -1,8 +1,8 @@
 """Whole runs for the tests: the command as a person types it, in this process or in one that can be killed.
 
-    site = Site(tmp_path)
-    done = site.run(server, "dialogs=10", "algorithm=single")
-    done.code, done.err, site.summary(), site.data()
+site = Site(tmp_path)
+done = site.run(server, "dialogs=10", "algorithm=single")
+done.code, done.err, site.summary(), site.data()
 """
 
 import json
@@ -41,6 +41,18 @@ class Ended:
         return line.removeprefix("error: ")
 
 
+def command(*arguments: str) -> Ended:
+    """Run a command line to its end, in this process."""
+    out, err, argv = StringIO(), StringIO(), sys.argv
+    sys.argv = ["generator", *arguments]
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            code = main()
+    finally:
+        sys.argv = argv
+    return Ended(code, out.getvalue(), err.getvalue())
+
+
 class Site:
     """A folder with documents and a run folder.
 
@@ -76,14 +88,7 @@ class Site:
 
     def run(self, server: OpenAIServer, *more: str) -> Ended:
         """Run the command to its end, in this process."""
-        out, err, argv = StringIO(), StringIO(), sys.argv
-        sys.argv = ["generator", *self.arguments(server, *more)]
-        try:
-            with redirect_stdout(out), redirect_stderr(err):
-                code = main()
-        finally:
-            sys.argv = argv
-        return Ended(code, out.getvalue(), err.getvalue())
+        return command(*self.arguments(server, *more))
 
     def start(self, server: OpenAIServer, *more: str, largest_file: int | None = None) -> ForkServerProcess:
         """Start the command in a process of its own; `ended` waits for it.
@@ -94,9 +99,11 @@ class Site:
             largest_file: bytes that a file of the process may have, as on a disk that is full.
         """
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["generator.command", "generator.run", "datasets", "tests.runs"])
+        context.set_forkserver_preload(
+            ["generator.command", "generator.run", "datasketch", "bm25s", "Stemmer", "tests.runs"]
+        )
         log = self.folder / "log"
-        process = context.Process(target=_command, args=(self.arguments(server, *more), log, largest_file))
+        process = context.Process(target=_command, args=(self.arguments(server, *more), log, largest_file), daemon=True)
         process.start()
         return process
 

@@ -19,8 +19,7 @@ from typing import Any, TypeVar
 import dspy
 
 from generator.adapter import SharedPrefixAdapter
-from generator.calls import Profile
-from generator.engine import ChatReply, ChatRequest, Sampling, language_model
+from generator.engine import ChatReply, ChatRequest, Profile, Sampling, language_model
 from generator.modules import Draft
 from generator.schema import Document, Passage, Scored, Split, Turn, Usage
 from taxonomy import QuestionType, read_types
@@ -58,9 +57,9 @@ class Scripted:
 
     model = "scripted"
     max_tokens = 256
+    context = 1_000_000
 
-    def __init__(self, context: int = 1_000_000, **script: Sequence[Entry]) -> None:
-        self.context = context
+    def __init__(self, **script: Sequence[Entry]) -> None:
         self.script = script
         self.calls: list[Call] = []
         self._purposes: dict[str, tuple[str, int]] = {}

@@ -9,23 +9,26 @@ from pathlib import Path
 from typing import Any
 
 import dspy
+import numpy as np
 import pytest
 
 from generator.adapter import PREAMBLE
 from generator.calls import call
+from generator.corpora.base import CorpusSettings
 from generator.corpora.quac import QuacCorpus
 from generator.corpora.sample import SampleCorpus
 from generator.dedup import Repetition
 from generator.errors import Rejected
+from generator.library import Library
 from generator.modules import Draft
 from generator.multi import MultiDocumentDialog
-from generator.passages import split
 from generator.prompt import Conversation, Documents
-from generator.schema import Dialog, Document, Passage, Turn
+from generator.retrievers.bm25 import Bm25Settings
+from generator.schema import Dialog, Document, Passage, Retriever, Turn
 from generator.signatures import FirstQuestion, GroundedAnswer, NextQuestion, StandaloneQuery
 from generator.single import SingleDocumentDialog
 from judges.correctness import Correctness, CorrectnessJudge
-from tests.scripted import Entry, Scripted, Shelf, kinds, piece, said, whole
+from tests.scripted import Entry, Scripted, kinds, piece, said, whole
 
 OURS = (FirstQuestion, NextQuestion, GroundedAnswer, StandaloneQuery, Correctness)
 TRAM, BUS = piece("tram", "The tram is green. It runs at night."), piece("bus", "The bus is red.")
@@ -69,7 +72,9 @@ def test_rules_documents_dialog_task_in_this_order(signature: type[dspy.Signatur
     text = prompt(signature, history=SAID)
     documents = '<documents>\n<document title="Tram">\n[1] The tram is green.\n[2] It runs at night.\n</document>\n'
     documents += '<document title="Bus">\n[3] The bus is red.\n</document>\n</documents>'
-    dialog = "<dialog>\nUser: Which colour is the tram?\nAgent: It is green.\nUser: And the bus?\nAgent: Red.\n</dialog>"
+    dialog = (
+        "<dialog>\nUser: Which colour is the tram?\nAgent: It is green.\nUser: And the bus?\nAgent: Red.\n</dialog>"
+    )
     assert text.startswith(f"{PREAMBLE}\n\n{documents}\n\n{dialog}\n\n<task>\n{signature.instructions}")
     assert text.endswith("\n</task>")
 
@@ -119,7 +124,7 @@ def test_delimiters_in_what_others_wrote_do_not_count(attack: str) -> None:
         return [found.split()[0].rstrip(">") for found in tag.findall(text)]
 
     honest = ["<documents", "<document", "</document", "</documents", "<dialog", "</dialog", "<task", "</task"]
-    given = {"passages": [hostile], "history": history}
+    given: dict[str, Any] = {"passages": [hostile], "history": history}
     assert tags(prompt(question=f"What {attack}?", **given)) == honest
     assert tags(prompt(Correctness, query=attack, response=f"No {attack}.", **given)) == honest
 
@@ -324,7 +329,7 @@ SPOKEN = [
         "Yes, that is the price that the library paid, with a charge for handling added.",
     ),
     (
-        "Sorry, I was asking about children, not adults. What do they pay?",
+        "No, I meant the card of my son, who is nine. What do we pay then?",
         "Children under 16 pay half the fee for each day, and nothing at all in the school holidays.",
     ),
     (
@@ -335,20 +340,20 @@ SPOKEN = [
 KINDS = kinds("direct", "follow-up", "clarification", "correction", "follow-up")
 
 
-def judged(model: Scripted, document: Document, shelf: Shelf | None = None) -> Draft:
+def judged(model: Scripted, document: Document, retriever: Retriever | None = None) -> Draft:
     """A dialog of five turns, and a judge's word on each, as the pipeline makes them."""
 
     async def making() -> Draft:
         focus = document.text[200:500]
-        if shelf is None:
+        if retriever is None:
             draft: Draft = await SingleDocumentDialog(Repetition(0.8)).acall(whole(document), KINDS, focus)
         else:
-            program = MultiDocumentDialog(Repetition(0.8), shelf, 5, "rewrite")
+            program = MultiDocumentDialog(Repetition(0.8), retriever, 5, "rewrite")
             draft = await program.acall(whole(document), KINDS, focus, "train")
         dialog = Dialog(
             id="d",
             corpus="c",
-            algorithm="single" if shelf is None else "multi",
+            algorithm="single" if retriever is None else "multi",
             split="train",
             document_ids=(document.id,),
             turns=draft.turns,
@@ -369,15 +374,82 @@ def said_by_script() -> dict[str, list[Entry]]:
     return {"ask": [{"question": q} for q, _ in SPOKEN], "answer": [{"answer": a} for _, a in SPOKEN]}
 
 
-def shared(prompts: Sequence[str]) -> float:
-    """The share of all characters that stand at the start of an earlier prompt already."""
-    longest = (
-        max((len(os.path.commonprefix([text, earlier])) for earlier in prompts[:number]), default=0)
-        for number, text in enumerate(prompts)
-    )
-    return sum(longest) / sum(map(len, prompts))
+def shared(prompts: Sequence[str]) -> list[int]:
+    """For each prompt, the characters that stand at the start of an earlier one already."""
+    return [
+        max((_alike(text, earlier) for earlier in prompts[:number]), default=0) for number, text in enumerate(prompts)
+    ]
 
 
-def sample() -> list[Document]:
-    corpus = SampleCorpus(name="sample", licence="", source="", strict=True, max_broken=0)
+def _alike(one: str, other: str) -> int:
+    length = min(len(one), len(other))
+    return next((at for at in range(length) if one[at] != other[at]), length)
+
+
+def share(model: Scripted) -> float:
+    """The same as a share of all characters."""
+    prompts = [made.prompt for made in model.calls]
+    return sum(shared(prompts)) / sum(map(len, prompts))
+
+
+def documents_of(corpus: CorpusSettings) -> list[Document]:
     return [document for document in corpus.read() if isinstance(document, Document)]
+
+
+SAMPLE = documents_of(SampleCorpus(name="sample", licence="", source="", strict=True, max_broken=0))
+USUAL = [document for document in SAMPLE if 600 <= len(document.text.split()) <= 900]
+
+
+def single(document: Document) -> Scripted:
+    model = Scripted(**said_by_script())
+    draft = judged(model, document)
+    assert (draft.end, len(draft.turns), len(model.calls)) == (None, 5, 15)
+    return model
+
+
+def test_only_the_last_exchange_and_the_task_are_new_in_a_prompt_on_one_document() -> None:
+    prompts = [made.prompt for made in single(USUAL[0]).calls]
+    for text, known in list(zip(prompts, shared(prompts), strict=True))[1:]:
+        dialog, _, _ = text.partition("\n</dialog>")
+        last_exchange = dialog.rfind("\nUser: ")
+        assert known > max(last_exchange, dialog.rfind("<dialog>"))
+
+
+@pytest.mark.parametrize("document", USUAL, ids=lambda d: d.id)
+def test_most_of_a_dialog_on_one_document_is_shared(document: Document) -> None:
+    assert share(single(document)) >= 0.65
+
+
+@pytest.mark.xfail(
+    strict=True, reason="0.71 to 0.75: the tasks, at the end of each prompt, take 1,200 to 1,900 characters"
+)
+def test_four_fifths_of_a_dialog_on_one_document_are_shared() -> None:
+    assert min(share(single(document)) for document in USUAL) >= 0.80
+
+
+def test_most_of_a_dialog_on_a_short_section_of_wikipedia_is_shared() -> None:
+    if not (data := os.environ.get("GROUNDED_DIALOGS_DATA")):
+        pytest.skip("GROUNDED_DIALOGS_DATA names no folder with QuAC's sample")
+    path = str(Path(data) / "quac" / "val_v0.2.sample.json")
+    quac = {"split": "train", "cache_dir": "-", "base_url": "-"}
+    sections = documents_of(
+        QuacCorpus(name="quac", licence="", source="", strict=True, max_broken=0, path=path, **quac)
+    )
+    section = min(sections, key=lambda document: abs(len(document.text.split()) - 400))
+    assert share(single(section)) >= 0.58
+
+
+def test_most_of_a_dialog_on_many_documents_is_shared(tmp_path: Path) -> None:
+    library = Library.open("sample", "0" * 12, lambda: iter(SAMPLE), tmp_path, 512, 100)
+    settings = Bm25Settings(k=5, query="rewrite", passage_tokens=512, overlap=100, k1=1.5, b=0.75)
+    retriever = settings.open(library, np.zeros(len(library), dtype=np.bool_))
+    document = next(d for d in SAMPLE if "lending" in d.id)
+    model = Scripted(**said_by_script(), rewrite=[{"query": question} for question, _ in SPOKEN[1:]])
+    draft = judged(model, document, retriever)
+    library.close()
+    assert (draft.end, len(draft.turns), len(model.calls)) == (None, 5, 19)
+    assert len(draft.passages) > 5
+    assert share(model) >= 0.82
+    # Documents are only ever appended: a question finds all of the answer before it.
+    for asked, answered in zip(model.prompts("ask")[1:], model.prompts("answer"), strict=False):
+        assert asked.startswith(answered.partition("\n</dialog>")[0])

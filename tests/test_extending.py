@@ -1,7 +1,8 @@
-"""The examples of `docs/extending.md`, word for word: their files are added to a copy of this project and used there."""
+"""The examples of `docs/extending.md`, word for word: added to a copy of this project, and used there."""
 
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -13,8 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hydra import compose, initialize_config_dir
 
-from tests.openai_server import OpenAIServer, openai_server
+from generator.__main__ import CONF
+from generator.config import load
+from tests.openai_server import Body, OpenAIServer, fill, prompt
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
@@ -22,6 +26,16 @@ TEXT = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^```\w+ (\S+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))
 COMMANDS = re.findall(r"^```sh\npython -m generator (.*)\n```$", TEXT, re.MULTILINE)
 TESTS = [name for name in FILES if name.startswith("tests/")]
+
+# The imports are most of a short run's time: all commands in one process.
+ALL = """
+import sys
+from generator.__main__ import main
+for command in COMMANDS:
+    sys.argv = ["generator", *command]
+    if code := main():
+        sys.exit(f"{command} ended with {code}")
+"""
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +57,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def python(checkout: Path, *arguments: str) -> str:
     """What a command prints there; it must do well."""
-    # In a copy, `python -m` finds the packages of the current folder before those that are installed.
+    # In a copy, `python` finds the packages beside its script or in the current folder before those installed.
     environment = {**os.environ, "PYTHONPATH": "", "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, *arguments]
     done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, timeout=120)
@@ -51,11 +65,26 @@ def python(checkout: Path, *arguments: str) -> str:
     return done.stdout + done.stderr
 
 
-def made(checkout: Path, server: OpenAIServer, command: str, run: str, *more: str) -> list[dict[str, Any]]:
-    """The dialogs that a command of the document makes, with the server's model."""
-    endpoint = ["lm=openai", f"lm.model={server.model}", f"lm.api_base={server.url}"]
-    python(checkout, "-m", "generator", *command.split(), *endpoint, "dialogs=4", "turns=2", f"run_dir={run}", *more)
-    return [json.loads(line) for line in (checkout / run / "dialogs.jsonl").read_text("utf-8").splitlines()]
+def about_the_documents(body: Body) -> str:
+    """The usual reply, with words of the documents in its questions, so that a retriever finds some."""
+    usual = fill(body)
+    reply, sentence = json.loads(usual), random.Random(usual)
+    for key in {"question", "query"} & reply.keys():
+        seen = re.findall(r"^\[\d+\] (.{20,100})", prompt(body), re.MULTILINE)
+        reply[key] = f"{sentence.choice(seen)} {reply[key]}"
+    return json.dumps(reply)
+
+
+@pytest.fixture(scope="module")
+def made(checkout: Path) -> list[list[dict[str, Any]]]:
+    """The dialogs that each command of the document makes."""
+    with OpenAIServer(about_the_documents) as server:
+        endpoint = ["lm=openai", f"lm.model={server.model}", f"lm.api_base={server.url}", "dialogs=4", "turns=2"]
+        commands = [[*command.split(), *endpoint, f"run_dir=run{n}"] for n, command in enumerate(COMMANDS)]
+        (checkout / "all.py").write_text(f"COMMANDS = {commands}\n{ALL}", encoding="utf-8")
+        python(checkout, "all.py")
+    files = [checkout / f"run{number}" / "dialogs.jsonl" for number in range(len(COMMANDS))]
+    return [[json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] for file in files]
 
 
 def question_type(dialogs: list[dict[str, Any]]) -> None:
@@ -77,29 +106,29 @@ def judge(dialogs: list[dict[str, Any]]) -> None:
     assert {v["judge"] for dialog in dialogs for turn in dialog["turns"] for v in turn["verdicts"]} == {"helpfulness"}
 
 
-@pytest.mark.parametrize(("command", "check"), zip(COMMANDS, (question_type, corpus, retriever, judge), strict=True))
+@pytest.mark.parametrize(("number", "check"), [*enumerate((question_type, corpus, retriever, judge))])
 def test_the_command_uses_the_new_part(
-    checkout: Path, openai_server: OpenAIServer, command: str, check: Callable[[list[dict[str, Any]]], None]
+    made: list[list[dict[str, Any]]], number: int, check: Callable[[list[dict[str, Any]]], None]
 ) -> None:
-    dialogs = made(checkout, openai_server, command, f"runs/{check.__name__}")
-    assert len(dialogs) == 4
-    check(dialogs)
+    assert len(made[number]) == 4
+    check(made[number])
 
 
-def test_yaml_of_ones_own_is_also_found_through_hydras_search_path(
-    checkout: Path, openai_server: OpenAIServer
-) -> None:
-    command = f"hydra.searchpath=[file://{checkout}/my-conf] taxonomy=helpdesk"
-    question_type(made(checkout, openai_server, command, "runs/searchpath", "dialogs=2"))
+def test_yaml_of_ones_own_is_also_found_through_hydras_search_path(checkout: Path) -> None:
+    path = f"hydra.searchpath=[file://{checkout}/my-conf]"
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        settings = load(compose("config", [path, "+corpus=sample", "+taxonomy=helpdesk"]))
+    assert settings.taxonomy.name == "helpdesk"
 
 
-def test_the_examples_tests_pass_and_so_do_those_of_imports_and_configurations(checkout: Path) -> None:
-    shared = ["tests/test_imports.py", "tests/test_configs.py"]
-    printed = python(checkout, "-m", "pytest", "-v", "-p", "no:cacheprovider", *TESTS, *shared)
+def test_the_examples_tests_pass_and_ours_hold_for_the_examples_as_they_are(checkout: Path) -> None:
+    new = "faq or ngrams or helpfulness or transcript or imports"
+    printed = python(checkout, "-m", "pytest", "-vv", "-p", "no:cacheprovider", "-k", new, "tests")
     for line in (
-        "test_faq.py::test_a_row",
+        *TESTS,
         "test_imports_go_one_way[judges.helpfulness]",
         "test_every_option_builds_its_part[retriever-ngrams]",
+        "test_every_file_says_first_what_it_is[corpus/faq.yaml]",
     ):
         assert line in printed
 
@@ -110,7 +139,7 @@ def test_the_examples_are_in_our_style(checkout: Path) -> None:
     python(checkout, "-m", "ruff", "format", "--no-cache", "--check", *code)
 
 
-@pytest.mark.parametrize("name", sorted(set(re.findall(r"`((?:generator|judges|taxonomy)(?:\.\w+)+)`", TEXT))))
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`((?:generator|judges)(?:\.\w+)+)`", TEXT))))
 def test_what_the_text_names_is_there(name: str) -> None:
     module = ".".join(name.split(".")[:2])
     parts = name.split(".")[2:]

@@ -1,12 +1,8 @@
 """The steps of a dialog, each with a model that says what the test wants it to say."""
 
-import inspect
-
-import dspy
 import pytest
 from dspy import lm15
 
-from generator.calls import call
 from generator.dedup import Repetition
 from generator.errors import ModelError, Rejected
 from generator.modules import SCAFFOLDING, Answer, AskFirst, AskNext, Rewrite
@@ -33,10 +29,13 @@ def ask_next(model: Scripted, kind: str = "follow-up") -> str:
 
 def answer(model: Scripted, history: tuple[Turn, ...] = (), kind: str = "direct") -> Turn:
     hits = [Hit(passage_id=BUS.id, score=1.5, rank=1, new=True)]
-    turn: Turn = model.run(
-        lambda: Answer().acall((TRAM, BUS), history, "Is it late?", KINDS[kind], "tram late", hits)
-    )
+    turn: Turn = model.run(lambda: Answer().acall((TRAM, BUS), history, "Is it late?", KINDS[kind], "tram late", hits))
     return turn
+
+
+def first_line(error: Exception) -> str:
+    """What it says, without DSPy's advice."""
+    return str(error.args[0]).partition("\n")[0]
 
 
 def task(prompt: str) -> str:
@@ -84,7 +83,11 @@ def task(prompt: str) -> str:
         "As per the document, who pays?",
         "What is discussed in paragraph 2?",
         "Does your text say why?",
-        "Which facts are given in the passage of the manual above?",
+        "What is the fee based on the information given?",
+        "Based on the information provided, who pays?",
+        "According to the provided information, who pays?",
+        "Is it free in the given context?",
+        "What did the documents not mention?",
     ],
 )
 def test_scaffolding_is_caught(question: str) -> None:
@@ -126,6 +129,18 @@ def test_scaffolding_is_caught(question: str) -> None:
         "What's the difference between version 2 and version 3?",
         "Did the review in the Times mention her?",
         "What was his source of income?",
+        "What was the role of women in the context of the war?",
+        "What does exposed mean in this context?",
+        "Does the text of the treaty allow it?",
+        "Which date must stand in the documents I bring?",
+        "From the documents that I send, what do you keep?",
+        "What does paragraph 12 of the lease forbid?",
+        "Where do I send these documents?",
+        "Why did he write this article?",
+        "Do the documents need a stamp?",
+        "Who provided documents to the police?",
+        "Based on the information I gave you, do I qualify?",
+        "Do I need two documents or three documents?",
     ],
 )
 def test_the_users_own_words_are_not(question: str) -> None:
@@ -174,6 +189,7 @@ BAD = {
     "repeated, other case": ("which COLOUR is the tram", "repeats an earlier question"),
     "reworded": ("And which colour is that tram, please?", "repeats an earlier question"),
     "scaffolding": ("What does the passage say?", "speaks of the documents"),
+    "an example": ("Why did he do that?", "copies an example"),
     "marks": ("…?", "no question"),
     "nothing": ("", "no question"),
 }
@@ -336,7 +352,7 @@ def test_an_empty_answer_is_rejected(nothing: str) -> None:
 def test_an_endpoint_that_is_gone_stops_the_run_in_one_line(error: Exception) -> None:
     with pytest.raises(ModelError) as caught:
         answer(Scripted(answer=[error]))
-    assert str(error) in str(caught.value)
+    assert first_line(error) in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -355,11 +371,12 @@ def test_a_request_that_fails_costs_its_turn_only(error: Exception, stage: str, 
     with pytest.raises(Rejected) as caught:
         answer(Scripted(answer=[error]))
     assert (caught.value.stage, caught.value.reason) == (stage, reason)
-    assert str(error) in caught.value.text
+    assert first_line(error) in caught.value.text
 
 
 def test_a_prompt_that_can_not_fit_is_not_even_sent() -> None:
-    model = Scripted(context=400)
+    model = Scripted()
+    model.context = 400
     with pytest.raises(Rejected) as caught:
         answer(model)
     assert caught.value.stage == "context"
@@ -373,12 +390,10 @@ def test_a_mistake_of_ours_is_no_drop() -> None:
     assert not isinstance(caught.value, Rejected)
 
 
-def test_a_call_needs_no_state() -> None:
-    """Modules are shared by all dialogs of a run, so that nothing of one may stay in them."""
-    module = Answer()
+def test_nothing_of_a_dialog_stays_in_a_module() -> None:
+    """All dialogs of a run share them."""
+    module = AskFirst(Repetition(0.8))
     before = repr(module.dump_state())
-    model = Scripted()
-    model.run(lambda: module.acall((TRAM,), (), "Is it late?", KINDS["direct"]))
+    Scripted(ask=[GOOD]).run(lambda: module.acall(DOCUMENTS, KINDS["direct"], "focus"))
+    Scripted(ask=[GOOD]).run(lambda: module.acall(DOCUMENTS, KINDS["comparative"], "focus"))
     assert repr(module.dump_state()) == before
-    assert inspect.iscoroutinefunction(call)
-    assert isinstance(module.predict, dspy.Predict)

@@ -26,7 +26,7 @@ from tests.runs import Site
 
 ALGORITHMS = ("single", "multi")
 IN_FLIGHT = 4
-SETTINGS = (f"lm.concurrency={IN_FLIGHT}", "dialogs=14")
+SETTINGS = (f"lm.concurrency={IN_FLIGHT}", "dialogs=16")
 
 
 def until(condition: Callable[[], bool], process: ForkServerProcess | None = None) -> None:
@@ -43,6 +43,7 @@ def killed(process: ForkServerProcess, server: OpenAIServer) -> None:
     assert process.is_alive()
     process.kill()
     process.join()
+    time.sleep(0.05)  # a request may still lie unread in the server's socket
     until(lambda: server.in_flight == 0)
 
 
@@ -56,15 +57,15 @@ def test_killed_at_ten_random_moments(algorithm: str, tmp_path: Path) -> None:
     """20 kills over both algorithms, with a judge; some before the first call, most in the middle of calls."""
     chance = random.Random(f"kill {algorithm}")
     settings = (*SETTINGS, f"algorithm={algorithm}")
-    with OpenAIServer(delay_s=lambda _: chance.uniform(0.002, 0.015)) as server:
+    with OpenAIServer(delay_s=lambda _: chance.uniform(0.005, 0.025)) as server:
         undisturbed, mauled = site(tmp_path / "undisturbed"), site(tmp_path / "mauled")
         assert undisturbed.run(server, *settings).code == 0
 
-    with OpenAIServer(delay_s=lambda _: chance.uniform(0.002, 0.015)) as server:
+    with OpenAIServer(delay_s=lambda _: chance.uniform(0.005, 0.025)) as server:
         lost = finished = recorded = 0
         for _ in range(10):
             process = mauled.start(server, *settings)
-            arrivals, later = chance.randint(0, 8), chance.uniform(0, 0.02)
+            arrivals, later = chance.choice((0, 4, 6, 8, 10, 12)), chance.uniform(0, 0.02)
             if arrivals:
                 awaited = len(server.bodies) + arrivals
                 until(lambda awaited=awaited: len(server.bodies) >= awaited, process)  # type: ignore[misc]
@@ -130,8 +131,8 @@ def test_an_interrupted_run_is_whole_and_goes_on(number: signal.Signals, tmp_pat
         assert "Traceback" not in ended.err
         said = ended.err.splitlines()[-1]
         accepted = broken_off.summary()["accepted"]
-        assert 0 < accepted < 14
-        assert f"{accepted} of 14" in said
+        assert 0 < accepted < 16
+        assert f"{accepted} of 16" in said
         assert "same command continues" in said
         broken_off.check_ledger()
         assert broken_off.data()["dialogs.jsonl"] == b"".join(
@@ -141,7 +142,7 @@ def test_an_interrupted_run_is_whole_and_goes_on(number: signal.Signals, tmp_pat
 
         again = broken_off.ended(broken_off.start(server, *SETTINGS))
         assert again.code == 0
-        assert f"continuing: {accepted} of 14" in again.err
+        assert f"continuing: {accepted} of 16" in again.err
     assert broken_off.data() == undisturbed.data()
     assert broken_off.counts() == undisturbed.counts()
 
@@ -172,28 +173,21 @@ def test_a_second_ctrl_c_ends_at_once(tmp_path: Path) -> None:
         assert process.pid is not None
         until(lambda: len(server.bodies) > 20, process)
         os.mkfifo(place.run_dir / ".dialogs.jsonl.unfinished")
-        os.kill(process.pid, signal.SIGINT)
-        process.join(1)
-        assert process.is_alive(), "the disk was to hang"
-        os.kill(process.pid, signal.SIGINT)
-        process.join(5)
-        assert process.exitcode == 130
+        try:
+            os.kill(process.pid, signal.SIGINT)
+            process.join(1)
+            assert process.is_alive(), "the disk was to hang"
+            os.kill(process.pid, signal.SIGINT)
+            process.join(5)
+            assert process.exitcode == 130
+        finally:
+            process.kill()
         said = place.ended(process).err.splitlines()[-1]
         assert "same command continues" in said
 
         assert place.ended(place.start(server, *SETTINGS)).code == 0
     place.check_ledger()
-    assert place.summary()["accepted"] == 14
-
-
-def test_a_signal_after_the_last_dialog_changes_nothing(tmp_path: Path) -> None:
-    """A run that is done is not called interrupted."""
-    place = Site(tmp_path)
-    with OpenAIServer() as server:
-        assert place.run(server, "dialogs=2").code == 0
-        process = place.start(server, "dialogs=2")
-        ended = place.ended(process)
-    assert ended.code == 0
+    assert place.summary()["accepted"] == 16
 
 
 def test_a_full_disk_is_one_line_and_the_run_goes_on_later(tmp_path: Path) -> None:
@@ -243,7 +237,12 @@ def test_settings_that_make_other_data_are_refused_by_name(tmp_path: Path) -> No
         before, calls = place.data(), len(server.bodies)
         refused = place.run(server, "dialogs=2", "seed=1", "algorithm=single")
         assert refused.code == 2
-        for word in (str(place.run_dir), "seed (0 there, 1 now)", 'algorithm ("multi" there, "single" now)', "fresh=true"):
+        for word in (
+            str(place.run_dir),
+            "seed (0 there, 1 now)",
+            'algorithm ("multi" there, "single" now)',
+            "fresh=true",
+        ):
             assert word in refused.error
         assert len(server.bodies) == calls
     assert place.data() == before

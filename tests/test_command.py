@@ -1,0 +1,486 @@
+"""The command line as a person uses it: what it shows, where it writes, how it ends, and what it never gives away."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from datasets import load_dataset
+from hydra.core.override_parser.overrides_parser import OverridesParser
+
+from generator.__main__ import CONF
+from tests import openai_server as fake
+from tests.openai_server import Body, OpenAIServer, fill, openai_server
+from tests.runs import Ended, Site, command
+
+__all__ = ["openai_server"]
+
+ROOT = Path(__file__).parents[1]
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    return Site(tmp_path)
+
+
+def refused(done: Ended) -> str:
+    """What a run that could not go on says: one line."""
+    assert done.code == 2, done.err
+    assert done.err.count("\n") == 1, done.err
+    return done.error
+
+
+def refused_at_last(done: Ended) -> str:
+    """What a run says at its end that had more to say before."""
+    assert done.code == 2, done.err
+    assert done.err.splitlines()[-1] == f"error: {done.error}"
+    return done.error
+
+
+def denying(body: Body) -> str:
+    """A model whose own check always fails."""
+    reply = json.loads(fill(body))
+    return json.dumps(reply | {"consistent": False} if "consistent" in reply else reply)
+
+
+def denying_odd(body: Body) -> str:
+    """A model whose own check fails in every other dialog."""
+    return denying(body) if body["seed"] % 2 else fill(body)
+
+
+def judging(body: Body) -> bool:
+    return "statements" in json.dumps(body["response_format"])
+
+
+# Help
+
+
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help_has_a_line_for_each_choice_and_setting(option: str) -> None:
+    done = command("corpus=quac", option)
+    assert (done.code, done.err) == (0, "")
+    for file in CONF.glob("*/*.yaml"):
+        assert re.search(rf"^  {file.stem} +\S.{{10,}}$", done.out, re.MULTILINE), file
+    for name in yaml.safe_load((CONF / "config.yaml").read_text(encoding="utf-8")).keys() - {"defaults", "hydra"}:
+        assert re.search(rf"^  {name}: ", done.out, re.MULTILINE)
+
+
+def test_help_may_be_cut_off() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "generator", "--help"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(20) == 0
+    process.stderr.close()
+
+
+# A whole run
+
+
+def test_a_run_folder_holds_what_is_promised_and_nothing_lies_about(site: Site, openai_server: OpenAIServer) -> None:
+    done = site.run(openai_server, "dialogs=3", "max_attempts=30", "turns=2-3")
+    assert done.code == 0, done.err
+    names = {path.name for path in site.run_dir.iterdir() if path.name != ".lock"}
+    assert names == {"run.db", "dialogs.jsonl", "drops.jsonl", "summary.json", "dataset", "config.yaml"}
+    assert {path.name for path in site.folder.iterdir()} == {"documents.jsonl", "cache", "run"}, "no files of Hydra's"
+
+    summary = site.summary()
+    assert summary.keys() >= {
+        *("attempted", "accepted", "dropped", "dropped_turns", "dropped_pairs", "pairs", "lm_calls", "tokens"),
+        *("seconds", "question_types"),
+    }
+    assert summary["tokens"].keys() == {"prompt", "cached", "completion"}
+    assert all(share.keys() >= {"target", "achieved"} for share in summary["question_types"].values())
+    assert summary["lm_calls"] == len(openai_server.bodies)
+    dialogs = site.dialogs()
+    assert len(dialogs) == summary["accepted"] == 3
+    for dialog in dialogs:
+        assert dialog.keys() >= {
+            *("id", "corpus", "algorithm", "document_ids", "turns", "passages", "lm", "prompt_version", "seed"),
+        }
+        for passage in dialog["passages"]:
+            assert passage.keys() >= {"id", "document_id", "title", "text", "url", "start", "end"}
+        for number, turn in enumerate(dialog["turns"], start=1):
+            assert turn["turn"] == number
+            assert turn.keys() >= {
+                *("query", "question_type", "multi_turn_type", "answerability", "retrieval_query", "hits", "reasoning"),
+                *("answer", "consistent", "evidence", "verdicts", "usage"),
+            }
+            assert all(hit.keys() == {"passage_id", "score", "rank", "new"} for hit in turn["hits"])
+            assert all(span.keys() == {"passage_id", "start", "end", "text"} for span in turn["evidence"])
+            (verdict,) = turn["verdicts"]
+            assert verdict.keys() == {"judge", "label", "explanation", "model"}
+    site.check_ledger()
+    assert load_dataset(str(site.run_dir / "dataset"), cache_dir=str(site.folder / "hf"))["train"].num_rows > 0
+
+
+def test_drops_say_what_where_and_why(site: Site) -> None:
+    with OpenAIServer(denying_odd) as server:
+        done = site.run(server, "dialogs=5", "max_attempts=6", "algorithm=single")
+    site.check_ledger()
+    drops, summary = site.drops(), site.summary()
+    assert done.code == 0 and 0 < summary["accepted"] < 5, "some of both"
+    assert all(drop.keys() == {"dialog_id", "scope", "turn", "stage", "reason", "text"} for drop in drops)
+    assert {drop["stage"] for drop in drops} == {"ask"}
+    assert summary["dropped"] == {"ask": {"inconsistent by its own check": 6 - summary["accepted"]}}
+    assert f"stopped at max_attempts: {summary['accepted']} of 5 dialogs accepted" in done.err
+    assert "max_attempts=…" in done.err
+
+
+def test_a_run_that_accepts_nothing_names_the_stage_and_fails(site: Site) -> None:
+    with OpenAIServer(denying) as server:
+        done = site.run(server, "dialogs=2", "max_attempts=4")
+    assert done.code == 1
+    assert done.error.startswith("none of 4 attempted dialogs was accepted; most were lost at ask (inconsistent")
+    assert str(site.run_dir / "drops.jsonl") in done.error
+    assert not (site.run_dir / "dataset").exists(), "an empty dataset is no dataset"
+    site.check_ledger()
+
+
+def test_without_a_terminal_progress_is_plain_lines(site: Site) -> None:
+    with OpenAIServer(denying_odd) as server:
+        done = site.ended(site.start(server, "dialogs=5", "max_attempts=4", "algorithm=single"))
+    assert done.code == 0, done.err
+    assert not CONTROL.search(done.err)
+    accepted = site.summary()["accepted"]
+    assert re.search(rf"^{accepted}/5 accepted  4 attempted  {4 - accepted} dropped  \d+ tokens/s", done.err, re.M)
+    assert re.search(rf"^accepted +{accepted} of 4 attempted dialogs", done.err, re.M), "the closing table"
+    assert f"run folder: {site.run_dir}" in done.err
+
+
+def test_on_a_terminal_there_is_a_bar(site: Site, openai_server: OpenAIServer) -> None:
+    main, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "generator", *site.arguments(openai_server, "dialogs=2", "algorithm=single")],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "120"},
+        stdout=terminal,
+        stderr=terminal,
+    )
+    os.close(terminal)
+    shown = b""
+    try:
+        while block := os.read(main, 65536):
+            shown += block
+    except OSError:  # how Linux says that the other end is closed
+        pass
+    finally:
+        os.close(main)
+    assert process.wait(30) == 0
+    text = shown.decode()
+    assert "2/2 accepted" in text and "━" in text, "the bar, full"
+    assert "\x1b[" in text
+
+
+# Continuing
+
+
+def test_a_finished_run_says_so_and_asks_no_model(site: Site) -> None:
+    with OpenAIServer() as server:
+        assert site.run(server, "dialogs=2").code == 0
+        before = site.data()
+    done = site.run(server, "dialogs=2")  # the server is gone
+    assert done.code == 0, done.err
+    assert "this run is finished; dialogs=…" in done.err
+    assert "2 of" in done.out
+    assert site.data() == before
+
+
+def test_more_dialogs_continue_a_run(site: Site, openai_server: OpenAIServer) -> None:
+    site.run(openai_server, "dialogs=2")
+    first, calls = site.dialogs(), len(openai_server.bodies)
+    done = site.run(openai_server, "dialogs=4")
+    assert done.code == 0
+    assert "continuing: 2 of 4 dialogs accepted" in done.err
+    assert site.dialogs()[:2] == first and len(site.dialogs()) == 4
+    assert max(openai_server.finished.values()) == 1, "nothing is paid for twice"
+    assert len(openai_server.bodies) > calls
+    site.check_ledger()
+
+
+def test_fresh_begins_anew_once_all_is_seen_to_be_there(site: Site) -> None:
+    with OpenAIServer() as server:
+        site.run(server, "dialogs=2", "seed=1")
+        calls, before = len(server.bodies), site.data()
+        assert site.run(server, "dialogs=2", "seed=1", "fresh=true").code == 0
+        assert len(server.bodies) == 2 * calls, "every call was made again"
+        assert site.data() == before
+    assert "no model server" in refused(site.run(server, "dialogs=2", "fresh=true"))
+    assert site.data() == before, "what can't be made again isn't thrown away"
+
+
+def test_a_run_of_another_configuration_names_what_differs_with_both_values(
+    site: Site, openai_server: OpenAIServer
+) -> None:
+    site.run(openai_server, "dialogs=1")
+    before, calls = site.data(), len(openai_server.bodies)
+    configuration = (site.run_dir / "config.yaml").read_bytes()
+    message = refused(site.run(openai_server, "dialogs=2", "retriever.k=7", "seed=3", "lm.concurrency=3"))
+    assert "retriever.k (5 there, 7 now)" in message
+    assert "seed (0 there, 3 now)" in message
+    assert "concurrency" not in message and "dialogs (" not in message, "these may change"
+    assert "run_dir=" in message and "fresh=true" in message
+    assert (site.data(), len(openai_server.bodies)) == (before, calls)
+    assert (site.run_dir / "config.yaml").read_bytes() == configuration
+
+
+def test_changed_documents_are_another_configuration(site: Site, openai_server: OpenAIServer) -> None:
+    site.run(openai_server, "dialogs=1")
+    with site.documents.open("a", encoding="utf-8") as file:
+        file.write('\n{"id": "new", "text": "Another lantern."}')
+    assert "the corpus's documents" in refused(site.run(openai_server, "dialogs=2"))
+
+
+def test_the_stored_configuration_goes_on_with_its_run(site: Site, openai_server: OpenAIServer) -> None:
+    site.run(openai_server, "dialogs=1", "retriever.k=3")
+    stored = str(site.run_dir / "config.yaml")
+    done = command(stored, "dialogs=2")
+    assert done.code == 0, done.err
+    assert "continuing: 1 of 2" in done.err
+    assert site.summary()["accepted"] == 2
+    assert {path.name for path in site.folder.iterdir()} == {"documents.jsonl", "cache", "run"}, "no files of Hydra's"
+    for choice in ("lm=vllm", "corpus=quac"):
+        assert "leave its file out" in refused(command(stored, choice))
+
+
+# Where a run is written
+
+
+def test_the_run_folder_is_named_by_what_is_run(site: Site, openai_server: OpenAIServer) -> None:
+    done = site.run(openai_server, "dialogs=1", "run_dir=null", "taxonomy=direct", "algorithm=single", "seed=7")
+    assert done.code == 0
+    assert [path.name for path in Path("outputs").iterdir()] == ["jsonl-direct-single-test-model-7"]
+
+
+@pytest.mark.parametrize("fresh", ["false", "true"])
+@pytest.mark.parametrize("name", ["thesis.txt", ".lock"])
+def test_somebody_elses_folder_is_left_alone(site: Site, openai_server: OpenAIServer, name: str, fresh: str) -> None:
+    site.run_dir.mkdir()
+    (site.run_dir / name).write_text("mine")
+    (site.run_dir / "data").mkdir()
+    message = refused(site.run(openai_server, "dialogs=1", f"fresh={fresh}"))
+    assert "holds files that are no run of ours; give another run_dir=" in message
+    assert {path.name for path in site.run_dir.iterdir()} == {name, "data"}
+    assert (site.run_dir / name).read_text() == "mine"
+
+
+def test_a_run_folder_that_is_a_file(site: Site, openai_server: OpenAIServer) -> None:
+    site.run_dir.write_text("mine")
+    assert "is no folder; give another run_dir=" in refused(site.run(openai_server, "dialogs=1"))
+    assert site.run_dir.read_text() == "mine"
+
+
+def test_a_run_folder_that_cannot_be_written(site: Site, openai_server: OpenAIServer) -> None:
+    message = refused(site.run(openai_server, "dialogs=1", "run_dir=/dev/null/run"))
+    assert "/dev/null/run: can't write the run (Not a directory)" in message
+
+
+def test_two_runs_on_one_folder_do_not_meet(site: Site) -> None:
+    with OpenAIServer(delay_s=0.2) as server:
+        process = site.start(server, "dialogs=1", "algorithm=single")
+        try:
+            until = time.monotonic() + 30
+            while not server.bodies and time.monotonic() < until:
+                time.sleep(0.01)
+            message = refused(site.run(server, "dialogs=1", "algorithm=single"))
+            assert "another run is writing here; wait for it, or give run_dir=" in message
+        finally:
+            assert site.ended(process).code == 0
+    assert site.summary()["accepted"] == 1
+
+
+# Endpoints
+
+
+def test_an_endpoint_that_is_not_there(site: Site) -> None:
+    with OpenAIServer() as server:
+        pass
+    message = refused(site.run(server, "dialogs=1"))
+    assert message.startswith(f"no model server at {server.url} (Connection refused): start it, or give its address")
+    assert not site.run_dir.exists()
+
+
+def test_a_model_that_the_server_does_not_know(site: Site, openai_server: OpenAIServer) -> None:
+    message = refused(site.run(openai_server, "dialogs=1", "lm.model=gpt-7"))
+    assert "has no model gpt-7; set lm.model to one it has: test-model" in message
+    assert not site.run_dir.exists() and not openai_server.bodies
+
+
+@pytest.mark.parametrize(("key", "said"), [(None, "TEST_KEY is not set"), ("wrong", "TEST_KEY has none that it acc")])
+def test_an_endpoint_that_wants_a_key(site: Site, key: str | None, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if key:
+        monkeypatch.setenv("TEST_KEY", key)
+    with OpenAIServer(key="right") as server:
+        message = refused(site.run(server, "dialogs=1", "lm.api_key_env=TEST_KEY"))
+    assert said in message
+    assert not site.run_dir.exists()
+
+
+def test_a_key_is_nowhere_to_be_found(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = "sk-very-secret-1234"
+    monkeypatch.setenv("TEST_KEY", secret)
+    ended = []
+    with OpenAIServer(key=secret) as server:
+        ended.append(site.run(server, "dialogs=1", "lm.api_key_env=TEST_KEY"))
+        server.key = "another now"
+        ended.append(site.run(server, "dialogs=3", "lm.api_key_env=TEST_KEY"))
+    assert [done.code for done in ended] == [0, 2]
+    files = [path for path in site.folder.rglob("*") if path.is_file()]
+    assert any(path.name == "run.db" for path in files)
+    assert [path for path in files if secret.encode() in path.read_bytes()] == []
+    assert all(secret not in done.out + done.err for done in ended)
+
+
+# A judge of its own
+
+
+def judge_of(server: OpenAIServer) -> list[str]:
+    return ["judge.lm=openai", "judge.lm.model=test-model", f"judge.lm.api_base={server.url}", "judge.lm.retries=0"]
+
+
+def test_a_judge_of_its_own_gets_the_judging_and_nothing_else(site: Site, openai_server: OpenAIServer) -> None:
+    with OpenAIServer() as other:
+        assert site.run(openai_server, "dialogs=2", *judge_of(other)).code == 0
+    assert other.bodies and all(map(judging, other.bodies))
+    assert not any(map(judging, openai_server.bodies))
+    assert len(other.bodies) == sum(len(dialog["turns"]) for dialog in site.dialogs())
+
+
+def test_without_one_everything_goes_to_one_server(site: Site, openai_server: OpenAIServer) -> None:
+    assert site.run(openai_server, "dialogs=2", "judge.lm=null").code == 0
+    assert sum(map(judging, openai_server.bodies)) == sum(len(dialog["turns"]) for dialog in site.dialogs())
+
+
+def test_no_judge_no_verdict(site: Site, openai_server: OpenAIServer) -> None:
+    assert site.run(openai_server, "dialogs=1", "judge=none").code == 0
+    assert not any(map(judging, openai_server.bodies))
+    assert {row["verdict"] for row in site.rows()} == {"none"}
+
+
+def test_a_judge_that_fails_on_the_way_leaves_pairs_unjudged(site: Site, openai_server: OpenAIServer) -> None:
+    with OpenAIServer(faults=lambda number, body: fake.status(401, "gone") if number > 2 else None) as other:
+        done = site.run(openai_server, "dialogs=3", "lm.concurrency=1", *judge_of(other))
+    assert done.code == 0, done.err
+    summary = site.summary()
+    assert summary["accepted"] == 3
+    assert summary["unjudged_pairs"] == summary["pairs"] - 2 > 0
+    assert [row["verdict"] for row in site.rows()].count("unjudged") == summary["unjudged_pairs"]
+    site.check_ledger()
+
+
+def test_a_judge_that_is_not_there_is_named_by_its_own_settings(site: Site, openai_server: OpenAIServer) -> None:
+    with OpenAIServer() as other:
+        pass
+    message = refused(site.run(openai_server, "dialogs=1", *judge_of(other)))
+    assert other.url in message and "judge.lm.api_base" in message
+    assert not site.run_dir.exists()
+
+
+# Sweeps
+
+
+def test_a_sweep_makes_a_run_folder_for_each(site: Site, openai_server: OpenAIServer) -> None:
+    types = ["direct", "comparative", "aggregate"]
+    sweep = f"+taxonomy={','.join(types)}"
+    done = site.run(openai_server, sweep, "-m", "dialogs=1", "run_dir=null", "algorithm=single")
+    assert done.code == 0, done.err
+    folders = {path.name: path for path in Path("outputs").iterdir() if path.name != ".sweep"}
+    assert folders.keys() == {f"jsonl-{kind}-single-test-model-0" for kind in types}
+    for kind in types:
+        (line,) = (folders[f"jsonl-{kind}-single-test-model-0"] / "dialogs.jsonl").read_text("utf-8").splitlines()
+        assert json.loads(line)["turns"][0]["question_type"] == kind
+    assert {path.name for path in Path().iterdir()} == {"documents.jsonl", "cache", "outputs"}, "no files of Hydra's"
+
+
+def test_swept_settings_are_in_the_folders_names_and_a_failure_stops_no_other(
+    site: Site, openai_server: OpenAIServer
+) -> None:
+    common = ["-m", "dialogs=1", "run_dir=null", "algorithm=single"]
+    done = site.run(openai_server, *common, "retriever.k=2,0,3")
+    assert done.code == 2, "the worst"
+    assert done.error == "retriever.k=0: must be 1 or more"
+    names = sorted(path.name for path in Path("outputs").iterdir() if path.name != ".sweep")
+    assert names == [f"jsonl-mixed-single-test-model-0-retriever.k-{k}" for k in (2, 3)]
+    for name in names:
+        assert json.loads(Path("outputs", name, "summary.json").read_text("utf-8"))["accepted"] == 1
+        # So that it can be typed: `run_dir=…`.
+        assert OverridesParser.create().parse_override(f"run_dir=outputs/{name}").value() == f"outputs/{name}"
+    calls = len(openai_server.bodies)
+    assert site.run(openai_server, *common, "retriever.k=2,3").code == 0
+    assert command(f"outputs/{names[0]}/config.yaml").code == 0
+    assert len(openai_server.bodies) == calls, "the same sweep, or one of its runs, continues: all are finished"
+
+
+# A full disk
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk that holds little; only root can make one."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", str(folder)]
+    try:
+        made = subprocess.run(mount, capture_output=True).returncode == 0
+    except OSError:
+        made = False
+    if not made:
+        pytest.skip("a small disk can't be mounted here")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_stops_a_run_that_goes_on_later(site: Site, small_disk: Path, openai_server: OpenAIServer) -> None:
+    run_dir = small_disk / "run"
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(bytes(60_000))
+    message = refused_at_last(site.run(openai_server, "dialogs=6", "algorithm=single", f"run_dir={run_dir}"))
+    assert str(run_dir) in message and "the same command" in message
+    assert not list(run_dir.rglob("*unfinished*")) and not list(run_dir.glob(".dataset*"))
+    ballast.unlink()
+    subprocess.run(["mount", "-o", "remount,size=8m", str(small_disk)], check=True)
+    assert site.run(openai_server, "dialogs=6", "algorithm=single", f"run_dir={run_dir}").code == 0
+    assert json.loads((run_dir / "summary.json").read_text("utf-8"))["accepted"] == 6
+
+
+def test_a_full_disk_under_the_cache(site: Site, openai_server: OpenAIServer) -> None:
+    done = site.ended(site.start(openai_server, "dialogs=1", largest_file=3000))
+    message = refused(done)
+    assert str(site.folder / "cache") in message and "cache_dir" in message
+    assert not site.run_dir.exists() and not openai_server.bodies
+    assert not [path for path in (site.folder / "cache").rglob("*") if "unfinished" in path.name]
+    assert site.run(openai_server, "dialogs=1").code == 0, "what was left does no harm"
+
+
+def test_a_dataset_that_cannot_be_written_leaves_the_old_one(site: Site, openai_server: OpenAIServer) -> None:
+    site.run(openai_server, "dialogs=1")
+    before = site.data()
+    (site.run_dir / ".dataset.new").touch()  # in the way; tests/test_export.py fills a disk
+    message = refused_at_last(site.run(openai_server, "dialogs=2"))
+    assert f"{site.run_dir / 'dataset'}: can't write the dataset" in message and "same command" in message
+    after = site.data()
+    assert after["train-00000-of-00001.parquet"] == before["train-00000-of-00001.parquet"]
+    (site.run_dir / ".dataset.new").unlink()
+    calls = len(openai_server.bodies)
+    assert site.run(openai_server, "dialogs=2").code == 0
+    assert len(openai_server.bodies) == calls
+    site.check_ledger()
+
+
+def test_a_full_disk_under_the_runs_file(site: Site, openai_server: OpenAIServer) -> None:
+    site.run(openai_server, "dialogs=1", "run_dir=other")  # so that the cache is there
+    done = site.ended(site.start(openai_server, "dialogs=4", largest_file=20_000))
+    assert f"{site.run_dir}" in refused_at_last(done)
+    assert site.run(openai_server, "dialogs=4").code == 0
+    site.check_ledger()
