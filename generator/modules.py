@@ -107,9 +107,7 @@ class AskNext(Ask):
 
         async def attempt(rejected: str) -> dspy.Prediction:
             inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history)), "kind": kind.prompt()}
-            listed = "\n".join(f"- {question}" for question in asked)
-            turn = len(history) + 1
-            return await call(self.predict, "ask", "turns", turn, asked=listed, rejected=rejected, **inputs)
+            return await call(self.predict, "ask", "turns", len(history) + 1, rejected=rejected, **inputs)
 
         return _one_line((await self.until_sound(attempt, asked, kind)).question)
 

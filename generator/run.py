@@ -4,16 +4,18 @@ import asyncio
 import re
 import signal
 from collections.abc import Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from generator.adapter import PREAMBLE, SharedPrefixAdapter
+import dspy
+
+from generator.adapter import SharedPrefixAdapter, tasks
 from generator.config import Settings, identity
 from generator.corpora.reading import documents
 from generator.dedup import Deduplicator, Repetition
 from generator.engine import Client
-from generator.errors import ConfigError, ModelError
+from generator.errors import ConfigError, GroundedDialogsError, ModelError
 from generator.files import written
 from generator.library import Library
 from generator.multi import MultiDocumentDialog
@@ -55,10 +57,7 @@ class Run:
         if settings.program is not None and not settings.program.is_file():
             raise ConfigError(f"program={settings.program}: there is no such file; give one that DSPy's `save` wrote")
         self.taxonomy = load(settings.taxonomy)
-        kinds = [share.type.prompt() for share in (*self.taxonomy.first, *self.taxonomy.later)]
-        self.prompts = prompt_version(PREAMBLE, *kinds)
         fingerprint = settings.documents.fingerprint()
-        self.identity = identity(data, fingerprint, self.prompts)
         self.skipped = settings.cache_dir / f"{settings.documents.name}-{fingerprint[:12]}.skipped.jsonl"
         self.dedup = Deduplicator(settings.dedup)
         retriever = settings.retriever
@@ -92,6 +91,12 @@ class Run:
             self.program = SingleDocumentDialog(repetition)
         if settings.program is not None:
             _load_program(self.program, settings.program)
+        self.judge = settings.judge.build((settings.judge.lm or settings.lm).model)
+        judge = {self.judge.name: self.judge} if isinstance(self.judge, dspy.Module) else {}
+        self.tasks = tasks(self.program, **judge)
+        kinds = [share.type.prompt() for share in (*self.taxonomy.first, *self.taxonomy.later)]
+        self.prompts = prompt_version(self.tasks.values(), SharedPrefixAdapter(tasks=self.tasks).rules, *kinds)
+        self.identity = identity(data, fingerprint, self.prompts)
 
     async def go(self, stop: asyncio.Event) -> Summary:
         """Make dialogs until the run is done or `stop` is set; whatever happens, what it has is written out."""
@@ -105,7 +110,7 @@ class Run:
                     note("this run is finished; dialogs=… or max_attempts=… continues it, fresh=true begins it anew")
                     return self._results(store)
             client = await stack.enter_async_context(settings.lm.open())
-            adapter = SharedPrefixAdapter(settings.lm.structured_outputs)
+            adapter = SharedPrefixAdapter(settings.lm.structured_outputs, self.tasks)
             judging = await self._judging(client, adapter, stack)
             # A new run, or the removal of an old one, begins when everything is seen to be there.
             store = store or stack.enter_context(Store(settings.folder, self.identity, settings.fresh))
@@ -137,23 +142,26 @@ class Run:
             )
             try:
                 await pipeline.run(stop)
-            finally:
-                summary = self._results(store)
-            return summary
+            except Exception:
+                with suppress(GroundedDialogsError):  # what went wrong first says more
+                    self._results(store)
+                raise
+            return self._results(store)
 
     def _results(self, store: Store) -> Summary:
         return write_results(self.settings, self.taxonomy, store, self.skipped, self.prompts, self.command)
 
     async def _judging(self, client: Client, adapter: SharedPrefixAdapter, stack: AsyncExitStack) -> Judging | None:
+        if self.judge is None:
+            return None
         own = self.settings.judge.lm
-        if own is not None and self.settings.judge.target is not None:
+        if own is not None:
             try:
                 client = await stack.enter_async_context(own.open())
             except ModelError as error:
                 raise ModelError(re.sub(r"\blm\.", "judge.lm.", str(error))) from error
-            adapter = SharedPrefixAdapter(own.structured_outputs)
-        judge = self.settings.judge.build(client.model)
-        return Judging(judge, client, adapter, own is not None) if judge else None
+            adapter = SharedPrefixAdapter(own.structured_outputs, self.tasks)
+        return Judging(self.judge, client, adapter, own is not None)
 
     def _documents(self) -> Iterator[Document]:
         """The corpus as a stream; what can't be read is listed beside the library that is built from it."""

@@ -9,6 +9,7 @@ After Lee et al. 2024, sections 2.2, 2.3 and figures 3 to 9; the words are ours.
 """
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 import dspy
@@ -50,19 +51,18 @@ check it."""
 
 
 class NextQuestion(dspy.Signature):
-    """Write the User's next message. The User has read the Agent's last answer and now wants something else, of exactly \
-the kind below. The message leans on that answer and would make no sense without it. At most 25 words. Never speak of \
-documents, passages, texts or sentences."""
+    """Write the User's next message. The User has read the Agent's last answer and now wants something else, of \
+exactly the kind below. The message leans on that answer and would make no sense without it; it asks for nothing that \
+was asked before. At most 25 words. Never speak of documents, passages, texts or sentences."""
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
-    asked: str = dspy.InputField(desc="Asked already, not to be asked again")
     rejected: str = dspy.InputField(desc=REJECTED)
     kind: str = dspy.InputField(desc=KIND)
     takes_up: str = dspy.OutputField(desc="words of the Agent's last answer that the User takes up", max_length=120)
     wants: str = dspy.OutputField(
-        desc="by the steps of the kind: what the User wants to know about them now, which nobody has asked yet, and the "
-        "number of the sentence that tells it",
+        desc="by the steps of the kind: what the User wants to know about them now, which nobody has asked yet, and "
+        "the number of the sentence that tells it",
         max_length=300,
     )
     question: str = dspy.OutputField(
@@ -104,12 +104,7 @@ from the documents that the User couldn't know. If it stands alone already, repe
     query: str = dspy.OutputField(desc="the search query", max_length=300)
 
 
-def prompt_version(*texts: str) -> str:
-    """A short hash of every word that a model is told: the signatures here, and `texts` (layout, question types)."""
-
-    def words(signature: type[dspy.Signature]) -> list[Any]:
-        extra = ((name, field.json_schema_extra, str(field.metadata)) for name, field in signature.fields.items())
-        return [signature.instructions, *map(repr, extra)]
-
-    told = [words(s) for s in (FirstQuestion, NextQuestion, GroundedAnswer, StandaloneQuery)]
+def prompt_version(signatures: Iterable[Any], *texts: str) -> str:
+    """A short hash of every word that a model is told: by signatures, and by `texts` (layout, question types)."""
+    told = [(s.instructions, [repr((name, f.json_schema_extra)) for name, f in s.fields.items()]) for s in signatures]
     return hashlib.sha256(repr((told, texts)).encode()).hexdigest()[:12]

@@ -25,6 +25,8 @@ class Statement(Record):
 
 
 class Correctness(dspy.Signature):
+    __doc__ = files("judges").joinpath("correctness.txt").read_text(encoding="utf-8").replace("\n", " ").strip()
+
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
     query: str = dspy.InputField(desc="The User says")
@@ -53,8 +55,7 @@ class CorrectnessJudge(dspy.Module):
 
     def __init__(self, model: str) -> None:
         super().__init__()
-        rubric = files("judges").joinpath("correctness.txt").read_text(encoding="utf-8").replace("\n", " ").strip()
-        self.predict = dspy.Predict(Correctness.with_instructions(rubric))
+        self.predict = dspy.Predict(Correctness)
         self.model = model
 
     async def judge(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:

@@ -11,7 +11,7 @@ import os
 import random
 import sqlite3
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
@@ -22,7 +22,7 @@ from typing import Any
 from pyarrow import parquet
 
 from generator.__main__ import main
-from tests.openai_server import OpenAIServer, words
+from tests.openai_server import Body, OpenAIServer, Responder, fill, prompt, words
 
 
 @dataclass(frozen=True)
@@ -177,6 +177,31 @@ class Site:
         assert summary["pairs"] == len(rows)
         made = sum(len(dialog["turns"]) for dialog in self.dialogs())
         assert summary["pairs"] + sum(drop["scope"] == "pair" for drop in drops) == made
+
+
+def stage(body: Body) -> str:
+    """What a call is for: `ask`, `rewrite`, `answer` or `judge`."""
+    return str(body["response_format"]["json_schema"]["name"])
+
+
+def turn(body: Body) -> int:
+    """The turn of the dialog that a call is for."""
+    return prompt(body).count("\nAgent: ") + 1
+
+
+def replying(**stages: Callable[[Body], Mapping[str, object] | str]) -> Responder:
+    """The default replies, changed for some stages: by these fields, or to this text."""
+
+    def responder(body: Body) -> str:
+        change = stages.get(stage(body), lambda _: {})(body)
+        return change if isinstance(change, str) else json.dumps(json.loads(fill(body)) | change)
+
+    return responder
+
+
+def some(body: Body, share: float) -> bool:
+    """True for a share of all calls, always the same ones."""
+    return random.Random(f"{prompt(body)} {body['seed']}").random() < share
 
 
 def _command(arguments: list[str], log: Path, largest_file: int | None) -> None:

@@ -61,6 +61,7 @@ class Scripted:
 
     def __init__(self, **script: Sequence[Entry]) -> None:
         self.script = script
+        self.tasks: dict[str, Any] = {}  # whose formats stand in front, as in a run
         self.calls: list[Call] = []
         self._purposes: dict[str, tuple[str, int]] = {}
 
@@ -76,7 +77,7 @@ class Scripted:
     def current(self, structured_outputs: bool = True) -> AbstractContextManager[None]:
         """As in `Pipeline.make`."""
         context: AbstractContextManager[None] = dspy.context(
-            lm=language_model(self, self, seed=7), adapter=SharedPrefixAdapter(structured_outputs)
+            lm=language_model(self, self, seed=7), adapter=SharedPrefixAdapter(structured_outputs, self.tasks)
         )
         return context
 

@@ -179,7 +179,7 @@ def test_the_next_prompt_has_the_kind_the_dialog_and_what_was_asked() -> None:
     ask_next(model)
     (prompt,) = model.prompts("ask")
     assert KINDS["follow-up"].prompt() in task(prompt)
-    assert "- Which colour is the tram?\n- Does it run at night?" in task(prompt)
+    assert "User: Which colour is the tram?" in prompt and "User: Does it run at night?" in prompt
     assert "Agent: Yes.\n</dialog>" in prompt
     assert [(made.profile, made.turn) for made in model.calls] == [("turns", 3)]
 
