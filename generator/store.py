@@ -230,16 +230,16 @@ class Store:
         rows = self._rows("SELECT * FROM usage ORDER BY stage")
         return {s: Usage(calls=c, prompt=p, cached=h, completion=o) for s, c, p, h, o in rows}
 
-    def _rows(self, query: str, *values: object) -> Iterator[Any]:
+    def _rows(self, query: str, *values: object) -> list[Any]:
         with _explained(self.folder):
-            yield from self._db.execute(query, values)
+            return self._db.execute(query, values).fetchall()
 
     def _row(self, query: str) -> Any:
-        return next(self._rows(query))
+        return self._rows(query)[0]
 
     def _records(self, kind: type[_Kept], query: str) -> Iterator[_Kept]:
         with _explained(self.folder):
-            for (text,) in self._rows(query):
+            for (text,) in self._db.execute(query):
                 yield kind.model_validate_json(text)
 
     @contextmanager

@@ -58,13 +58,14 @@ class Site:
 
     Args:
         folder: where both go.
-        texts: the documents; 8 of made-up words if not given.
+        texts: the documents; 8 of made-up words, and a sentence they share, if not given.
     """
 
     def __init__(self, folder: Path, texts: list[str] | None = None) -> None:
         self.folder, self.run_dir = folder, folder / "run"
         chance = random.Random(1)
-        texts = texts or [" ".join(words(chance, 120) for _ in range(8)) for _ in range(8)]
+        shared = "The harbour office opens on Sundays."
+        texts = texts or [" ".join([*(words(chance, 120) for _ in range(8)), shared]) for _ in range(8)]
         self.documents = folder / "documents.jsonl"
         lines = [json.dumps({"id": f"d{number}", "text": text}) for number, text in enumerate(texts)]
         self.documents.write_text("\n".join(lines), encoding="utf-8")
@@ -200,8 +201,8 @@ def replying(**stages: Callable[[Body], Mapping[str, object] | str]) -> Responde
 
 
 def some(body: Body, share: float) -> bool:
-    """True for a share of all calls, always the same ones."""
-    return random.Random(f"{prompt(body)} {body['seed']}").random() < share
+    """True for a share of all calls, always the same ones, however prompts are worded."""
+    return random.Random(f"{stage(body)} {turn(body)} {body['seed']}").random() < share
 
 
 def _command(arguments: list[str], log: Path, largest_file: int | None) -> None:

@@ -16,13 +16,13 @@ from tests.runs import Site, replying, some, stage, turn
 
 TROUBLES: dict[str, Responder] = {
     "none": replying(),
-    "declined": replying(ask=lambda b: {"can_ask": not some(b, 0.4)}),
+    "declined": replying(ask=lambda b: {"can_ask": not some(b, 0.7)}),
     "inconsistent": replying(answer=lambda b: {"consistent": not some(b, 0.3)}),
-    "scaffolding": replying(ask=lambda b: {"question": "What does the passage say?"} if some(b, 0.5) else {}),
+    "scaffolding": replying(ask=lambda b: {"question": "What does the passage say?"} if some(b, 0.4) else {}),
     "unusable": replying(answer=lambda b: "I would rather not." if some(b, 0.5) else {}),
     "incorrect": replying(judge=lambda b: {"label": "incorrect" if some(b, 0.5) else "correct"}),
     "unjudged": replying(judge=lambda b: "Well …" if some(b, 0.7) else {}),
-    "repeated": replying(ask=lambda b: {"question": f"Where is the {some(b, 0.5)} harbour office?"}),
+    "repeated": replying(ask=lambda b: {"question": f"Where is {some(b, 0.5)} harbour office?"}),
 }
 
 
@@ -45,7 +45,7 @@ def test_every_attempt_is_accepted_or_dropped(algorithm: str, trouble: str, tmp_
     assert summary["accepted"] == 8, "exactly as many as asked for"
     assert summary["complete"]
     if trouble in ("declined", "inconsistent", "scaffolding", "unusable"):
-        assert summary["attempted"] > 8
+        assert site.drops()
         assert all(drop["text"] for drop in site.drops()), "with the offending text"
     if trouble == "incorrect":
         assert summary["dropped_pairs"]["judge"]["judged incorrect"] > 0
@@ -177,7 +177,9 @@ def test_what_a_test_file_holds_is_not_kept(tmp_path: Path) -> None:
     tests.write_text(json.dumps({"input": "Something else"}) + "\n" + json.dumps({"input": OPENING}) + "\n")
     mixed = replying(ask=lambda b: {"question": OPENING} if turn(b) == 1 and b["seed"] % 2 else {})
     with OpenAIServer(mixed) as server:
-        assert site.run(server, "algorithm=single", "dialogs=4", "max_attempts=40", f"dedup.against=[{tests}]").code == 0
+        assert (
+            site.run(server, "algorithm=single", "dialogs=4", "max_attempts=40", f"dedup.against=[{tests}]").code == 0
+        )
         all_is_accounted_for(site, server)
     assert OPENING not in (site.run_dir / "dialogs.jsonl").read_text()
     drops = [drop for drop in site.drops() if drop["scope"] == "dialog"]
@@ -252,7 +254,7 @@ def test_a_prompt_that_would_not_fit_is_never_sent(
 ) -> None:
     """A dialog ends where its next prompt would not fit. How long a token is, it learns from the dialog's own calls."""
     monkeypatch.setattr(fake, "_TOKEN", characters_per_token)
-    site, context = lengthy(tmp_path), 9000 if characters_per_token == 4 else 17000
+    site, context = lengthy(tmp_path), 5000 if characters_per_token == 4 else 9000
     with OpenAIServer() as server:
         ended = site.run(server, "dialogs=6", "turns=4", f"lm.context={context}", "retriever.k=3", "taxonomy=direct")
         all_is_accounted_for(site, server)

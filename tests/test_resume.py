@@ -1,8 +1,8 @@
 """A run that was killed, interrupted, or ran out of disk: the same command continues it, and nothing is paid for twice.
 
 What "finished" means. A call is finished for a run once its reply stands in `run.db`, which is the first thing that
-happens to a reply. A server counts it earlier, when it has sent the reply. Between the two lie the network and a socket's
-buffer, and whoever is killed right then can't know that there was a reply: that call is made again, by any design. So
+happens to a reply. A server counts it earlier, when it has sent the reply. Between the two lie the network and a
+socket's buffer, and whoever is killed right then can't know that there was a reply: that call is made again, by any design. So
 these tests take the difference exactly: after each kill, the calls that the server finished in that sitting, less those
 that `run.db` gained, were lost on the way. They are at most as many as may be in flight, and at the end the calls that
 were repeated are as many as were lost so, and no more. Where nothing is on the way at the moment of the kill, none is.
@@ -89,7 +89,7 @@ def test_killed_at_ten_random_moments(algorithm: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_killed_while_nothing_is_on_the_way(algorithm: str, tmp_path: Path) -> None:
-    """The server answers some calls and then no more, so that the run has read all there is: then no call comes twice."""
+    """The server answers some calls and then none, so that the run has read all there is: then no call comes twice."""
     chance = random.Random(f"quiet {algorithm}")
     settings = (*SETTINGS, f"algorithm={algorithm}")
     allowed = 0
