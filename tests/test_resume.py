@@ -2,10 +2,11 @@
 
 What "finished" means. A call is finished for a run once its reply stands in `run.db`, which is the first thing that
 happens to a reply. A server counts it earlier, when it has sent the reply. Between the two lie the network and a
-socket's buffer, and whoever is killed right then can't know that there was a reply: that call is made again, by any design. So
-these tests take the difference exactly: after each kill, the calls that the server finished in that sitting, less those
-that `run.db` gained, were lost on the way. They are at most as many as may be in flight, and at the end the calls that
-were repeated are as many as were lost so, and no more. Where nothing is on the way at the moment of the kill, none is.
+socket's buffer, and whoever is killed right then can't know that there was a reply: that call is made again, by any
+design. So these tests take the difference exactly: after each kill, the calls that the server finished in that sitting,
+less those that `run.db` gained, were lost on the way. They are at most as many as may be in flight, and at the end the
+calls that were repeated are as many as were lost so, and no more. Where nothing is on the way at the moment of the
+kill, none is.
 """
 
 import os
