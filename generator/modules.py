@@ -39,6 +39,9 @@ SCAFFOLDING = re.compile(
     re.IGNORECASE,
 )
 
+# Where a phrasing leaves a gap for what the question is about, small models copy the gap.
+GAP = re.compile(r"(?:^|\s)(?:…|\.{3})(?:\s|$)")
+
 
 class Ask(dspy.Module):
     """What the first and the later questions have in common: a bad one is asked again with the reason, once."""
@@ -63,6 +66,8 @@ class Ask(dspy.Module):
         """Why a question can't be used, or None."""
         if not any(c.isalnum() for c in question):
             return "no question"
+        if GAP.search(question):
+            return "leaves the gap of a phrasing"
         if SCAFFOLDING.search(question):
             return "speaks of the documents"
         if self.repetition.earlier(question, asked) is not None:

@@ -22,10 +22,11 @@ REJECTED = "Your last attempt was refused; write a different one"
 
 
 class FirstQuestion(dspy.Signature):
-    """Write the question with which the User opens the conversation: of exactly the kind below, such as a person \
-types who never saw the documents. At most 25 words, one question only. Name the thing it is about, so that it can be \
-understood with nothing before it. Never speak of documents, passages, texts or sentences. Then draft its answer and \
-check it."""
+    """Write the question with which the User opens the conversation, of exactly the kind below. Start by doing the \
+steps of the kind on the documents: write what each finds there, with names and numbers, not what the step says. The \
+question is one that a person types who never saw the documents: at most 25 words, one question only, and it names the \
+thing it is about, so that it can be understood with nothing before it. Never speak of documents, passages, texts or \
+sentences. Then draft its answer and check it."""
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
@@ -33,7 +34,7 @@ check it."""
     rejected: str = dspy.InputField(desc=REJECTED)
     kind: str = dspy.InputField(desc=KIND)
     explanation: str = dspy.OutputField(
-        desc="do the steps of the kind one by one and write what each gives: 1. … 2. … 3. …, with sentence numbers",
+        desc="what each step of the kind finds in the documents: 1. … 2. … 3. …, with sentence numbers",
         max_length=600,
     )
     can_ask: bool = dspy.OutputField(desc="true if the documents allow a question of this kind")
@@ -51,15 +52,17 @@ check it."""
 
 
 class NextQuestion(dspy.Signature):
-    """Write the User's next message. The User has read the Agent's last answer and now wants something else, of \
-exactly the kind below. The message leans on that answer and would make no sense without it; it asks for nothing that \
-was asked before. At most 25 words. Never speak of documents, passages, texts or sentences."""
+    """Write the User's next message. The User has read the Agent's last answer, and now wants something else about \
+it, of exactly the kind below. Copy the words of that answer that the User takes up, then say what the User wants to \
+know about them, then write the message. It leans on that answer and would make no sense without it; it stays on the \
+topic and asks for nothing that was asked before. At most 25 words. Never speak of documents, passages, texts or \
+sentences."""
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
     rejected: str = dspy.InputField(desc=REJECTED)
     kind: str = dspy.InputField(desc=KIND)
-    takes_up: str = dspy.OutputField(desc="words of the Agent's last answer that the User takes up", max_length=120)
+    takes_up: str = dspy.OutputField(desc="words copied from the Agent's last answer", max_length=120)
     wants: str = dspy.OutputField(
         desc="by the steps of the kind: what the User wants to know about them now, which nobody has asked yet, and "
         "the number of the sentence that tells it",
@@ -86,10 +89,11 @@ documents."""
     answerability: Answerability = dspy.OutputField(desc="how much of it the documents answer: all, a part, or nothing")
     answer: str = dspy.OutputField(desc="what the Agent says", max_length=700)
     consistency: str = dspy.OutputField(
-        desc="does the answer follow from the reasoning, and does every statement stand in the documents?",
+        desc="does the answer follow from the reasoning, and is every statement in the documents, or says the answer "
+        "rightly what isn't there?",
         max_length=250,
     )
-    consistent: bool = dspy.OutputField(desc="true if it does")
+    consistent: bool = dspy.OutputField(desc="true if so")
     evidence: list[int] = dspy.OutputField(desc="numbers of the sentences that the answer rests on", max_length=6)
 
 

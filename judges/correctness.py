@@ -20,8 +20,7 @@ class Statement(Record):
     """One part of a response, which may be all of it."""
 
     text: str = Field(max_length=700)
-    addresses: bool
-    supported: bool
+    finding: Literal["correct", "misses the question", "unsupported", "contradicted"]
 
 
 class Correctness(dspy.Signature):
@@ -32,16 +31,15 @@ class Correctness(dspy.Signature):
     query: str = dspy.InputField(desc="The User says")
     response: str = dspy.InputField(desc="The response to judge")
     statements: list[Statement] = dspy.OutputField(
-        desc='each {"text": the statement, "addresses": true or false, "supported": true or false}',
+        desc='each {"text": the statement, "finding": "correct" if it addresses the query and the documents support it, '
+        'else "misses the question", "unsupported" or "contradicted"}',
         min_length=1,
         max_length=5,
     )
     explanation: str = dspy.OutputField(
         desc="step by step, with the sentence numbers that support or contradict each statement", max_length=600
     )
-    label: Literal["correct", "incorrect"] = dspy.OutputField(
-        desc="correct only if every statement addresses the query and is supported"
-    )
+    label: Literal["correct", "incorrect"] = dspy.OutputField(desc="correct only if every statement is")
 
 
 class CorrectnessJudge(dspy.Module):
@@ -71,7 +69,7 @@ class CorrectnessJudge(dspy.Module):
         except Rejected as failure:
             return self.verdict("unjudged", f"{failure.reason}: {failure.text}".strip(": "))
         # The rubric makes one failing statement decide; a label that forgets its own findings doesn't overrule them.
-        sound = all(s.addresses and s.supported for s in prediction.statements)
+        sound = all(statement.finding == "correct" for statement in prediction.statements)
         return self.verdict(prediction.label if sound else "incorrect", prediction.explanation)
 
     def verdict(self, label: Label, explanation: str) -> Verdict:

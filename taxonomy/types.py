@@ -77,7 +77,7 @@ class QuestionType(Record):
         lines = [f"{self.name}: {self.definition}"]
         for example in self.examples:
             said = "".join(f"User: {pair.user} Agent: {pair.agent} " for pair in example.dialog)
-            lines.append(f"In another dialog: {said}→ {example.question}")
+            lines.append(f"In another dialog, on another topic: {said}→ {example.question}")
         lines += [f"{number}. {step}" for number, step in enumerate(self.steps, 1)]
         lines.append("It begins like one of these: " + ", ".join(f"“{phrasing}”" for phrasing in self.phrasings))
         return "\n".join(lines)

@@ -77,8 +77,8 @@ def test_the_prompt_tells_everything_that_leads_the_model(tmp_path: Path) -> Non
     (tmp_path / "doubt.yaml").write_text(LATER_TYPE)
     assert read_types(tmp_path)["doubt"].prompt() == (
         "doubt: A question that doubts the last answer.\n"
-        "In another dialog: User: Is it open? Agent: Yes. → Really, on a Monday?\n"
-        "In another dialog: User: Is it far? Agent: Ten minutes. → Are you sure?\n"
+        "In another dialog, on another topic: User: Is it open? Agent: Yes. → Really, on a Monday?\n"
+        "In another dialog, on another topic: User: Is it far? Agent: Ten minutes. → Are you sure?\n"
         "1. Name a claim.\n"
         "2. Doubt it.\n"
         "It begins like one of these: “Really?”, “Are you sure?”, “Since when?”"
