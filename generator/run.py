@@ -175,6 +175,7 @@ class Run:
 
 def run(settings: Settings, data: dict[str, Any], configuration: str, command: str) -> int:
     """Make a run, or continue it, and say how it ended; see `Run`. Returns the exit code."""
+    dspy.disable_logging()  # what it would say of a reply stands with the reply's drop
     ready = Run(settings, data, configuration, command)
 
     async def interruptible() -> tuple[Summary, bool]:
