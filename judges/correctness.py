@@ -31,7 +31,7 @@ class Correctness(dspy.Signature):
     query: str = dspy.InputField(desc="The User says")
     response: str = dspy.InputField(desc="The response to judge")
     statements: list[Statement] = dspy.OutputField(
-        desc='each {"text": the statement, "finding": "correct" if it addresses the query and the documents support it, '
+        desc='each {"text": the statement, "finding": "correct" if it addresses the query and the documents back it, '
         'else "misses the question", "unsupported" or "contradicted"}',
         min_length=1,
         max_length=5,
