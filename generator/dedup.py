@@ -135,9 +135,14 @@ def question_shingles(text: str) -> Shingles:
     thing asked ("What about X?", "What about Y?"), and 1 of 13,614 pairs of different questions in 575 dialogs by
     people (mtRAG, CoQA, QuAC): "What is a similarity?", "What were the similarities?".
     """
-    words = _words(text)
-    stems = _stem([word for word in words if word not in _FUNCTION_WORDS] or words)
+    stems = content_stems(text)
     return _hashes([*stems, *map(" ".join, pairwise(stems))])
+
+
+def content_stems(text: str) -> list[str]:
+    """The stems of a text's words in their order, without function words unless it has no others."""
+    words = _words(text)
+    return _stem([word for word in words if word not in _FUNCTION_WORDS] or words)
 
 
 def text_shingles(text: str) -> Shingles:

@@ -12,7 +12,7 @@ from functools import cache
 import dspy
 
 from generator.calls import call
-from generator.dedup import Repetition
+from generator.dedup import Repetition, content_stems
 from generator.errors import Rejected
 from generator.prompt import Conversation, Documents
 from generator.schema import Hit, Passage, Turn
@@ -52,17 +52,21 @@ class Ask(dspy.Module):
         self.repetition = repetition
 
     async def until_sound(
-        self, attempt: Callable[[str], Awaitable[dspy.Prediction]], asked: Sequence[str], kind: QuestionType
+        self,
+        attempt: Callable[[str], Awaitable[dspy.Prediction]],
+        documents: Documents,
+        history: Sequence[Turn],
+        kind: QuestionType,
     ) -> dspy.Prediction:
         """The first of two attempts whose question passes the checks; `attempt` is told why the last one failed."""
         prediction = await attempt("")
-        if fault := self.fault(prediction.question, asked, kind):
+        if fault := self.fault(prediction.question, documents, history, kind):
             prediction = await attempt(f"“{prediction.question}”: {fault}")
-            if fault := self.fault(prediction.question, asked, kind):
+            if fault := self.fault(prediction.question, documents, history, kind):
                 raise Rejected("ask", fault, prediction.question)
         return prediction
 
-    def fault(self, question: str, asked: Sequence[str], kind: QuestionType) -> str | None:
+    def fault(self, question: str, documents: Documents, history: Sequence[Turn], kind: QuestionType) -> str | None:
         """Why a question can't be used, or None."""
         if not any(c.isalnum() for c in question):
             return "no question"
@@ -70,10 +74,12 @@ class Ask(dspy.Module):
             return "leaves the gap of a phrasing"
         if SCAFFOLDING.search(question):
             return "speaks of the documents"
-        if self.repetition.earlier(question, asked) is not None:
+        if self.repetition.earlier(question, [turn.query for turn in history]) is not None:
             return "repeats an earlier question"
         if self.repetition.earlier(question, [example.question for example in kind.examples]) is not None:
             return "copies an example"
+        if len(_borrowed(question, kind) - _known(documents, history)) >= 2:
+            return "is on the topic of an example"
         return None
 
 
@@ -94,7 +100,7 @@ class AskFirst(Ask):
                 raise Rejected("ask", f"declined: nothing {kind.name} to ask", made.explanation)
             return made
 
-        prediction = await self.until_sound(attempt, (), kind)
+        prediction = await self.until_sound(attempt, documents, (), kind)
         if not prediction.consistent:
             raise Rejected("ask", "inconsistent by its own check", prediction.question)
         return _one_line(prediction.question)
@@ -108,13 +114,12 @@ class AskNext(Ask):
 
     async def aforward(self, documents: Documents, history: Sequence[Turn], kind: QuestionType) -> str:
         """The question, as the user types it."""
-        asked = [turn.query for turn in history]
 
         async def attempt(rejected: str) -> dspy.Prediction:
             inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history)), "kind": kind.prompt()}
             return await call(self.predict, "ask", "turns", len(history) + 1, rejected=rejected, **inputs)
 
-        return _one_line((await self.until_sound(attempt, asked, kind)).question)
+        return _one_line((await self.until_sound(attempt, documents, history, kind)).question)
 
 
 class Rewrite(dspy.Module):
@@ -192,3 +197,17 @@ def _undeclinable(signature: type[dspy.Signature]) -> type[dspy.Signature]:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def _borrowed(question: str, kind: QuestionType) -> set[str]:
+    """Stems that a question shares with what the examples of its kind are about."""
+    examples = [said for e in kind.examples for pair in e.dialog for said in (pair.user, pair.agent, e.question)]
+    return set(content_stems(question)) & set(content_stems(" ".join(examples))) - set(
+        content_stems(" ".join(kind.phrasings))
+    )
+
+
+def _known(documents: Documents, history: Sequence[Turn]) -> set[str]:
+    """The stems of everything that a dialog is about."""
+    texts = [text for p in documents.passages for text in (p.title, p.text)]
+    return set(content_stems(" ".join([*texts, *(said for turn in history for said in (turn.query, turn.answer))])))

@@ -30,7 +30,7 @@ from generator.store import Store
 from generator.summary import Summary
 from taxonomy import load
 
-ATTEMPTS_PER_DIALOG = 5
+ATTEMPTS_PER_DIALOG = 10
 # Of `lm.context`, tokens that are kept free of documents: for the rules, the dialog, the task and the reply.
 RESERVED_TOKENS = 1500
 # A generous guess at how many of a model's tokens a word or punctuation mark becomes.

@@ -53,10 +53,9 @@ sentences. Then draft its answer and check it."""
 
 class NextQuestion(dspy.Signature):
     """Write the User's next message. The User has read the Agent's last answer, and now wants something else about \
-it, of exactly the kind below. Copy the words of that answer that the User takes up, then say what the User wants to \
-know about them, then write the message. It leans on that answer and would make no sense without it; it stays on the \
-topic and asks for nothing that was asked before. At most 25 words. Never speak of documents, passages, texts or \
-sentences."""
+it, of exactly the kind below. Copy the words that the User takes up, say what the User wants to know about them, \
+then write the message: it makes no sense without that answer, and asks for nothing that was asked before. At most \
+25 words. Never speak of documents, passages, texts or sentences."""
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
@@ -74,11 +73,10 @@ sentences."""
 
 
 class GroundedAnswer(dspy.Signature):
-    """Write the Agent's reply to the User. First find what the documents say to it, reading it in the light of the \
-dialog. Then reply in one to three plain sentences, with nothing that the documents don't say. If they answer only a \
-part, give that part and name what you don't know. If they answer nothing, begin with “I don't have information on”, \
-and offer the nearest thing you do know. Speak as a person who knows this by heart: no sentence numbers, no word about \
-documents."""
+    """Write the Agent's reply to the User. First find what the documents say to it, in the light of the dialog. \
+Then reply in one to three plain sentences, with nothing that the documents don't say. If they answer only a part, \
+give that and name what you don't know. If they answer nothing, begin with “I don't have information on”, and offer \
+the nearest thing you do know. Speak as one who knows this by heart: no sentence numbers, no word about documents."""
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
