@@ -74,7 +74,8 @@ class Ask(dspy.Module):
             return "leaves the gap of a phrasing"
         if SCAFFOLDING.search(question):
             return "speaks of the documents"
-        if self.repetition.earlier(question, [turn.query for turn in history]) is not None:
+        asked = [turn.query for turn in history]
+        if any(self.repetition.earlier(text, asked) is not None for text in (question, _unopened(question, kind))):
             return "repeats an earlier question"
         if self.repetition.earlier(question, [example.question for example in kind.examples]) is not None:
             return "copies an example"
@@ -197,6 +198,12 @@ def _undeclinable(signature: type[dspy.Signature]) -> type[dspy.Signature]:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def _unopened(question: str, kind: QuestionType) -> str:
+    """A question without a beginning of its kind: “No, I meant”, and the same again, is no new question."""
+    said = question.casefold()
+    return next((question[len(words) :] for words in kind.beginnings() if said.startswith(words.casefold())), question)
 
 
 def _borrowed(question: str, kind: QuestionType) -> set[str]:

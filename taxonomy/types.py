@@ -79,5 +79,10 @@ class QuestionType(Record):
             said = "".join(f"User: {pair.user} Agent: {pair.agent} " for pair in example.dialog)
             lines.append(f"In another dialog, on another topic: {said}→ {example.question}")
         lines += [f"{number}. {step}" for number, step in enumerate(self.steps, 1)]
-        lines.append("It begins like one of these: " + ", ".join(f"“{phrasing}”" for phrasing in self.phrasings))
+        lines.append("It begins like one of these: " + ", ".join(f"“{words}”" for words in self.beginnings()))
         return "\n".join(lines)
+
+    def beginnings(self) -> list[str]:
+        """The phrasings up to their first gap, which small models would copy; not those of which one word is left."""
+        cut = [(phrasing.partition("…")[0].strip(), "…" in phrasing) for phrasing in self.phrasings]
+        return [words for words, gap in cut if " " in words or not gap] or list(self.phrasings)

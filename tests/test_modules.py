@@ -228,6 +228,12 @@ def test_a_question_on_another_side_of_the_same_thing_is_no_repetition() -> None
     assert ask_next(model) == "Which colour is the bus?"
 
 
+def test_the_same_after_the_beginning_of_another_kind_is_a_repetition() -> None:
+    model = Scripted(ask=[{"question": "No, I meant: which colour is the tram?"}, GOOD])
+    assert ask_next(model, "correction") == "How old is the driver?"
+    assert "repeats an earlier question" in model.prompts("ask")[1]
+
+
 def test_white_space_around_a_question_is_none_of_it() -> None:
     assert ask_next(Scripted(ask=[{"question": " How old\n is it? \n"}])) == "How old is it?"
     assert ask_first(Scripted(ask=[{"question": " How old\n is it? \n"}])) == "How old is it?"

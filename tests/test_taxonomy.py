@@ -85,6 +85,15 @@ def test_the_prompt_tells_everything_that_leads_the_model(tmp_path: Path) -> Non
     )
 
 
+def test_the_prompt_holds_no_gap_that_a_model_could_copy(tmp_path: Path) -> None:
+    (tmp_path / "doubt.yaml").write_text(
+        LATER_TYPE.replace("Are you sure?", "Is it really … , or … ?", 1).replace("Since when?", "So … ?")
+    )
+    told = read_types(tmp_path)["doubt"].prompt()
+    assert told.endswith("It begins like one of these: “Really?”, “Is it really”")
+    assert not any("…" in kind.prompt() for kind in read_types().values())
+
+
 @pytest.mark.parametrize("file", MIXES, ids=lambda f: f.stem)
 def test_our_mixes_load(file: Path) -> None:
     assert file.read_text().startswith("# ")
