@@ -44,7 +44,8 @@ sentences. Then draft its answer and check it."""
         max_length=500,
     )
     consistency: str = dspy.OutputField(
-        desc="does the answer agree with the explanation and the documents, and is the question of the kind?",
+        desc="Yes or No, and why: does the answer agree with the explanation and the documents, and is the question of "
+        "the kind?",
         max_length=250,
     )
     consistent: bool = dspy.OutputField(desc="true if they agree")
@@ -87,8 +88,8 @@ the nearest thing you do know. Speak as one who knows this by heart: no sentence
     answerability: Answerability = dspy.OutputField(desc="how much of it the documents answer: all, a part, or nothing")
     answer: str = dspy.OutputField(desc="what the Agent says", max_length=700)
     consistency: str = dspy.OutputField(
-        desc="does the answer follow from the reasoning, and is every statement in the documents, or says the answer "
-        "rightly what isn't there?",
+        desc="Yes or No, and why: does the answer follow from the reasoning, and is every statement in the documents, "
+        "or says the answer rightly what isn't there?",
         max_length=250,
     )
     consistent: bool = dspy.OutputField(desc="true if so")

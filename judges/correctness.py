@@ -68,9 +68,12 @@ class CorrectnessJudge(dspy.Module):
             prediction = await call(self.predict, "judge", "sampled", turn.turn, **inputs)
         except Rejected as failure:
             return self.verdict("unjudged", f"{failure.reason}: {failure.text}".strip(": "))
-        # The rubric makes one failing statement decide; a label that forgets its own findings doesn't overrule them.
-        sound = all(statement.finding == "correct" for statement in prediction.statements)
-        return self.verdict(prediction.label if sound else "incorrect", prediction.explanation)
+        # The rubric makes one failing statement decide; a label that forgets its own findings is no judgement.
+        if prediction.label == "correct" and (failing := [s for s in prediction.statements if s.finding != "correct"]):
+            return self.verdict(
+                "unjudged", f"contradicts itself: “{failing[0].text}” {failing[0].finding}, yet correct"
+            )
+        return self.verdict(prediction.label, prediction.explanation)
 
     def verdict(self, label: Label, explanation: str) -> Verdict:
         """A verdict in this judge's name."""

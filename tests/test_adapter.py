@@ -155,8 +155,8 @@ def test_the_demonstrations_of_a_compiled_program_are_shown(tmp_path: Path) -> N
     ask(model, predict=loaded, question="Is the tram late?")
     task = model.calls[0].prompt.partition("<task>\n")[2]
     assert task.startswith("Answer like a ferryman.")
-    (line,) = [json.loads(line) for line in task.splitlines() if line.startswith("{")]
-    assert line == demo
+    shown = task.partition("Examples:\n")[2].partition("\n")[0]
+    assert json.loads(shown) == demo
     assert "Is the tram late?" in task
 
 

