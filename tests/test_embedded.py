@@ -140,10 +140,10 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_run_from_documents_to_a_dataset(tmp_path: Path) -> None:
     """The whole path with the real model, on documents short enough for two cores."""
     texts = {
-        "ferry.md": "# The ferry\n\nThe ferry to Great Skerrow leaves at nine and at five. A ticket costs six crowns. Dogs "
-        "travel free. In winter the second ferry leaves at three, since it is dark by four.",
-        "mill.md": "# The mill\n\nThe mill was built in 1788 by two brothers. It has ground no corn since 1931. On Sundays "
-        "a guide shows the wheel, which is five metres wide. Children under six may not go up the ladder.",
+        "ferry.md": "# The ferry\n\nThe ferry to Great Skerrow leaves at nine and at five. A ticket costs six crowns. "
+        "Dogs travel free. In winter the second ferry leaves at three, since it is dark by four.",
+        "mill.md": "# The mill\n\nThe mill was built in 1788 by two brothers. It has ground no corn since 1931. On "
+        "Sundays a guide shows the wheel, which is five metres wide. Children under six may not go up the ladder.",
     }
     (tmp_path / "documents").mkdir()
     for name, text in texts.items():
