@@ -183,6 +183,7 @@ def run(settings: Settings, data: dict[str, Any], configuration: str, command: s
 
         def interrupt() -> None:
             stop.set()
+            note("stopping: what is finished is being written; Ctrl-C again ends at once")
             # A second signal does what it does to any program: it ends this one, even if a disk hangs.
             for number in signals:
                 loop.remove_signal_handler(number)

@@ -130,6 +130,7 @@ def test_an_interrupted_run_is_whole_and_goes_on(number: signal.Signals, tmp_pat
 
         assert ended.code == 130
         assert "Traceback" not in ended.err
+        assert "stopping: what is finished is being written" in ended.err
         said = ended.err.splitlines()[-1]
         accepted = broken_off.summary()["accepted"]
         assert 0 < accepted < 16
