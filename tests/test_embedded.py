@@ -54,7 +54,7 @@ def opening_error(settings: EmbeddedEndpoint) -> str:
 
 
 def test_it_answers_by_the_schema_and_keeps_the_prefix(capfd: pytest.CaptureFixture[str]) -> None:
-    settings = endpoint()
+    settings = endpoint(max_tokens=1000)  # room for the longest note
     form = {"type": "json_schema", "json_schema": {"name": "Reply", "schema": SCHEMA}}
 
     async def work(client: HttpClient) -> list[ChatReply]:
