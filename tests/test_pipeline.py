@@ -91,7 +91,7 @@ def test_a_run_that_accepts_nothing_says_where_all_was_lost(tmp_path: Path) -> N
     assert ended.code == 1
     assert "answer" in ended.error
     assert "inconsistent" in ended.error
-    assert site.summary()["attempted"] == 10
+    assert site.summary()["attempted"] == 20, "ten for each dialog asked for"
     assert not (site.run_dir / "dataset").exists()
 
 
