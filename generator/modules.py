@@ -70,7 +70,7 @@ class Ask(dspy.Module):
         """Why a question can't be used, or None."""
         if not any(c.isalnum() for c in question):
             return "no question"
-        if GAP.search(question):
+        if GAP.search(question) or _is_beginning(question, kind):
             return "leaves the gap of a phrasing"
         if SCAFFOLDING.search(question):
             return "speaks of the documents"
@@ -198,6 +198,14 @@ def _undeclinable(signature: type[dspy.Signature]) -> type[dspy.Signature]:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def _is_beginning(question: str, kind: QuestionType) -> bool:
+    """Whether a question is a phrasing of its kind up to the gap, and no more."""
+    said = question.casefold().strip(" …?.,:")
+    return any(
+        said == phrasing.partition("…")[0].casefold().strip(" ,") for phrasing in kind.phrasings if "…" in phrasing
+    )
 
 
 def _unopened(question: str, kind: QuestionType) -> str:

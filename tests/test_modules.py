@@ -192,6 +192,7 @@ BAD = {
     "an example": ("Why did he do that?", "copies an example"),
     "the topic of an example": ("Why did her uncle leave the bike shop?", "is on the topic of an example"),
     "a phrasing as it stands": ("Does that mean … ?", "leaves the gap of a phrasing"),
+    "a phrasing up to its gap": ("How long did that?", "leaves the gap of a phrasing"),
     "a phrasing with another ellipsis": ("Why did ... change it?", "leaves the gap of a phrasing"),
     "marks": ("…?", "no question"),
     "nothing": ("", "no question"),
