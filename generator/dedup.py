@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from generator.errors import ConfigError
 from generator.schema import Dialog, Record
@@ -38,6 +38,11 @@ _TEST_FILES = (".json", ".jsonl", ".txt", ".json.gz", ".jsonl.gz", ".txt.gz", ".
 _LEAST_QUESTION_WORDS, _LEAST_ANSWER_WORDS = 4, 8  # of what is looked for in a test set: less is said everywhere
 
 
+def _several(value: object) -> object:
+    """One path stands for a list of one."""
+    return [value] if isinstance(value, str) else value
+
+
 class DedupSettings(Record):
     """Settings of `Deduplicator` and, with their threshold, of `Repetition`.
 
@@ -51,7 +56,7 @@ class DedupSettings(Record):
     threshold: float = Field(ge=0.3, le=0.99)
     num_perm: int = Field(ge=64, le=1024)
     between_dialogs: bool
-    against: tuple[Path, ...]
+    against: Annotated[tuple[Path, ...], BeforeValidator(_several)]
 
 
 class Duplicate(Record):
@@ -100,7 +105,7 @@ class Deduplicator:
         self._first_questions = _Index(question_shingles, settings)
         self._references = _Index(question_shingles, settings)
         for path in settings.against:
-            for where, text in _references(path):
+            for where, text in _references(path.expanduser()):
                 if len(_words(text)) >= _LEAST_QUESTION_WORDS:
                     self._references.add(text, where)
 

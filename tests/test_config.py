@@ -72,7 +72,7 @@ WRONG_VALUES = [
     ("judge.filter=foo", "judge.filter=foo: must be 'pairs', 'prefix' or 'dialog'"),
     ("retriever.query=foo", "retriever.query=foo: must be 'last_turn', 'rewrite', 'user_turns' or 'full'"),
     ("retriever.overlap=512", "overlap (512) must be less than passage_tokens (512)"),
-    ("dedup.against=tests.jsonl", "dedup.against=tests.jsonl: must be a list, such as [a,b]"),
+    ("dedup.against=3", "dedup.against=3: must be a list, such as [a,b]"),
     ("lm.context=100", "lm.context=100: must be 512 or more"),
     ("lm.max_tokens=40000", "max_tokens=40000 leaves no room for a prompt in context=32768"),
     ("lm.api_base=localhost:8000", "lm.api_base=localhost:8000: must be an address that begins with http://"),
@@ -102,6 +102,7 @@ def test_a_wrong_value_is_said_to_be_so(composed: DictConfig, given: str, said: 
 WRONG = [
     ("dialogs=ten", "dialogs=ten: must be a whole number"),
     ("dedup.against=[nowhere.jsonl]", "dedup.against: can't read nowhere.jsonl"),
+    ("dedup.against=nowhere.jsonl", "dedup.against: can't read nowhere.jsonl"),
     ("lm.context=2500", "lm.context=2500: leaves no room for documents"),
     # names
     ("dialog=3", "dialog: there is no such setting; did you mean dialogs?"),
