@@ -16,7 +16,8 @@ ROOT = Path(__file__).parents[1]
 LAYERS = (
     "generator.schema generator.errors",
     "generator.files generator.passages generator.failures generator.engine generator.dedup generator.advice "
-    "taxonomy.types generator.corpora.files generator.export.markdown generator.export.chat",
+    "taxonomy.types generator.corpora.files generator.export.markdown generator.export.chat "
+    "generator.retrievers.batching generator.retrievers.fusion generator.retrievers.encoder",
     "generator.prompt generator.library generator.store generator.lm "
     "taxonomy.files generator.corpora.base generator.export.statistics",
     "taxonomy.mix generator.corpora.formats generator.corpora.reading generator.export.card "
