@@ -8,9 +8,12 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Annotated
 
 import dspy
+from pydantic import Field
 
+from generator.adapter import SignatureType
 from generator.calls import call
 from generator.dedup import Repetition, content_stems
 from generator.errors import Rejected
@@ -39,6 +42,9 @@ SCAFFOLDING = re.compile(
     re.IGNORECASE,
 )
 
+UNFINISHED = "is only the beginning of a question"
+_SHORTEST_THING = 4  # characters that name what a question is about
+
 # Where a phrasing leaves a gap for what the question is about, small models copy the gap.
 GAP = re.compile(r"(?:^|\s)(?:…|\.{3})(?:\s|$)")
 
@@ -53,15 +59,19 @@ class Ask(dspy.Module):
 
     async def until_sound(
         self,
-        attempt: Callable[[str], Awaitable[dspy.Prediction]],
+        attempt: Callable[[str, int], Awaitable[dspy.Prediction]],
         documents: Documents,
         history: Sequence[Turn],
         kind: QuestionType,
     ) -> dspy.Prediction:
-        """The first of two attempts whose question passes the checks; `attempt` is told why the last one failed."""
-        prediction = await attempt("")
+        """The first of two attempts whose question passes the checks; `attempt` is told why the last one failed.
+
+        It is also told how long the question must be: small models, held to a form, else stop there again.
+        """
+        prediction = await attempt("", 1)
         if fault := self.fault(prediction.question, documents, history, kind):
-            prediction = await attempt(f"“{prediction.question}”: {fault}")
+            least = len(prediction.question) + _SHORTEST_THING if fault == UNFINISHED else 1
+            prediction = await attempt(f"“{prediction.question}”: {fault}", least)
             if fault := self.fault(prediction.question, documents, history, kind):
                 raise Rejected("ask", fault, prediction.question)
         return prediction
@@ -70,8 +80,10 @@ class Ask(dspy.Module):
         """Why a question can't be used, or None."""
         if not any(c.isalnum() for c in question):
             return "no question"
-        if GAP.search(question) or _is_beginning(question, kind):
+        if GAP.search(question):
             return "leaves the gap of a phrasing"
+        if _is_beginning(question, kind):
+            return UNFINISHED
         if SCAFFOLDING.search(question):
             return "speaks of the documents"
         asked = [turn.query for turn in history]
@@ -92,10 +104,11 @@ class AskFirst(Ask):
 
     async def aforward(self, documents: Documents, kind: QuestionType, focus: str) -> str:
         """The question, as the user types it."""
-        signature = self.predict.signature if kind.may_decline else _undeclinable(self.predict.signature)
+        base: SignatureType = self.predict.signature if kind.may_decline else _undeclinable(self.predict.signature)
 
-        async def attempt(rejected: str) -> dspy.Prediction:
+        async def attempt(rejected: str, least: int) -> dspy.Prediction:
             inputs = {"documents": documents, "dialog": Conversation(), "kind": kind.prompt(), "focus": focus}
+            signature = _of_length(base, least)
             made = await call(self.predict, "ask", "turns", 1, signature=signature, rejected=rejected, **inputs)
             if kind.may_decline and not made.can_ask:  # then whatever stands for a question needn't be one
                 raise Rejected("ask", f"declined: nothing {kind.name} to ask", made.explanation)
@@ -116,9 +129,10 @@ class AskNext(Ask):
     async def aforward(self, documents: Documents, history: Sequence[Turn], kind: QuestionType) -> str:
         """The question, as the user types it."""
 
-        async def attempt(rejected: str) -> dspy.Prediction:
+        async def attempt(rejected: str, least: int) -> dspy.Prediction:
             inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history)), "kind": kind.prompt()}
-            return await call(self.predict, "ask", "turns", len(history) + 1, rejected=rejected, **inputs)
+            signature, turn = _of_length(self.predict.signature, least), len(history) + 1
+            return await call(self.predict, "ask", "turns", turn, signature=signature, rejected=rejected, **inputs)
 
         return _one_line((await self.until_sound(attempt, documents, history, kind)).question)
 
@@ -194,6 +208,14 @@ class Draft:
 def _undeclinable(signature: type[dspy.Signature]) -> type[dspy.Signature]:
     """The first question's signature for kinds that every document allows."""
     return signature.delete("can_ask")
+
+
+@cache
+def _of_length(signature: SignatureType, least: int) -> SignatureType:
+    """A signature whose question has at least so many characters."""
+    if least <= 1:
+        return signature
+    return signature.with_updated_fields("question", type_=Annotated[str, Field(min_length=least)])
 
 
 def _one_line(text: str) -> str:

@@ -192,7 +192,7 @@ BAD = {
     "an example": ("Why did he do that?", "copies an example"),
     "the topic of an example": ("Why did her uncle leave the bike shop?", "is on the topic of an example"),
     "a phrasing as it stands": ("Does that mean … ?", "leaves the gap of a phrasing"),
-    "a phrasing up to its gap": ("How long did that?", "leaves the gap of a phrasing"),
+    "a phrasing up to its gap": ("How long did that?", "is only the beginning of a question"),
     "a phrasing with another ellipsis": ("Why did ... change it?", "leaves the gap of a phrasing"),
     "marks": ("…?", "no question"),
     "nothing": ("", "no question"),
@@ -216,6 +216,13 @@ def test_it_is_asked_again_only_once(bad: str, why: str) -> None:
         ask_next(model)
     assert (caught.value.stage, caught.value.reason, caught.value.text) == ("ask", why, bad)
     assert len(model.calls) == 2
+
+
+def test_a_beginning_must_be_gone_on_with() -> None:
+    model = Scripted(ask=[{"question": "How long did that?"}, GOOD])
+    ask_next(model)
+    first, second = (call.schema["properties"]["question"] for call in model.calls)
+    assert second == first | {"minLength": len("How long did that?") + 4}
 
 
 def test_a_first_question_is_asked_again_too() -> None:
