@@ -27,7 +27,7 @@ PACKAGES = ("generator.", "judges.", "taxonomy.")
 
 # Settings that don't change what a run's data is: a run may be continued with others. The documents behind
 # `corpus.path` do, and stand for themselves by their fingerprint.
-_OPERATIONAL = {"dialogs", "max_attempts", "run_dir", "fresh", "cache_dir"}
+_OPERATIONAL = {"dialogs", "max_attempts", "run_dir", "fresh", "index_only", "cache_dir"}
 _OPERATIONAL_PARTS = {
     "corpus": {"path", "cache_dir", "base_url"},
     "lm": {"api_base", "api_key_env", "concurrency", "timeout_s", "retries", "retry_wait_s"},
@@ -76,6 +76,7 @@ class Settings(Record):
     program: LocalPath | None
     run_dir: LocalPath | None
     fresh: bool
+    index_only: bool
     cache_dir: LocalPath
     corpus: Any
     taxonomy: Mix
