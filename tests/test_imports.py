@@ -17,11 +17,12 @@ LAYERS = (
     "generator.schema generator.errors",
     "generator.files generator.notes generator.passages generator.failures generator.engine generator.dedup "
     "generator.advice taxonomy.types generator.corpora.files generator.export.markdown generator.export.chat "
-    "generator.retrievers.batching generator.retrievers.fusion generator.retrievers.encoder",
+    "generator.retrievers.batching generator.retrievers.fusion generator.retrievers.encoder "
+    "generator.retrievers.elasticsearch_server",
     "generator.prompt generator.library generator.store generator.lm "
     "taxonomy.files generator.corpora.base generator.export.statistics",
     "taxonomy.mix generator.corpora.formats generator.corpora.reading generator.export.card "
-    "generator.retrievers.base generator.retrievers.query",
+    "generator.retrievers.base generator.retrievers.query generator.retrievers.elasticsearch_index",
     "generator.adapter generator.calls generator.signatures generator.embedded "
     "taxonomy.draw generator.corpora.* generator.retrievers.* generator.export.*",
     "judges.* judges taxonomy generator generator.corpora generator.retrievers generator.export",
