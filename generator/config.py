@@ -27,10 +27,13 @@ PACKAGES = ("generator.", "judges.", "taxonomy.")
 
 # Settings that don't change what a run's data is: a run may be continued with others. The documents behind
 # `corpus.path` do, and stand for themselves by their fingerprint.
-_OPERATIONAL = {"dialogs", "max_attempts", "run_dir", "fresh", "cache_dir"}
+_OPERATIONAL = {"dialogs", "max_attempts", "run_dir", "fresh", "index_only", "cache_dir"}
 _OPERATIONAL_PARTS = {
     "corpus": {"path", "cache_dir", "base_url"},
     "lm": {"api_base", "api_key_env", "concurrency", "timeout_s", "retries", "retry_wait_s"},
+    # Of a server with an index, which holds the same wherever it is and whatever it is called.
+    "retriever": {"hosts", "index", "api_key_env", "user", "password_env", "ca_certs", "timeout_s", "build_timeout_s"}
+    | {"retries", "retry_wait_s", "chunk", "ingest_endpoint", "search_endpoint", "search_threads"},
 }
 
 
@@ -76,6 +79,7 @@ class Settings(Record):
     program: LocalPath | None
     run_dir: LocalPath | None
     fresh: bool
+    index_only: bool
     cache_dir: LocalPath
     corpus: Any
     taxonomy: Mix

@@ -53,14 +53,16 @@ class Library:
 
     Attributes:
         folder: where it lies; an index of its passages belongs in there, through `built_once`.
+        corpus, fingerprint, size, overlap: what it was built from, and how long its passages are; see `open`.
         document_rows: for each passage the row of its document, rising; shape (passages,).
     """
 
     folder: Path
     document_rows: NDArray[np.int32]
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, corpus: str, fingerprint: str, size: int, overlap: int) -> None:
         self.folder = folder
+        self.corpus, self.fingerprint, self.size, self.overlap = corpus, fingerprint, size, overlap
         try:
             self.document_rows, self._starts, self._ends = np.load(folder / "passages.npy", mmap_mode="r")
             address = f"{(folder / 'documents.db').resolve().as_uri()}?mode=ro"
@@ -97,7 +99,8 @@ class Library:
         def build(folder: Path) -> None:
             _build(corpus, folder, documents(), size, overlap, on_progress)
 
-        return cls(built_once(cache_dir / f"{corpus}-{fingerprint[:12]}-{size}-{overlap}", build))
+        folder = built_once(cache_dir / f"{corpus}-{fingerprint[:12]}-{size}-{overlap}", build)
+        return cls(folder, corpus, fingerprint, size, overlap)
 
     def close(self) -> None:
         self._db.close()
@@ -140,11 +143,14 @@ class Library:
         """
         count = len(self)
         chosen = min(max(round(share * count), min(least, count // 3)), count - 1) if share > 0 else 0
-        ids = self._db.execute("SELECT id FROM documents ORDER BY row")
-        hashes = np.fromiter((_hash(document_id) for (document_id,) in ids), dtype=np.uint64, count=count)
         mask = np.zeros(count, dtype=np.bool_)
-        mask[np.argsort(hashes, kind="stable")[:chosen]] = True
+        mask[np.argsort(self.split_keys(), kind="stable")[:chosen]] = True
         return mask
+
+    def split_keys(self) -> NDArray[np.uint64]:
+        """The hashes of the documents' ids: those of validation are the lowest; shape (documents,)."""
+        ids = self._db.execute("SELECT id FROM documents ORDER BY row")
+        return np.fromiter((_hash(document_id) for (document_id,) in ids), dtype=np.uint64, count=len(self))
 
     def _passage(self, document: Document, row: int) -> Passage:
         return passage(document, int(self._starts[row]), int(self._ends[row]))

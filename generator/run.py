@@ -19,9 +19,10 @@ from generator.errors import ConfigError, GroundedDialogsError, ModelError
 from generator.files import written
 from generator.library import Library
 from generator.multi import MultiDocumentDialog
+from generator.notes import note
 from generator.pipeline import Judging, Limits, Pipeline
 from generator.plan import Planner
-from generator.progress import Display, closing_table, note
+from generator.progress import Display, closing_table
 from generator.results import write_results
 from generator.schema import Document
 from generator.signatures import prompt_version
@@ -57,20 +58,12 @@ class Run:
         if settings.program is not None and not settings.program.is_file():
             raise ConfigError(f"program={settings.program}: there is no such file; give one that DSPy's `save` wrote")
         self.taxonomy = load(settings.taxonomy)
-        fingerprint = settings.documents.fingerprint()
-        self.skipped = settings.cache_dir / f"{settings.documents.name}-{fingerprint[:12]}.skipped.jsonl"
         self.dedup = Deduplicator(settings.dedup)
         retriever = settings.retriever
-        library = Library.open(
-            settings.documents.name,
-            fingerprint,
-            self._documents,
-            settings.cache_dir,
-            retriever.passage_tokens,
-            retriever.overlap,
-            lambda count: note(f"reading documents: {count}") if count % 10_000 == 0 else None,
-        )
         multi = settings.algorithm == "multi"
+        fingerprint = settings.documents.fingerprint()
+        self.skipped = _skipped(settings, fingerprint)
+        library = _library(settings, fingerprint)
         # A validation dialog retrieves from validation documents alone, so it needs a few of them.
         validation = library.validation(settings.validation, retriever.k if multi else 1)
         self.planner = Planner(
@@ -163,18 +156,50 @@ class Run:
             adapter = SharedPrefixAdapter(own.structured_outputs, self.tasks)
         return Judging(self.judge, client, adapter, own is not None)
 
-    def _documents(self) -> Iterator[Document]:
-        """The corpus as a stream; what can't be read is listed beside the library that is built from it."""
-        corpus = self.settings.corpus
-        self.skipped.parent.mkdir(parents=True, exist_ok=True)
-        with written(self.skipped) as file:
+
+def _skipped(settings: Settings, fingerprint: str) -> Path:
+    """Where the documents are listed that couldn't be read."""
+    return settings.cache_dir / f"{settings.documents.name}-{fingerprint[:12]}.skipped.jsonl"
+
+
+def _library(settings: Settings, fingerprint: str) -> Library:
+    """The documents and passages, built if they aren't there yet."""
+    corpus, skipped = settings.corpus, _skipped(settings, fingerprint)
+
+    def read() -> Iterator[Document]:
+        skipped.parent.mkdir(parents=True, exist_ok=True)
+        with written(skipped) as file:
             yield from documents(
                 corpus, corpus.strict, corpus.max_broken, lambda broken: print(broken.model_dump_json(), file=file)
             )
 
+    return Library.open(
+        settings.documents.name,
+        fingerprint,
+        read,
+        settings.cache_dir,
+        settings.retriever.passage_tokens,
+        settings.retriever.overlap,
+        lambda count: note(f"reading documents: {count}") if count % 10_000 == 0 else None,
+    )
+
+
+def build_index(settings: Settings) -> int:
+    """Build documents, passages and the retriever's index, whatever the algorithm, and say where it is. Returns 0.
+
+    No model is asked, and there is no run folder.
+    """
+    library = _library(settings, settings.documents.fingerprint())
+    settings.retriever.open(library, library.validation(settings.validation, settings.retriever.k))
+    place = settings.retriever.place(library)
+    print(f"indexed: {library.passage_count} passages of {len(library)} documents, {place}", flush=True)
+    return 0
+
 
 def run(settings: Settings, data: dict[str, Any], configuration: str, command: str) -> int:
     """Make a run, or continue it, and say how it ended; see `Run`. Returns the exit code."""
+    if settings.index_only:
+        return build_index(settings)
     dspy.disable_logging()  # what it would say of a reply stands with the reply's drop
     ready = Run(settings, data, configuration, command)
 

@@ -242,6 +242,20 @@ def test_changed_documents_are_another_configuration(site: Site, openai_server: 
     assert "the corpus's documents" in refused(site.run(openai_server, "dialogs=2"))
 
 
+@pytest.mark.parametrize("algorithm", ["single", "multi"])
+def test_index_only_builds_the_index_and_stops(site: Site, openai_server: OpenAIServer, algorithm: str) -> None:
+    done = site.run(openai_server, f"algorithm={algorithm}", "index_only=true", "lm.api_base=http://127.0.0.1:9/v1")
+    assert (done.code, done.err) == (0, "")
+    (index,) = (site.folder / "cache").glob("*/bm25-*/")
+    assert done.out == f"indexed: 8 passages of 8 documents, {index.parent}\n"
+    assert not site.run_dir.exists()
+    built = index.stat().st_mtime_ns
+    assert site.run(openai_server, "dialogs=1", "algorithm=multi").code == 0
+    assert index.stat().st_mtime_ns == built, "the run did not use it"
+    assert "index_only: false" in (site.run_dir / "config.yaml").read_text(encoding="utf-8")
+    assert site.run(openai_server, "dialogs=1", "algorithm=multi", "index_only=true").code == 0
+
+
 def test_the_stored_configuration_goes_on_with_its_run(site: Site, openai_server: OpenAIServer) -> None:
     site.run(openai_server, "dialogs=1", "retriever.k=3")
     stored = str(site.run_dir / "config.yaml")

@@ -41,3 +41,7 @@ class RetrieverSettings(Record, ABC):
         Raises:
             RetrieverError: the index can't be built or read.
         """
+
+    def place(self, library: Library) -> str:
+        """Where the index of `library` is, for a person."""
+        return str(library.folder)
