@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shlex
 import sys
 import time
@@ -179,7 +180,8 @@ class VllmEndpoint(OpenAIEndpoint):
         note(f"starting vLLM with {self.model}; its log: {log}")
         while not await _answers(session, address):
             if process.poll() is not None:
-                raise ModelError(f"vLLM ended before it was ready: {_last_words(log)}; its log: {log}")
+                said = _last_words(log, failed=True)
+                raise ModelError(f"vLLM ended before it was ready: {said}; its log: {log}")
             now = time.monotonic()
             if now - start > self.serve_timeout_s:
                 raise ModelError(
@@ -200,9 +202,9 @@ async def _answers(session: aiohttp.ClientSession, address: str) -> bool:
         return False
 
 
-def _last_words(log: Path) -> str:
-    """What a log says last; of a Python program that failed, the error, since advice may follow it."""
+def _last_words(log: Path, failed: bool = False) -> str:
+    """What a log says last; if the program failed, the first error in it, which led to the others."""
     lines = [line.strip() for line in log.read_text("utf-8", errors="replace").splitlines() if line.strip()]
-    errors = [line for line in lines if "Error: " in line or "No module named" in line]
-    said = errors[-1] if errors else lines[-1]
+    errors = [line for line in lines if re.search(r"\w(Error|Exception): ", line)] if failed else []
+    said = errors[0] if errors else lines[-1]
     return said if len(said) <= 200 else f"{said[:200]}…"

@@ -433,10 +433,11 @@ def test_a_reply_is_written_down_before_anything_is_made_of_it() -> None:
 def test_nobody_there() -> None:
     with OpenAIServer() as server:
         endpoint = server.endpoint(api_base=f"http://127.0.0.1:{free_port()}/v1/")
+    (address,) = endpoint.api_base
     assert opening_error(endpoint) == (
-        f"no model server at {endpoint.api_base[0]} (Connection refused): start it, or give its address with lm.api_base"
+        f"no model server at {address} (Connection refused): start it, or give its address with lm.api_base"
     )
-    assert not endpoint.api_base[0].endswith("/")
+    assert not address.endswith("/")
 
 
 def test_an_address_that_does_not_resolve() -> None:

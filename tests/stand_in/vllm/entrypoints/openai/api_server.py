@@ -1,4 +1,4 @@
-"""Stands where vLLM's server would: takes its options, starts a child as it does, and answers as `tests.openai_server`."""
+"""In place of vLLM's server: takes its options, starts a child as it does, and answers as `tests.openai_server`."""
 
 import argparse
 import os
