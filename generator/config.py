@@ -30,7 +30,10 @@ PACKAGES = ("generator.", "judges.", "taxonomy.")
 _OPERATIONAL = {"dialogs", "max_attempts", "run_dir", "fresh", "index_only", "cache_dir"}
 _OPERATIONAL_PARTS = {
     "corpus": {"path", "cache_dir", "base_url"},
-    "lm": {"api_base", "api_key_env", "concurrency", "timeout_s", "retries", "retry_wait_s"},
+    "lm": {
+        *("api_base", "api_key_env", "concurrency", "timeout_s", "retries", "retry_wait_s"),
+        *("serve", "serve_python", "serve_args", "serve_timeout_s"),
+    },
     # Of a server with an index, which holds the same wherever it is and whatever it is called.
     "retriever": {"hosts", "index", "api_key_env", "user", "password_env", "ca_certs", "timeout_s", "build_timeout_s"}
     | {"retries", "retry_wait_s", "chunk", "ingest_endpoint", "search_endpoint", "search_threads"},

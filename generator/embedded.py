@@ -45,10 +45,10 @@ class EmbeddedEndpoint(Endpoint):
         return values
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[HttpClient]:
+    async def open(self, folder: Path) -> AsyncIterator[HttpClient]:
         server = await asyncio.to_thread(self._start)
         try:
-            async with self._connected(f"{server.listening_address}/v1") as client:
+            async with self.connected(f"{server.listening_address}/v1") as client:
                 yield client
         finally:
             # llama.cpp stops when its object goes.

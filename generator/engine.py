@@ -6,6 +6,7 @@ Nothing here touches the network (`generator.lm` does) or the disk (`generator.s
 import hashlib
 import json
 from collections import Counter
+from contextlib import AbstractContextManager
 from typing import Any, Literal, Protocol
 
 import dspy
@@ -95,6 +96,19 @@ class Client(Protocol):
         Raises:
             dspy.lm15.LM15Error: it failed for good; `TransportError` if the endpoint itself is gone.
         """
+        ...
+
+
+class Clients(Protocol):
+    """Where the client of a dialog comes from: one server, or several."""
+
+    @property
+    def model(self) -> str:
+        """The model's name, as the server knows it."""
+        ...
+
+    def for_dialog(self, document: str) -> AbstractContextManager[Client]:
+        """The client for all calls of one dialog, which starts from the document with this id."""
         ...
 
 

@@ -60,6 +60,11 @@ def refusal(where: str, status: int, body: bytes, headers: Mapping[str, str], ke
             return lm15.InvalidRequestError(message, status=status)
 
 
+def overloaded(error: lm15.LM15Error) -> bool:
+    """Whether a failure says that the server has too much to do: 429, 503, or no answer in time."""
+    return isinstance(error, lm15.RateLimitError | lm15.TimeoutError) or getattr(error, "status", None) == 503
+
+
 def broken(where: str, error: Exception, timeout_s: float) -> lm15.LM15Error:
     """The error behind a call that got no whole answer."""
     if isinstance(error, TimeoutError):

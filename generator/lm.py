@@ -1,32 +1,33 @@
-"""An endpoint that speaks the OpenAI API: its settings, and the client that asks it, many calls at a time.
+"""A server that speaks the OpenAI API: the settings that all have in common, and the client that asks one.
 
 Transient failures are asked again here, with growing pauses; what remains is an error of `dspy.lm15`. Knows
 nothing of prompts, of DSPy's modules, or of what is remembered between runs.
 """
 
-import asyncio
 import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext, suppress
+from pathlib import Path
 from typing import Any, Self
 
 import aiohttp
 from dspy import lm15
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 from tenacity import (
     AsyncRetrying,
     RetryCallState,
-    retry_if_exception_type,
+    retry_if_exception,
     stop_after_attempt,
     wait_exponential,
     wait_random,
 )
 
-from generator.engine import ChatReply, ChatRequest, Profile, Sampling
+from generator.engine import ChatReply, ChatRequest, Clients, Profile, Sampling
 from generator.errors import ModelError
-from generator.failures import broken, reason, refusal, said
+from generator.failures import broken, overloaded, reason, refusal, said
+from generator.limiter import Limiter
 from generator.schema import Record, Usage
 
 LONGEST_PAUSE_S = 60
@@ -59,68 +60,50 @@ class Endpoint(Record, ABC):
         return self
 
     @abstractmethod
-    def open(self) -> AbstractAsyncContextManager["HttpClient"]:
+    def open(self, folder: Path) -> AbstractAsyncContextManager[Clients]:
         """A client that was seen to work; leaving the block closes it.
+
+        Args:
+            folder: where a server that is started for this writes its log.
 
         Raises:
             ModelError: the endpoint isn't there, refuses the key, or doesn't know the model; one line.
         """
 
     @asynccontextmanager
-    async def _connected(self, api_base: str, key_env: str | None = None) -> AsyncIterator["HttpClient"]:
+    async def connected(self, api_base: str, key_env: str | None = None, share: int = 1) -> AsyncIterator["HttpClient"]:
+        """The client of one server, which has the model; one of `share` servers that the calls are divided among."""
         key = os.environ.get(key_env) if key_env else None
         _allow_sockets(self.concurrency)
         # The slots of the client are the ceiling, so the connector needs none.
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_S)
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
-            client = HttpClient(self, api_base, key_env, session)
+            client = HttpClient(self, api_base, key_env, session, share)
             await client.check()
             yield client
 
 
-class OpenAIEndpoint(Endpoint):
-    """A server with the OpenAI API, here or elsewhere.
-
-    `api_base` is the address up to `/chat/completions`; `api_key_env` names the environment variable that holds the
-    key (the key itself is no setting, so that it is never stored).
-    """
-
-    api_base: str
-    api_key_env: str
-
-    @field_validator("api_base")
-    @classmethod
-    def _address(cls, value: str) -> str:
-        if not value.startswith(("http://", "https://")):
-            raise ValueError("must be an address that begins with http:// or https://")
-        if "@" in value:  # it would be stored with the run
-            raise ValueError("must hold no password; keys are taken from the environment variable api_key_env")
-        return value.rstrip("/")
-
-    @asynccontextmanager
-    async def open(self) -> AsyncIterator["HttpClient"]:
-        if self.api_base.startswith("https://api.openai.com"):
-            if not os.environ.get(self.api_key_env):
-                raise ModelError(
-                    f"{self.api_base} needs a key: set the environment variable {self.api_key_env}, or lm.api_base to "
-                    "a server of yours"
-                )
-            if self.turns.top_k or self.sampled.top_k:
-                raise ModelError(f"{self.api_base} has no top-k sampling and refuses it: give lm.sampled.top_k=null")
-        async with self._connected(self.api_base, self.api_key_env) as client:
-            yield client
+class ServerGone(lm15.TransportError):
+    """A server that doesn't even say which models it has any more."""
 
 
 class HttpClient:
-    """Asks one endpoint; at most `concurrency` calls are in flight, the others wait their turn."""
+    """Asks one server; of its share of `concurrency`, as many calls are in flight as it keeps up with.
 
-    def __init__(self, endpoint: Endpoint, api_base: str, key_env: str | None, session: aiohttp.ClientSession) -> None:
+    Args:
+        share: the number of servers with the same model; if there are others, a server that is gone isn't waited for.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, api_base: str, key_env: str | None, session: aiohttp.ClientSession, share: int
+    ) -> None:
         self.api_base = api_base
         self._endpoint, self._key_env, self._session = endpoint, key_env, session
         first = endpoint.retry_wait_s
         self._backoff = wait_exponential(multiplier=first, max=LONGEST_PAUSE_S) + wait_random(0, first)
-        self._slots = asyncio.Semaphore(endpoint.concurrency)
+        self._limiter = Limiter(-(-endpoint.concurrency // share))
+        self._alone = share == 1
         self._timeout = aiohttp.ClientTimeout(total=endpoint.timeout_s, sock_connect=min(30, endpoint.timeout_s))
 
     @property
@@ -142,21 +125,26 @@ class HttpClient:
         """How tokens are drawn under a decoding profile."""
         return self._endpoint.turns if profile == "turns" else self._endpoint.sampled
 
+    def for_dialog(self, document: str) -> AbstractContextManager["HttpClient"]:
+        """This client, whichever the dialog."""
+        return nullcontext(self)
+
     async def chat(self, request: ChatRequest) -> ChatReply:
         """Make one call, and make it again as long as that can help.
 
         Raises:
-            lm15.LM15Error: the server refused it, or failed at every attempt; `TransportError` if the server does not
-                even say which models it has any more.
+            lm15.LM15Error: the server refused it, or failed at every attempt; `ServerGone` if the server is.
         """
         retrying = AsyncRetrying(
             stop=stop_after_attempt(self._endpoint.retries + 1),
             wait=self._pause,
-            retry=retry_if_exception_type(lm15.RETRYABLE_ERRORS),
+            retry=retry_if_exception(_worth_repeating),
             reraise=True,
         )
         try:
             return await retrying(self._post, request.body())
+        except ServerGone:
+            raise
         except lm15.RETRYABLE_ERRORS as error:
             raise await self._in_the_end(error) from error
 
@@ -192,39 +180,58 @@ class HttpClient:
     async def _post(self, body: dict[str, Any]) -> ChatReply:
         url = f"{self.api_base}/chat/completions"
         # The slot is given back while a failed call pauses.
-        async with self._slots:
+        async with self._limiter.slot() as slot:
             try:
-                async with self._session.post(url, json=body, timeout=self._timeout) as response:
-                    content = await response.read()
-            except (aiohttp.ClientError, OSError) as error:
-                raise broken(url, error, self._endpoint.timeout_s) from error
-        if response.status != 200:
-            raise refusal(url, response.status, content, response.headers, self._key_env)
+                content = await self._sent(url, body)
+            except lm15.LM15Error as error:
+                if overloaded(error):
+                    slot.refused()
+                raise
+            slot.served()
         try:
             return _reply(json.loads(content), self.model)
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise lm15.ServerError(f"{url} answered with no chat completion: {said(content)}") from error
+
+    async def _sent(self, url: str, body: dict[str, Any]) -> bytes:
+        try:
+            async with self._session.post(url, json=body, timeout=self._timeout) as response:
+                content = await response.read()
+        except (aiohttp.ClientError, OSError) as error:
+            failure = broken(url, error, self._endpoint.timeout_s)
+            if isinstance(failure, lm15.TransportError) and not self._alone and not await self._there():
+                raise ServerGone(f"the model server is gone: {failure.message}") from error
+            raise failure from error
+        if response.status != 200:
+            raise refusal(url, response.status, content, response.headers, self._key_env)
+        return content
 
     def _pause(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
         return max(self._backoff(state), min(getattr(error, "retry_after", None) or 0, LONGEST_ASKED_PAUSE_S))
 
     async def _in_the_end(self, error: lm15.LM15Error) -> lm15.LM15Error:
-        """What repeated failure means: this call is lost, or the endpoint is."""
+        """What repeated failure means: this call is lost, or the server is."""
+        if not await self._there():
+            return ServerGone(f"the model server is gone: {error.message}")
+        return lm15.ServerError(error.message) if isinstance(error, lm15.TransportError) else error
+
+    async def _there(self) -> bool:
         try:
             status, _ = await self._models()
-            there = status < 500
         except (aiohttp.ClientError, OSError):
-            there = False
-        if not there:
-            return lm15.TransportError(f"the model server is gone: {error.message}")
-        return lm15.ServerError(error.message) if isinstance(error, lm15.TransportError) else error
+            return False
+        return status < 500
 
     async def _models(self) -> tuple[int, bytes]:
         async with self._session.get(
             f"{self.api_base}/models", timeout=aiohttp.ClientTimeout(total=_PROBE_S)
         ) as response:
             return response.status, await response.read()
+
+
+def _worth_repeating(error: BaseException) -> bool:
+    return isinstance(error, lm15.RETRYABLE_ERRORS) and not isinstance(error, ServerGone)
 
 
 def _allow_sockets(count: int) -> None:

@@ -8,13 +8,14 @@ run would need its dialog even if all those under way were accepted: nothing is 
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 
 from generator.adapter import SharedPrefixAdapter
 from generator.calls import asking
 from generator.dedup import Deduplicator
-from generator.engine import Client, language_model
+from generator.engine import Client, Clients, language_model
 from generator.errors import ModelError
 from generator.export.chat import Filter, pairs
 from generator.modules import Draft
@@ -41,12 +42,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class Judging:
-    """A judge and the model it asks; `own`: that isn't the model that writes the dialogs."""
+    """A judge and where the model it asks is; None: it is the one that writes the dialogs."""
 
     judge: Judge
-    client: Client
+    clients: Clients | None
     adapter: SharedPrefixAdapter
-    own: bool
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Pipeline:
         corpus: str,
         program: SingleDocumentDialog | MultiDocumentDialog,
         planner: Planner,
-        client: Client,
+        clients: Clients,
         adapter: SharedPrefixAdapter,
         judging: Judging | None,
         dedup: Deduplicator,
@@ -95,7 +95,7 @@ class Pipeline:
         prompt_version: str,
         on_progress: Callable[[Progress], None],
     ) -> None:
-        self.corpus, self.program, self.planner, self.client, self.adapter = corpus, program, planner, client, adapter
+        self.corpus, self.program, self.planner, self.clients, self.adapter = corpus, program, planner, clients, adapter
         self.judging, self.dedup, self.keep, self.store, self.limits = judging, dedup, keep, store, limits
         self.prompt_version, self.on_progress = prompt_version, on_progress
 
@@ -150,14 +150,19 @@ class Pipeline:
 
     async def make(self, plan: Plan) -> Made:
         """Generate and judge one dialog. Depends on nothing but the plan and the replies of the models."""
+        with self.clients.for_dialog(plan.grounding.document_id) as client:
+            return await self.made(plan, client)
+
+    async def made(self, plan: Plan, client: Client) -> Made:
+        """The same, with the client for it."""
         journal = Journal(self.store, plan.dialog_id)
-        with asking(language_model(self.client, journal, plan.seed), self.adapter):
+        with asking(language_model(client, journal, plan.seed), self.adapter):
             draft = await self.generate(plan)
         drops = tuple(self.cut(plan, draft))
         dialog = None
         if not any(drop.scope == "dialog" for drop in drops):
             dialog = self.dialog(plan, draft)
-            verdicts = await self.verdicts(dialog, journal, plan.seed)
+            verdicts = await self.verdicts(dialog, journal, client)
             turns = [t.model_copy(update={"verdicts": v}) for t, v in zip(dialog.turns, verdicts, strict=True)]
             turns = [t.model_copy(update={"usage": journal.cost(t.turn)}) for t in turns]
             dialog = dialog.model_copy(update={"turns": tuple(turns)})
@@ -202,12 +207,12 @@ class Pipeline:
             turns=draft.turns,
             passages=draft.passages,
             ended="complete" if draft.end is None else f"{draft.end.stage}: {draft.end.reason}",
-            lm=self.client.model,
+            lm=self.clients.model,
             prompt_version=self.prompt_version,
             seed=plan.seed,
         )
 
-    async def verdicts(self, dialog: Dialog, journal: Journal, seed: int) -> list[tuple[Verdict, ...]]:
+    async def verdicts(self, dialog: Dialog, journal: Journal, client: Client) -> list[tuple[Verdict, ...]]:
         """The verdicts on each turn of a dialog, all asked for at once."""
         if self.judging is None:
             return [() for _ in dialog.turns]
@@ -220,12 +225,13 @@ class Pipeline:
             except ModelError as error:
                 # A judge of its own that is gone leaves its pairs unjudged; if it is the generator's model that is
                 # gone, the run stops, and goes on later with nothing lost.
-                if not judging.own:
+                if judging.clients is None:
                     raise
-                model = judging.client.model
+                model = judging.clients.model
                 return (Verdict(judge=judging.judge.name, label="unjudged", explanation=str(error), model=model),)
 
-        with asking(language_model(judging.client, journal, seed), judging.adapter):
+        own = judging.clients and judging.clients.for_dialog(dialog.document_ids[0])
+        with own or nullcontext(client) as asked, asking(language_model(asked, journal, dialog.seed), judging.adapter):
             return list(await asyncio.gather(*map(judged, dialog.turns)))
 
     def unkept(self, dialog: Dialog) -> Drop | None:

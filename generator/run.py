@@ -14,7 +14,6 @@ from generator.adapter import SharedPrefixAdapter, tasks
 from generator.config import Settings, identity
 from generator.corpora.reading import documents
 from generator.dedup import Deduplicator, Repetition
-from generator.engine import Client
 from generator.errors import ConfigError, GroundedDialogsError, ModelError
 from generator.files import written
 from generator.library import Library
@@ -102,9 +101,9 @@ class Run:
                 if store.accepted >= settings.dialogs or store.attempted >= max_attempts:
                     note("this run is finished; dialogs=… or max_attempts=… continues it, fresh=true begins it anew")
                     return self._results(store)
-            client = await stack.enter_async_context(settings.lm.open())
+            clients = await stack.enter_async_context(settings.lm.open(settings.folder))
             adapter = SharedPrefixAdapter(settings.lm.structured_outputs, self.tasks)
-            judging = await self._judging(client, adapter, stack)
+            judging = await self._judging(adapter, stack)
             # A new run, or the removal of an old one, begins when everything is seen to be there.
             store = store or stack.enter_context(Store(settings.folder, self.identity, settings.fresh))
             with written(settings.folder / "config.yaml") as file:
@@ -118,7 +117,7 @@ class Run:
                 corpus=settings.documents.name,
                 program=self.program,
                 planner=self.planner,
-                client=client,
+                clients=clients,
                 adapter=adapter,
                 judging=judging,
                 dedup=self.dedup,
@@ -144,17 +143,17 @@ class Run:
     def _results(self, store: Store) -> Summary:
         return write_results(self.settings, self.taxonomy, store, self.skipped, self.prompts, self.command)
 
-    async def _judging(self, client: Client, adapter: SharedPrefixAdapter, stack: AsyncExitStack) -> Judging | None:
+    async def _judging(self, adapter: SharedPrefixAdapter, stack: AsyncExitStack) -> Judging | None:
         if self.judge is None:
             return None
         own = self.settings.judge.lm
-        if own is not None:
-            try:
-                client = await stack.enter_async_context(own.open())
-            except ModelError as error:
-                raise ModelError(re.sub(r"\blm\.", "judge.lm.", str(error))) from error
-            adapter = SharedPrefixAdapter(own.structured_outputs, self.tasks)
-        return Judging(self.judge, client, adapter, own is not None)
+        if own is None:
+            return Judging(self.judge, None, adapter)
+        try:
+            clients = await stack.enter_async_context(own.open(self.settings.folder))
+        except ModelError as error:
+            raise ModelError(re.sub(r"\blm\.", "judge.lm.", str(error))) from error
+        return Judging(self.judge, clients, SharedPrefixAdapter(own.structured_outputs, self.tasks))
 
 
 def _skipped(settings: Settings, fingerprint: str) -> Path:

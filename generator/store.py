@@ -108,7 +108,7 @@ class Store:
             if folder.exists() and not folder.is_dir():
                 raise RunError(f"{folder}: is no folder; give another run_dir=…")
             folder.mkdir(parents=True, exist_ok=True)
-            names = {path.name for path in folder.iterdir()} - {".lock"}
+            names = {path.name for path in folder.iterdir() if not _is_kept(path)}
             if names and "run.db" not in names:
                 raise RunError(f"{folder}: holds files that are no run of ours; give another run_dir=…")
             try:
@@ -293,9 +293,14 @@ def _identified(path: Path) -> tuple[int, int] | None:
 
 
 def _empty(folder: Path) -> None:
-    """Remove what an earlier run left, but not our lock; and last the file that shows the folder to be ours."""
+    """Remove what an earlier run left, not what this one has there; last the file that shows the folder to be ours."""
     for path in sorted(folder.iterdir(), key=lambda path: path.name == "run.db"):
         if path.is_dir():
             shutil.rmtree(path)
-        elif path.name != ".lock":
+        elif not _is_kept(path):
             path.unlink()
+
+
+def _is_kept(path: Path) -> bool:
+    """Whether a file may stand in a run folder that isn't begun yet: our lock, and the log of a server for this run."""
+    return path.name == ".lock" or path.suffix == ".log"

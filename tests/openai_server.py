@@ -1,7 +1,7 @@
 """A real HTTP server with the OpenAI API, scripted: what the tests ask in place of a model.
 
     with OpenAIServer() as server:
-        async with server.endpoint().open() as client: ...
+        async with server.endpoint().open(folder) as client: ...
         server.bodies, server.finished, server.peak
 
 Its replies fill the JSON schema of the request, the same for the same prompt and seed. On its own, for trials by hand
@@ -23,7 +23,7 @@ from typing import Any, Self
 import pytest
 from aiohttp import web
 
-from generator.lm import OpenAIEndpoint
+from generator.endpoints import OpenAIEndpoint
 
 Body = dict[str, Any]
 Responder = Callable[[Body], str]

@@ -15,8 +15,9 @@ from generator.config import PACKAGES, Settings, load
 from generator.corpora.base import CorpusSettings
 from generator.dedup import DedupSettings
 from generator.embedded import EmbeddedEndpoint
+from generator.endpoints import OpenAIEndpoint
 from generator.errors import ConfigError
-from generator.lm import Endpoint, OpenAIEndpoint
+from generator.lm import Endpoint
 from generator.retrievers.base import RetrieverSettings
 from taxonomy import Mix
 from taxonomy import load as load_taxonomy

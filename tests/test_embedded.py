@@ -40,7 +40,7 @@ def endpoint(**settings: Any) -> EmbeddedEndpoint:
 
 def opened(settings: EmbeddedEndpoint, work: Callable[[HttpClient], Awaitable[Any]]) -> Any:
     async def main() -> Any:
-        async with settings.open() as client:
+        async with settings.open(Path()) as client:
             return await work(client)
 
     return asyncio.run(main())

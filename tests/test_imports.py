@@ -15,15 +15,16 @@ ROOT = Path(__file__).parents[1]
 # `*` takes the modules of a package that have no line of their own, so a new corpus needs no entry here.
 LAYERS = (
     "generator.schema generator.errors",
-    "generator.files generator.notes generator.passages generator.failures generator.engine generator.dedup "
-    "generator.advice taxonomy.types generator.corpora.files generator.export.markdown generator.export.chat "
+    "generator.files generator.notes generator.guard generator.limiter generator.passages generator.failures "
+    "generator.engine generator.dedup generator.advice taxonomy.types generator.corpora.files "
+    "generator.export.markdown generator.export.chat "
     "generator.retrievers.batching generator.retrievers.fusion generator.retrievers.encoder "
     "generator.retrievers.elasticsearch_server",
     "generator.prompt generator.library generator.store generator.lm "
     "taxonomy.files generator.corpora.base generator.export.statistics",
     "taxonomy.mix generator.corpora.formats generator.corpora.reading generator.export.card "
-    "generator.retrievers.base generator.retrievers.query generator.retrievers.elasticsearch_index",
-    "generator.adapter generator.calls generator.signatures generator.embedded "
+    "generator.retrievers.base generator.retrievers.query generator.retrievers.elasticsearch_index generator.servers",
+    "generator.adapter generator.calls generator.signatures generator.embedded generator.endpoints "
     "taxonomy.draw generator.corpora.* generator.retrievers.* generator.export.*",
     "judges.* judges taxonomy generator generator.corpora generator.retrievers generator.export",
     "generator.modules generator.plan generator.summary",

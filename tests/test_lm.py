@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 import dspy
@@ -16,10 +17,11 @@ from dspy import lm15
 from dspy.utils import exceptions as lm_errors
 from pydantic import ValidationError
 
+from generator.endpoints import OpenAIEndpoint
 from generator.engine import ChatReply, ChatRequest, Sampling, language_model
 from generator.errors import ModelError
 from generator.failures import refusal
-from generator.lm import HttpClient, OpenAIEndpoint
+from generator.lm import HttpClient
 from generator.schema import Usage
 from tests import openai_server as fake
 from tests.openai_server import OpenAIServer
@@ -75,7 +77,7 @@ def asked(endpoint: OpenAIEndpoint, work: Callable[[HttpClient], Awaitable[T]]) 
     """What `work` makes of an open client."""
 
     async def main() -> T:
-        async with endpoint.open() as client:
+        async with endpoint.open(Path()) as client:
             return await work(client)
 
     return asyncio.run(main())
@@ -431,10 +433,11 @@ def test_a_reply_is_written_down_before_anything_is_made_of_it() -> None:
 def test_nobody_there() -> None:
     with OpenAIServer() as server:
         endpoint = server.endpoint(api_base=f"http://127.0.0.1:{free_port()}/v1/")
+    (address,) = endpoint.api_base
     assert opening_error(endpoint) == (
-        f"no model server at {endpoint.api_base} (Connection refused): start it, or give its address with lm.api_base"
+        f"no model server at {address} (Connection refused): start it, or give its address with lm.api_base"
     )
-    assert not endpoint.api_base.endswith("/")
+    assert not address.endswith("/")
 
 
 def test_an_address_that_does_not_resolve() -> None:

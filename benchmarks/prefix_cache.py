@@ -1,0 +1,243 @@
+"""What our prompt layout saves a server with a prefix cache, against DSPy's ChatAdapter on the same calls.
+
+    python -m benchmarks.prefix_cache [--api-base ADDRESS --model NAME] [--algorithm single]
+
+Twenty dialogs of five turns, made of the sentences of our sample documents, are led through the real modules and the
+real judge. The calls that these make are sent to a vLLM server twice: laid out by `generator.adapter`, and by
+`dspy.ChatAdapter` with the same texts as its fields. What the server replies is thrown away, so both layouts are asked
+for exactly the same dialogs, and have the same number of tokens to generate. Without --api-base a server is started,
+with SmolLM2-135M.
+"""
+
+import argparse
+import asyncio
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import dspy
+import numpy as np
+
+from benchmarks.smollm2 import converted
+from generator.adapter import SharedPrefixAdapter, tasks
+from generator.corpora.sample import DOCUMENTS
+from generator.dedup import Repetition
+from generator.endpoints import VllmEndpoint
+from generator.library import Library
+from generator.multi import MultiDocumentDialog
+from generator.passages import sentences, windows
+from generator.prompt import Conversation, Documents
+from generator.retrievers.bm25 import Bm25
+from generator.schema import Document
+from generator.single import SingleDocumentDialog
+from judges.correctness import CorrectnessJudge
+from taxonomy import read_types
+
+DIALOGS, TURNS = 20, 5
+REPLY_TOKENS = 16
+AT_ONCE = 4
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call as a module makes it, before any layout."""
+
+    signature: Any
+    inputs: dict[str, Any]
+
+
+@dataclass
+class Scripted(dspy.Adapter):
+    """Replies to every call by a script, and remembers the call."""
+
+    questions: Sequence[str]
+    answers: Sequence[str]
+    calls: list[Call] = field(default_factory=list)
+
+    async def acall(
+        self, lm: Any, lm_kwargs: Any, signature: Any, demos: Any, inputs: dict[str, Any]
+    ) -> list[dict[str, Any]]:
+        self.calls.append(Call(signature, inputs))
+        turn = len(inputs["dialog"].turns)
+        question, answer = self.questions[turn], self.answers[turn]
+        usual: dict[str, Any] = {"question": question, "query": question, "answer": answer, "can_ask": True}
+        usual |= {"consistent": True, "evidence": [1], "answerability": "answerable", "label": "correct"}
+        return [{name: usual.get(name, [] if name == "statements" else "Yes.") for name in signature.output_fields}]
+
+
+def material() -> list[Document]:
+    """The first 20 passages of our sample documents, each as a document of its own: no two dialogs share anything."""
+    texts = [path.read_text(encoding="utf-8") for path in sorted(DOCUMENTS.glob("*.md"))]
+    pieces = [text[start:end] for text in texts for start, end in windows(text, 512, 0)]
+    long = [piece for piece in pieces if len(sentences(piece)) >= 2 * TURNS]
+    return [Document(id=f"{number}", text=piece) for number, piece in enumerate(long[:DIALOGS])]
+
+
+def script(document: Document) -> tuple[list[str], list[str]]:
+    """Questions and answers: sentences of the document, and how they begin."""
+    said = [document.text[start:end] for start, end in sentences(document.text)]
+    answers = sorted(said, key=len)[-TURNS:]
+    return [f"{' '.join(answer.split()[:9])}, is it so?" for answer in answers], answers
+
+
+async def recorded(algorithm: str, cache: Path) -> tuple[list[list[Call]], dict[str, Any]]:
+    """The calls of each dialog, in order, and the signatures of the run."""
+    library = Library.open("sample", "benchmark", material, cache, 512, 100)
+    program: Any = SingleDocumentDialog(Repetition(0.99))
+    if algorithm == "multi":
+        retriever = Bm25(library, np.zeros(len(library), dtype=np.bool_), k1=1.5, b=0.75)
+        program = MultiDocumentDialog(Repetition(0.99), retriever, 5, "rewrite")
+    judge = CorrectnessJudge("judge")
+    kinds = read_types()
+    order = [kinds[name] for name in ("direct", "follow-up", "clarification", "follow-up", "correction")]
+    dialogs: list[list[Call]] = []
+    for row in range(len(library)):
+        document = library.document(row)
+        adapter = Scripted(*script(document))
+        passage = library.passage(library.passage_rows(row)[0])
+        with dspy.context(lm=dspy.utils.DummyLM([]), adapter=adapter, disable_history=True):
+            draft = await program.acall(passage, order, "", *(["train"] if algorithm == "multi" else []))
+            assert len(draft.turns) == TURNS, draft.end
+            for number, turn in enumerate(draft.turns):
+                await judge.judge(draft.passages, draft.turns[:number], turn)
+        dialogs.append(adapter.calls)
+    return dialogs, tasks(program, judge=judge)
+
+
+class Plain:
+    """DSPy's own layout, with documents and dialog as the texts that our layout has too."""
+
+    name = "ChatAdapter"
+
+    def format(self, call: Call) -> list[dict[str, Any]]:
+        signature, inputs = call.signature, dict(call.inputs)
+        for name, value in inputs.items():
+            if isinstance(value, Documents | Conversation):
+                signature = signature.with_updated_fields(name, type_=str)
+                inputs[name] = value.render()
+        return list(dspy.ChatAdapter().format(signature, [], inputs))
+
+
+class Ours:
+    """Our layout."""
+
+    name = "ours"
+
+    def __init__(self, signatures: dict[str, Any]) -> None:
+        self._adapter = SharedPrefixAdapter(tasks=signatures)
+
+    def format(self, call: Call) -> list[dict[str, Any]]:
+        return self._adapter.format(call.signature, [], call.inputs)
+
+
+@dataclass
+class Measured:
+    """What a layout cost."""
+
+    calls: int = 0
+    prompt: int = 0
+    cached: int = 0
+    seconds: float = 0
+
+    @property
+    def row(self) -> list[str]:
+        share = self.cached / self.prompt
+        return [
+            f"{self.calls}",
+            f"{self.prompt}",
+            f"{share:.1%}",
+            f"{self.prompt - self.cached}",
+            f"{self.seconds:.0f}",
+        ]
+
+
+async def measured(layout: Ours | Plain, dialogs: list[list[Call]], api_base: str, model: str) -> Measured:
+    """All dialogs through the server, a few at a time, each call after the one before it."""
+    total = Measured()
+    slots = asyncio.Semaphore(AT_ONCE)
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=600)) as session:
+        async with session.post(f"{api_base.removesuffix('/v1')}/reset_prefix_cache") as response:
+            response.raise_for_status()
+
+        async def dialog(calls: list[Call]) -> None:
+            async with slots:
+                for call in calls:
+                    body = {
+                        "model": model,
+                        "messages": layout.format(call),
+                        "max_tokens": REPLY_TOKENS,
+                        "temperature": 0,
+                        "ignore_eos": True,
+                    }
+                    async with session.post(f"{api_base}/chat/completions", json=body) as response:
+                        reply = await response.json()
+                        assert response.status == 200, reply
+                    usage = reply["usage"]
+                    total.calls += 1
+                    total.prompt += usage["prompt_tokens"]
+                    total.cached += (usage["prompt_tokens_details"] or {}).get("cached_tokens") or 0
+
+        start = time.monotonic()
+        await asyncio.gather(*map(dialog, dialogs))
+        total.seconds = time.monotonic() - start
+    return total
+
+
+@asynccontextmanager
+async def server(arguments: argparse.Namespace, folder: Path) -> Any:
+    """Address and model of the server; one that is started here keeps its caches apart by being reset."""
+    if arguments.api_base:
+        yield arguments.api_base, arguments.model
+        return
+    os.environ |= {"VLLM_SERVER_DEV_MODE": "1", "HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "4"}
+    endpoint = VllmEndpoint(
+        model=str(converted(folder / "SmolLM2-135M-Instruct")),
+        api_base=f"http://127.0.0.1:{arguments.port}/v1",
+        api_key_env="VLLM_API_KEY",
+        context=8192,
+        max_tokens=REPLY_TOKENS,
+        concurrency=AT_ONCE,
+        timeout_s=600,
+        retries=0,
+        retry_wait_s=1,
+        serve=True,
+        serve_python=None,
+        serve_args=arguments.serve_args,
+        serve_timeout_s=600,
+    )
+    async with endpoint.open(folder):
+        yield endpoint.api_base[0], endpoint.model
+
+
+async def main() -> None:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--api-base", help="of a vLLM server started with VLLM_SERVER_DEV_MODE=1")
+    parser.add_argument("--model")
+    parser.add_argument("--port", type=int, default=8020)
+    parser.add_argument("--serve-args", default="--dtype bfloat16 --enforce-eager --block-size 32")
+    parser.add_argument("--algorithm", choices=["single", "multi"], default="multi")
+    arguments = parser.parse_args()
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        dialogs, signatures = await recorded(arguments.algorithm, folder)
+        api_base, model = await stack.enter_async_context(server(arguments, folder))
+        print("| layout | calls | prompt tokens | from the cache | computed | seconds |")
+        print("| --- | --- | --- | --- | --- | --- |")
+        results = {}
+        for layout in (Plain(), Ours(signatures)):
+            results[layout.name] = await measured(layout, dialogs, api_base, model)
+            print(f"| {' | '.join([layout.name, *results[layout.name].row])} |", flush=True)
+        ours, plain = results["ours"], results["ChatAdapter"]
+        computed, seconds = (ours.prompt - ours.cached) / (plain.prompt - plain.cached), ours.seconds / plain.seconds
+        print(f"\nOurs computes {computed:.0%} of ChatAdapter's prompt tokens, in {seconds:.0%} of the time.")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

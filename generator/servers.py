@@ -1,0 +1,103 @@
+"""Several servers with the same model as one. A dialog stays on one of them, where its prompts are cached."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from zlib import crc32
+
+from generator.engine import ChatReply, ChatRequest, Client, Profile, Sampling
+from generator.lm import HttpClient, ServerGone
+from generator.notes import note
+
+# A server may have so many times its share of the dialogs before one that prefers it goes elsewhere ("consistent
+# hashing with bounded loads", Mirrokni, Thorup and Zadimoghaddam 2018).
+_SLACK = 1.25
+# A server that was gone is asked again after so long.
+_AWAY_S = 60
+
+
+class Servers:
+    """A `Client` for each dialog; dialogs on the same document prefer the same server.
+
+    When a server is gone, its dialogs go on with another one; when all are, with none.
+    """
+
+    def __init__(self, clients: Sequence[HttpClient]) -> None:
+        self._clients = list(clients)
+        self._dialogs: Counter[HttpClient] = Counter()
+        self._away: dict[HttpClient, float] = {}
+
+    @property
+    def model(self) -> str:
+        """The model's name, as the servers know it."""
+        return self._clients[0].model
+
+    @contextmanager
+    def for_dialog(self, document: str) -> Iterator[Client]:
+        """The client for the calls of one dialog."""
+        client = _Bound(self, document)
+        try:
+            yield client
+        finally:
+            client.leave()
+
+    def enter(self, document: str) -> HttpClient:
+        """The server that a dialog on `document` goes to now."""
+        here = [client for client in self._clients if time.monotonic() >= self._away.get(client, 0)] or self._clients
+        first = crc32(document.encode()) % len(self._clients)
+        preferred = [client for client in self._clients[first:] + self._clients[:first] if client in here]
+        share = (sum(self._dialogs[client] for client in here) + 1) / len(here)
+        chosen = next(client for client in preferred if self._dialogs[client] < share * _SLACK + 1)
+        self._dialogs[chosen] += 1
+        return chosen
+
+    def leave(self, client: HttpClient) -> None:
+        """A dialog is done with its server."""
+        self._dialogs[client] -= 1
+
+    def lost(self, client: HttpClient) -> bool:
+        """A server is gone; returns whether another one is there."""
+        now = time.monotonic()
+        if now >= self._away.get(client, 0):
+            note(f"the model server {client.api_base} is gone; its dialogs go on elsewhere")
+        self._away[client] = now + _AWAY_S
+        return any(now >= self._away.get(other, 0) for other in self._clients)
+
+
+class _Bound:
+    """The calls of one dialog."""
+
+    def __init__(self, servers: Servers, document: str) -> None:
+        self._servers, self._document = servers, document
+        self._client = servers.enter(document)
+
+    @property
+    def model(self) -> str:
+        return self._client.model
+
+    @property
+    def max_tokens(self) -> int:
+        return self._client.max_tokens
+
+    @property
+    def context(self) -> int:
+        return self._client.context
+
+    def sampling(self, profile: Profile) -> Sampling:
+        return self._client.sampling(profile)
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        while True:
+            client = self._client
+            try:
+                return await client.chat(request)
+            except ServerGone:
+                if not self._servers.lost(client):
+                    raise
+                if client is self._client:  # else another call of the dialog has moved it already
+                    self.leave()
+                    self._client = self._servers.enter(self._document)
+
+    def leave(self) -> None:
+        self._servers.leave(self._client)
