@@ -22,11 +22,6 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def note(text: str) -> None:
-    """A line for the person, beside what the program gives out."""
-    Console(stderr=True).print(text, highlight=False, markup=False, soft_wrap=True)
-
-
 class Display:
     """A bar on a terminal; elsewhere a plain line at most every ten seconds, and one at the end."""
 

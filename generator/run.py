@@ -19,9 +19,10 @@ from generator.errors import ConfigError, GroundedDialogsError, ModelError
 from generator.files import written
 from generator.library import Library
 from generator.multi import MultiDocumentDialog
+from generator.notes import note
 from generator.pipeline import Judging, Limits, Pipeline
 from generator.plan import Planner
-from generator.progress import Display, closing_table, note
+from generator.progress import Display, closing_table
 from generator.results import write_results
 from generator.schema import Document
 from generator.signatures import prompt_version

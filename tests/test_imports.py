@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 # A module may import what stands on a line above its own, and nothing else of ours: neighbours don't know each other.
 # `*` takes the modules of a package that have no line of their own, so a new corpus needs no entry here.
 LAYERS = (
-    "generator.schema generator.errors",
+    "generator.schema generator.errors generator.notes",
     "generator.files generator.passages generator.failures generator.engine generator.dedup generator.advice "
     "taxonomy.types generator.corpora.files generator.export.markdown generator.export.chat "
     "generator.retrievers.batching generator.retrievers.fusion generator.retrievers.encoder",
@@ -24,7 +24,8 @@ LAYERS = (
     "generator.retrievers.base generator.retrievers.query",
     "generator.adapter generator.calls generator.signatures generator.embedded "
     "taxonomy.draw generator.corpora.* generator.retrievers.* generator.export.*",
-    "judges.* judges taxonomy generator generator.corpora generator.retrievers generator.export",
+    "judges.* judges taxonomy generator generator.corpora generator.retrievers generator.retrievers.hybrid "
+    "generator.export",
     "generator.modules generator.plan generator.summary",
     "generator.single generator.multi",
     "generator.pipeline",
