@@ -192,6 +192,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="the folder that holds mtrag and beir_scifact_sub")
     parser.add_argument("--cache", type=Path, default=Path("outputs/.cache/benchmark"), help="for indexes")
     parser.add_argument("--retrievers", nargs="+", default=["bm25", "dense", "hybrid"])
+    parser.add_argument("--forms", nargs="+", choices=FORMS, default=FORMS, help="of queries")
     parser.add_argument("--passage-tokens", type=int, default=WHOLE, help="cut the passages of the pools, too")
     parser.add_argument("--overlap", type=int, default=0)
     parser.add_argument("changes", nargs="*", help="settings, such as hybrid.constant=60 or dense.model=FOLDER")
@@ -204,14 +205,18 @@ def main() -> None:
         chosen = settings(name, [*(f"{name}.{change}" for change in cut), *given.changes])
         k = CUTS[-1] if given.passage_tokens == WHOLE else 5 * CUTS[-1]
         for pool in pools:
+            if not pool.queries.keys() & set(given.forms):
+                continue
             retriever, seconds = opened(pool, chosen, given.cache)
             first = list(pool.queries["last_turn"].values())
             asyncio.run(alone(retriever, first[:3]))  # what is read on the first use is read now
             times = asyncio.run(alone(retriever, first[:ALONE]))
-            for form, queries in pool.queries.items():
-                answers, throughput = asyncio.run(found(retriever, queries, k))
+            for form in given.forms:
+                if form not in pool.queries:
+                    continue
+                answers, throughput = asyncio.run(found(retriever, pool.queries[form], k))
                 quality[name, form, pool.name] = measured(pool.relevant, answers)
-                if form == "last_turn":
+                if form == given.forms[0]:
                     speed = Speed(float(np.median(times)), float(np.percentile(times, 95)), throughput)
             build = f"{seconds:.1f}" if seconds is not None else "there already"
             costs.append(
@@ -220,7 +225,7 @@ def main() -> None:
                     *(f"{speed.median:.1f}", f"{speed.p95:.1f}", f"{speed.throughput:.0f}"),
                 ]
             )
-    for form in FORMS:
+    for form in given.forms:
         print(f"mtRAG's pools, `{form}`:\n")
         lines = []
         for name in given.retrievers:
@@ -228,11 +233,10 @@ def main() -> None:
             lines += [[name, domain, *figures(values)] for domain, values in zip(DOMAINS, each, strict=True)]
             lines.append([name, "**mean**", *figures(np.mean(each, axis=0))])
         printed(["retriever", "domain", *HEADER], lines)
-    print("SciFact, a part:\n")
-    printed(
-        ["retriever", *HEADER],
-        [[name, *figures(quality[name, "last_turn", "scifact"])] for name in given.retrievers],
-    )
+    if "last_turn" in given.forms:
+        print("SciFact, a part:\n")
+        lines = [[name, *figures(quality[name, "last_turn", "scifact"])] for name in given.retrievers]
+        printed(["retriever", *HEADER], lines)
     print(f"Costs; a query alone (of {ALONE}), and with {AT_ONCE} at once:\n")
     printed(["retriever", "pool", "passages", "build s", "median ms", "p95 ms", "queries/s"], costs)
 
