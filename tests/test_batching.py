@@ -65,3 +65,17 @@ def test_who_gave_up_is_left_out() -> None:
 
     asyncio.run(main())
     assert asked == [0, 2]
+
+
+def test_who_asks_again_at_once_is_answered() -> None:
+    """The next question comes while the thread's task is about to end."""
+
+    async def main() -> list[int]:
+        batched = Batched(lambda questions: questions, largest=4)
+
+        async def again(number: int) -> int:
+            return await batched.ask(await batched.ask(number))
+
+        return await asyncio.wait_for(asyncio.gather(*map(again, range(3))), timeout=20)
+
+    assert asyncio.run(main()) == [0, 1, 2]

@@ -182,7 +182,7 @@ def test_the_parts_are_joined_here(server: ElasticsearchServer, tmp_path: Path) 
     assert search(retriever, query) == expected
     (last,) = server.asked("/_msearch")[before + 1 :]
     assert len(last) == 4, "both parts go in one request"
-    assert last[1]["size"] == last[3]["size"] == 100
+    assert last[1]["size"] == last[3]["size"] == 50
 
 
 def test_what_the_server_is_asked_to_hold(server: ElasticsearchServer, tmp_path: Path) -> None:

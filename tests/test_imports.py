@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[1]
 # A module may import what stands on a line above its own, and nothing else of ours: neighbours don't know each other.
 # `*` takes the modules of a package that have no line of their own, so a new corpus needs no entry here.
 LAYERS = (
-    "generator.schema generator.errors",
-    "generator.files generator.notes generator.guard generator.limiter generator.passages generator.failures "
+    "generator.schema generator.errors generator.notes",
+    "generator.files generator.guard generator.limiter generator.passages generator.failures "
     "generator.engine generator.dedup generator.advice taxonomy.types generator.corpora.files "
     "generator.export.markdown generator.export.chat "
     "generator.retrievers.batching generator.retrievers.fusion generator.retrievers.encoder "
@@ -26,7 +26,8 @@ LAYERS = (
     "generator.retrievers.base generator.retrievers.query generator.retrievers.elasticsearch_index generator.servers",
     "generator.adapter generator.calls generator.signatures generator.embedded generator.endpoints "
     "taxonomy.draw generator.corpora.* generator.retrievers.* generator.export.*",
-    "judges.* judges taxonomy generator generator.corpora generator.retrievers generator.export",
+    "judges.* judges taxonomy generator generator.corpora generator.retrievers generator.retrievers.hybrid "
+    "generator.export",
     "generator.modules generator.plan generator.summary",
     "generator.single generator.multi",
     "generator.pipeline",

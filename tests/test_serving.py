@@ -19,17 +19,17 @@ from tests.test_lm import free_port
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.fixture(autouse=True)
-def _stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "tests" / "stand_in"), str(ROOT)]))
-
-
 class Serving(Site):
     """A site whose runs start their server."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.server = OpenAIServer(port=free_port(), model="some/model")
+        # Not by this process's environment, which runs that are started in others don't share.
+        self.python = folder / "python"
+        path = os.pathsep.join([str(ROOT / "tests" / "stand_in"), str(ROOT)])
+        self.python.write_text(f'#!/bin/sh\nPYTHONPATH={path} exec {sys.executable} "$@"\n', encoding="utf-8")
+        self.python.chmod(0o755)
 
     @property
     def log(self) -> Path:
@@ -37,7 +37,7 @@ class Serving(Site):
 
     def arguments(self, server: OpenAIServer, *more: str) -> list[str]:
         usual = [argument for argument in super().arguments(server) if not argument.startswith("lm=")]
-        return [*usual, "lm=vllm", "lm.serve=true", f"lm.serve_python={sys.executable}", *more]
+        return [*usual, "lm=vllm", "lm.serve=true", f"lm.serve_python={self.python}", *more]
 
     def go(self, *more: str) -> Ended:
         return self.run(self.server, *more)
@@ -73,7 +73,7 @@ def test_a_run_with_a_server_of_its_own(tmp_path: Path) -> None:
     assert re.search(r"vLLM is ready after \d+ s", ended.err)
     first = site.log.read_text("utf-8").splitlines()[0]
     assert first == (
-        f"{sys.executable} -m vllm.entrypoints.openai.api_server --model some/model --served-model-name some/model "
+        f"{site.python} -m vllm.entrypoints.openai.api_server --model some/model --served-model-name some/model "
         f"--host 127.0.0.1 --port {site.server.port} --max-model-len 9000 --generation-config vllm "
         "--enable-prompt-tokens-details --seconds 0.5"
     )
@@ -131,8 +131,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
     assert not site.run_dir.exists()
 
 
-def test_no_vllm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PYTHONPATH")
+def test_no_vllm(tmp_path: Path) -> None:
     site = Serving(tmp_path)
     ended = site.go("lm.serve_python=/usr/bin/python3")
     assert ended.code == 2

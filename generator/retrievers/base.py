@@ -1,4 +1,4 @@
-"""What every retriever can be told, and what its settings class must do."""
+"""What every retriever can be told, what its settings must do, and what those that rank rows of passages share."""
 
 from abc import ABC, abstractmethod
 from typing import Self
@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from generator.errors import ConfigError
 from generator.library import Library
-from generator.schema import QueryForm, Record, Retriever
+from generator.schema import QueryForm, Record, Retriever, Scored, Split
 
 
 class RetrieverSettings(Record, ABC):
@@ -45,3 +46,33 @@ class RetrieverSettings(Record, ABC):
     def place(self, library: Library) -> str:
         """Where the index of `library` is, for a person."""
         return str(library.folder)
+
+
+class Ranker(ABC):
+    """A retriever in the process, that ranks rows of a library's passages.
+
+    Args:
+        library: whose passages it searches.
+        validation: which documents belong to the split `validation`; shape (documents,).
+    """
+
+    def __init__(self, library: Library, validation: NDArray[np.bool_]) -> None:
+        self._library = library
+        in_validation = validation[library.document_rows]
+        self._allowed: dict[Split, NDArray[np.bool_]] = {"train": ~in_validation, "validation": in_validation}
+
+    @abstractmethod
+    async def ranked(self, query: str, k: int, split: Split) -> list[tuple[int, float]]:
+        """The rows of the best `k` passages of `split` with their scores, best first; `k` is 1 or more."""
+
+    async def search(self, query: str, k: int, split: Split) -> list[Scored]:
+        """The best `k` passages of `split`, best first; see `ranked`.
+
+        Raises:
+            ConfigError: `k` is less than 1.
+        """
+        if k < 1:
+            raise ConfigError(f"retriever.k must be 1 or more, not {k}")
+        return [
+            Scored(passage=self._library.passage(row), score=score) for row, score in await self.ranked(query, k, split)
+        ]

@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 Asked = TypeVar("Asked")
 Answered = TypeVar("Answered")
@@ -33,25 +33,31 @@ class Batched(Generic[Asked, Answered]):
         if len(self._answering) < self._at_once:
             task = asyncio.create_task(self._go())
             self._answering.add(task)
-            task.add_done_callback(self._answering.discard)
         return await future
 
     async def _go(self) -> None:
         await asyncio.sleep(0)  # whoever else is about to ask, does
-        while self._waiting:
-            taken = [self._waiting.popleft() for _ in range(min(self._largest, len(self._waiting)))]
-            asked = [(question, future) for question, future in taken if not future.done()]  # else cancelled
-            if not asked:
+        try:
+            while self._waiting:
+                await self._some()
+        finally:
+            # In the same step as the last look, or who asks in between waits for a task that has ended.
+            self._answering.discard(cast(asyncio.Task[None], asyncio.current_task()))
+
+    async def _some(self) -> None:
+        taken = [self._waiting.popleft() for _ in range(min(self._largest, len(self._waiting)))]
+        asked = [(question, future) for question, future in taken if not future.done()]  # else cancelled
+        if not asked:
+            return
+        answers: Sequence[Answered | Exception]
+        try:
+            answers = await asyncio.to_thread(self._answer, [question for question, _ in asked])
+        except Exception as error:
+            answers = [error] * len(asked)
+        for (_, future), answer in zip(asked, answers, strict=True):
+            if future.done():
                 continue
-            answers: Sequence[Answered | Exception]
-            try:
-                answers = await asyncio.to_thread(self._answer, [question for question, _ in asked])
-            except Exception as error:
-                answers = [error] * len(asked)
-            for (_, future), answer in zip(asked, answers, strict=True):
-                if future.done():
-                    continue
-                if isinstance(answer, Exception):
-                    future.set_exception(answer)
-                else:
-                    future.set_result(answer)
+            if isinstance(answer, Exception):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)

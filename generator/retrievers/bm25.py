@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from generator.errors import ConfigError, RetrieverError
+from generator.errors import RetrieverError
 from generator.library import Library, built_once
-from generator.retrievers.base import RetrieverSettings
-from generator.schema import Scored, Split
+from generator.retrievers.base import Ranker, RetrieverSettings
+from generator.schema import Split
 
 _WORD = re.compile(r"\b\w\w+\b")
 
@@ -36,7 +36,7 @@ class Bm25Settings(RetrieverSettings):
         return Bm25(library, validation, self.k1, self.b)
 
 
-class Bm25:
+class Bm25(Ranker):
     """Searches titles and texts of passages by their words, in lower case, stemmed, without stop words (English).
 
     Word statistics are those of the whole corpus, so a score doesn't depend on the split; passages of the other split
@@ -44,6 +44,7 @@ class Bm25:
     """
 
     def __init__(self, library: Library, validation: NDArray[np.bool_], k1: float, b: float) -> None:
+        super().__init__(library, validation)
         import bm25s
 
         settings = hashlib.sha256(f"{bm25s.__version__} {k1} {b}".encode()).hexdigest()[:12]
@@ -52,20 +53,12 @@ class Bm25:
             self._index = bm25s.BM25.load(folder, mmap=True, show_progress=False)
         except (OSError, ValueError) as error:
             raise RetrieverError(f"can't read {folder}: {error}; delete that folder and it is built again") from error
-        self._library = library
-        in_validation = validation[library.document_rows]
-        self._allowed: dict[Split, NDArray[np.bool_]] = {"train": ~in_validation, "validation": in_validation}
 
-    async def search(self, query: str, k: int, split: Split) -> list[Scored]:
-        """The best `k` passages of `split`, best first, equal scores in the order of the corpus.
+    async def ranked(self, query: str, k: int, split: Split) -> list[tuple[int, float]]:
+        """The rows of the best `k` passages of `split` with their scores, equal scores in the order of the corpus.
 
         Only passages that share a word with the query are hits, so there may be fewer than `k`, or none.
-
-        Raises:
-            ConfigError: `k` is less than 1.
         """
-        if k < 1:
-            raise ConfigError(f"retriever.k must be 1 or more, not {k}")
         words = _words(query)
         if not words:
             return []
@@ -74,7 +67,7 @@ class Bm25:
         if len(rows) > k:
             rows = rows[scores[rows] >= np.partition(scores[rows], -k)[-k]]
         best = rows[np.lexsort((rows, -scores[rows]))][:k]
-        return [Scored(passage=self._library.passage(int(row)), score=float(scores[row])) for row in best]
+        return [(int(row), float(scores[row])) for row in best]
 
 
 def _build(library: Library, folder: Path, k1: float, b: float) -> None:

@@ -1,0 +1,65 @@
+"""How long exact search takes: `Dense` on random vectors, asked alone and 64 at a time.
+
+    uv run python benchmarks/million.py 1000000
+
+Each passage has one vector of 384 dimensions; encoding a query isn't measured.
+"""
+
+import asyncio
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from generator.library import Library
+from generator.retrievers import dense
+from generator.schema import Document, Scored
+
+
+class RandomEncoder:
+    """Takes the place of an encoder."""
+
+    dimensions = 384
+
+    def __init__(self, model: str) -> None:
+        self._chance = np.random.default_rng(0)
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors = self._chance.standard_normal((len(texts), self.dimensions), dtype=np.float32)
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    def identity(self) -> str:
+        return "random"
+
+
+async def asked(retriever: dense.Dense, at_once: int) -> list[list[Scored]]:
+    return await asyncio.gather(*(retriever.search(str(number), 10, "train") for number in range(at_once)))
+
+
+def main() -> None:
+    count = int(sys.argv[1])
+    dense.Encoder = RandomEncoder  # type: ignore[assignment,misc]
+    dense.note = lambda text: None
+    with tempfile.TemporaryDirectory() as folder:
+        documents = (Document(id=str(number), text="word") for number in range(count))
+        library = Library.open("random", "f" * 64, lambda: documents, Path(folder), 512, 100)
+        retriever = dense.Dense(library, np.zeros(count, dtype=np.bool_), "random", 192, 32)
+        asyncio.run(asked(retriever, 1))  # reads the vectors from disk
+        for at_once, rounds in ((1, 9), (64, 3)):
+            times = []
+            for _ in range(rounds):
+                start = time.perf_counter()
+                asyncio.run(asked(retriever, at_once))
+                times.append(time.perf_counter() - start)
+            each = float(np.median(times)) / at_once
+            print(f"{count} vectors, {at_once} at once: {each * 1000:.0f} ms a query")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""A sentence encoder for tests that need no real one: fast, the same everywhere, and without a package."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+DIMENSIONS = 48
+
+
+class WordModel:
+    """Has what we use of `SentenceTransformer`: a text's vector is the sum of its words' random ones, at length 1.
+
+    Attributes:
+        encoded: all texts that were encoded, in order.
+    """
+
+    def __init__(self) -> None:
+        self.encoded: list[str] = []
+
+    def encode(self, texts: Sequence[str], **_: object) -> NDArray[np.float32]:
+        self.encoded += texts
+        return np.array([self.vector(text) for text in texts], dtype=np.float32)
+
+    def vector(self, text: str) -> NDArray[np.float64]:
+        total = np.full(DIMENSIONS, 1e-3)
+        for word in re.findall(r"\w+", text.lower()):
+            seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8])
+            total = total + np.random.default_rng(seed).standard_normal(DIMENSIONS)
+        return total / np.linalg.norm(total)
+
+
+@pytest.fixture
+def word_model(monkeypatch: pytest.MonkeyPatch) -> WordModel:
+    """Takes the place of every model."""
+    model = WordModel()
+    monkeypatch.setattr("generator.retrievers.encoder._loaded", lambda name: model)
+    return model
