@@ -5,7 +5,7 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,12 @@ INFO = DatasetInfo(
     dropped=(DropCount(scope="dialog", stage="dedup", reason="first question", count=3),),
     toy=False,
 )
+
+
+def data_file(dataset: Path, split: str) -> Path:
+    """The file that holds a split."""
+    (file,) = dataset.glob(f"data/{split}-00000-of-00001-*.parquet")
+    return file
 
 
 def passage(number: int, text: str = "The ferry leaves at nine.", title: str = "Ferries") -> Passage:
@@ -191,8 +197,7 @@ def made_dialogs(validation: bool = True) -> list[Dialog]:
 
 def test_rows_by_split_come_back_as_written(tmp_path: Path) -> None:
     result = write_dataset(made_dialogs(), tmp_path / "dataset", INFO)
-    train = parquet.read_table(tmp_path / "dataset/data/train-00000-of-00001.parquet")
-    validation = parquet.read_table(tmp_path / "dataset/data/validation-00000-of-00001.parquet")
+    train, validation = (parquet.read_table(data_file(tmp_path / "dataset", s)) for s in ("train", "validation"))
     assert (result.train, result.validation) == (train.num_rows, validation.num_rows) == (3, 2)
     assert train.schema == validation.schema == dataset_module.arrow_schema()
     expected = [row.model_dump(mode="json") for made in made_dialogs()[:2] for row in pairs(made, "pairs")[0]]
@@ -208,7 +213,7 @@ def test_same_dialogs_same_bytes_in_groups(tmp_path: Path, monkeypatch: pytest.M
     one, two = ({p.name: p.read_bytes() for p in (tmp_path / n).rglob("*.*")} for n in ("one", "two"))
     assert one == two
     assert len(one) == 3
-    assert parquet.ParquetFile(tmp_path / "one/data/train-00000-of-00001.parquet").num_row_groups == 2
+    assert parquet.ParquetFile(data_file(tmp_path / "one", "train")).num_row_groups == 2
 
 
 @contextmanager
@@ -275,6 +280,32 @@ print(json.dumps([both["train"][0], both["train"].features == both["validation"]
     assert same_features
 
 
+def test_datasets_takes_no_run_for_another(tmp_path: Path) -> None:
+    """Its cache knows a folder by its last name and by what the card says, not by where it lies or what is in it."""
+    folders = [tmp_path / run / "dataset" for run in ("one", "two")]
+    write_dataset(made_dialogs(), folders[0], INFO)
+    write_dataset(made_dialogs()[1:], folders[1], INFO)
+    script = """
+import json, sys
+from datasets import load_dataset
+found = ([row["pair_id"] for rows in load_dataset(folder).values() for row in rows] for folder in sys.argv[1:])
+print(json.dumps([sorted(ids) for ids in found]))
+"""
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "cache")}
+
+    def loaded() -> list[list[str]]:
+        command = [sys.executable, "-c", script, *map(str, folders)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return list(json.loads(done.stdout))
+
+    def written(dialogs: Sequence[Dialog]) -> list[str]:
+        return sorted(row.pair_id for dialog in dialogs for row in pairs(dialog, "pairs")[0])
+
+    assert loaded() == [written(made_dialogs()), written(made_dialogs()[1:])]
+    write_dataset(made_dialogs()[:1], folders[0], INFO)
+    assert loaded() == [written(made_dialogs()[:1]), written(made_dialogs()[1:])]
+
+
 # Statistics and card
 
 
@@ -316,7 +347,11 @@ def test_card(tmp_path: Path) -> None:
         {
             "config_name": "default",
             "data_files": [
-                {"split": split, "path": f"data/{split}-00000-of-00001.parquet"} for split in ("train", "validation")
+                {
+                    "split": split,
+                    "path": data_file(tmp_path / "dataset", split).relative_to(tmp_path / "dataset").as_posix(),
+                }
+                for split in ("train", "validation")
             ],
         }
     ]

@@ -89,21 +89,23 @@ class DatasetInfo(Record):
     language: str = "en"
 
 
-def data_file(split: str) -> str:
-    """Where a split's rows are, in the dataset's folder."""
-    return f"data/{split}-00000-of-00001.parquet"
+class SplitFile(Record):
+    """The rows of a split, 1 or more, and the file that holds them, as a path in the dataset's folder."""
+
+    rows: int
+    path: str
 
 
-def card(info: DatasetInfo, statistics: Statistics, rows: Mapping[Split, int], example: Row) -> str:
+def card(info: DatasetInfo, statistics: Statistics, splits: Mapping[Split, SplitFile], example: Row) -> str:
     """The text of README.md.
 
     Args:
-        rows: rows by split, of the splits that have any.
+        splits: those that have rows.
         example: a row to show.
     """
     grounding = "one document" if info.algorithm == "single" else "passages retrieved after every user turn"
     return Template(files("generator.export").joinpath("card.md").read_text(encoding="utf-8")).substitute(
-        metadata=yaml.safe_dump(_metadata(info, rows), sort_keys=False, allow_unicode=True),
+        metadata=yaml.safe_dump(_metadata(info, splits), sort_keys=False, allow_unicode=True),
         name=line(info.name),
         grounding=grounding,
         warning=_WARNING if info.toy else "",
@@ -122,7 +124,7 @@ def card(info: DatasetInfo, statistics: Statistics, rows: Mapping[Split, int], e
         if info.dropped
         else "Nothing.",
         statistics=statistics.as_markdown(),
-        splits="\n".join(f"| {split} | {n:,} |" for split, n in rows.items()),
+        splits="\n".join(f"| {split} | {file.rows:,} |" for split, file in splits.items()),
         columns="\n".join(f"- `{name}`: {field.description}" for name, field in Row.model_fields.items()),
         example=json.dumps(_shortened(example.model_dump(mode="json")), ensure_ascii=False, indent=2),
         context=""
@@ -133,7 +135,8 @@ def card(info: DatasetInfo, statistics: Statistics, rows: Mapping[Split, int], e
     )
 
 
-def _metadata(info: DatasetInfo, rows: Mapping[Split, int]) -> dict[str, Any]:
+def _metadata(info: DatasetInfo, splits: Mapping[Split, SplitFile]) -> dict[str, Any]:
+    rows = sum(file.rows for file in splits.values())
     slug = re.sub(r"[^a-z0-9.]+", "-", info.licence.lower()).strip("-") or "unknown"
     licence = {"license": slug} if slug in _HUB_LICENCES else {"license": "other", "license_name": slug}
     if "license_name" in licence and info.source.startswith(("http://", "https://")):
@@ -143,12 +146,12 @@ def _metadata(info: DatasetInfo, rows: Mapping[Split, int]) -> dict[str, Any]:
         "language": [info.language],
         **licence,
         "task_categories": ["question-answering", "text-generation"],
-        "size_categories": [_SIZES[sum(sum(rows.values()) >= bound for bound in _BOUNDS)]],
+        "size_categories": [_SIZES[sum(rows >= bound for bound in _BOUNDS)]],
         "tags": ["synthetic", "grounded-dialogs", "multi-turn", "conversational", "rag"],
         "configs": [
             {
                 "config_name": "default",
-                "data_files": [{"split": split, "path": data_file(split)} for split in rows],
+                "data_files": [{"split": split, "path": file.path} for split, file in splits.items()],
             }
         ],
     }

@@ -3,6 +3,7 @@
 The folder is made beside the old one and takes its place when it is whole. Rows pass through; memory holds a row group.
 """
 
+import hashlib
 import shutil
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from generator.errors import ExportError
-from generator.export.card import DatasetInfo, card, data_file
+from generator.export.card import DatasetInfo, SplitFile, card
 from generator.export.chat import Row, pairs
 from generator.export.statistics import Statistics, Tally
 from generator.schema import Dialog, Record, Split
@@ -59,7 +60,7 @@ def _write(dialogs: Iterable[Dialog], folder: Path, info: DatasetInfo) -> Datase
     (folder / "data").mkdir(parents=True)
     tally, example = Tally(), None
     with ExitStack() as stack:
-        files = {split: stack.enter_context(_File(folder / data_file(split))) for split in get_args(Split)}
+        files = {split: stack.enter_context(_File(folder / f"{split}.parquet")) for split in get_args(Split)}
         for dialog in dialogs:
             tally.add(dialog)
             for row in pairs(dialog, info.filter)[0]:
@@ -68,9 +69,22 @@ def _write(dialogs: Iterable[Dialog], folder: Path, info: DatasetInfo) -> Datase
     if example is None:
         raise ExportError(f"{folder}: there is no context-response pair to write; the drops say why")
     statistics = tally.statistics()
-    rows = {split: file.rows for split, file in files.items() if file.rows}
-    (folder / "README.md").write_text(card(info, statistics, rows, example), encoding="utf-8", newline="\n")
-    return DatasetResult(train=rows.get("train", 0), validation=rows.get("validation", 0), statistics=statistics)
+    splits = {split: _named(file, split) for split, file in files.items() if file.rows}
+    (folder / "README.md").write_text(card(info, statistics, splits, example), encoding="utf-8", newline="\n")
+    return DatasetResult(train=files["train"].rows, validation=files["validation"].rows, statistics=statistics)
+
+
+def _named(file: "_File", split: Split) -> SplitFile:
+    """Give a file the name it keeps, a part of which depends on its content.
+
+    `datasets` takes two folders for the same if their last name and the metadata in their cards are. With one name in
+    all cards it would give the rows of whichever run was loaded first for those of any other.
+    """
+    with file.path.open("rb") as content:
+        digest = hashlib.file_digest(content, "sha256").hexdigest()[:16]
+    path = f"data/{split}-00000-of-00001-{digest}.parquet"
+    file.path.rename(file.path.parent / path)
+    return SplitFile(rows=file.rows, path=path)
 
 
 class _File:
