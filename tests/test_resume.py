@@ -27,7 +27,7 @@ from tests.runs import Site
 
 ALGORITHMS = ("single", "multi")
 IN_FLIGHT = 4
-SETTINGS = (f"lm.concurrency={IN_FLIGHT}", "dialogs=16")
+SETTINGS = (f"lm.concurrency={IN_FLIGHT}", "dialogs=24")
 
 
 def until(condition: Callable[[], bool], process: ForkServerProcess | None = None) -> None:
