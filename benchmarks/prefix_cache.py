@@ -42,6 +42,8 @@ from taxonomy import read_types
 DIALOGS, TURNS = 20, 5
 REPLY_TOKENS = 16
 AT_ONCE = 4
+# For each user turn; with more, a CPU takes an hour.
+PASSAGES = 2
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ async def recorded(algorithm: str, cache: Path) -> tuple[list[list[Call]], dict[
     program: Any = SingleDocumentDialog(Repetition(0.99))
     if algorithm == "multi":
         retriever = Bm25(library, np.zeros(len(library), dtype=np.bool_), k1=1.5, b=0.75)
-        program = MultiDocumentDialog(Repetition(0.99), retriever, 5, "rewrite")
+        program = MultiDocumentDialog(Repetition(0.99), retriever, PASSAGES, "rewrite")
     judge = CorrectnessJudge("judge")
     kinds = read_types()
     order = [kinds[name] for name in ("direct", "follow-up", "clarification", "follow-up", "correction")]
