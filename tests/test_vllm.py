@@ -173,8 +173,10 @@ class Real(Site):
 
 @pytest.mark.parametrize("algorithm", ["single", "multi"])
 def test_a_whole_run(server: VllmEndpoint, tmp_path: Path, algorithm: str) -> None:
-    site = Real(tmp_path, server, f"algorithm={algorithm}", "judge=correctness", "turns=2", "dialogs_per_document=4")
-    ended = site.go("dialogs=2", "max_attempts=24", "lm.concurrency=4")
+    # So small a model, decoding greedily, says the same at every attempt.
+    settings = ("judge=correctness", "turns=2", "dialogs_per_document=4", "lm.turns.temperature=0.7")
+    site = Real(tmp_path, server, f"algorithm={algorithm}", *settings)
+    ended = site.go("dialogs=1", "max_attempts=40", "lm.concurrency=4")
     assert ended.code == 0, ended.err
     site.check_ledger()
     summary = site.summary()
@@ -197,8 +199,8 @@ def test_a_context_that_is_used_up_ends_the_dialog(server: VllmEndpoint, tmp_pat
 def test_a_server_of_the_run_that_is_killed_and_started_again(model: str, tmp_path: Path) -> None:
     settings = endpoint(model, free_port())
     serve = ["lm.serve=true", f"lm.serve_args='{ARGUMENTS}'", "lm.retries=1", "lm.retry_wait_s=0.1"]
-    site = Real(tmp_path, settings, "algorithm=single", "turns=1", "lm.concurrency=2", "max_attempts=12", *serve)
-    process = site.start(None, "dialogs=12")  # type: ignore[arg-type]
+    site = Real(tmp_path, settings, "algorithm=single", "turns=1", "lm.concurrency=2", "max_attempts=4", *serve)
+    process = site.start(None, "dialogs=4")  # type: ignore[arg-type]
     until = time.monotonic() + 300
     while not site.recorded() and process.is_alive() and time.monotonic() < until:
         time.sleep(0.1)
@@ -212,10 +214,10 @@ def test_a_server_of_the_run_that_is_killed_and_started_again(model: str, tmp_pa
     assert killed.code == 2, killed.err
     assert "the model server is gone" in killed.error
     assert site.recorded() >= before
-    again = site.go("dialogs=12")
+    again = site.go("dialogs=4")
     assert again.code in (0, 1), again.err
     site.check_ledger()
-    assert site.summary()["attempted"] == 12 or site.summary()["accepted"] == 12
+    assert site.summary()["attempted"] == 4
     assert not [path for path in Path("/proc").glob("[0-9]*") if _serves(path, model)]
 
 
