@@ -89,7 +89,7 @@ def of_pydantic(name: str, problem: Any) -> str:
     """One of pydantic's problems with the setting `name`, on one line."""
     given, context = problem.get("input"), problem.get("ctx", {})
     shown = "null" if given is None else str(given).lower() if isinstance(given, bool) else given
-    shown = re.sub(r"//[^/]*@", "//…@", str(shown))  # a password
+    shown = re.sub(r"(^|//)[^/]*@", r"\1…@", str(shown))  # a password
     setting = f"{name}={shown}" if given is None or isinstance(given, str | int | float) else name
     match problem["type"]:
         case "extra_forbidden":
