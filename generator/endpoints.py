@@ -157,8 +157,8 @@ class VllmEndpoint(OpenAIEndpoint):
             raise ModelError(f"lm.serve_python={python}: can't be run ({error.strerror or error})") from error
         if installed.returncode:
             raise ModelError(
-                f"lm.serve=true needs vLLM, which {python} hasn't: install the extra 'vllm', or give lm.serve_python, "
-                "the Python of the environment that has it"
+                f"lm.serve=true needs vLLM, which {python} hasn't: install the extra 'vllm' (uv sync --extra "
+                "vllm), or give lm.serve_python, the Python of the environment that has it"
             )
         try:
             log.parent.mkdir(parents=True, exist_ok=True)

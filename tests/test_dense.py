@@ -278,7 +278,7 @@ def test_without_the_package_one_line_says_which_extra(
     done = Site(tmp_path).run(openai_server, f"retriever={retriever}", "retriever.model=never-loaded")
     assert done.code == 2
     assert "sentence-transformers" in done.error
-    assert "install the extra 'dense', or choose retriever=bm25" in done.error
+    assert "install the extra 'dense' (uv sync --extra dense), or choose retriever=bm25" in done.error
     assert done.err.count("\n") == 1
     assert not openai_server.bodies
 

@@ -98,7 +98,7 @@ class Server:
         except ImportError as error:
             raise RetrieverError(
                 f"retriever=elasticsearch needs the package elasticsearch ({error}): install the extra "
-                "'elasticsearch', or choose retriever=bm25"
+                "'elasticsearch' (uv sync --extra elasticsearch), or choose retriever=bm25"
             ) from error
         self.access = access
         # What they would say of an attempt that failed is ours to say, once none is left.

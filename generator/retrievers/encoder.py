@@ -82,8 +82,8 @@ def _loaded(model: str) -> Any:
         from transformers.utils.logging import disable_progress_bar, set_verbosity_error
     except ImportError as error:
         raise RetrieverError(
-            f"vectors need the package sentence-transformers ({error}): install the extra 'dense', or choose "
-            "retriever=bm25"
+            f"vectors need the package sentence-transformers ({error}): install the extra 'dense' (uv sync --extra "
+            "dense), or choose retriever=bm25"
         ) from error
     logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
     set_verbosity_error()
