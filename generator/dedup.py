@@ -19,10 +19,10 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from generator.errors import ConfigError
-from generator.schema import Dialog, Record
+from generator.schema import Dialog, OneOrMore, Record
 
 Shingles = NDArray[np.uint32]
 
@@ -38,11 +38,6 @@ _TEST_FILES = (".json", ".jsonl", ".txt", ".json.gz", ".jsonl.gz", ".txt.gz", ".
 _LEAST_QUESTION_WORDS, _LEAST_ANSWER_WORDS = 4, 8  # of what is looked for in a test set: less is said everywhere
 
 
-def _several(value: object) -> object:
-    """One path stands for a list of one."""
-    return [value] if isinstance(value, str) else value
-
-
 class DedupSettings(Record):
     """Settings of `Deduplicator` and, with their threshold, of `Repetition`.
 
@@ -56,7 +51,7 @@ class DedupSettings(Record):
     threshold: float = Field(ge=0.3, le=0.99)
     num_perm: int = Field(ge=64, le=1024)
     between_dialogs: bool
-    against: Annotated[tuple[Path, ...], BeforeValidator(_several)]
+    against: Annotated[tuple[Path, ...], OneOrMore]
 
 
 class Duplicate(Record):

@@ -14,23 +14,19 @@ from typing import Annotated, Self
 from urllib.parse import urlsplit
 
 import aiohttp
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from generator import guard
 from generator.engine import Clients
 from generator.errors import ModelError
 from generator.lm import Endpoint
 from generator.notes import note
+from generator.schema import OneOrMore
 from generator.servers import Servers
 
 _HERE = ("127.0.0.1", "localhost", "::1")
 _POLL_S = 1
 _NOTE_S = 15
-
-
-def _several(value: object) -> object:
-    """One address stands for a list of one."""
-    return [value] if isinstance(value, str) else value
 
 
 class OpenAIEndpoint(Endpoint):
@@ -40,7 +36,7 @@ class OpenAIEndpoint(Endpoint):
     that holds the key (the key itself is no setting, so that it is never stored).
     """
 
-    api_base: Annotated[tuple[str, ...], BeforeValidator(_several), Field(min_length=1)]
+    api_base: Annotated[tuple[str, ...], OneOrMore, Field(min_length=1)]
     api_key_env: str
 
     @field_validator("api_base")

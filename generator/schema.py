@@ -7,7 +7,7 @@ Records are frozen; no dict crosses a module boundary. What `dialogs.jsonl` and 
 from collections.abc import Iterator, Sequence
 from typing import Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 Algorithm = Literal["single", "multi"]
 Answerability = Literal["answerable", "partial", "unanswerable"]
@@ -15,6 +15,10 @@ Label = Literal["correct", "incorrect", "unjudged"]
 Scope = Literal["dialog", "turn", "pair"]
 Split = Literal["train", "validation"]
 QueryForm = Literal["last_turn", "rewrite", "user_turns", "full"]
+
+
+# Of settings: one text stands for a list of one.
+OneOrMore = BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
 
 
 class Record(BaseModel):

@@ -8,14 +8,14 @@ import ssl
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
 
 from generator.errors import RetrieverError
-from generator.schema import Record
+from generator.schema import OneOrMore, Record
 
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch
@@ -34,7 +34,7 @@ class Access(Record):
     are never stored. With a `user` the password is sent, else the API key if there is one.
     """
 
-    hosts: tuple[str, ...] = Field(min_length=1)
+    hosts: Annotated[tuple[str, ...], OneOrMore, Field(min_length=1)]
     api_key_env: str = Field(min_length=1)
     user: str | None = Field(min_length=1)
     password_env: str = Field(min_length=1)
@@ -43,11 +43,6 @@ class Access(Record):
     build_timeout_s: float = Field(gt=0)
     retries: int = Field(ge=0)
     retry_wait_s: float = Field(gt=0)
-
-    @field_validator("hosts", mode="before")
-    @classmethod
-    def _one_or_several(cls, value: object) -> object:
-        return [value] if isinstance(value, str) else value
 
     @field_validator("hosts")
     @classmethod
