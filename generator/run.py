@@ -3,10 +3,10 @@
 import asyncio
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import dspy
 
@@ -29,6 +29,8 @@ from generator.single import SingleDocumentDialog
 from generator.store import Store
 from generator.summary import Summary
 from taxonomy import load
+
+T = TypeVar("T")
 
 ATTEMPTS_PER_DIALOG = 10
 # Of `lm.context`, tokens that are kept free of documents: for the rules, the dialog, the task and the reply.
@@ -101,7 +103,7 @@ class Run:
                 if store.accepted >= settings.dialogs or store.attempted >= max_attempts:
                     note("this run is finished; dialogs=… or max_attempts=… continues it, fresh=true begins it anew")
                     return self._results(store)
-            clients = await stack.enter_async_context(settings.lm.open(settings.folder))
+            clients = await _unless(stop, stack.enter_async_context(settings.lm.open(settings.folder)))
             adapter = SharedPrefixAdapter(settings.lm.structured_outputs, self.tasks)
             judging = await self._judging(adapter, stack)
             # A new run, or the removal of an old one, begins when everything is seen to be there.
@@ -238,6 +240,20 @@ def run(settings: Settings, data: dict[str, Any], configuration: str, command: s
             f"{summary.attempted} attempted; with a higher max_attempts=… the same command continues"
         )
     return 0
+
+
+async def _unless(stop: asyncio.Event, opening: Coroutine[Any, Any, T]) -> T:
+    """What `opening` gives, unless the run is stopped first: a model may take minutes to load."""
+    opened, stopped = asyncio.create_task(opening), asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({opened, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        if not opened.done():
+            raise KeyboardInterrupt
+        return opened.result()
+    finally:
+        for task in (opened, stopped):
+            task.cancel()
+        await asyncio.gather(opened, stopped, return_exceptions=True)
 
 
 def _window(settings: Settings) -> int:

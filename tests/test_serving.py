@@ -107,6 +107,31 @@ def test_the_server_ends_with_a_run_that_is_killed(tmp_path: Path, number: signa
     assert gone(processes, 20)
 
 
+def test_ctrl_c_does_not_wait_for_the_server(tmp_path: Path) -> None:
+    site = Serving(tmp_path)
+    process = site.start(site.server, "lm.serve_args='--seconds 60'")
+    until = time.monotonic() + 30
+    while not (site.log.exists() and site.log.stat().st_size) and time.monotonic() < until:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGINT)
+    began = time.monotonic()
+    ended = site.ended(process)
+    assert ended.code == 130, ended.err
+    assert "Traceback" not in ended.err
+    assert ended.err.endswith("interrupted; the same command continues\n")
+    assert time.monotonic() - began < 20
+    assert not [path for path in Path("/proc").glob("[0-9]*") if str(site.server.port).encode() in _command(path)]
+
+
+def _command(process: Path) -> list[bytes]:
+    try:
+        return (process / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
 def test_a_server_that_does_not_start_is_told_in_a_line(tmp_path: Path) -> None:
     site = Serving(tmp_path)
     ended = site.go("lm.serve_args='--fail too-little-memory'")
