@@ -1,6 +1,6 @@
 """How long exact search takes: `Dense` on random vectors, asked alone and 64 at a time.
 
-    uv run python benchmarks/million.py 1000000
+    uv run python -m benchmarks.million 1000000
 
 Each passage has one vector of 384 dimensions; encoding a query isn't measured.
 """
@@ -14,8 +14,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from generator.library import Library
 from generator.retrievers import dense

@@ -1,6 +1,6 @@
 """How well and how fast retrievers find: Recall and nDCG on mtRAG's judged pools and a part of SciFact, as Markdown.
 
-    uv run --extra dense --group benchmark python benchmarks/retrieval.py --data ../shared/data
+    uv run --extra dense --group benchmark python -m benchmarks.retrieval --data ../shared/data
 
 Pools are not corpora: a pool holds only a few hundred passages, each of them found by some system for some question.
 The figures compare retrievers and settings with each other; they are no results on mtRAG.
@@ -10,7 +10,6 @@ import argparse
 import asyncio
 import hashlib
 import json
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,8 +19,6 @@ from typing import Any, get_args
 import numpy as np
 import pytrec_eval
 from hydra import compose, initialize_config_dir
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from generator.__main__ import CONF
 from generator.config import load
