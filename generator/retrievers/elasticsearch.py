@@ -17,7 +17,7 @@ from generator.errors import ConfigError, RetrieverError
 from generator.library import Library
 from generator.retrievers.base import RetrieverSettings
 from generator.retrievers.batching import Batched
-from generator.retrievers.elasticsearch_index import Contents, Fields, Index, Part, document_keys
+from generator.retrievers.elasticsearch_index import Contents, Fields, Index, Part, split_filters
 from generator.retrievers.elasticsearch_server import Access, Refusal, Server
 from generator.retrievers.encoder import Encoder
 from generator.retrievers.fusion import fused
@@ -29,8 +29,6 @@ Found = list[tuple[int, float]]
 # Queries in one request, and requests at a time.
 TOGETHER = 64
 REQUESTS = 4
-# The most values that Elasticsearch takes in one `terms` query.
-_MOST_TERMS = 65_536
 # The most that a kNN search may bring from a shard; a flat index looks at everything anyway.
 _CANDIDATES = 10_000
 
@@ -160,7 +158,7 @@ class Elasticsearch:
     ) -> None:
         self._settings, self._server, self._index, self._library = settings, server, index, library
         self._encoder, self._encoding = encoder, threading.Lock()
-        self._splits = _split_filters(library, validation)
+        self._splits = split_filters(library, validation)
         in_validation = validation[library.document_rows]
         self._allowed: dict[Split, NDArray[np.bool_]] = {"train": ~in_validation, "validation": in_validation}
         self._batched = Batched(self._answers, TOGETHER, REQUESTS)
@@ -340,32 +338,3 @@ def _make_endpoint(server: Server, name: str, model: str, threads: int) -> None:
                     raise
 
     server.ask(f"making the inference endpoint {name}", make, at_once=True)
-
-
-def _split_filters(library: Library, validation: NDArray[np.bool_]) -> dict[Split, Fields | None]:
-    """For each split the clause that keeps to its documents; None where all documents are its own.
-
-    The documents of validation are those with the lowest keys, so one bound tells them apart, however many they are.
-    A choice of another kind is told document by document.
-    """
-    if not validation.any() or validation.all():
-        return {"train": None, "validation": None}
-    keys = document_keys(library)
-    bound = int(keys[validation].max())
-    if bound < int(keys[~validation].min()):
-        return {
-            "train": {"range": {"split_key": {"gt": bound}}},
-            "validation": {"range": {"split_key": {"lte": bound}}},
-        }
-    smaller = validation if validation.sum() * 2 <= len(validation) else ~validation
-    rows = np.flatnonzero(smaller)
-    if len(rows) > _MOST_TERMS:
-        raise RetrieverError(
-            f"retriever=elasticsearch: can tell at most {_MOST_TERMS} chosen documents from the others, not "
-            f"{len(rows)}; choose them by Library.validation, for which there is no limit"
-        )
-    inside: Fields = {"terms": {"document": rows.tolist()}}
-    outside: Fields = {"bool": {"must_not": [inside]}}
-    return (
-        {"train": outside, "validation": inside} if smaller is validation else {"train": inside, "validation": outside}
-    )

@@ -16,7 +16,7 @@ from generator.errors import RetrieverError
 from generator.library import Library
 from generator.notes import note
 from generator.retrievers.elasticsearch_server import Refusal, Server, speaks_as_elasticsearch
-from generator.schema import Passage, Record
+from generator.schema import Passage, Record, Split
 
 Part = Literal["bm25", "dense", "elser"]
 Fields = dict[str, Any]
@@ -26,6 +26,8 @@ FORMAT = 1
 # Bits of a document's split key: what any JSON parser keeps exactly.
 KEY_BITS = 53
 _LOOKED_UP = 1000
+# The most values that Elasticsearch takes in one `terms` query.
+_MOST_TERMS = 65_536
 _NOTE_EVERY_S = 10.0
 # Longer than any English stop word that Elasticsearch leaves out, so it finds the passage that it is from.
 _CONTENT_WORD = re.compile(r"[^\W\d_]{6,}")
@@ -64,6 +66,35 @@ _NAMES = {
 def document_keys(library: Library) -> NDArray[np.uint64]:
     """`Library.split_keys`, as an index holds them; shape (documents,)."""
     return library.split_keys() >> np.uint64(64 - KEY_BITS)
+
+
+def split_filters(library: Library, validation: NDArray[np.bool_]) -> dict[Split, Fields | None]:
+    """For each split the clause that keeps to its documents; None where all documents are its own.
+
+    The documents of validation are those with the lowest keys, so one bound tells them apart, however many they are.
+    A choice of another kind is told document by document.
+    """
+    if not validation.any() or validation.all():
+        return {"train": None, "validation": None}
+    keys = document_keys(library)
+    bound = int(keys[validation].max())
+    if bound < int(keys[~validation].min()):
+        return {
+            "train": {"range": {"split_key": {"gt": bound}}},
+            "validation": {"range": {"split_key": {"lte": bound}}},
+        }
+    smaller = validation if validation.sum() * 2 <= len(validation) else ~validation
+    rows = np.flatnonzero(smaller)
+    if len(rows) > _MOST_TERMS:
+        raise RetrieverError(
+            f"retriever=elasticsearch: can tell at most {_MOST_TERMS} chosen documents from the others, not "
+            f"{len(rows)}; choose them by Library.validation, for which there is no limit"
+        )
+    inside: Fields = {"terms": {"document": rows.tolist()}}
+    outside: Fields = {"bool": {"must_not": [inside]}}
+    return (
+        {"train": outside, "validation": inside} if smaller is validation else {"train": inside, "validation": outside}
+    )
 
 
 class Index:
