@@ -107,19 +107,24 @@ class VllmEndpoint(OpenAIEndpoint):
 
     def command(self) -> list[str]:
         """The command line of the server; see `docs/serving.md`."""
-        address = urlsplit(self.api_base[0])
+        host, port = self._place()
         # The command `vllm` would look for a distribution of that name, which builds for other hardware haven't.
         return [
             str(self.serve_python or sys.executable),
             *("-m", "vllm.entrypoints.openai.api_server"),
             *("--model", self.model, "--served-model-name", self.model),
-            *("--host", str(address.hostname), "--port", str(address.port or 80)),
+            *("--host", host, "--port", port),
             *("--max-model-len", str(self.context)),
             # The model's own defaults would add sampling that we didn't ask for.
             *("--generation-config", "vllm"),
             "--enable-prompt-tokens-details",
             *shlex.split(self.serve_args),
         ]
+
+    def _place(self) -> tuple[str, str]:
+        """Host and port of the server."""
+        address = urlsplit(self.api_base[0])
+        return str(address.hostname), str(address.port or 80)
 
     @asynccontextmanager
     async def open(self, folder: Path) -> AsyncIterator[Clients]:
@@ -135,7 +140,7 @@ class VllmEndpoint(OpenAIEndpoint):
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as session:
             if await _answers(session, address):
                 raise ModelError(f"something answers at {address} already: stop it, or use it with lm.serve=false")
-            log = folder / f"vllm-{urlsplit(address).port}.log"
+            log = folder / f"vllm-{self._place()[1]}.log"
             process = self._start(log)
             try:
                 await self._ready(session, address, process, log)

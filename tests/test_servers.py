@@ -1,5 +1,6 @@
 """Several servers behind one setting: a dialog stays on one, load is shared, and a server that goes is made up for."""
 
+import asyncio
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 from generator.servers import Servers
-from tests.openai_server import Body, OpenAIServer, prompt
+from tests.openai_server import Body, OpenAIServer, fill, prompt
 from tests.runs import Site
 from tests.test_lm import asked, request
 
@@ -69,8 +70,6 @@ def test_a_server_that_goes_in_mid_run_is_made_up_for(tmp_path: Path) -> None:
     gone: list[bool] = []
 
     def responder(body: Body) -> str:
-        from tests.openai_server import fill
-
         if len(one.bodies) == 10 and not gone:
             gone.append(True)
             two.__exit__()
@@ -94,8 +93,6 @@ def test_when_all_are_gone_the_run_stops_and_can_go_on(tmp_path: Path) -> None:
     gone: list[bool] = []
 
     def responder(body: Body) -> str:
-        from tests.openai_server import fill
-
         if len(one.bodies) + len(two.bodies) >= 12 and not gone:
             gone.append(True)
             one._loop.call_soon_threadsafe(lambda: one._loop.create_task(one._runner.cleanup()))
@@ -126,8 +123,6 @@ def test_a_server_named_twice_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_concurrency_is_that_of_all_servers(count: int) -> None:
-    import asyncio
-
     async def work(clients: Any) -> None:
         with ExitStack() as stack:
             bound = [stack.enter_context(clients.for_dialog(f"document {number}")) for number in range(60)]
