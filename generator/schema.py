@@ -10,7 +10,8 @@ from typing import Literal, Protocol
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 Algorithm = Literal["single", "multi"]
-Answerability = Literal["answerable", "partial", "unanswerable"]
+# `conversational`: thanks, greetings and the like, which ask for nothing (Katsis et al. 2025, section 3.1).
+Answerability = Literal["answerable", "partial", "unanswerable", "conversational"]
 Label = Literal["correct", "incorrect", "unjudged"]
 Scope = Literal["dialog", "turn", "pair"]
 Split = Literal["train", "validation"]
@@ -111,6 +112,7 @@ class Turn(Record):
 
     `question_type` names the type file that asked for the question; `multi_turn_type` is the same name for
     turns after the first, else None. `retrieval_query` and `hits` are empty in the single-document algorithm.
+    `other_answers` are further reference answers, where several people answered.
     """
 
     turn: int
@@ -122,6 +124,7 @@ class Turn(Record):
     hits: tuple[Hit, ...] = ()
     reasoning: str
     answer: str
+    other_answers: tuple[str, ...] = ()
     consistent: bool
     evidence: tuple[Evidence, ...] = ()
     verdicts: tuple[Verdict, ...] = ()

@@ -10,12 +10,11 @@ After Lee et al. 2024, sections 2.2, 2.3 and figures 3 to 9; the words are ours.
 
 import hashlib
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 import dspy
 
 from generator.prompt import Conversation, Documents
-from generator.schema import Answerability
 
 KIND = "The kind of question"
 REJECTED = "Your last attempt was refused; write a different one"
@@ -85,7 +84,9 @@ the nearest thing you do know. Speak as one who knows this by heart: no sentence
     reasoning: str = dspy.OutputField(
         desc="which sentences speak to what the User wants to know, what they say, and what is missing", max_length=600
     )
-    answerability: Answerability = dspy.OutputField(desc="how much of it the documents answer: all, a part, or nothing")
+    answerability: Literal["answerable", "partial", "unanswerable"] = dspy.OutputField(
+        desc="how much of it the documents answer: all, a part, or nothing"
+    )
     answer: str = dspy.OutputField(desc="what the Agent says", max_length=700)
     consistency: str = dspy.OutputField(
         desc="Yes or No, and why: does the answer follow from the reasoning, and is every statement in the documents, "

@@ -7,6 +7,7 @@ import re
 import socketserver
 import threading
 import tracemalloc
+import zipfile
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
@@ -20,9 +21,10 @@ from pydantic import ValidationError
 
 from generator.corpora import quac, reading
 from generator.corpora.base import CorpusSettings
+from generator.corpora.human import DialogCorpus
 from generator.corpora.reading import documents
 from generator.errors import CorpusError
-from generator.schema import Broken, Document
+from generator.schema import Broken, Dialog, Document
 
 CONF = Path(__file__).parents[1] / "conf" / "corpus"
 
@@ -553,7 +555,7 @@ class Publisher(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def publisher(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    published = {"train": ("train_v0.2.json", hashlib.sha256(CONTENT).hexdigest())}
+    published = {"train": ("train_v0.2.json", f"sha256:{hashlib.sha256(CONTENT).hexdigest()}")}
     monkeypatch.setattr(quac, "PUBLISHED", published)
     monkeypatch.setattr(Publisher, "asked", [], raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -586,9 +588,9 @@ def test_a_fetch_that_fails_says_what_to_do_and_leaves_nothing(
     publisher: str, tmp_path: Path, case: str, reason: str
 ) -> None:
     told = message(lambda: read("quac", cache_dir=str(tmp_path), base_url=f"{publisher}/{case}"))
-    assert told.startswith(f"can't fetch {publisher}/{case}/train_v0.2.json into {tmp_path}: ")
+    assert told.startswith(f"can't fetch {publisher}/{case}/train_v0.2.json: ")
     assert re.search(reason, told)
-    assert told.endswith("get train_v0.2.json another way and set corpus.path to it")
+    assert told.endswith(f"get train_v0.2.json another way and put it into {tmp_path}, or set corpus.path to it")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -603,4 +605,137 @@ def test_a_publisher_that_is_not_there_is_an_error(tmp_path: Path, monkeypatch: 
 def test_a_cache_that_cannot_be_written_is_an_error(publisher: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     told = message(lambda: read("quac", cache_dir=str(tmp_path / "file"), base_url=f"{publisher}/good"))
-    assert told.startswith(f"can't fetch {publisher}/good/train_v0.2.json into {tmp_path}/file: ")
+    assert told.startswith(f"can't fetch {publisher}/good/train_v0.2.json: ")
+
+
+# zip archives
+
+
+def test_the_files_in_an_archive_are_read_in_place(tmp_path: Path) -> None:
+    line = json.dumps({"id": "a", "text": "One."}).encode()
+    path = tmp_path / "docs.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("v1/b.jsonl", line.replace(b'"a"', b'"b"'))
+        archive.writestr("v1/a.jsonl.gz", gzip.compress(line))
+        archive.writestr("__MACOSX/v1/._a.jsonl", b"\x00\x05")
+        archive.writestr("v1/.hidden.jsonl", b"nothing")
+        archive.writestr("v1/readme.md", b"# About")
+        archive.writestr("../outside.jsonl", line.replace(b'"a"', b'"c"'))
+    assert [d.id for d in good(read("jsonl", path=str(path)))] == ["a", "b"]
+    assert [file.where for file in corpus("jsonl", path=str(tmp_path)).files()] == [
+        f"{path}/v1/a.jsonl.gz",
+        f"{path}/v1/b.jsonl",
+    ]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["docs.zip"]
+
+
+def test_an_archive_that_is_none_or_holds_nothing_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "docs.zip"
+    path.write_bytes(b"PK no archive")
+    assert message(lambda: read("jsonl", path=str(path))) == (
+        f"{path}: can't be read as a zip archive: File is not a zip file"
+    )
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("readme.md", b"# About")
+    assert "no file ends in .jsonl, .jsonl.gz; found 1 .md" in message(lambda: read("jsonl", path=str(path)))
+
+
+def test_a_damaged_member_of_an_archive_is_an_error_that_says_how_far_it_goes(tmp_path: Path) -> None:
+    lines = b"".join(json.dumps({"id": f"{n}", "text": f"Line {n}."}).encode() + b"\n" for n in range(9))
+    path = tmp_path / "docs.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.jsonl", lines)
+    path.write_bytes(path.read_bytes().replace(b"Line 8.", b"Line 9."))
+    assert re.match(
+        rf"{re.escape(str(path))}/a\.jsonl: can't be read after line \d: Bad CRC-32",
+        message(lambda: read("jsonl", path=str(path))),
+    )
+
+
+# dialogs of people
+
+
+def dialogs(where: CorpusSettings) -> list[Dialog]:
+    """The human dialogs of a corpus that is without fault."""
+    assert isinstance(where, DialogCorpus)
+    found = list(where.dialogs())
+    assert [record for record in found if isinstance(record, Broken)] == []
+    return [record for record in found if isinstance(record, Dialog)]
+
+
+def holds(dialog: Dialog) -> None:
+    """What is true of every dialog, whoever led it."""
+    passages = {p.id: p for p in dialog.passages}
+    assert [t.turn for t in dialog.turns] == list(range(1, len(dialog.turns) + 1))
+    assert dialog.document_ids == tuple(dict.fromkeys(p.document_id for p in dialog.passages))
+    assert dialog.lm == "human"
+    for turn in dialog.turns:
+        assert turn.query.strip() and turn.answer.strip()
+        assert turn.answer not in turn.other_answers
+        for evidence in turn.evidence:
+            assert evidence.text == passages[evidence.passage_id].text[evidence.start : evidence.end] != ""
+        assert {hit.passage_id for hit in turn.hits} <= passages.keys()
+    assert Dialog.model_validate_json(dialog.model_dump_json()) == dialog
+
+
+def question(text: str, answer: str, start: int, *others: str) -> dict[str, Any]:
+    answers = [{"text": other, "answer_start": 0} for other in (answer, *others)]
+    return {"question": text, "orig_answer": {"text": answer, "answer_start": start}, "answers": answers}
+
+
+def test_quac_gives_its_dialogs_on_the_documents_that_it_gives(tmp_path: Path) -> None:
+    text = "He was born in Pell. He left Pell. CANNOTANSWER"
+    asked = [
+        question("Where was he born?", "in Pell", 12, "Pell", "CANNOTANSWER", "in Pell"),
+        question("Did he leave?", "He left Pell.", 3),
+        question("Why?", "CANNOTANSWER", 35, "He left Pell."),
+        question("Where is he now?", "in Mell", 12),
+    ]
+    quac_file(
+        tmp_path / "train.json",
+        {"id": "C_1_0", "context": text, "qas": asked},
+        {"id": "C_1_1", "context": text, "qas": asked[1:2]},
+    )
+    where = corpus("quac", path=str(tmp_path / "train.json"), no_answer="No idea.")
+    first, second = dialogs(where)
+    for found in (first, second):
+        holds(found)
+    assert [d.id for d in good(list(where.read()))] == ["C_1_0"]
+    assert (first.id, first.document_ids, second.id, second.document_ids) == ("C_1_0", ("C_1_0",), "C_1_1", ("C_1_0",))
+    assert [t.answer for t in first.turns] == ["in Pell", "He left Pell.", "No idea.", "in Mell"]
+    assert [t.answerability for t in first.turns] == ["answerable", "answerable", "unanswerable", "answerable"]
+    assert [t.other_answers for t in first.turns] == [("Pell", "No idea."), (), ("He left Pell.",), ()]
+    assert [[(e.start, e.text) for e in t.evidence] for t in first.turns] == [
+        [(12, "in Pell")],
+        [(21, "He left Pell.")],  # its offset was wrong
+        [],
+        [],  # it isn't in the text at all
+    ]
+
+
+def test_a_dialog_of_quac_that_cannot_be_read_is_told_by_place_and_field(tmp_path: Path) -> None:
+    path = quac_file(
+        tmp_path / "a.json",
+        {"id": "C_1_0", "context": "Text.", "qas": []},
+        {"id": "C_2_0", "context": "Text.", "qas": [{"question": "Who?"}]},
+        {"id": "C_3_0", "context": " CANNOTANSWER", "qas": [question("Who?", "CANNOTANSWER", 1)]},
+        {"id": "C_4_0", "context": "Text.", "qas": [question("Who?", "Text.", 0)]},
+    )
+    where = corpus("quac", path=path)
+    assert isinstance(where, DialogCorpus)
+    *bad, last = where.dialogs()
+    assert isinstance(last, Dialog)
+    assert [(b.where.removeprefix(f"{path}: "), b.reason) for b in bad if isinstance(b, Broken)] == [
+        ("data[0].paragraphs[0]", "it has no question with an answer"),
+        ("data[1].paragraphs[0]", "qas.0.orig_answer: Field required"),
+        ("data[2].paragraphs[0]", "it holds no text"),
+    ]
+
+
+def test_the_real_quac_dialogs_are_read(data: Path) -> None:
+    found = dialogs(corpus("quac", path=str(data / "quac")))
+    for found_dialog in found:
+        holds(found_dialog)
+    turns = [turn for found_dialog in found for turn in found_dialog.turns]
+    assert (len(found), len(turns)) == (11, 86)
+    assert all(turn.evidence or turn.answerability == "unanswerable" for turn in turns)

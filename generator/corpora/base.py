@@ -4,6 +4,7 @@ import hashlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from pathlib import Path
 
 from pydantic import Field
 
@@ -73,11 +74,17 @@ class CorpusSettings(Record, ABC):
         """
         settings = self.model_dump_json(exclude={"name", "licence", "source", "path", "cache_dir", "base_url"})
         digest = hashlib.sha256(f"{type(self).__name__} {settings}".encode())
+        states: dict[Path, str] = {}  # an archive holds many files
         for file in self.files():
-            try:
-                with file.path.open("rb") as content:
-                    state = hashlib.file_digest(content, "sha256").hexdigest()
-            except OSError as error:
-                state = os.strerror(error.errno or 0)  # `records` says which file, and why
-            digest.update(f"\0{file.name}\0{state}".encode())
+            if file.path not in states:
+                states[file.path] = _state(file.path)
+            digest.update(f"\0{file.name}\0{states[file.path]}".encode())
         return digest.hexdigest()
+
+
+def _state(path: Path) -> str:
+    try:
+        with path.open("rb") as content:
+            return hashlib.file_digest(content, "sha256").hexdigest()
+    except OSError as error:
+        return os.strerror(error.errno or 0)  # `records` says which file, and why

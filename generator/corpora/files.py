@@ -1,31 +1,37 @@
-"""The files of a corpus: found in a stable order, opened whether gzipped or not."""
+"""The files of a corpus: found in a stable order, opened whether gzipped, in a zip archive, or neither."""
 
 import gzip
 import os
+import zipfile
 import zlib
 from collections import Counter
-from io import BufferedReader
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple, cast
 
 from generator.errors import CorpusError
 
-# What reading a damaged file or gzip stream raises.
-READ_ERRORS = (OSError, EOFError, zlib.error)
+# What reading a damaged file, gzip stream or archive raises; a RuntimeError is one that is encrypted.
+READ_ERRORS = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
 
 
 class File(NamedTuple):
-    """A file; `name` is its path inside the corpus, with `/`, and valid Unicode even where the file system's isn't."""
+    """A file; `name` is its path inside the corpus, with `/`, and valid Unicode even where the file system's isn't.
+
+    One that lies in a zip archive is its `member`, and `path` is the archive's.
+    """
 
     name: str
     path: Path
+    member: str | None = None
 
     @property
     def where(self) -> str:
-        return _printable(self.path)
+        return _printable(self.path / self.member if self.member else self.path)
 
 
-def files(path: str, suffixes: tuple[str, ...], *, single: bool = True) -> list[File]:
+def files(path: str, suffixes: tuple[str, ...], *, single: bool = True, archives: bool = True) -> list[File]:
     """The files below the folder `path` that end in one of `suffixes` (lower case), by name.
 
     Hidden files and folders (`.git`) are left out; links to folders are not followed.
@@ -33,9 +39,10 @@ def files(path: str, suffixes: tuple[str, ...], *, single: bool = True) -> list[
     Args:
         path: relative to the current directory; `~` is the home directory.
         single: `path` may be a file itself, whatever its name.
+        archives: a zip archive stands for the files in it, which are read in place and never unpacked.
 
     Raises:
-        CorpusError: there is no such file, or a folder in there can't be looked into.
+        CorpusError: there is no such file, or a folder or an archive in there can't be looked into.
     """
     wanted = "a file or folder" if single else "a folder"
     if not path.strip():
@@ -46,39 +53,68 @@ def files(path: str, suffixes: tuple[str, ...], *, single: bool = True) -> list[
         raise CorpusError(f"corpus.path={path}: {error}") from error
     if not root.exists():
         raise CorpusError(f"corpus.path={path} doesn't exist (looked in {Path.cwd()}); set it to {wanted}")
-    if single and root.is_file():
+    archived = archives and root.name.lower().endswith(".zip")
+    if single and root.is_file() and not archived:
         return [File(_printable(root.name), root)]
-    if not root.is_dir():
+    if not root.is_dir() and not (single and archived):
         raise CorpusError(f"corpus.path={path} isn't a folder; set it to {wanted}")
 
     found: list[File] = []
     ignored: Counter[str] = Counter()
-    for folder, folders, names in os.walk(root, onerror=_refuse):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in names:
-            file = Path(folder, name)
-            if name.startswith("."):
-                continue
-            if name.lower().endswith(suffixes):
-                found.append(File(_printable(file.relative_to(root).as_posix()), file))
-            else:
-                ignored[file.suffix.lower() or "without an ending"] += 1
+    for file in _below(root, archives) if root.is_dir() else _members(File(_printable(root.name), root)):
+        if file.name.lower().endswith(suffixes):
+            found.append(file)
+        else:
+            ignored[Path(file.name).suffix.lower() or "without an ending"] += 1
     if not found:
         others = ", ".join(f"{count} {suffix}" for suffix, count in ignored.most_common(5)) or "nothing"
         raise CorpusError(f"corpus.path={path}: no file ends in {', '.join(suffixes)}; found {others}")
     return sorted(found)
 
 
-def opened(path: Path) -> BufferedReader | gzip.GzipFile:
-    """`path`, open for reading its bytes, unpacked if they are gzipped (told by its first bytes, not by its name)."""
-    with path.open("rb") as file:
-        gzipped = file.read(2) == b"\x1f\x8b"
-    return gzip.open(path) if gzipped else path.open("rb")
+@contextmanager
+def opened(file: File) -> Iterator[IO[bytes]]:
+    """`file`, open for reading its bytes, unpacked if they are gzipped (told by its first bytes, not by its name)."""
+    with ExitStack() as stack:
+        raw: IO[bytes]
+        if file.member is None:
+            raw = stack.enter_context(file.path.open("rb"))
+        else:
+            raw = stack.enter_context(stack.enter_context(zipfile.ZipFile(file.path)).open(file.member))
+        gzipped = raw.peek(2)[:2] == b"\x1f\x8b"  # type: ignore[attr-defined]
+        yield cast(IO[bytes], stack.enter_context(gzip.GzipFile(fileobj=raw))) if gzipped else raw
 
 
 def reason(error: Exception) -> str:
     """What went wrong, on one line and without the file's name where the system says it."""
     return " ".join((getattr(error, "strerror", None) or str(error)).split())
+
+
+def _below(root: Path, archives: bool) -> Iterator[File]:
+    for folder, folders, names in os.walk(root, onerror=_refuse):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            path = Path(folder, name)
+            file = File(_printable(path.relative_to(root).as_posix()), path)
+            if name.startswith("."):
+                continue
+            if archives and name.lower().endswith(".zip"):
+                yield from _members(file)
+            else:
+                yield file
+
+
+def _members(archive: File) -> Iterator[File]:
+    try:
+        with zipfile.ZipFile(archive.path) as opened_archive:
+            names = opened_archive.namelist()
+    except READ_ERRORS as error:
+        raise CorpusError(f"{archive.where}: can't be read as a zip archive: {reason(error)}") from error
+    for name in names:
+        parts = name.split("/")
+        # macOS adds a folder of its own to the archives that it makes.
+        if parts[-1] and parts[0] != "__MACOSX" and not any(part.startswith(".") for part in parts):
+            yield File(f"{archive.name}/{name}", archive.path, name)
 
 
 def _printable(path: Path | str) -> str:

@@ -14,7 +14,7 @@ class FolderCorpus(CorpusSettings):
     path: str
 
     def files(self) -> list[File]:
-        return files(self.path, tuple(FORMATS), single=False)
+        return files(self.path, tuple(FORMATS), single=False, archives=False)
 
     def records(self, file: File) -> Iterator[Document | Broken]:
         yield read_document(file)

@@ -1,4 +1,4 @@
-"""JSON lines, plain or gzipped: one document a line."""
+"""JSON lines, plain, gzipped or in a zip archive: one document a line."""
 
 import json
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ class JsonlCorpus(CorpusSettings):
     def records(self, file: File) -> Iterator[Document | Broken]:
         number = 0
         try:
-            with opened(file.path) as lines:
+            with opened(file) as lines:
                 for number, line in enumerate(lines, start=1):
                     if line.strip():
                         yield self._record(file, number, line)

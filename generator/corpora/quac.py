@@ -1,24 +1,25 @@
-"""QuAC (Choi et al. 2018): sections of Wikipedia articles, as its authors publish them in v0.2."""
+"""QuAC (Choi et al. 2018): sections of Wikipedia articles and dialogs about them, as its authors publish v0.2."""
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
-from generator.corpora.base import CorpusSettings, located
-from generator.corpora.files import READ_ERRORS, File, files, opened, reason
-from generator.errors import CorpusError
-from generator.schema import Broken, Document
+from generator.corpora.base import located
+from generator.corpora.fetching import fetched
+from generator.corpora.files import File, files
+from generator.corpora.human import DialogCorpus, dialog, span, turn
+from generator.corpora.json_file import items, parsed
+from generator.passages import passage
+from generator.schema import Broken, Dialog, Document
 
 # The published files and their SHA-256, as in ParlAI (parlai/tasks/quac/build.py) and in Hugging Face's former
 # datasets/quac/dataset_infos.json.
 PUBLISHED = MappingProxyType(
     {
-        "train": ("train_v0.2.json", "ff5cca5a2e4b4d1cb5b5ced68b9fce88394ef6d93117426d6d4baafbcc05c56a"),
-        "validation": ("val_v0.2.json", "09e622916280ba04c9352acb1bc5bbe80f11a2598f6f34e934c51d9e6570f378"),
+        "train": ("train_v0.2.json", "sha256:ff5cca5a2e4b4d1cb5b5ced68b9fce88394ef6d93117426d6d4baafbcc05c56a"),
+        "validation": ("val_v0.2.json", "sha256:09e622916280ba04c9352acb1bc5bbe80f11a2598f6f34e934c51d9e6570f378"),
     }
 )
 # Ends every paragraph, so that "no answer" can be a span of the text like any other answer.
@@ -36,26 +37,47 @@ class _Paragraph(BaseModel):
     context: str
 
 
-class QuacCorpus(CorpusSettings):
-    """The sections that QuAC's dialogs are about, not its dialogs.
+class _Answer(BaseModel):
+    text: str
+    answer_start: int
+
+
+class _Question(BaseModel):
+    question: str
+    orig_answer: _Answer
+    answers: list[_Answer] = []
+
+
+class _Conversation(_Paragraph):
+    qas: list[_Question]
+
+
+class QuacCorpus(DialogCorpus):
+    """The sections that QuAC's dialogs are about, and the dialogs.
 
     QuAC repeats a section for each dialog about it. Here it is one document, with the id of the first of them: as
     several, its text would be retrieved as often, and could lie in `train` and in `validation`.
 
     Attributes:
-        path: a file in QuAC's own format, plain or gzipped, or a folder of them; None: `split` is fetched.
+        path: a file in QuAC's own format, plain, gzipped or in a zip archive, or a folder of them; None: `split` is
+            fetched.
         split: what is fetched. `validation` is what systems are tested on: training on it spoils that test.
         cache_dir: keeps what was fetched.
         base_url: where the files are published.
+        no_answer: what the agent of a human dialog says where QuAC has `CANNOTANSWER`.
     """
 
     path: str | None
     split: Literal["train", "validation"]
     cache_dir: str = Field(min_length=1)
     base_url: str = Field(min_length=1)
+    no_answer: str = Field(min_length=1)
 
     def files(self) -> list[File]:
-        return [self._fetched()] if self.path is None else files(self.path, (".json", ".json.gz"))
+        path = self.path
+        if path is None:
+            path = fetched(self.base_url, *PUBLISHED[self.split], self.cache_dir)
+        return files(path, (".json", ".json.gz"))
 
     def read(self) -> Iterator[Document | Broken]:
         sections: set[int] = set()
@@ -68,66 +90,56 @@ class QuacCorpus(CorpusSettings):
             yield found
 
     def records(self, file: File) -> Iterator[Document | Broken]:
-        import ijson
+        for where, title, item in _paragraphs(file):
+            found = parsed(_Paragraph, where, item)
+            yield found if isinstance(found, Broken) else _section(where, title, found)
 
-        number = -1
-        try:
-            with opened(file.path) as stream:
-                for number, article in enumerate(ijson.items(stream, "data.item")):
-                    yield from _sections(f"{file.where}: data[{number}]", article)
-        except ijson.JSONError as error:
-            raise CorpusError(f"{file.where}: not JSON: {_mistake(file.path) or reason(error)}") from error
-        except READ_ERRORS as error:
-            raise CorpusError(f"{file.where}: can't be read after data[{number}]: {reason(error)}") from error
-        if number < 0:
-            raise CorpusError(f"{file.where}: it has no records in a list `data`, so it isn't QuAC's own format")
+    def dialogs(self) -> Iterator[Dialog | Broken]:
+        first: dict[int, str] = {}
+        for file in self.files():
+            for where, title, item in _paragraphs(file):
+                conversation = parsed(_Conversation, where, item)
+                if isinstance(conversation, Broken):
+                    yield conversation
+                    continue
+                section = _section(where, title, conversation)
+                if isinstance(section, Broken):
+                    yield section
+                    continue
+                name = first.setdefault(hash((section.title, section.text)), section.id)
+                yield self._dialog(where, conversation, section.model_copy(update={"id": name}))
 
-    def _fetched(self) -> File:
-        import pooch
-
-        name, checksum = PUBLISHED[self.split]
-        url = f"{self.base_url.rstrip('/')}/{name}"
-        pooch.get_logger().setLevel("WARNING")
-        try:
-            folder = Path(self.cache_dir).expanduser()
-            pooch.retrieve(url, known_hash=f"sha256:{checksum}", fname=name, path=folder, progressbar=True)
-        except (OSError, RuntimeError, ValueError) as error:
-            raise CorpusError(
-                f"can't fetch {url} into {self.cache_dir}: {reason(error)}; "
-                f"get {name} another way and set corpus.path to it"
-            ) from error
-        return File(name, folder / name)
-
-
-def _sections(where: str, article: object) -> Iterator[Document | Broken]:
-    try:
-        parsed = _Article.model_validate(article)
-    except ValidationError as error:
-        yield Broken(where=where, reason=_first(error))
-        return
-    title = ": ".join(filter(None, (parsed.title, parsed.section_title)))
-    for number, item in enumerate(parsed.paragraphs):
-        place = f"{where}.paragraphs[{number}]"
-        try:
-            paragraph = _Paragraph.model_validate(item)
-        except ValidationError as error:
-            yield Broken(where=place, reason=_first(error))
-        else:
-            yield located(place, paragraph.id, paragraph.context.removesuffix(_NO_ANSWER).rstrip(), title)
+    def _dialog(self, where: str, conversation: _Conversation, section: Document) -> Dialog | Broken:
+        whole = passage(section, 0, len(section.text))
+        turns = []
+        for number, asked in enumerate(conversation.qas, start=1):
+            said = asked.orig_answer
+            answerable = said.text != _NO_ANSWER
+            others = [other.text for other in asked.answers if other.text != said.text]
+            turns.append(
+                turn(
+                    number,
+                    asked.question,
+                    said.text if answerable else self.no_answer,
+                    "answerable" if answerable else "unanswerable",
+                    other_answers=[self.no_answer if other == _NO_ANSWER else other for other in others],
+                    evidence=span(whole, said.text, said.answer_start) if answerable else (),
+                )
+            )
+        return dialog(where, self.name, conversation.id, "single", turns, [whole])
 
 
-def _first(error: ValidationError) -> str:
-    mistake = error.errors()[0]
-    return ": ".join([*map(str, mistake["loc"]), mistake["msg"]])
+def _paragraphs(file: File) -> Iterator[tuple[str, str, Any]]:
+    """Place, title and content of each paragraph; of an article that can't be read why it can't."""
+    for place, article in items(file, "data", "QuAC"):
+        found = parsed(_Article, place, article)
+        if isinstance(found, Broken):
+            yield place, "", found
+            continue
+        title = ": ".join(filter(None, (found.title, found.section_title)))
+        for number, item in enumerate(found.paragraphs):
+            yield f"{place}.paragraphs[{number}]", title, item
 
 
-def _mistake(path: Path) -> str | None:
-    """Where the JSON goes wrong, which the incremental parser can't say; None if this parser takes it (NaN)."""
-    try:
-        with opened(path) as file:
-            json.loads(file.read().decode())
-    except json.JSONDecodeError as error:
-        return f"{error.msg} (line {error.lineno}, column {error.colno})"
-    except UnicodeDecodeError as error:
-        return f"byte {error.start} isn't UTF-8"
-    return None
+def _section(where: str, title: str, paragraph: _Paragraph) -> Document | Broken:
+    return located(where, paragraph.id, paragraph.context.removesuffix(_NO_ANSWER).rstrip(), title)

@@ -43,7 +43,9 @@ class Row(Record):
     passage_ids: tuple[str, ...] = Field(description="passages in the first message, in their order there")
     question_type: str = Field(description="type that the question was asked as")
     multi_turn_type: str | None = Field(description="the same for turns after the first, else null")
-    answerability: Answerability = Field(description="`answerable`, `partial` or `unanswerable` from the passages")
+    answerability: Answerability = Field(
+        description="`answerable`, `partial` or `unanswerable` from the passages; `conversational`: asks for nothing"
+    )
     retrieval_query: str = Field(description="what the retriever was asked at this turn; empty for `single`")
     evidence: tuple[Evidence, ...] = Field(
         description="sentences the answer rests on: `passage_id`, `start`, `end` (characters of the passage), `text`"
