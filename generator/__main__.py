@@ -15,9 +15,18 @@ DEFAULTS = {"corpus": "sample", "taxonomy": "mixed"}
 # A run folder's config.yaml says nothing about Hydra: it is to write no files and no log of its own.
 QUIET = ["hydra.output_subdir=null", "hydra.run.dir=.", "hydra.sweep.dir=outputs/.sweep", "hydra.sweep.subdir=."]
 QUIET += ["hydra/job_logging=disabled", "hydra/hydra_logging=disabled"]
-GROUPS = {"corpus": "corpora", "taxonomy": "taxonomies", "lm": "models", "retriever": "retrievers"} | {
+PACKAGE = "# @package _global_\n"
+PLUS = {*DEFAULTS, "experiment"}
+GROUPS = {
+    "corpus": "corpora",
+    "taxonomy": "taxonomies",
+    "algorithm": "algorithms",
+    "lm": "models",
+    "retriever": "retrievers",
+} | {
     "judge": "judges",
     "dedup": "removal of duplicates",
+    "experiment": "experiments, which choose several of these",
 }
 
 
@@ -28,7 +37,23 @@ def normalised(arguments: list[str]) -> list[str]:
     if stored:
         return ["--config-path", str(stored[0].parent), "--config-name", stored[0].stem, *done, *QUIET]
     chosen = {argument.partition("=")[0] for argument in done}
-    return [*(f"+{group}={name}" for group, name in DEFAULTS.items() if f"+{group}" not in chosen), *done]
+    provided = {group for argument in done if argument.startswith("+experiment=") for group in _chooses(argument)}
+    # What an experiment chooses is there already, and is only changed.
+    done = [argument[1:] if argument[1:].partition("=")[0] in provided else argument for argument in done]
+    missing = DEFAULTS.keys() - provided - {name.removeprefix("+") for name in chosen}
+    return [*(f"+{group}={DEFAULTS[group]}" for group in sorted(missing)), *done]
+
+
+def _chooses(argument: str) -> set[str]:
+    """Which of `corpus` and `taxonomy` the experiments of `+experiment=a` or `+experiment=[a,b]` choose."""
+    found: set[str] = set()
+    names = re.findall(r"[\w-]+", argument.partition("=")[2])
+    while names:
+        file = CONF / "experiment" / f"{names.pop()}.yaml"
+        text = file.read_text(encoding="utf-8") if file.exists() else ""
+        found |= set(re.findall(rf"^  - /({'|'.join(DEFAULTS)}):", text, re.MULTILINE))
+        names += re.findall(r"^  - (?!_self_)([\w-]+)$", text, re.MULTILINE)
+    return found
 
 
 def _is_file(argument: str) -> bool:
@@ -38,7 +63,7 @@ def _is_file(argument: str) -> bool:
 
 def _spelt(argument: str) -> str:
     argument = re.sub(r"(?<==)~(?=/)", str(Path.home()), argument, count=1)  # which not every shell does after `=`
-    argument = re.sub(rf"^\+?({'|'.join(DEFAULTS)})=", r"+\1=", argument)
+    argument = re.sub(rf"^\+?({'|'.join(PLUS)})=", r"+\1=", argument)
     argument = re.sub(r"^\+*(?:lm@)?judge\.lm=(?!null$)(?=[\w,.-]+$)", "+lm@judge.lm=", argument)
     return re.sub(r"^\+*(taxonomy\.(?:first|later)\.)", r"++\1", argument)
 
@@ -48,15 +73,16 @@ def help_text() -> str:
     lines = [
         "python -m generator [+corpus=NAME] [+taxonomy=NAME] [setting=value ...]",
         "python -m generator -m +corpus=NAME +taxonomy=A,B,C    a run for each",
+        "python -m generator +experiment=NAME [setting=value ...]    what a paper did",
         "python -m generator outputs/RUN/config.yaml [setting=value ...]    as that run",
         "",
         "Turns documents into multi-turn, document-grounded dialogs. The same command again continues a run.",
     ]
     for group, title in GROUPS.items():
-        lines += ["", f"{title} ({'+' if group in DEFAULTS else ''}{group}=)"]
+        lines += ["", f"{title} ({'+' if group in PLUS else ''}{group}=)"]
         for file in sorted((CONF / group).glob("*.yaml")):
-            first = file.read_text(encoding="utf-8").partition("\n")[0]
-            lines.append(f"  {file.stem:<15}{first.removeprefix('#').strip()}")
+            first = file.read_text(encoding="utf-8").removeprefix(PACKAGE).partition("\n")[0]
+            lines.append(f"  {file.stem:<28}{first.removeprefix('#').strip()}")
     lines += ["", "settings, with their defaults"]
     shown = (CONF / "config.yaml").read_text(encoding="utf-8").split("  - _self_\n")[1].split("\nhydra:")[0]
     return "\n".join([*lines, *(f"  {line}" for line in shown.strip().splitlines() if line)])

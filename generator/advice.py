@@ -23,6 +23,8 @@ def settings() -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for file in sorted(CONF.rglob("*.yaml")):
         group = file.parent.relative_to(CONF).as_posix().removeprefix(".")
+        if group == "experiment":  # it has no settings, but values of those of others
+            continue
         keys = yaml.safe_load(file.read_text(encoding="utf-8"))
         for name in _names(f"{group}." if group else "", keys):
             found[name] = (*found.get(name, ()), f"{group}={file.stem}") if group else ()

@@ -26,9 +26,10 @@ from taxonomy import Mix
 PACKAGES = ("generator.", "judges.", "taxonomy.")
 
 # Settings that don't change what a run's data is: a run may be continued with others. The documents behind
-# `corpus.path` do, and stand for themselves by their fingerprint.
+# `corpus.path` do, and stand for themselves by their fingerprint; so do the questions of another run.
 _OPERATIONAL = {"dialogs", "max_attempts", "run_dir", "fresh", "index_only", "cache_dir"}
 _OPERATIONAL_PARTS = {
+    "algorithm": {"first_questions"},
     "corpus": {"path", "cache_dir", "base_url"},
     "lm": {
         *("api_base", "api_key_env", "concurrency", "timeout_s", "retries", "retry_wait_s"),
@@ -66,12 +67,19 @@ class JudgeSettings(Record):
         return cast(Judge, self.target(model)) if self.target else None
 
 
+class AlgorithmSettings(Record):
+    """Algorithm 1 or 2, and for the latter where first questions come from: `generator.openings`."""
+
+    name: Algorithm
+    first_questions: LocalPath | None = None
+
+
 class Settings(Record):
     """All settings of a run, as in `conf/config.yaml`, and its parts."""
 
     model_config = Record.model_config | {"arbitrary_types_allowed": True}
 
-    algorithm: Algorithm
+    algorithm: AlgorithmSettings
     dialogs: int = Field(ge=1)
     max_attempts: int | None = Field(ge=1)
     turns: Annotated[Turns, BeforeValidator(Turns.parse)]
@@ -100,7 +108,7 @@ class Settings(Record):
     def folder(self) -> Path:
         """The run folder."""
         model = self.lm.model.rstrip("/").rpartition("/")[2]
-        name = f"{self.documents.name}-{self.taxonomy.name}-{self.algorithm}-{model}-{self.seed}"
+        name = f"{self.documents.name}-{self.taxonomy.name}-{self.algorithm.name}-{model}-{self.seed}"
         return self.run_dir or Path("outputs") / name
 
 
@@ -113,7 +121,10 @@ def load(cfg: DictConfig) -> Settings:
     data = plain(cfg)
     for group in ("corpus", "taxonomy", "lm", "retriever", "dedup"):
         data[group] = _part(group, data.get(group))
-    judge = data.get("judge")
+    algorithm, judge = data.get("algorithm"), data.get("judge")
+    if not isinstance(algorithm, dict):
+        raise _no_part("algorithm", algorithm)
+    data["algorithm"] = _validated(AlgorithmSettings, "algorithm", algorithm)
     if not isinstance(judge, dict):
         raise _no_part("judge", judge)
     target = _class("judge", judge.pop("_target_", None))
@@ -124,7 +135,8 @@ def load(cfg: DictConfig) -> Settings:
 
 
 def plain(cfg: DictConfig) -> dict[str, Any]:
-    """The configuration as plain data, without Hydra's own.
+    """The configuration as plain data, without Hydra's own and without what begins with `_`: files in `conf/` name
+    there what they refer to.
 
     Raises:
         ConfigError: a mandatory setting is missing or an interpolation fails.
@@ -134,17 +146,22 @@ def plain(cfg: DictConfig) -> dict[str, Any]:
     except OmegaConfBaseException as error:
         name = getattr(error, "full_key", None) or "configuration"
         raise ConfigError(f"{name}: has no value; give {name}=… on the command line") from error
-    return {str(k): v for k, v in cast(dict[Any, Any], data).items() if k != "hydra"}
+    return {str(k): v for k, v in cast(dict[Any, Any], data).items() if k != "hydra" and not str(k).startswith("_")}
 
 
-def identity(data: dict[str, Any], fingerprint: str, prompts: str) -> dict[str, Any]:
+def identity(data: dict[str, Any], fingerprint: str, prompts: str, openings: str) -> dict[str, Any]:
     """The settings that decide what a run's data is, by dotted name; see `generator.store.Store`."""
     kept = {k: v for k, v in data.items() if k not in _OPERATIONAL}
     for part, names in _OPERATIONAL_PARTS.items():
         kept[part] = {k: v for k, v in kept[part].items() if k not in names}
     if own := kept["judge"].get("lm"):
         kept["judge"] = {**kept["judge"], "lm": {k: v for k, v in own.items() if k not in _OPERATIONAL_PARTS["lm"]}}
-    return {**dict(_flat("", kept)), "the corpus's documents": fingerprint[:16], "the prompts' version": prompts}
+    told = {
+        "the corpus's documents": fingerprint[:16],
+        "the prompts' version": prompts,
+        "the first questions": openings,
+    }
+    return dict(_flat("", kept)) | told
 
 
 def _flat(prefix: str, node: dict[str, Any]) -> Iterable[tuple[str, Any]]:

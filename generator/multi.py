@@ -16,7 +16,7 @@ from taxonomy import QuestionType
 
 
 class MultiDocumentDialog(dspy.Module):
-    """Input: a first question, asked of one document. Output: the dialog and its passages.
+    """Input: a first question, or a document to ask one of. Output: the dialog and its passages.
 
     Args:
         retriever: finds passages among the documents of one split.
@@ -34,14 +34,16 @@ class MultiDocumentDialog(dspy.Module):
         self.k = k
         self.query = query
 
-    async def aforward(self, document: Passage, kinds: Sequence[QuestionType], focus: str, split: Split) -> Draft:
+    async def aforward(self, source: Passage | str, kinds: Sequence[QuestionType], focus: str, split: Split) -> Draft:
         """A dialog of `len(kinds)` turns, or of those before the first that was not worth keeping."""
         history: tuple[Turn, ...] = ()  # line 1
         passages: tuple[Passage, ...] = ()
         try:
             for kind in kinds:  # lines 2 and 8
-                if not history:  # the algorithm's input
-                    question = await self.ask_first.acall(Documents(passages=(document,)), kind, focus)
+                if not history and isinstance(source, str):  # the algorithm's input
+                    question = source
+                elif not history:
+                    question = await self.ask_first.acall(Documents(passages=(source,)), kind, focus)
                 else:  # line 9
                     question = await self.ask_next.acall(Documents(passages=passages), history, kind)
                 sought = await self.sought(passages, history, question)

@@ -150,7 +150,7 @@ class Pipeline:
 
     async def make(self, plan: Plan) -> Made:
         """Generate and judge one dialog. Depends on nothing but the plan and the replies of the models."""
-        with self.clients.for_dialog(plan.grounding.document_id) as client:
+        with self.clients.for_dialog(plan.about) as client:
             return await self.made(plan, client)
 
     async def made(self, plan: Plan, client: Client) -> Made:
@@ -173,8 +173,8 @@ class Pipeline:
     async def generate(self, plan: Plan) -> Draft:
         """Run the algorithm of this run on a plan."""
         if isinstance(self.program, MultiDocumentDialog):
-            return await self.program.acall(plan.grounding, plan.kinds, plan.focus, plan.split)
-        return await self.program.acall(plan.grounding, plan.kinds, plan.focus)
+            return await self.program.acall(plan.source, plan.kinds, plan.focus, plan.split)
+        return await self.program.acall(plan.source, plan.kinds, plan.focus)
 
     def cut(self, plan: Plan, draft: Draft) -> list[Drop]:
         """What a draft lost: the turn that ended it early, and the dialog if too little is left."""
@@ -197,7 +197,8 @@ class Pipeline:
 
     def dialog(self, plan: Plan, draft: Draft) -> Dialog:
         """The record of a draft, without verdicts."""
-        documents = (plan.grounding.document_id, *(p.document_id for p in draft.passages))
+        asked_of = () if isinstance(plan.source, str) else (plan.source.document_id,)
+        documents = (*asked_of, *(p.document_id for p in draft.passages))
         return Dialog(
             id=plan.dialog_id,
             corpus=self.corpus,

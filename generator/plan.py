@@ -6,12 +6,15 @@ stand next to each other, for the server's prefix cache; each starts from senten
 
 import hashlib
 import random
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from generator.errors import ConfigError
 from generator.library import Library
+from generator.openings import Opening
 from generator.passages import count_tokens, passage, sentences
 from generator.schema import Document, Passage, Record, Split
 from taxonomy import QuestionType, Taxonomy, first_type, later_types
@@ -39,8 +42,10 @@ class Turns(Record):
 
 @dataclass(frozen=True)
 class Plan:
-    """One dialog to be made. `grounding` is what the first question comes from (in Algorithm 1, every turn):
-    the document, or as much of it around `focus` as a prompt holds.
+    """One dialog to be made.
+
+    `source` is what the first question comes from (in Algorithm 1, every turn): the document, or as much of it around
+    `focus` as a prompt holds; or it is the question itself, if there already is one.
     """
 
     index: int
@@ -48,8 +53,13 @@ class Plan:
     seed: int
     split: Split
     kinds: tuple[QuestionType, ...]
-    grounding: Passage
+    source: Passage | str
     focus: str
+
+    @property
+    def about(self) -> str:
+        """The same for dialogs that share much of their prompts: the document, if there is one."""
+        return self.dialog_id if isinstance(self.source, str) else self.source.document_id
 
 
 class Planner:
@@ -63,6 +73,7 @@ class Planner:
         seed: of the run.
         per_document: dialogs in a row on the same document.
         window: tokens (`generator.passages.count_tokens`) of a document that a prompt may hold.
+        openings: the first questions, one for each plan; without any they are asked of the documents.
     """
 
     def __init__(
@@ -74,43 +85,62 @@ class Planner:
         seed: int,
         per_document: int,
         window: int,
+        openings: Sequence[Opening] = (),
     ) -> None:
         self.library, self.taxonomy, self.turns, self.seed = library, taxonomy, turns, seed
-        self.per_document, self.window = per_document, window
+        self.per_document, self.window, self.openings = per_document, window, openings
         order = np.random.default_rng(seed).permutation(len(library))
         self.rows: dict[Split, np.ndarray] = {
             "train": order[~validation[order]],
             "validation": order[validation[order]],
         }
 
+    @property
+    def limit(self) -> int:
+        """How many plans there can be."""
+        return len(self.openings) or sys.maxsize
+
     def plan(self, index: int) -> Plan:
         """Plan number `index`, from 0."""
         draw = random.Random(f"{self.seed}/{index}")
-        split, document, use = self._document(index)
-        first = first_type(self.taxonomy, self.seed, index)
+        source: Passage | str
+        if self.openings:
+            opening = self.openings[index]
+            split, _ = self._split(index)
+            first = next(share.type for share in self.taxonomy.first if share.type.name == opening.question_type)
+            source, name, focus = opening.query, opening.query, ""
+        else:
+            split, document, use = self._document(index)
+            first = first_type(self.taxonomy, self.seed, index)
+            span = self._focus(document, use)
+            source, name = self._window(document, span), document.id
+            focus = document.text[slice(*span)] if self.taxonomy.focus == "sentences" else ""
         turns = first.turns or draw.randint(self.turns.least, self.turns.most)
-        kinds = (first, *later_types(self.taxonomy, self.seed, index, turns - 1))
-        focus = self._focus(document, use)
         return Plan(
             index=index,
-            dialog_id=hashlib.sha256(f"{self.seed}/{index}/{document.id}".encode()).hexdigest()[:16],
+            dialog_id=hashlib.sha256(f"{self.seed}/{index}/{name}".encode()).hexdigest()[:16],
             seed=draw.getrandbits(31),
             split=split,
-            kinds=kinds,
-            grounding=self._window(document, focus),
-            focus=document.text[slice(*focus)] if self.taxonomy.focus == "sentences" else "",
+            kinds=(first, *later_types(self.taxonomy, self.seed, index, turns - 1)),
+            source=source,
+            focus=focus,
         )
+
+    def _split(self, slot: int) -> tuple[Split, int]:
+        """The split of slot number `slot`, and how many slots before it are of that split.
+
+        Validation comes round evenly: after n slots, as many of them as the documents' share of it, rounded.
+        """
+        held, total = len(self.rows["validation"]), len(self.library)
+        before, after = (((2 * n * held + total) // (2 * total)) for n in (slot, slot + 1))
+        return ("validation", before) if after > before else ("train", slot - before)
 
     def _document(self, index: int) -> tuple[Split, Document, int]:
         """The split, the document, and how many earlier plans used it."""
         slot, place = divmod(index, self.per_document)
-        held, total = len(self.rows["validation"]), len(self.library)
-        # Validation documents come round evenly: after n slots, held/total of them, rounded.
-        before, after = (((2 * n * held + total) // (2 * total)) for n in (slot, slot + 1))
-        split: Split = "validation" if after > before else "train"
-        rows = self.rows[split]
-        past, at = divmod(before if split == "validation" else slot - before, len(rows))
-        return split, self.library.document(int(rows[at])), past * self.per_document + place
+        split, before = self._split(slot)
+        past, at = divmod(before, len(self.rows[split]))
+        return split, self.library.document(int(self.rows[split][at])), past * self.per_document + place
 
     def _focus(self, document: Document, use: int) -> tuple[int, int]:
         """A few sentences (a span of the document) that earlier plans did not use, while there are any."""

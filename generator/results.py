@@ -59,11 +59,11 @@ def _info(settings: Settings, summary: Summary, store: Store, prompt_version: st
         corpus=corpus.name,
         licence=corpus.licence,
         source=corpus.source,
-        algorithm=settings.algorithm,
+        algorithm=settings.algorithm.name,
         taxonomy=settings.taxonomy.name,
         lm=settings.lm.model,
         retriever=f"{retriever}, k={settings.retriever.k}, query={settings.retriever.query}"
-        if settings.algorithm == "multi"
+        if settings.algorithm.name == "multi"
         else "none",
         judge=judge.name,
         judge_lm=(judge.lm or settings.lm).model if judge.target else "",

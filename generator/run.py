@@ -19,6 +19,8 @@ from generator.files import written
 from generator.library import Library
 from generator.multi import MultiDocumentDialog
 from generator.notes import note
+from generator.openings import fingerprint as of_openings
+from generator.openings import openings
 from generator.pipeline import Judging, Limits, Pipeline
 from generator.plan import Planner
 from generator.progress import Display, closing_table
@@ -59,9 +61,11 @@ class Run:
         if settings.program is not None and not settings.program.is_file():
             raise ConfigError(f"program={settings.program}: there is no such file; give one that DSPy's `save` wrote")
         self.taxonomy = load(settings.taxonomy)
+        source = settings.algorithm.first_questions
+        self.openings = openings(source, self.taxonomy.first) if source else []
         self.dedup = Deduplicator(settings.dedup)
         retriever = settings.retriever
-        multi = settings.algorithm == "multi"
+        multi = settings.algorithm.name == "multi"
         fingerprint = settings.documents.fingerprint()
         self.skipped = _skipped(settings, fingerprint)
         library = _library(settings, fingerprint)
@@ -75,6 +79,7 @@ class Run:
             seed=settings.seed,
             per_document=settings.dialogs_per_document,
             window=window,
+            openings=self.openings,
         )
         repetition = Repetition(settings.dedup.threshold)
         self.program: SingleDocumentDialog | MultiDocumentDialog
@@ -90,12 +95,12 @@ class Run:
         self.tasks = tasks(self.program, **judge)
         kinds = [share.type.prompt() for share in (*self.taxonomy.first, *self.taxonomy.later)]
         self.prompts = prompt_version(self.tasks.values(), SharedPrefixAdapter(tasks=self.tasks).rules, *kinds)
-        self.identity = identity(data, fingerprint, self.prompts)
+        self.identity = identity(data, fingerprint, self.prompts, of_openings(self.openings))
 
     async def go(self, stop: asyncio.Event) -> Summary:
         """Make dialogs until the run is done or `stop` is set; whatever happens, what it has is written out."""
         settings = self.settings
-        max_attempts = settings.max_attempts or ATTEMPTS_PER_DIALOG * settings.dialogs
+        max_attempts = min(settings.max_attempts or ATTEMPTS_PER_DIALOG * settings.dialogs, self.planner.limit)
         async with AsyncExitStack() as stack:
             store = None
             if (settings.folder / "run.db").exists() and not settings.fresh:
@@ -235,9 +240,12 @@ def run(settings: Settings, data: dict[str, Any], configuration: str, command: s
         )
         return 1
     if not summary.complete:
+        used_up = summary.attempted >= ready.planner.limit
+        why = "the last of algorithm.first_questions" if used_up else "max_attempts"
+        more = "" if used_up else "; with a higher max_attempts=… the same command continues"
         note(
-            f"stopped at max_attempts: {summary.accepted} of {settings.dialogs} dialogs accepted, "
-            f"{summary.attempted} attempted; with a higher max_attempts=… the same command continues"
+            f"stopped at {why}: {summary.accepted} of {settings.dialogs} dialogs accepted, "
+            f"{summary.attempted} attempted{more}"
         )
     return 0
 

@@ -1,11 +1,12 @@
 """Which types of question a run asks for, in which shares: the settings, and what they resolve to."""
 
 import difflib
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from generator.errors import TaxonomyError
-from generator.schema import Record
+from generator.schema import OneOrMore, Record
 from taxonomy.files import read_types
 from taxonomy.types import QuestionType, Stage
 
@@ -20,6 +21,7 @@ class Mix(Record):
         path: a folder of question-type files of your own, added to ours (`read_types`).
         first: the share of each type among first questions; above 0, together 1.
         later: the same among later questions.
+        without: types that are left out of both, the others' shares growing in proportion.
         focus: `sentences` starts each dialog of a document from sentences that those before did not use;
             `none` leaves the choice to the model, as Lee et al. 2024 do.
     """
@@ -28,6 +30,7 @@ class Mix(Record):
     path: Path | None = None
     first: dict[str, float]
     later: dict[str, float]
+    without: Annotated[tuple[str, ...], OneOrMore] = ()
     focus: Focus = "sentences"
 
 
@@ -54,6 +57,9 @@ def load(mix: Mix) -> Taxonomy:
         TaxonomyError: a type file or a share can't be used; one line that says where and what would be right.
     """
     types = read_types(mix.path)
+    for name in mix.without:
+        if name not in types:
+            raise _unknown(f"taxonomy.without={name}", name, types)
     return Taxonomy(
         name=mix.name,
         focus=mix.focus,
@@ -66,9 +72,7 @@ def _shares(mix: Mix, stage: Stage, shares: dict[str, float], types: dict[str, Q
     where = f"taxonomy={mix.name}: {stage}"
     for name, share in shares.items():
         if name not in types:
-            near = difflib.get_close_matches(name, types, 1)
-            right = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(types))}"
-            raise TaxonomyError(f"{where}.{name}: there is no such question type; {right}")
+            raise _unknown(f"{where}.{name}", name, types)
         kind = types[name]
         if kind.stage != stage:
             raise TaxonomyError(f"{where}.{name}: is for {kind.stage} turns; name it under {kind.stage!r}")
@@ -78,4 +82,13 @@ def _shares(mix: Mix, stage: Stage, shares: dict[str, float], types: dict[str, Q
             raise TaxonomyError(f"{where}.{name}: never comes twice in a row, so at most a share of 0.5, not {share:g}")
     if not abs((total := sum(shares.values())) - 1) <= 1e-6:
         raise TaxonomyError(f"{where}: the shares sum to {total:g}; they must sum to 1")
-    return tuple(Share(type=types[name], share=share) for name, share in shares.items())
+    kept = {name: share for name, share in shares.items() if name not in mix.without}
+    if not kept:
+        raise TaxonomyError(f"{where}: taxonomy.without leaves no type; leave out fewer")
+    return tuple(Share(type=types[name], share=share / sum(kept.values())) for name, share in kept.items())
+
+
+def _unknown(where: str, name: str, types: Iterable[str]) -> TaxonomyError:
+    near = difflib.get_close_matches(name, types, 1)
+    right = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(types))}"
+    return TaxonomyError(f"{where}: there is no such question type; {right}")

@@ -68,7 +68,6 @@ WRONG_VALUES = [
     ("turns=5-2", "turns=5-2: a dialog has at least 1 turn, and a range goes from less to more"),
     ("turns=abc", "turns=abc: give a number such as turns=4, or a range such as turns=3-6"),
     ("turns=-3", "turns=-3: give a number"),
-    ("algorithm=triple", "algorithm=triple: must be 'single' or 'multi'"),
     ("judge.filter=foo", "judge.filter=foo: must be 'pairs', 'prefix' or 'dialog'"),
     ("retriever.query=foo", "retriever.query=foo: must be 'last_turn', 'rewrite', 'user_turns' or 'full'"),
     ("retriever.overlap=512", "overlap (512) must be less than passage_tokens (512)"),
@@ -122,6 +121,7 @@ WRONG = [
     ("+dialogs=3", "+dialogs: is a setting already; leave out the +"),
     # choices
     ("corpus=quack", "corpus=quack: no such choice; did you mean quac?"),
+    ("algorithm=triple", "algorithm=triple: no such choice; choose from: multi, single"),
     ("taxonomy=mixd", "taxonomy=mixd: no such choice; did you mean mixed?"),
     ("retriever=bm52", "retriever=bm52: no such choice; did you mean bm25?"),
     ("judge=strict", "judge=strict: no such choice; choose from: correctness, none"),
@@ -308,9 +308,16 @@ def test_the_home_directory_can_be_a_tilde() -> None:
 # docs/settings.md
 
 # Their defaults are what is chosen, or longer than a cell.
-UNSHOWN = {"corpus.name", "corpus.licence", "corpus.source", "taxonomy.name", "taxonomy.first", "taxonomy.later"} | {
-    "judge.name"
-}
+UNSHOWN = {
+    "algorithm.name",
+    "corpus.name",
+    "corpus.licence",
+    "corpus.source",
+    "taxonomy.name",
+    "taxonomy.focus",
+    "taxonomy.first",
+    "taxonomy.later",
+} | {"judge.name"}
 
 
 def documented() -> dict[str, str]:

@@ -29,7 +29,8 @@ LAYERS = (
     "taxonomy.draw generator.corpora.* generator.retrievers.* generator.export.*",
     "judges.* judges taxonomy generator generator.corpora generator.retrievers generator.retrievers.hybrid "
     "generator.export",
-    "generator.modules generator.plan generator.summary",
+    "generator.modules generator.openings generator.summary",
+    "generator.plan",
     "generator.single generator.multi",
     "generator.pipeline",
     "generator.config generator.progress",

@@ -79,7 +79,7 @@ def test_a_plan_depends_on_seed_and_number_alone(ten: Library) -> None:
 
 def test_another_seed_makes_other_plans(ten: Library) -> None:
     one, other = plans(planner(ten, seed=1), 20), plans(planner(ten, seed=2), 20)
-    assert [p.grounding.document_id for p in one] != [p.grounding.document_id for p in other]
+    assert [p.source.document_id for p in one] != [p.source.document_id for p in other]
     assert [p.kinds for p in one] != [p.kinds for p in other]
     assert not {p.dialog_id for p in one} & {p.dialog_id for p in other}
     assert not {p.seed for p in one} & {p.seed for p in other}
@@ -100,8 +100,8 @@ def test_every_plan_has_an_id_and_a_seed_of_its_own(ten: Library) -> None:
 def test_dialogs_of_a_document_are_neighbours(ten: Library, per_document: int) -> None:
     made = plans(planner(ten, per_document=per_document), 60)
     slots = [made[first : first + per_document] for first in range(0, 60, per_document)]
-    assert all(len({plan.grounding.document_id for plan in slot}) == 1 for slot in slots)
-    firsts = [slot[0].grounding.document_id for slot in slots]
+    assert all(len({plan.source.document_id for plan in slot}) == 1 for slot in slots)
+    firsts = [slot[0].source.document_id for slot in slots]
     assert all(one != other for one, other in itertools.pairwise(firsts))
 
 
@@ -110,7 +110,7 @@ def test_every_document_is_visited_before_any_comes_again(ten: Library, validati
     made = planner(ten, validation=validation, per_document=1)
     visited: dict[str, list[str]] = {"train": [], "validation": []}
     for plan in plans(made, 97):
-        visited[plan.split].append(plan.grounding.document_id)
+        visited[plan.split].append(plan.source.document_id)
     for split, rows in made.rows.items():
         names = {ten.document(int(row)).id for row in rows}
         assert set(visited[split]) == names
@@ -121,9 +121,7 @@ def test_every_document_is_visited_before_any_comes_again(ten: Library, validati
 @pytest.mark.parametrize(("validation", "held"), [(0, 0), (0.1, 1), (0.3, 3), (0.5, 5), (0.99, 9)])
 def test_splits_share_no_document_and_dialogs_keep_their_proportion(ten: Library, validation: float, held: int) -> None:
     made = plans(planner(ten, validation=validation, per_document=1), 400)
-    documents = {
-        split: {p.grounding.document_id for p in made if p.split == split} for split in ("train", "validation")
-    }
+    documents = {split: {p.source.document_id for p in made if p.split == split} for split in ("train", "validation")}
     assert not documents["train"] & documents["validation"]
     assert len(documents["validation"]) == held
     assert Counter(plan.split for plan in made)["validation"] == 40 * held
@@ -134,13 +132,13 @@ def test_splits_share_no_document_and_dialogs_keep_their_proportion(ten: Library
 
 def test_a_corpus_of_one_document(tmp_path: Path) -> None:
     made = plans(planner(library(tmp_path, 1), validation=0.5), 5)
-    assert {(plan.split, plan.grounding.document_id) for plan in made} == {("train", "d0")}
+    assert {(plan.split, plan.source.document_id) for plan in made} == {("train", "d0")}
 
 
 def test_the_whole_document_is_the_grounding_if_it_fits(ten: Library) -> None:
     plan = planner(ten).plan(0)
-    document = next(d for d in map(ten.document, range(10)) if d.id == plan.grounding.document_id)
-    assert (plan.grounding.text, plan.grounding.start, plan.grounding.title) == (document.text, 0, document.title)
+    document = next(d for d in map(ten.document, range(10)) if d.id == plan.source.document_id)
+    assert (plan.source.text, plan.source.start, plan.source.title) == (document.text, 0, document.title)
 
 
 # --- focus and window
@@ -151,7 +149,7 @@ def test_dialogs_of_a_document_start_from_other_sentences_while_there_are_any(tm
     made = plans(planner(documents, validation=0, per_document=2), 120)
     for row in range(3):
         document = documents.document(row)
-        focus = [plan.focus for plan in made if plan.grounding.document_id == document.id]
+        focus = [plan.focus for plan in made if plan.source.document_id == document.id]
         unused = len(set(focus))
         assert unused >= 6
         assert len(set(focus[:unused])) == unused  # all before any comes again
@@ -162,19 +160,19 @@ def test_dialogs_of_a_document_start_from_other_sentences_while_there_are_any(tm
 
 def test_a_focus_is_a_few_whole_sentences(ten: Library) -> None:
     for plan in plans(planner(ten), 40):
-        assert plan.focus in plan.grounding.text
+        assert plan.focus in plan.source.text
         assert plan.focus.startswith("Item") and plan.focus.endswith(".")
         assert len(plan.focus) <= FOCUS_CHARS
 
 
 def test_a_document_of_one_sentence_has_one_focus(tmp_path: Path) -> None:
     made = plans(planner(library(tmp_path, 2, length=1), validation=0), 8)
-    assert all(plan.focus == plan.grounding.text for plan in made)
+    assert all(plan.focus == plan.source.text for plan in made)
 
 
 def test_without_focus_the_choice_is_the_models(ten: Library) -> None:
     one, other = planner(ten, focus="none").plan(3), planner(ten).plan(3)
-    assert (one.focus, one.grounding, one.kinds, one.seed) == ("", other.grounding, other.kinds, other.seed)
+    assert (one.focus, one.source, one.kinds, one.seed) == ("", other.source, other.kinds, other.seed)
 
 
 @pytest.mark.parametrize("window", [60, 100, 333, 1000])
@@ -182,7 +180,7 @@ def test_a_window_holds_the_focus_in_as_many_whole_sentences_as_fit(tmp_path: Pa
     documents = library(tmp_path, 2, length=200)
     assert count_tokens(documents.document(0).text) > 1000
     for plan in plans(planner(documents, validation=0, window=window), 60):
-        shown = plan.grounding
+        shown = plan.source
         document = next(d for d in map(documents.document, range(2)) if d.id == shown.document_id)
         assert plan.focus in shown.text
         assert shown.text == document.text[shown.start : shown.end]
