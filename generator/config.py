@@ -89,6 +89,7 @@ class Settings(Record):
     validation: float = Field(ge=0, lt=1)
     program: LocalPath | None
     run_dir: LocalPath | None
+    human: bool
     fresh: bool
     index_only: bool
     cache_dir: LocalPath
@@ -107,6 +108,8 @@ class Settings(Record):
     @property
     def folder(self) -> Path:
         """The run folder."""
+        if self.human:
+            return self.run_dir or Path("outputs") / f"{self.documents.name}-human"
         model = self.lm.model.rstrip("/").rpartition("/")[2]
         name = f"{self.documents.name}-{self.taxonomy.name}-{self.algorithm.name}-{model}-{self.seed}"
         return self.run_dir or Path("outputs") / name

@@ -16,6 +16,7 @@ from generator.corpora.reading import documents
 from generator.dedup import Deduplicator, Repetition
 from generator.errors import ConfigError, GroundedDialogsError, ModelError
 from generator.files import written
+from generator.human import write_human
 from generator.library import Library
 from generator.multi import MultiDocumentDialog
 from generator.notes import note
@@ -206,6 +207,8 @@ def run(settings: Settings, data: dict[str, Any], configuration: str, command: s
     """Make a run, or continue it, and say how it ended; see `Run`. Returns the exit code."""
     if settings.index_only:
         return build_index(settings)
+    if settings.human:
+        return write_human(settings, configuration, command)
     dspy.disable_logging()  # what it would say of a reply stands with the reply's drop
     ready = Run(settings, data, configuration, command)
 

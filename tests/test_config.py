@@ -200,7 +200,7 @@ BROKEN_FILES = [
         '{"id": "a", "text": "One."}\n{"id": "a", "text": "Two."}\n',
         "documents.jsonl:2: a second document with the id 'a'",
     ),
-    ("", "corpus jsonl holds no document; look at corpus.path"),
+    ("", "corpus jsonl holds no record; look at corpus.path"),
 ]
 
 

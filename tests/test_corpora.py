@@ -179,7 +179,7 @@ def test_a_broken_record_among_many_is_skipped_and_told(tmp_path: Path) -> None:
 
 def test_a_corpus_without_a_readable_document_is_an_error(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", "", "  ")
-    assert "corpus jsonl holds no document" in message(lambda: listed(corpus("jsonl", path=path)))
+    assert "corpus jsonl holds no record" in message(lambda: listed(corpus("jsonl", path=path)))
     lines(tmp_path / "a.jsonl", "{")
     told = message(lambda: listed(corpus("jsonl", path=path), max_broken=1))
     assert told.startswith("corpus jsonl: 1 of 1 records are broken") and "max_broken" not in told

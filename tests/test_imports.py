@@ -34,7 +34,7 @@ LAYERS = (
     "generator.single generator.multi",
     "generator.pipeline",
     "generator.config generator.progress",
-    "generator.results",
+    "generator.results generator.human",
     "generator.run",
     "generator.command",
     "generator.__main__",

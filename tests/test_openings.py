@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.openai_server import OpenAIServer, openai_server, prompt  # noqa: F401
+from tests.openai_server import OpenAIServer, openai_server, prompt
 from tests.runs import Ended, Site
+
+__all__ = ["openai_server"]
 
 SOURCE = ["algorithm=single", "taxonomy=mixed", "dialogs=8", "dedup=none"]
 

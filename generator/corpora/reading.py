@@ -2,18 +2,39 @@
 
 import hashlib
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import numpy as np
 
 from generator.corpora.base import Located
 from generator.errors import CorpusError
-from generator.schema import Broken, Corpus, Document
+from generator.schema import Broken, Corpus, Document, Record
+
+R = TypeVar("R", bound=Record)
 
 
 def documents(
     corpus: Corpus, strict: bool, max_broken: float, on_broken: Callable[[Broken], None]
 ) -> Iterator[Document]:
-    """The documents of `corpus` as a stream; what is broken goes to `on_broken` instead.
+    """The documents of `corpus` as a stream; what is broken goes to `on_broken` instead, as in `kept`.
+
+    Raises:
+        CorpusError: as in `kept`, or two documents have one id.
+    """
+    ids = _Ids()
+    for count, found in kept(corpus.read(), corpus.name, strict, max_broken, on_broken):
+        if not ids.add(found.id) and (earlier := _earlier(corpus, found.id, count)):
+            raise CorpusError(
+                f"{_where(found, count)}: a second document with the id {found.id!r}, which {earlier} has; "
+                "give each an id of its own"
+            )
+        yield found
+
+
+def kept(
+    records: Iterator[R | Broken], corpus: str, strict: bool, max_broken: float, on_broken: Callable[[Broken], None]
+) -> Iterator[tuple[int, R]]:
+    """What is whole among the records of a corpus, each with its number from 1; the rest goes to `on_broken`.
 
     Whether too many are broken shows at the end: only a stream that was read to its end is a good one.
 
@@ -22,33 +43,27 @@ def documents(
         max_broken: more than this share of all records is an error, 0 to 1.
 
     Raises:
-        CorpusError: as above, or two documents have one id, or there is none at all.
+        CorpusError: as above, or there is no record at all.
     """
-    ids = _Ids()
     count = broken = 0
     first: Broken | None = None
-    for count, found in enumerate(corpus.read(), start=1):
-        if isinstance(found, Broken):
-            if strict:
-                raise CorpusError(f"{found.where}: {found.reason}; mend it, or skip it with corpus.strict=false")
-            first = first or found
-            broken += 1
-            on_broken(found)
+    for count, found in enumerate(records, start=1):
+        if not isinstance(found, Broken):
+            yield count, found
             continue
-        if not ids.add(found.id) and (earlier := _earlier(corpus, found.id, count)):
-            raise CorpusError(
-                f"{_where(found, count)}: a second document with the id {found.id!r}, which {earlier} has; "
-                "give each an id of its own"
-            )
-        yield found
+        if strict:
+            raise CorpusError(f"{found.where}: {found.reason}; mend it, or skip it with corpus.strict=false")
+        first = first or found
+        broken += 1
+        on_broken(found)
     if first is not None and (broken == count or broken > max_broken * count):
         remedy = "mend them" if broken == count else "mend them, or raise corpus.max_broken"
         raise CorpusError(
-            f"corpus {corpus.name}: {broken} of {count} records are broken, the first {first.where}: {first.reason}; "
+            f"corpus {corpus}: {broken} of {count} records are broken, the first {first.where}: {first.reason}; "
             f"{remedy}"
         )
     if not count:
-        raise CorpusError(f"corpus {corpus.name} holds no document; look at corpus.path")
+        raise CorpusError(f"corpus {corpus} holds no record; look at corpus.path")
 
 
 def _earlier(corpus: Corpus, document_id: str, before: int) -> str | None:

@@ -1,6 +1,6 @@
 """Datasets to train on, from accepted dialogs."""
 
-from generator.export.card import DatasetInfo, DropCount, Share
+from generator.export.card import DatasetInfo, DropCount, Origin, Share
 from generator.export.chat import Filter, Row, pairs
 from generator.export.dataset import DatasetResult, write_dataset
 from generator.export.statistics import Statistics
@@ -10,6 +10,7 @@ __all__ = [
     "DatasetResult",
     "DropCount",
     "Filter",
+    "Origin",
     "Row",
     "Share",
     "Statistics",

@@ -53,17 +53,14 @@ class DropCount(Record):
     count: int
 
 
-class DatasetInfo(Record):
-    """What a card says and the dialogs don't know. Everything here is published; keys have no place in it.
+class Origin(Record):
+    """What a card says of dialogs that people led. Everything here is published; keys have no place in it.
 
     Args:
         name: of the dataset.
         command: the command line that makes it again.
         corpus, licence, source: of the `Corpus`.
         filter: which pairs become rows, see `generator.export.chat.pairs`.
-        question_types: target and achieved shares, each of the turns of its stage.
-        dropped: everything that was not kept, pairs included.
-        toy: the model is too small for anyone to train on what it says.
         language: ISO 639 code of the dialogs.
     """
 
@@ -72,13 +69,25 @@ class DatasetInfo(Record):
     corpus: str
     licence: str
     source: str
+    filter: Filter = "pairs"
+    language: str = "en"
+
+
+class DatasetInfo(Origin):
+    """What a card says of generated dialogs, and the dialogs don't know.
+
+    Args:
+        question_types: target and achieved shares, each of the turns of its stage.
+        dropped: everything that was not kept, pairs included.
+        toy: the model is too small for anyone to train on what it says.
+    """
+
     algorithm: Algorithm
     taxonomy: str
     lm: str
     retriever: str
     judge: str
     judge_lm: str
-    filter: Filter
     dedup: str
     seed: int
     prompt_version: str
@@ -86,7 +95,6 @@ class DatasetInfo(Record):
     question_types: tuple[Share, ...]
     dropped: tuple[DropCount, ...]
     toy: bool
-    language: str = "en"
 
 
 class SplitFile(Record):
@@ -96,46 +104,54 @@ class SplitFile(Record):
     path: str
 
 
-def card(info: DatasetInfo, statistics: Statistics, splits: Mapping[Split, SplitFile], example: Row) -> str:
+def card(info: Origin, statistics: Statistics, splits: Mapping[Split, SplitFile], example: Row) -> str:
     """The text of README.md.
 
     Args:
         splits: those that have rows.
         example: a row to show.
     """
+    texts = {
+        "metadata": yaml.safe_dump(_metadata(info, splits), sort_keys=False, allow_unicode=True),
+        "name": line(info.name),
+        "corpus": line(info.corpus),
+        "command": block(info.command),
+        "statistics": statistics.as_markdown(),
+        "splits": "\n".join(f"| {split} | {file.rows:,} |" for split, file in splits.items()),
+        "columns": "\n".join(f"- `{name}`: {field.description}" for name, field in Row.model_fields.items()),
+        "example": json.dumps(_shortened(example.model_dump(mode="json")), ensure_ascii=False, indent=2),
+        "licence": line(info.licence) or "unknown",
+        "source": line(info.source),
+    }
+    template = "human_card.md"
+    if isinstance(info, DatasetInfo):
+        template = "card.md"
+        texts |= _generated(info, statistics)
+    return Template(files("generator.export").joinpath(template).read_text(encoding="utf-8")).substitute(texts)
+
+
+def _generated(info: DatasetInfo, statistics: Statistics) -> dict[str, str]:
+    """What only the card of generated dialogs says."""
     grounding = "one document" if info.algorithm == "single" else "passages retrieved after every user turn"
-    return Template(files("generator.export").joinpath("card.md").read_text(encoding="utf-8")).substitute(
-        metadata=yaml.safe_dump(_metadata(info, splits), sort_keys=False, allow_unicode=True),
-        name=line(info.name),
-        grounding=grounding,
-        warning=_WARNING if info.toy else "",
-        command=block(info.command),
-        settings=_settings(info),
-        question_types=table(
+    dropped = ([f"{d.scope}, {line(f'{d.stage}: {d.reason}')}", f"{d.count:,}"] for d in info.dropped)
+    return {
+        "grounding": grounding,
+        "warning": _WARNING if info.toy else "",
+        "settings": _settings(info),
+        "question_types": table(
             ("Question type", "Target", "Achieved"),
             ([line(s.name), f"{s.target:.1%}", f"{s.achieved:.1%}"] for s in info.question_types),
         ),
-        attempted=f"{info.attempted:,}",
-        accepted=f"{statistics.total.dialogs:,}",
-        dropped=table(
-            ("What, stage: reason", "Count"),
-            ([f"{d.scope}, {line(f'{d.stage}: {d.reason}')}", f"{d.count:,}"] for d in info.dropped),
-        )
-        if info.dropped
-        else "Nothing.",
-        statistics=statistics.as_markdown(),
-        splits="\n".join(f"| {split} | {file.rows:,} |" for split, file in splits.items()),
-        columns="\n".join(f"- `{name}`: {field.description}" for name, field in Row.model_fields.items()),
-        example=json.dumps(_shortened(example.model_dump(mode="json")), ensure_ascii=False, indent=2),
-        context=""
+        "attempted": f"{info.attempted:,}",
+        "accepted": f"{statistics.total.dialogs:,}",
+        "dropped": table(("What, stage: reason", "Count"), dropped) if info.dropped else "Nothing.",
+        "context": ""
         if info.filter != "pairs"
         else ", also one that was judged incorrect: only the last message was filtered",
-        licence=line(info.licence) or "unknown",
-        source=line(info.source),
-    )
+    }
 
 
-def _metadata(info: DatasetInfo, splits: Mapping[Split, SplitFile]) -> dict[str, Any]:
+def _metadata(info: Origin, splits: Mapping[Split, SplitFile]) -> dict[str, Any]:
     rows = sum(file.rows for file in splits.values())
     slug = re.sub(r"[^a-z0-9.]+", "-", info.licence.lower()).strip("-") or "unknown"
     licence = {"license": slug} if slug in _HUB_LICENCES else {"license": "other", "license_name": slug}
@@ -147,7 +163,13 @@ def _metadata(info: DatasetInfo, splits: Mapping[Split, SplitFile]) -> dict[str,
         **licence,
         "task_categories": ["question-answering", "text-generation"],
         "size_categories": [_SIZES[sum(rows >= bound for bound in _BOUNDS)]],
-        "tags": ["synthetic", "grounded-dialogs", "multi-turn", "conversational", "rag"],
+        "tags": [
+            *(["synthetic"] if isinstance(info, DatasetInfo) else []),
+            "grounded-dialogs",
+            "multi-turn",
+            "conversational",
+            "rag",
+        ],
         "configs": [
             {
                 "config_name": "default",

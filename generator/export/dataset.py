@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from generator.errors import ExportError
-from generator.export.card import DatasetInfo, SplitFile, card
+from generator.export.card import Origin, SplitFile, card
 from generator.export.chat import Row, pairs
 from generator.export.statistics import Statistics, Tally
 from generator.schema import Dialog, Record, Split
@@ -28,7 +28,7 @@ class DatasetResult(Record):
     statistics: Statistics
 
 
-def write_dataset(dialogs: Iterable[Dialog], folder: Path, info: DatasetInfo) -> DatasetResult:
+def write_dataset(dialogs: Iterable[Dialog], folder: Path, info: Origin) -> DatasetResult:
     """Write the pairs that `info.filter` keeps; the same dialogs give the same bytes.
 
     A split without rows has no file, since `datasets` refuses to load one that is empty.
@@ -56,7 +56,7 @@ def write_dataset(dialogs: Iterable[Dialog], folder: Path, info: DatasetInfo) ->
     return result
 
 
-def _write(dialogs: Iterable[Dialog], folder: Path, info: DatasetInfo) -> DatasetResult:
+def _write(dialogs: Iterable[Dialog], folder: Path, info: Origin) -> DatasetResult:
     (folder / "data").mkdir(parents=True)
     tally, example = Tally(), None
     with ExitStack() as stack:

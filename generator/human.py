@@ -1,0 +1,91 @@
+"""The human dialogs of a data set, written as a run's dialogs are: to train on beside them, or to compare with them."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from generator.config import Settings
+from generator.corpora.human import DialogCorpus
+from generator.corpora.reading import kept
+from generator.errors import ConfigError, CorpusError, RunError
+from generator.export import DatasetResult, Origin, write_dataset
+from generator.files import written
+from generator.schema import Dialog
+
+
+def write_human(settings: Settings, configuration: str, command: str) -> int:
+    """Write a folder with `dialogs.jsonl`, `dataset/`, `summary.json`, `config.yaml`, and `skipped.jsonl` if records
+    were broken. No model is asked. Returns 0.
+
+    Raises:
+        ConfigError: the corpus has no human dialogs.
+        CorpusError: they can't be read, or two have the same id.
+        RunError, ExportError: the folder holds something else, or can't be written.
+    """
+    corpus, folder = settings.corpus, settings.folder
+    if not isinstance(corpus, DialogCorpus):
+        raise ConfigError(
+            f"human=true: corpus={settings.documents.name} has no dialogs of people; docs/corpora.md says which have"
+        )
+    _prepare(folder)
+    with written(folder / "skipped.jsonl") as skipped, written(folder / "dialogs.jsonl") as file:
+        found = kept(
+            corpus.dialogs(),
+            corpus.name,
+            corpus.strict,
+            corpus.max_broken,
+            lambda broken: print(broken.model_dump_json(), file=skipped),
+        )
+        for dialog in _each_once(dialog for _, dialog in found):
+            file.write(_split(dialog, settings).model_dump_json() + "\n")
+    if not (folder / "skipped.jsonl").stat().st_size:
+        (folder / "skipped.jsonl").unlink()
+    origin = Origin(name=folder.name, command=command, corpus=corpus.name, licence=corpus.licence, source=corpus.source)
+    made = write_dataset(_read(folder), folder / "dataset", origin)
+    with written(folder / "config.yaml") as file:
+        file.write(configuration)
+    with written(folder / "summary.json") as file:
+        file.write(json.dumps(_summary(folder, made), indent=2) + "\n")
+    total = made.statistics.total.dialogs
+    print(f"human dialogs: {total}, with {made.train + made.validation} context-response pairs", flush=True)
+    print(f"folder: {folder}", flush=True)
+    return 0
+
+
+def _prepare(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        names = {path.name for path in folder.iterdir()}
+        ours = not names or "human" in json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        ours = False
+    if not ours:
+        raise RunError(f"{folder}: holds something else, or can't be written; give another run_dir=…")
+
+
+def _each_once(dialogs: Iterator[Dialog]) -> Iterator[Dialog]:
+    ids: set[str] = set()
+    for dialog in dialogs:
+        if dialog.id in ids:
+            raise CorpusError(f"two human dialogs have the id {dialog.id!r}; give corpus.path only one file of them")
+        ids.add(dialog.id)
+        yield dialog
+
+
+def _split(dialog: Dialog, settings: Settings) -> Dialog:
+    """The dialog in its split: dialogs that begin with the same document are in the same one."""
+    digest = hashlib.sha256(f"{settings.seed}/{dialog.document_ids[0]}".encode()).digest()
+    held = int.from_bytes(digest[:8]) < settings.validation * 2**64
+    return dialog.model_copy(update={"split": "validation"}) if held else dialog
+
+
+def _read(folder: Path) -> Iterator[Dialog]:
+    with (folder / "dialogs.jsonl").open(encoding="utf-8") as lines:
+        yield from map(Dialog.model_validate_json, lines)
+
+
+def _summary(folder: Path, made: DatasetResult) -> dict[str, object]:
+    skipped = folder / "skipped.jsonl"
+    lines = skipped.read_text(encoding="utf-8").count("\n") if skipped.exists() else 0
+    return {"human": made.statistics.total.dialogs, "pairs": made.train + made.validation, "skipped": lines}
