@@ -28,6 +28,7 @@ OPTIONS = [(file.parent.name, file.stem) for file in FILES if file.parent != CON
 # What a choice can't do without.
 NEEDS = {
     ("corpus", "folder"): ["corpus.path=."],
+    ("corpus", "huggingface"): ["corpus.path=rows.parquet"],
     ("corpus", "jsonl"): ["corpus.path=documents.jsonl"],
     ("lm", "openai"): ["lm.model=gpt-4o"],
 }

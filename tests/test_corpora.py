@@ -38,7 +38,7 @@ def paragraph(name: str, context: str) -> dict[str, Any]:
 # What every corpus does
 
 
-@pytest.mark.parametrize("name", ["sample", "folder", "jsonl", "quac"])
+@pytest.mark.parametrize("name", sorted(path.stem for path in CONF.glob("*.yaml")))
 def test_every_corpus_is_described_in_its_first_line_and_refuses_settings_it_does_not_know(name: str) -> None:
     assert re.match(r"# \S.{20,}\n_target_: ", (CONF / f"{name}.yaml").read_text())
     built = corpus(name)
@@ -49,7 +49,7 @@ def test_every_corpus_is_described_in_its_first_line_and_refuses_settings_it_doe
             corpus(name, **wrong)
 
 
-@pytest.mark.parametrize("name", ["folder", "jsonl", "quac"])
+@pytest.mark.parametrize("name", ["coqa", "folder", "jsonl", "multidoc2dial", "quac", "squad"])
 def test_a_path_that_leads_nowhere_is_an_error(name: str, tmp_path: Path) -> None:
     assert "corpus.path isn't set" in message(lambda: read(name, path=" "))
     nowhere = str(tmp_path / "nowhere")
@@ -91,15 +91,22 @@ def test_the_fingerprint_is_that_of_names_contents_and_settings_alone(tmp_path: 
     assert len(others | {before}) == 6
 
 
-@pytest.mark.parametrize("name", ["jsonl", "quac"])
+@pytest.mark.parametrize("name", ["coqa", "jsonl", "quac", "squad"])
 def test_a_large_file_is_not_held_in_memory(name: str, tmp_path: Path) -> None:
     path = tmp_path / "large.json"
     records = [paragraph(f"p{n}", f"{n} " + "word " * 1000) for n in range(1000)]
-    if name == "quac":
-        quac_file(path, *records)
-    else:
-        lines(path, *records)
-    settings = {} if name == "quac" else {"text_field": "context"}
+    match name:
+        case "coqa":
+            path.write_text(
+                json.dumps({"data": [{"id": record["id"], "story": record["context"]} for record in records]})
+            )
+        case "jsonl":
+            lines(path, *records)
+        case "quac":
+            quac_file(path, *records)
+        case "squad":
+            path.write_text(json.dumps({"data": [{"title": r["id"], "paragraphs": [r]} for r in records]}))
+    settings = {"text_field": "context"} if name == "jsonl" else {}
     assert sum(1 for _ in read(name, path=str(path), **settings)) == 1000  # imports happen before we measure
     tracemalloc.start()
     try:
