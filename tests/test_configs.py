@@ -29,6 +29,7 @@ PARTS = [(group, name) for group, name in OPTIONS if group not in ("experiment",
 # What a choice can't do without.
 NEEDS = {
     ("corpus", "folder"): ["corpus.path=."],
+    ("corpus", "huggingface"): ["corpus.path=rows.parquet"],
     ("corpus", "jsonl"): ["corpus.path=documents.jsonl"],
     ("lm", "openai"): ["lm.model=gpt-4o"],
 }

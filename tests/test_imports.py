@@ -23,7 +23,8 @@ LAYERS = (
     "generator.prompt generator.library generator.store generator.lm "
     "generator.corpora.fetching generator.corpora.json_file "
     "taxonomy.files generator.corpora.base generator.export.statistics",
-    "taxonomy.mix generator.corpora.formats generator.corpora.reading generator.corpora.human generator.export.card "
+    "taxonomy.mix generator.corpora.formats generator.corpora.reading generator.corpora.human generator.corpora.fields "
+    "generator.export.card "
     "generator.retrievers.base generator.retrievers.query generator.retrievers.elasticsearch_index generator.servers",
     "generator.adapter generator.calls generator.signatures generator.embedded generator.endpoints "
     "taxonomy.draw generator.corpora.* generator.retrievers.* generator.export.*",

@@ -33,7 +33,7 @@ def located(where: str, name: str, text: str, title: str = "", url: str | None =
 
 
 class CorpusSettings(Record, ABC):
-    """The base of every corpus that is read from files; the values stand in `conf/corpus/<name>.yaml`.
+    """The base of every corpus; the values stand in `conf/corpus/<name>.yaml`.
 
     Attributes:
         name, licence, source: for the records of a run and its data card; they don't change the documents.
@@ -48,23 +48,15 @@ class CorpusSettings(Record, ABC):
 
     @abstractmethod
     def files(self) -> list[File]:
-        """The files to read, in a stable order.
+        """The files that the documents come from, in a stable order.
 
         Raises:
             CorpusError: there are none.
         """
 
     @abstractmethod
-    def records(self, file: File) -> Iterator[Document | Broken]:
-        """What `file` holds, as a stream.
-
-        Raises:
-            CorpusError: it can't be read to its end.
-        """
-
     def read(self) -> Iterator[Document | Broken]:
-        for file in self.files():
-            yield from self.records(file)
+        """All documents; see `generator.schema.Corpus`."""
 
     def fingerprint(self) -> str:
         """The SHA-256 of the names and bytes of all files and of the settings that decide what is made of them.
@@ -80,6 +72,22 @@ class CorpusSettings(Record, ABC):
                 states[file.path] = _state(file.path)
             digest.update(f"\0{file.name}\0{states[file.path]}".encode())
         return digest.hexdigest()
+
+
+class FileCorpus(CorpusSettings):
+    """The base of every corpus that is read file by file."""
+
+    @abstractmethod
+    def records(self, file: File) -> Iterator[Document | Broken]:
+        """What `file` holds, as a stream.
+
+        Raises:
+            CorpusError: it can't be read to its end.
+        """
+
+    def read(self) -> Iterator[Document | Broken]:
+        for file in self.files():
+            yield from self.records(file)
 
 
 def _state(path: Path) -> str:

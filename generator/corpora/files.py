@@ -32,7 +32,7 @@ class File(NamedTuple):
 
 
 def files(path: str, suffixes: tuple[str, ...], *, single: bool = True, archives: bool = True) -> list[File]:
-    """The files below the folder `path` that end in one of `suffixes` (lower case), by name.
+    """The files below the folder `path` that end in one of `suffixes` (lower case; "" is any end), by name.
 
     Hidden files and folders (`.git`) are left out; links to folders are not followed.
 
@@ -68,7 +68,8 @@ def files(path: str, suffixes: tuple[str, ...], *, single: bool = True, archives
             ignored[Path(file.name).suffix.lower() or "without an ending"] += 1
     if not found:
         others = ", ".join(f"{count} {suffix}" for suffix, count in ignored.most_common(5)) or "nothing"
-        raise CorpusError(f"corpus.path={path}: no file ends in {', '.join(suffixes)}; found {others}")
+        ends = f" ends in {', '.join(suffixes)}" if any(suffixes) else ""
+        raise CorpusError(f"corpus.path={path}: no file{ends}; found {others}")
     return sorted(found)
 
 

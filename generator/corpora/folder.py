@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from generator.corpora.base import CorpusSettings
+from generator.corpora.base import FileCorpus
 from generator.corpora.files import File, files
 from generator.corpora.formats import FORMATS, read_document
 from generator.schema import Broken, Document
 
 
-class FolderCorpus(CorpusSettings):
+class FolderCorpus(FileCorpus):
     """The files below `path`; a document's id is the file's path in there."""
 
     path: str

@@ -7,14 +7,14 @@ verdicts, no cost; `lm` is `human`.
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 
-from generator.corpora.base import CorpusSettings
+from generator.corpora.base import FileCorpus
 from generator.schema import Algorithm, Answerability, Broken, Dialog, Evidence, Hit, Passage, Turn
 
 HUMAN = "human"
 UNLABELLED = "unlabelled"
 
 
-class DialogCorpus(CorpusSettings):
+class DialogCorpus(FileCorpus):
     """A corpus whose publisher has conversations of people about its documents, too."""
 
     @abstractmethod
@@ -69,6 +69,9 @@ def dialog(
         return Broken(where=where, reason="it has no question with an answer")
     if not passages:
         return Broken(where=where, reason="it has no document")
+    for number, said in enumerate(turns, start=1):
+        if not said.query.strip() or not said.answer.strip():
+            return Broken(where=where, reason=f"turn {number} has an empty question or answer")
     return Dialog(
         id=name,
         corpus=corpus,

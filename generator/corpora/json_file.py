@@ -1,4 +1,4 @@
-"""One JSON file that holds many records: read as a stream, with errors that say where."""
+"""One JSON file that holds many records: read as a stream, or whole if it is small; with errors that say where."""
 
 import json
 from collections.abc import Iterator
@@ -38,6 +38,21 @@ def items(file: File, key: str, format_name: str) -> Iterator[tuple[str, Any]]:
         raise CorpusError(f"{file.where}: it has no records {what}, so it isn't {format_name}'s own format")
 
 
+def whole(file: File) -> Any:
+    """What a JSON file holds, all of it in memory: for files of some megabytes.
+
+    Raises:
+        CorpusError: it isn't JSON, or can't be read to its end.
+    """
+    try:
+        with opened(file) as content:
+            return json.loads(content.read().decode())
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise CorpusError(f"{file.where}: not JSON: {_told(error)}") from error
+    except READ_ERRORS as error:
+        raise CorpusError(f"{file.where}: can't be read: {reason(error)}") from error
+
+
 def parsed(model: type[M], where: str, record: object) -> M | Broken:
     """`record` as `model`, or which of its fields is wrong, and how. What is `Broken` already stays so."""
     if isinstance(record, Broken):
@@ -55,8 +70,12 @@ def _mistake(file: File) -> str | None:
     try:
         with opened(file) as content:
             json.loads(content.read().decode())
-    except json.JSONDecodeError as error:
-        return f"{error.msg} (line {error.lineno}, column {error.colno})"
-    except UnicodeDecodeError as error:
-        return f"byte {error.start} isn't UTF-8"
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        return _told(error)
     return None
+
+
+def _told(error: json.JSONDecodeError | UnicodeDecodeError) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start} isn't UTF-8"
+    return f"{error.msg} (line {error.lineno}, column {error.colno})"

@@ -7,7 +7,7 @@ it to answer. They form four groups whose documents supplement each other.
 from collections.abc import Iterator
 from pathlib import Path
 
-from generator.corpora.base import CorpusSettings
+from generator.corpora.base import FileCorpus
 from generator.corpora.files import File, files
 from generator.corpora.formats import read_document
 from generator.schema import Broken, Document
@@ -15,7 +15,7 @@ from generator.schema import Broken, Document
 DOCUMENTS = Path(__file__).with_name("sample_documents")
 
 
-class SampleCorpus(CorpusSettings):
+class SampleCorpus(FileCorpus):
     """The Markdown files of `sample_documents`."""
 
     def files(self) -> list[File]:
