@@ -8,60 +8,21 @@ import socketserver
 import threading
 import tracemalloc
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pypdf
 import pytest
-import yaml
 from pydantic import ValidationError
 
 from generator.corpora import quac, reading
 from generator.corpora.base import CorpusSettings
 from generator.corpora.human import DialogCorpus
 from generator.corpora.reading import documents
-from generator.errors import CorpusError
 from generator.schema import Broken, Dialog, Document
-
-CONF = Path(__file__).parents[1] / "conf" / "corpus"
-
-
-def corpus(name: str, /, **settings: Any) -> CorpusSettings:
-    """The corpus as `conf/corpus/<name>.yaml` has it, but for `settings`."""
-    configured = yaml.safe_load((CONF / f"{name}.yaml").read_text()) | settings
-    module, _, part = configured.pop("_target_").rpartition(".")
-    built = getattr(import_module(module), part)(**configured)
-    assert isinstance(built, CorpusSettings)
-    return built
-
-
-def read(name: str, /, **settings: Any) -> list[Document | Broken]:
-    return list(corpus(name, **settings).read())
-
-
-def good(found: list[Document | Broken]) -> list[Document]:
-    assert not [record for record in found if isinstance(record, Broken)]
-    return [record for record in found if isinstance(record, Document)]
-
-
-def broken(found: list[Document | Broken]) -> list[tuple[str, str]]:
-    return [(record.where, record.reason) for record in found if isinstance(record, Broken)]
-
-
-def message(action: Callable[[], object]) -> str:
-    with pytest.raises(CorpusError) as error:
-        action()
-    text = str(error.value)
-    assert "\n" not in text
-    return text
-
-
-def lines(path: Path, *records: object) -> str:
-    path.write_text("".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in records))
-    return str(path)
+from tests.corpora import CONF, broken, corpus, dialogs, good, holds, lines, message, read
 
 
 def quac_file(path: Path, *paragraphs: dict[str, Any], **article: str) -> str:
@@ -72,13 +33,6 @@ def quac_file(path: Path, *paragraphs: dict[str, Any], **article: str) -> str:
 
 def paragraph(name: str, context: str) -> dict[str, Any]:
     return {"id": name, "context": context, "qas": [{"question": "Who?", "id": f"{name}_q#0"}]}
-
-
-@pytest.fixture
-def data() -> Path:
-    if "GROUNDED_DIALOGS_DATA" not in os.environ:
-        pytest.skip("GROUNDED_DIALOGS_DATA, the folder of real data sets, isn't set")
-    return Path(os.environ["GROUNDED_DIALOGS_DATA"])
 
 
 # What every corpus does
@@ -653,29 +607,6 @@ def test_a_damaged_member_of_an_archive_is_an_error_that_says_how_far_it_goes(tm
 
 
 # dialogs of people
-
-
-def dialogs(where: CorpusSettings) -> list[Dialog]:
-    """The human dialogs of a corpus that is without fault."""
-    assert isinstance(where, DialogCorpus)
-    found = list(where.dialogs())
-    assert [record for record in found if isinstance(record, Broken)] == []
-    return [record for record in found if isinstance(record, Dialog)]
-
-
-def holds(dialog: Dialog) -> None:
-    """What is true of every dialog, whoever led it."""
-    passages = {p.id: p for p in dialog.passages}
-    assert [t.turn for t in dialog.turns] == list(range(1, len(dialog.turns) + 1))
-    assert dialog.document_ids == tuple(dict.fromkeys(p.document_id for p in dialog.passages))
-    assert dialog.lm == "human"
-    for turn in dialog.turns:
-        assert turn.query.strip() and turn.answer.strip()
-        assert turn.answer not in turn.other_answers
-        for evidence in turn.evidence:
-            assert evidence.text == passages[evidence.passage_id].text[evidence.start : evidence.end] != ""
-        assert {hit.passage_id for hit in turn.hits} <= passages.keys()
-    assert Dialog.model_validate_json(dialog.model_dump_json()) == dialog
 
 
 def question(text: str, answer: str, start: int, *others: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ LAYERS = (
     "generator.retrievers.batching generator.retrievers.fusion generator.retrievers.encoder "
     "generator.retrievers.elasticsearch_server",
     "generator.prompt generator.library generator.store generator.lm "
-    "generator.corpora.fetching generator.corpora.json_file "
+    "generator.corpora.fetching generator.corpora.json_file generator.corpora.json_lines "
     "taxonomy.files generator.corpora.base generator.export.statistics",
     "taxonomy.mix generator.corpora.formats generator.corpora.reading generator.corpora.human generator.export.card "
     "generator.retrievers.base generator.retrievers.query generator.retrievers.elasticsearch_index generator.servers",

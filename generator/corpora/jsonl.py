@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 from pydantic import Field
 
 from generator.corpora.base import CorpusSettings, located
-from generator.corpora.files import READ_ERRORS, File, files, opened, reason
-from generator.errors import CorpusError
+from generator.corpora.files import File, files
+from generator.corpora.json_lines import lines
 from generator.schema import Broken, Document
 
 
@@ -36,19 +36,12 @@ class JsonlCorpus(CorpusSettings):
         return files(self.path, (".jsonl", ".jsonl.gz"))
 
     def records(self, file: File) -> Iterator[Document | Broken]:
-        number = 0
-        try:
-            with opened(file) as lines:
-                for number, line in enumerate(lines, start=1):
-                    if line.strip():
-                        yield self._record(file, number, line)
-        except READ_ERRORS as error:
-            raise CorpusError(f"{file.where}: can't be read after line {number}: {reason(error)}") from error
+        for number, record in lines(file):
+            yield record if isinstance(record, Broken) else self._document(file, number, record)
 
-    def _record(self, file: File, number: int, line: bytes) -> Document | Broken:
+    def _document(self, file: File, number: int, record: dict[str, Any]) -> Document | Broken:
         where = f"{file.where}:{number}"
         try:
-            record = _parsed(line)
             text = _string(record, self.text_field)
             name = _id(record, self.id_field) if self.id_field else f"{file.name}:{number}"
             title = _optional(record, self.title_field)
@@ -56,22 +49,6 @@ class JsonlCorpus(CorpusSettings):
         except _Unusable as error:
             return Broken(where=where, reason=str(error))
         return located(where, name, text, title or "", url)
-
-
-def _parsed(line: bytes) -> dict[str, Any]:
-    try:
-        record = json.loads(line.rstrip().decode("utf-8-sig"), parse_constant=_refuse)
-    except json.JSONDecodeError as error:
-        raise _Unusable(f"not JSON: {error.msg} (column {error.colno})") from error
-    except (ValueError, RecursionError) as error:
-        raise _Unusable(f"not JSON: {reason(error)}") from error
-    if not isinstance(record, dict):
-        raise _Unusable("not a JSON object")
-    return record
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON value")
 
 
 def _string(record: dict[str, Any], field: str) -> str:
