@@ -29,7 +29,8 @@ PACKAGES = ("generator.", "judges.", "taxonomy.")
 # `corpus.path` do, and stand for themselves by their fingerprint.
 _OPERATIONAL = {"dialogs", "max_attempts", "run_dir", "fresh", "index_only", "cache_dir"}
 _OPERATIONAL_PARTS = {
-    "corpus": {"path", "cache_dir", "base_url"},
+    # `no_answer` and `rewrites` are about human dialogs.
+    "corpus": {"path", "cache_dir", "base_url", "no_answer", "rewrites"},
     "lm": {
         *("api_base", "api_key_env", "concurrency", "timeout_s", "retries", "retry_wait_s"),
         *("serve", "serve_python", "serve_args", "serve_timeout_s"),
