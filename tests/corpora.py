@@ -1,7 +1,11 @@
 """Corpora for the tests: built as `conf/corpus/` has them, and what is looked at in what they give."""
 
 import json
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -73,3 +77,24 @@ def holds(dialog: Dialog) -> None:
             assert evidence.text == passages[evidence.passage_id].text[evidence.start : evidence.end] != ""
         assert {hit.passage_id for hit in turn.hits} <= passages.keys()
     assert Dialog.model_validate_json(dialog.model_dump_json()) == dialog
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves a folder."""
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address under which the files of a folder can be fetched; `NO_PROXY` has to name 127.0.0.1."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -38,7 +38,7 @@ def paragraph(name: str, context: str) -> dict[str, Any]:
 # What every corpus does
 
 
-@pytest.mark.parametrize("name", ["sample", "folder", "jsonl", "quac"])
+@pytest.mark.parametrize("name", ["sample", "folder", "jsonl", "mtrag", "orquac", "quac"])
 def test_every_corpus_is_described_in_its_first_line_and_refuses_settings_it_does_not_know(name: str) -> None:
     assert re.match(r"# \S.{20,}\n_target_: ", (CONF / f"{name}.yaml").read_text())
     built = corpus(name)
@@ -49,7 +49,7 @@ def test_every_corpus_is_described_in_its_first_line_and_refuses_settings_it_doe
             corpus(name, **wrong)
 
 
-@pytest.mark.parametrize("name", ["folder", "jsonl", "quac"])
+@pytest.mark.parametrize("name", ["folder", "jsonl", "mtrag", "orquac", "quac"])
 def test_a_path_that_leads_nowhere_is_an_error(name: str, tmp_path: Path) -> None:
     assert "corpus.path isn't set" in message(lambda: read(name, path=" "))
     nowhere = str(tmp_path / "nowhere")

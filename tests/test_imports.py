@@ -28,6 +28,7 @@ LAYERS = (
     "generator.adapter generator.calls generator.signatures generator.embedded generator.endpoints "
     "taxonomy.draw generator.corpora.* generator.retrievers.* generator.export.*",
     "judges.* judges taxonomy generator generator.corpora generator.retrievers generator.retrievers.hybrid "
+    "generator.corpora.mtrag "
     "generator.export",
     "generator.modules generator.plan generator.summary",
     "generator.single generator.multi",
