@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +14,6 @@ import pytest
 from generator.adapter import PREAMBLE, tasks
 from generator.calls import call
 from generator.corpora.base import CorpusSettings
-from generator.corpora.quac import QuacCorpus
 from generator.corpora.sample import SampleCorpus
 from generator.dedup import Repetition
 from generator.errors import Rejected
@@ -28,6 +26,7 @@ from generator.schema import Dialog, Document, Passage, Retriever, Turn
 from generator.signatures import FirstQuestion, GroundedAnswer, NextQuestion, StandaloneQuery
 from generator.single import SingleDocumentDialog
 from judges.correctness import Correctness, CorrectnessJudge
+from tests.corpora import corpus
 from tests.scripted import Entry, Scripted, kinds, piece, said, whole
 
 OURS = (FirstQuestion, NextQuestion, GroundedAnswer, StandaloneQuery, Correctness)
@@ -420,14 +419,8 @@ def test_four_fifths_of_a_dialog_on_one_document_are_shared(document: Document) 
     assert share(single(document)) >= 0.80
 
 
-def test_most_of_a_dialog_on_a_short_section_of_wikipedia_is_shared() -> None:
-    if not (data := os.environ.get("GROUNDED_DIALOGS_DATA")):
-        pytest.skip("GROUNDED_DIALOGS_DATA names no folder with QuAC's sample")
-    path = str(Path(data) / "quac" / "val_v0.2.sample.json")
-    quac = {"split": "train", "cache_dir": "-", "base_url": "-"}
-    sections = documents_of(
-        QuacCorpus(name="quac", licence="", source="", strict=True, max_broken=0, path=path, **quac)
-    )
+def test_most_of_a_dialog_on_a_short_section_of_wikipedia_is_shared(data: Path) -> None:
+    sections = documents_of(corpus("quac", path=str(data / "quac" / "val_v0.2.sample.json")))
     section = min(sections, key=lambda document: abs(len(document.text.split()) - 400))
     assert share(single(section)) >= 0.80
 
