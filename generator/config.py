@@ -30,7 +30,8 @@ PACKAGES = ("generator.", "judges.", "taxonomy.")
 _OPERATIONAL = {"dialogs", "max_attempts", "run_dir", "fresh", "index_only", "cache_dir"}
 _OPERATIONAL_PARTS = {
     "algorithm": {"first_questions"},
-    "corpus": {"path", "cache_dir", "base_url"},
+    # `no_answer`, `rewrites` and `answers` are about human dialogs.
+    "corpus": {"path", "cache_dir", "base_url", "no_answer", "rewrites", "answers"},
     "lm": {
         *("api_base", "api_key_env", "concurrency", "timeout_s", "retries", "retry_wait_s"),
         *("serve", "serve_python", "serve_args", "serve_timeout_s"),

@@ -117,7 +117,7 @@ WRONG = [
     ("retreiver=bm25", "retreiver: there is no such setting; did you mean retriever"),
     ("lm.foo=1", "lm.foo: there is no such setting; `python -m generator --cfg job` shows all settings"),
     ("xyzzy=3", "xyzzy: there is no such setting; `python -m generator --cfg job` shows all settings"),
-    ("corpus.path=x", "corpus.path: only corpus=coqa and corpus=folder and "),
+    ("corpus.path=x", "corpus.path: only corpus="),
     ("+dialogs=3", "+dialogs: is a setting already; leave out the +"),
     # choices
     ("corpus=quack", "corpus=quack: no such choice; did you mean quac?"),

@@ -11,7 +11,7 @@ from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
 
 from generator.__main__ import CONF, PACKAGE, help_text, normalised
-from generator.config import PACKAGES, Settings, load
+from generator.config import PACKAGES, Settings, identity, load, plain
 from generator.corpora.base import CorpusSettings
 from generator.dedup import DedupSettings
 from generator.embedded import EmbeddedEndpoint
@@ -137,3 +137,11 @@ def test_no_other_class_is_called(group: str, target: str) -> None:
 def test_a_misspelt_setting_of_a_part_is_named() -> None:
     with pytest.raises(ConfigError, match=r"^corpus\.pth"):
         settings("+corpus=folder", "+corpus.pth=here")
+
+
+def test_settings_of_human_dialogs_may_change_when_a_run_is_continued() -> None:
+    def decided(*arguments: str) -> dict[str, Any]:
+        return identity(plain(composed("corpus=quac", *arguments)), "f" * 64, "p")
+
+    assert decided("corpus.rewrites=canard", "corpus.no_answer=No") == decided()
+    assert decided("corpus.strict=true") != decided()

@@ -49,7 +49,7 @@ def test_every_corpus_is_described_in_its_first_line_and_refuses_settings_it_doe
             corpus(name, **wrong)
 
 
-@pytest.mark.parametrize("name", ["coqa", "folder", "jsonl", "multidoc2dial", "quac", "squad"])
+@pytest.mark.parametrize("name", ["coqa", "folder", "jsonl", "mtrag", "multidoc2dial", "orquac", "quac", "squad"])
 def test_a_path_that_leads_nowhere_is_an_error(name: str, tmp_path: Path) -> None:
     assert "corpus.path isn't set" in message(lambda: read(name, path=" "))
     nowhere = str(tmp_path / "nowhere")
@@ -677,3 +677,43 @@ def test_the_real_quac_dialogs_are_read(data: Path) -> None:
     turns = [turn for found_dialog in found for turn in found_dialog.turns]
     assert (len(found), len(turns)) == (11, 86)
     assert all(turn.evidence or turn.answerability == "unanswerable" for turn in turns)
+
+
+def test_the_rewrites_of_canard_stand_at_the_questions_that_they_rewrite(tmp_path: Path) -> None:
+    text = "He was born in Pell. CANNOTANSWER"
+    asked = [question(each, "in Pell", 12) for each in ("Where  was he born?", "Did he leave?", "Why?")]
+    path = quac_file(tmp_path / "train.json", {"id": "C_1_0", "context": text, "qas": asked})
+    rewrites = tmp_path / "canard"
+    rewrites.mkdir()
+
+    def rewrite(number: int, question: str, **more: object) -> dict[str, object]:
+        return {"QuAC_dialog_id": "C_1_0", "Question_no": number, "Question": question, "Rewrite": f"R{number}"} | more
+
+    records = [rewrite(1, "Where was he born? "), rewrite(3, "When?"), rewrite(2, "Who?", QuAC_dialog_id="C_2_0"), 7]
+    (rewrites / "dev.json").write_text(json.dumps(records))
+    (rewrites / "multiple_refs.json").write_text('[["One?", "Another?"]]')
+    where = corpus("quac", path=path, rewrites=str(rewrites))
+    assert isinstance(where, DialogCorpus)
+    *bad, dialog = where.dialogs()
+    assert isinstance(dialog, Dialog)
+    assert [t.retrieval_query for t in dialog.turns] == ["R1", "", ""]
+    assert broken([record for record in bad if isinstance(record, Broken)]) == [
+        (f"{rewrites}/dev.json: [3]", "Input should be a valid dictionary or instance of _Rewrite"),
+        (f"{rewrites}/dev.json: [1]", "Question: isn't question 3 of C_1_0"),
+    ]
+    assert where.fingerprint() == corpus("quac", path=path, no_answer="No idea.").fingerprint()
+    nowhere = corpus("quac", path=path, rewrites=str(tmp_path / "nowhere"))
+    assert isinstance(nowhere, DialogCorpus)
+    assert message(lambda: list(nowhere.dialogs())).startswith(f"corpus.rewrites={tmp_path}/nowhere doesn't exist")
+
+
+def test_the_real_canard_is_read_whole(data: Path, tmp_path: Path) -> None:
+    records = json.loads((data / "canard" / "dev.json").read_bytes())
+    name = records[0]["QuAC_dialog_id"]
+    own = [record for record in records if record["QuAC_dialog_id"] == name]
+    # The questions of a dialog that we have, with a text and answers of our own.
+    asked = [question(record["Question"], "Text.", 0) for record in own]
+    path = quac_file(tmp_path / "dev.json", {"id": name, "context": "Text. CANNOTANSWER", "qas": asked})
+    (dialog,) = dialogs(corpus("quac", path=path, rewrites=str(data / "canard")))
+    assert [t.retrieval_query for t in dialog.turns] == [record["Rewrite"] for record in own]
+    dialogs(corpus("quac", path=str(data / "quac"), rewrites=str(data / "canard" / "dev.json")))

@@ -21,7 +21,7 @@ LAYERS = (
     "generator.retrievers.batching generator.retrievers.fusion generator.retrievers.encoder "
     "generator.retrievers.elasticsearch_server",
     "generator.prompt generator.library generator.store generator.lm "
-    "generator.corpora.fetching generator.corpora.json_file "
+    "generator.corpora.fetching generator.corpora.json_file generator.corpora.json_lines "
     "taxonomy.files generator.corpora.base generator.export.statistics",
     "taxonomy.mix generator.corpora.formats generator.corpora.reading generator.corpora.human generator.corpora.fields "
     "generator.export.card "
@@ -29,6 +29,7 @@ LAYERS = (
     "generator.adapter generator.calls generator.signatures generator.embedded generator.endpoints "
     "taxonomy.draw generator.corpora.* generator.retrievers.* generator.export.*",
     "judges.* judges taxonomy generator generator.corpora generator.retrievers generator.retrievers.hybrid "
+    "generator.corpora.mtrag "
     "generator.export",
     "generator.modules generator.openings generator.summary",
     "generator.plan",

@@ -5,6 +5,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -38,7 +39,10 @@ class CorpusSettings(Record, ABC):
     Attributes:
         name, licence, source: for the records of a run and its data card; they don't change the documents.
         strict, max_broken: what broken records lead to; see `generator.corpora.reading.documents`.
+        beside_documents: names of settings that don't change the documents either.
     """
+
+    beside_documents: ClassVar[frozenset[str]] = frozenset()
 
     name: str
     licence: str
@@ -64,7 +68,8 @@ class CorpusSettings(Record, ABC):
         `strict` and `max_broken` are among those, since documents that one value lets pass another refuses. It
         depends on no file's age, and not on where the corpus lies.
         """
-        settings = self.model_dump_json(exclude={"name", "licence", "source", "path", "cache_dir", "base_url"})
+        excluded = {"name", "licence", "source", "path", "cache_dir", "base_url"} | self.beside_documents
+        settings = self.model_dump_json(exclude=excluded)
         digest = hashlib.sha256(f"{type(self).__name__} {settings}".encode())
         states: dict[Path, str] = {}  # an archive holds many files
         for file in self.files():

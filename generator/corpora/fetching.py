@@ -4,15 +4,17 @@ from pathlib import Path
 
 from generator.corpora.files import reason
 from generator.errors import CorpusError
+from generator.notes import note
 
 
-def fetched(base_url: str, name: str, checksum: str | None, cache_dir: str) -> str:
+def fetched(base_url: str, name: str, checksum: str | None, cache_dir: str, size: str | None = None) -> str:
     """The path of a publisher's file, downloaded with progress unless it lies in `cache_dir` already.
 
     Args:
         base_url, name: where it is: `<base_url>/<name>`; it is kept under the last part of `name`.
         checksum: `sha256:…` or `md5:…`; a file that is kept but doesn't have it is fetched again. None: the publisher
             says none.
+        size: of a file so large that it is said before it is fetched.
 
     Raises:
         CorpusError: it can't be fetched, or isn't what it should be; says which file to put where.
@@ -23,6 +25,8 @@ def fetched(base_url: str, name: str, checksum: str | None, cache_dir: str) -> s
     pooch.get_logger().setLevel("WARNING")
     try:
         folder = Path(cache_dir).expanduser()
+        if size and not (folder / file).exists():
+            note(f"fetching {url} ({size}) into {folder}; if it breaks off it begins anew")
         pooch.retrieve(url, known_hash=checksum, fname=file, path=folder, progressbar=True)
     except (OSError, RuntimeError, ValueError) as error:
         raise CorpusError(

@@ -10,7 +10,7 @@ from generator.corpora.base import CorpusSettings, located
 from generator.schema import Broken, Document
 
 
-class Unusable(Exception):
+class _Unusable(Exception):
     """Why a record is no document."""
 
 
@@ -35,7 +35,7 @@ class FieldCorpus(CorpusSettings):
             name = _id(record, self.id_field) if self.id_field else name
             title = _optional(record, self.title_field)
             url = _optional(record, self.url_field)
-        except Unusable as error:
+        except _Unusable as error:
             return Broken(where=where, reason=str(error))
         return located(where, name, text, title or "", url)
 
@@ -43,9 +43,9 @@ class FieldCorpus(CorpusSettings):
 def _string(record: Mapping[str, Any], field: str) -> str:
     value = _optional(record, field)
     if value is None and field in record:
-        raise Unusable(f"its `{field}` is null")
+        raise _Unusable(f"its `{field}` is null")
     if value is None:
-        raise Unusable(f"it has no `{field}`, only {', '.join(sorted(record)) or 'nothing'}")
+        raise _Unusable(f"it has no `{field}`, only {', '.join(sorted(record)) or 'nothing'}")
     return value
 
 
@@ -59,5 +59,5 @@ def _id(record: Mapping[str, Any], field: str) -> str:
 def _optional(record: Mapping[str, Any], field: str | None) -> str | None:
     value = record.get(field) if field else None
     if value is not None and not isinstance(value, str):
-        raise Unusable(f"its `{field}` is no string but {json.dumps(value, default=str)[:40]}")
+        raise _Unusable(f"its `{field}` is no string but {json.dumps(value, default=str)[:40]}")
     return value

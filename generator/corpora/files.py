@@ -31,7 +31,9 @@ class File(NamedTuple):
         return _printable(self.path / self.member if self.member else self.path)
 
 
-def files(path: str, suffixes: tuple[str, ...], *, single: bool = True, archives: bool = True) -> list[File]:
+def files(
+    path: str, suffixes: tuple[str, ...], *, single: bool = True, archives: bool = True, setting: str = "corpus.path"
+) -> list[File]:
     """The files below the folder `path` that end in one of `suffixes` (lower case; "" is any end), by name.
 
     Hidden files and folders (`.git`) are left out; links to folders are not followed.
@@ -40,24 +42,25 @@ def files(path: str, suffixes: tuple[str, ...], *, single: bool = True, archives
         path: relative to the current directory; `~` is the home directory.
         single: `path` may be a file itself, whatever its name.
         archives: a zip archive stands for the files in it, which are read in place and never unpacked.
+        setting: whose value `path` is, for the error.
 
     Raises:
         CorpusError: there is no such file, or a folder or an archive in there can't be looked into.
     """
     wanted = "a file or folder" if single else "a folder"
     if not path.strip():
-        raise CorpusError(f"corpus.path isn't set: set it to {wanted} with your documents")
+        raise CorpusError(f"{setting} isn't set: set it to {wanted} with your documents")
     try:
         root = Path(path).expanduser()
     except RuntimeError as error:  # the home directory of nobody
-        raise CorpusError(f"corpus.path={path}: {error}") from error
+        raise CorpusError(f"{setting}={path}: {error}") from error
     if not root.exists():
-        raise CorpusError(f"corpus.path={path} doesn't exist (looked in {Path.cwd()}); set it to {wanted}")
+        raise CorpusError(f"{setting}={path} doesn't exist (looked in {Path.cwd()}); set it to {wanted}")
     archived = archives and root.name.lower().endswith(".zip")
     if single and root.is_file() and not archived:
         return [File(_printable(root.name), root)]
     if not root.is_dir() and not (single and archived):
-        raise CorpusError(f"corpus.path={path} isn't a folder; set it to {wanted}")
+        raise CorpusError(f"{setting}={path} isn't a folder; set it to {wanted}")
 
     found: list[File] = []
     ignored: Counter[str] = Counter()
@@ -69,7 +72,7 @@ def files(path: str, suffixes: tuple[str, ...], *, single: bool = True, archives
     if not found:
         others = ", ".join(f"{count} {suffix}" for suffix, count in ignored.most_common(5)) or "nothing"
         ends = f" ends in {', '.join(suffixes)}" if any(suffixes) else ""
-        raise CorpusError(f"corpus.path={path}: no file{ends}; found {others}")
+        raise CorpusError(f"{setting}={path}: no file{ends}; found {others}")
     return sorted(found)
 
 

@@ -1,8 +1,8 @@
 """QuAC (Choi et al. 2018): sections of Wikipedia articles and dialogs about them, as its authors publish v0.2."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
@@ -52,6 +52,15 @@ class _Conversation(_Paragraph):
     qas: list[_Question]
 
 
+class _Rewrite(BaseModel):
+    """A record of CANARD (Elgohary et al. 2019)."""
+
+    dialog: str = Field(validation_alias="QuAC_dialog_id")
+    number: int = Field(validation_alias="Question_no")
+    question: str = Field(validation_alias="Question")
+    rewrite: str = Field(validation_alias="Rewrite")
+
+
 class QuacCorpus(DialogCorpus):
     """The sections that QuAC's dialogs are about, and the dialogs.
 
@@ -65,13 +74,17 @@ class QuacCorpus(DialogCorpus):
         cache_dir: keeps what was fetched.
         base_url: where the files are published.
         no_answer: what the agent of a human dialog says where QuAC has `CANNOTANSWER`.
+        rewrites: a file of CANARD's, or a folder of them, which has QuAC's questions in a form that stands alone.
     """
+
+    beside_documents: ClassVar[frozenset[str]] = frozenset({"no_answer", "rewrites"})
 
     path: str | None
     split: Literal["train", "validation"]
     cache_dir: str = Field(min_length=1)
     base_url: str = Field(min_length=1)
     no_answer: str = Field(min_length=1)
+    rewrites: str | None
 
     def files(self) -> list[File]:
         path = self.path
@@ -96,6 +109,12 @@ class QuacCorpus(DialogCorpus):
 
     def dialogs(self) -> Iterator[Dialog | Broken]:
         first: dict[int, str] = {}
+        rewrites: dict[tuple[str, int], tuple[str, _Rewrite]] = {}
+        for where, rewrite in self._rewritten():
+            if isinstance(rewrite, Broken):
+                yield rewrite
+            else:
+                rewrites[rewrite.dialog, rewrite.number] = where, rewrite
         for file in self.files():
             for where, title, item in _paragraphs(file):
                 conversation = parsed(_Conversation, where, item)
@@ -107,9 +126,27 @@ class QuacCorpus(DialogCorpus):
                     yield section
                     continue
                 name = first.setdefault(hash((section.title, section.text)), section.id)
-                yield self._dialog(where, conversation, section.model_copy(update={"id": name}))
+                texts: dict[int, str] = {}
+                for number, asked in enumerate(conversation.qas, start=1):
+                    if (conversation.id, number) in rewrites:
+                        place, rewrite = rewrites[conversation.id, number]
+                        if rewrite.question.split() == asked.question.split():
+                            texts[number] = rewrite.rewrite
+                        else:
+                            yield Broken(where=place, reason=f"Question: isn't question {number} of {conversation.id}")
+                yield self._dialog(where, conversation, section.model_copy(update={"id": name}), texts)
 
-    def _dialog(self, where: str, conversation: _Conversation, section: Document) -> Dialog | Broken:
+    def _rewritten(self) -> Iterator[tuple[str, _Rewrite | Broken]]:
+        if self.rewrites is None:
+            return
+        for file in files(self.rewrites, ("train.json", "dev.json", "test.json"), setting="corpus.rewrites"):
+            for where, item in items(file, "", "CANARD"):
+                yield where, parsed(_Rewrite, where, item)
+
+    def _dialog(
+        self, where: str, conversation: _Conversation, section: Document, rewrites: Mapping[int, str]
+    ) -> Dialog | Broken:
+        """The dialog; `rewrites` are texts of its questions by their number from 1."""
         whole = passage(section, 0, len(section.text))
         turns = []
         for number, asked in enumerate(conversation.qas, start=1):
@@ -123,6 +160,7 @@ class QuacCorpus(DialogCorpus):
                     said.text if answerable else self.no_answer,
                     "answerable" if answerable else "unanswerable",
                     other_answers=[self.no_answer if other == _NO_ANSWER else other for other in others],
+                    rewrite=rewrites.get(number, ""),
                     evidence=span(whole, said.text, said.answer_start) if answerable else (),
                 )
             )

@@ -81,7 +81,7 @@ def _where(document: Document, number: int) -> str:
 class _Ids:
     """A set of ids as 8-byte hashes, in little more than 8 bytes each."""
 
-    _RECENT = 1 << 20  # a Python set takes about 80 bytes for each: only so many stay in one
+    _RECENT = 1 << 16  # a Python set takes about 80 bytes for each: only so many stay in one
 
     def __init__(self) -> None:
         self._sorted = np.empty(0, dtype=np.uint64)
@@ -96,6 +96,7 @@ class _Ids:
         self._recent.add(key)
         if len(self._recent) >= self._RECENT:
             recent = np.fromiter(self._recent, dtype=np.uint64, count=len(self._recent))
-            self._sorted = np.sort(np.concatenate((self._sorted, recent)))
+            self._sorted = np.concatenate((self._sorted, recent))
+            self._sorted.sort()  # in place: a copy would double what this takes
             self._recent.clear()
         return True

@@ -1,0 +1,315 @@
+"""The conversations of mtRAG (Katsis et al. 2025): as people led them, and as tasks for generators."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Field
+
+from generator.corpora.files import File, opened
+from generator.corpora.human import UNLABELLED, dialog, turn
+from generator.corpora.json_file import items, parsed
+from generator.corpora.json_lines import lines
+from generator.schema import Answerability, Broken, Dialog, Evidence, Hit, Passage
+
+# mt-rag-clapnq-elser-512-100-20240503, mt-rag-fiqa-beir-elser-…, mt-rag-ibmcloud-elser-…
+_COLLECTION = re.compile(r"mt-rag-(?:ibm)?(clapnq|cloud|fiqa|govt)-.*")
+# The publisher writes conversation<::>turn in some files and conversation::turn in others.
+_TURN_ID = re.compile(r"(?P<conversation>.+?)(?:<::>|::)(?P<turn>[1-9]\d*)")
+
+
+def _domain(collection: object) -> object:
+    found = _COLLECTION.fullmatch(str(collection))
+    if found is None:
+        raise ValueError(f"{collection!r} names no domain of mtRAG")
+    return found[1]
+
+
+def _turn_id(value: object) -> object:
+    found = _TURN_ID.fullmatch(str(value))
+    if found is None:
+        raise ValueError(f"{value!r} isn't a conversation and a turn joined by <::> or ::")
+    return found["conversation"], found["turn"]
+
+
+def _only(value: object) -> object:
+    return str(value[0]).lower() if isinstance(value, list) and len(value) == 1 else value
+
+
+_Text = Annotated[str, Field(pattern=r"\S")]
+_Domain = Annotated[str, BeforeValidator(_domain)]
+_TurnId = Annotated[tuple[str, int], BeforeValidator(_turn_id)]
+_Names = Annotated[list[str], BeforeValidator(lambda value: value or [])]  # null, where it was NaN
+
+
+class _Labels(BaseModel):
+    answerability: Annotated[Answerability, BeforeValidator(_only)] = Field(
+        validation_alias=AliasChoices("Answerability", "answerability")
+    )
+    question_type: _Names = Field(default=[], validation_alias="Question Type")
+    multi_turn: _Names = Field(default=[], validation_alias="Multi-Turn")
+
+
+class _Mark(BaseModel):
+    value: str
+
+
+class _Feedback(BaseModel):
+    relevant: dict[str, _Mark] = {}
+
+
+class _Context(BaseModel):
+    document_id: _Text
+    text: _Text
+    title: str | None = None
+    url: str | None = None
+    score: float | None = None
+    feedback: _Feedback = _Feedback()
+
+    @property
+    def relevant(self) -> bool:
+        """What the last of the people who looked at it said: an editor's word comes after an annotator's."""
+        marks = list(self.feedback.relevant.values())
+        return bool(marks) and marks[-1].value == "yes"
+
+    def passage(self) -> Passage:
+        return Passage(
+            id=self.document_id,
+            # Without the offsets of the passage in the document.
+            document_id=self.document_id.rsplit("-", 2)[0],
+            title=self.title or "",
+            text=self.text,
+            # Some files have the pattern that addresses were checked with in their place.
+            url=self.url if self.url and self.url.startswith(("http://", "https://")) else None,
+            start=0,
+            end=len(self.text),
+        )
+
+
+class _Asked(BaseModel):
+    speaker: Literal["user"]
+    text: _Text
+    enrichments: _Labels
+
+
+class _Said(BaseModel):
+    speaker: Literal["agent"]
+    text: _Text
+    contexts: list[_Context]
+
+
+class _Conversation(BaseModel):
+    domain: _Domain = Field(validation_alias=AliasChoices(AliasPath("retriever", "collection", "name"), "domain"))
+    messages: list[Annotated[_Asked | _Said, Field(discriminator="speaker")]]
+
+
+class _Message(BaseModel):
+    text: _Text
+
+
+class _Relevance(BaseModel):
+    system: list[int] = []
+
+
+class _Annotations(BaseModel):
+    context_relevance: _Relevance = _Relevance()
+
+
+class _Task(_Labels):
+    task_id: _TurnId
+    domain: _Domain = Field(validation_alias=AliasChoices("Collection", "collection"))
+    input: list[_Message] = Field(min_length=1)
+    targets: list[_Message] = Field(min_length=1)
+    contexts: list[_Context]
+    annotations: _Annotations = _Annotations()
+
+
+class _Query(BaseModel):
+    id: _TurnId = Field(validation_alias="_id")
+    text: _Text
+
+
+class _Exchange(NamedTuple):
+    """A turn; `relevant` are places in `contexts`."""
+
+    query: str
+    answer: str
+    others: list[str]
+    labels: _Labels
+    contexts: list[_Context]
+    relevant: set[int]
+
+
+class Queries:
+    """The queries of mtRAG's retrieval tasks: they tell what conversations are called and how questions were rewritten.
+
+    A conversation itself has no id. It is known by all that its user has asked up to a turn, which is what a line of
+    `<domain>_questions.jsonl` holds.
+    """
+
+    def __init__(self) -> None:
+        self._conversations: dict[str, str] = {}
+        self._rewrites: dict[tuple[str, int], str] = {}
+
+    def read(self, file: File) -> Iterator[Broken]:
+        """Take over a `<domain>_questions.jsonl` or `<domain>_rewrite.jsonl`, but for lines that can't be read."""
+        for number, line in lines(file):
+            found = parsed(_Query, f"{file.where}:{number}", line)
+            if isinstance(found, Broken):
+                yield found
+            elif "_rewrite." in file.name:
+                self._rewrites[found.id] = found.text.removeprefix("|user|:").strip()
+            else:
+                self._conversations[found.text], _ = found.id
+
+    def name(self, asked: Sequence[str]) -> str:
+        """The id of the conversation in which these questions were asked, or else a hash of them."""
+        for count in range(len(asked), 0, -1):
+            found = self._conversations.get("\n".join(f"|user|: {question}" for question in asked[:count]))
+            if found is not None:
+                return found
+        return hashlib.sha256("\n".join(asked).encode()).hexdigest()[:32]
+
+    def rewrite(self, conversation: str, turn: int) -> str:
+        return self._rewrites.get((conversation, turn), "")
+
+
+def dialogs(file: File, corpus: str, domain: str | None, queries: Queries) -> Iterator[Dialog | Broken]:
+    """The dialogs of a file: conversations (a JSON array), or generation tasks (JSON lines, or an object with `tasks`).
+
+    Args:
+        corpus: its name, for the dialogs.
+        domain: leave out the others; None: all.
+
+    Raises:
+        CorpusError: it can't be read to its end, or is none of these.
+    """
+    with opened(file) as stream:
+        first = stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    if first == b"[":
+        yield from _conversations(file, corpus, domain, queries)
+    else:
+        yield from _tasks(file, corpus, domain, queries)
+
+
+def _conversations(file: File, corpus: str, domain: str | None, queries: Queries) -> Iterator[Dialog | Broken]:
+    for where, item in items(file, "", "mtRAG"):
+        found = parsed(_Conversation, where, item)
+        if isinstance(found, Broken):
+            yield found
+            continue
+        if domain not in (None, found.domain):
+            continue
+        asked = [message for message in found.messages[::2] if isinstance(message, _Asked)]
+        said = [message for message in found.messages[1::2] if isinstance(message, _Said)]
+        if len(asked) + len(said) < len(found.messages) or len(asked) != len(said):
+            yield Broken(where=where, reason="messages: user and agent don't take turns")
+            continue
+        exchanges = [
+            _Exchange(
+                query=question.text,
+                answer=answer.text,
+                others=[],
+                labels=question.enrichments,
+                contexts=answer.contexts,
+                relevant={place for place, context in enumerate(answer.contexts) if context.relevant},
+            )
+            for question, answer in zip(asked, said, strict=True)
+        ]
+        name = queries.name([question.text for question in asked])
+        yield _dialog(where, corpus, name, exchanges, queries)
+
+
+def _tasks(file: File, corpus: str, domain: str | None, queries: Queries) -> Iterator[Dialog | Broken]:
+    conversations: dict[str, dict[int, tuple[str, _Exchange]]] = {}
+    for where, item in _task_items(file):
+        task = parsed(_Task, where, item)
+        if isinstance(task, Broken):
+            yield task
+            continue
+        if domain not in (None, task.domain):
+            continue
+        conversation, number = task.task_id
+        turns = conversations.setdefault(conversation, {})
+        if number in turns:
+            yield Broken(where=where, reason=f"task_id: {turns[number][0]} is the same turn")
+            continue
+        marked = {place for place, context in enumerate(task.contexts) if context.relevant}
+        turns[number] = (
+            where,
+            _Exchange(
+                query=task.input[-1].text,
+                answer=task.targets[0].text,
+                others=[target.text for target in task.targets[1:]],
+                labels=task,
+                contexts=task.contexts,
+                relevant=marked | set(task.annotations.context_relevance.system),
+            ),
+        )
+    for name, turns in conversations.items():
+        joined = next(number for number in range(1, len(turns) + 2) if number not in turns)
+        for number in sorted(turns):
+            if number > joined:
+                where, _ = turns[number]
+                yield Broken(where=where, reason=f"task_id: turn {joined} of its conversation can't be read here")
+        if joined > 1:
+            where, _ = turns[1]
+            yield _dialog(where, corpus, name, [turns[number][1] for number in range(1, joined)], queries)
+
+
+def _task_items(file: File) -> Iterator[tuple[str, Any]]:
+    """The tasks of a file with their places, the texts of their contexts put in where these stand apart."""
+    if file.name.lower().endswith((".jsonl", ".jsonl.gz")):
+        for number, line in lines(file, nan=True):
+            yield f"{file.where}:{number}", line
+        return
+    texts = {}
+    for _, item in items(file, "documents", "mtRAG"):
+        if isinstance(item, dict):
+            texts[item.get("document_id")] = item
+    for where, task in items(file, "tasks", "mtRAG"):
+        if isinstance(task, dict) and isinstance(task.get("contexts"), list):
+            task["contexts"] = [
+                texts.get(context.get("document_id"), {}) | context if isinstance(context, dict) else context
+                for context in task["contexts"]
+            ]
+        yield where, task
+
+
+def _dialog(where: str, corpus: str, name: str, exchanges: Sequence[_Exchange], queries: Queries) -> Dialog | Broken:
+    passages: dict[str, Passage] = {}
+    turns = []
+    for number, (query, answer, others, labels, contexts, relevant) in enumerate(exchanges, start=1):
+        hits = []
+        evidence: dict[str, Evidence] = {}
+        for place, context in enumerate(contexts):
+            piece = context.passage()
+            if passages.get(piece.id, piece).text != piece.text:
+                return Broken(where=where, reason=f"passage {piece.id} has two texts")
+            hits.append(
+                Hit(passage_id=piece.id, score=context.score or 0, rank=place + 1, new=piece.id not in passages)
+            )
+            passages.setdefault(piece.id, piece)
+            if place in relevant:
+                evidence[piece.id] = Evidence(passage_id=piece.id, start=0, end=len(piece.text), text=piece.text)
+        turns.append(
+            turn(
+                number,
+                query,
+                answer,
+                labels.answerability,
+                other_answers=others,
+                rewrite=queries.rewrite(name, number),
+                hits=hits,
+                evidence=tuple(evidence.values()),
+                question_type=_joined(labels.question_type) or UNLABELLED,
+                multi_turn_type=None if number == 1 else _joined(labels.multi_turn),
+            )
+        )
+    return dialog(where, corpus, name, "multi", turns, list(passages.values()))
+
+
+def _joined(labels: Sequence[str]) -> str | None:
+    """`factoid+how-to`; None if there is no label."""
+    return "+".join(label.lower().replace(" ", "-") for label in labels if label != "N/A") or None
