@@ -22,7 +22,7 @@ LAYERS = (
     "generator.retrievers.elasticsearch_server",
     "generator.prompt generator.library generator.store generator.lm "
     "generator.corpora.fetching generator.corpora.json_file "
-    "taxonomy.files generator.corpora.base generator.export.statistics",
+    "taxonomy.files generator.corpora.base generator.export.statistics generator.export.variety",
     "taxonomy.mix generator.corpora.formats generator.corpora.reading generator.corpora.human generator.export.card "
     "generator.retrievers.base generator.retrievers.query generator.retrievers.elasticsearch_index generator.servers",
     "generator.adapter generator.calls generator.signatures generator.embedded generator.endpoints "
