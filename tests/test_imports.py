@@ -33,10 +33,10 @@ LAYERS = (
     "generator.single generator.multi",
     "generator.pipeline",
     "generator.config generator.progress",
-    "generator.results",
+    "generator.results generator.sets",
     "generator.run",
     "generator.command",
-    "generator.__main__",
+    "generator.__main__ generator.statistics",
 )
 
 # What the packages beside `generator` may know of it.
