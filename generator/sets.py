@@ -70,8 +70,10 @@ def dialog_set(path: str, corpus: str | None, changes: Sequence[str]) -> DialogS
         is_run = place.is_dir() and (place / "dialogs.jsonl").exists()
         if not is_run and place.is_dir() and (place / "run.db").exists():
             raise RunError(f"{path}: the run has no dialogs.jsonl yet; the command that began it continues it")
-        if place.is_file() and not place.stat().st_size:
-            raise CorpusError(f"{path}: is empty")
+        if place.is_file():
+            with place.open("rb") as file:
+                if not file.read(1):
+                    raise CorpusError(f"{path}: is empty")
     except OSError as error:
         raise CorpusError(f"{path}: can't be read: {reason(error)}") from error
     if is_run:

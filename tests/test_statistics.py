@@ -387,6 +387,7 @@ def test_paths_that_hold_nothing(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").touch()
     assert refused(tmp_path / "empty.jsonl") == f"{tmp_path}/empty.jsonl: is empty"
     assert "gone: doesn't exist (looked in " in refused(tmp_path / "gone")
+    assert refused(tmp_path / ("long" * 100)).endswith("can't be read: File name too long")
     assert "is empty" in refused(tmp_path / "empty.jsonl", "--corpus", "quac")
 
 
