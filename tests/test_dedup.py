@@ -128,6 +128,16 @@ def test_repeated_questions_of_a_set_are_as_many_as_a_comparison_of_all_finds() 
     assert asked.repeated() <= everywhere
 
 
+def test_what_a_dialog_repeats_the_set_repeats_too_though_hashing_may_miss_it() -> None:
+    rng = random.Random(3)
+    questions = [" ".join(rng.choices("abcdefghij", k=5)) for _ in range(150)]
+    together, apart = (Asked(settings(threshold=0.5, num_perm=64)) for _ in range(2))
+    together.add(questions)
+    for question in questions:
+        apart.add([question])
+    assert together.repeated() == together.repeated_in_dialog > apart.repeated() > 0 == apart.repeated_in_dialog
+
+
 def test_no_words_repeat_nothing_and_near_repeats_count_beside_exact_ones() -> None:
     asked = Asked(settings())
     assert asked.repeated() == 0
