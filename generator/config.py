@@ -4,7 +4,7 @@ A part (corpus, model, retriever, judge, …) is a class of this project, named 
 other keys of that file are its arguments. Knows which settings decide a run's data, and which only how it is made.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -12,8 +12,10 @@ from typing import Annotated, Any, cast
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import BeforeValidator, Field, ValidationError
+from yaml import YAMLError
 
-from generator.advice import of_pydantic, of_stored
+from generator.advice import CONF, of_hydra, of_pydantic, of_stored
+from generator.corpora.human import DialogCorpus
 from generator.dedup import DedupSettings
 from generator.errors import ConfigError
 from generator.export.chat import Filter
@@ -151,6 +153,34 @@ def plain(cfg: DictConfig) -> dict[str, Any]:
         name = getattr(error, "full_key", None) or "configuration"
         raise ConfigError(f"{name}: has no value; give {name}=… on the command line") from error
     return {str(k): v for k, v in cast(dict[Any, Any], data).items() if k != "hydra" and not str(k).startswith("_")}
+
+
+def human_corpora() -> list[str]:
+    """The corpora of `conf/` whose publishers have conversations of people about them."""
+    files = sorted((CONF / "corpus").glob("*.yaml"))
+    targets = {file.stem: cast(DictConfig, OmegaConf.load(file)).get("_target_") for file in files}
+    return [name for name, target in targets.items() if issubclass(_class("corpus", target) or object, DialogCorpus)]
+
+
+def human_corpus(name: str, path: str, changes: Sequence[str] = ()) -> DialogCorpus:
+    """One of `human_corpora` as its file in `conf/` says, reading `path`, with `changes`, each a `setting=value`.
+
+    Raises:
+        ConfigError: there is no such corpus or setting, or a value is wrong.
+    """
+    if name not in (known := human_corpora()):
+        raise ConfigError(f"corpus={name}: has no conversations of people; choose from: {', '.join(known)}")
+    try:
+        node = OmegaConf.merge(OmegaConf.load(CONF / "corpus" / f"{name}.yaml"), OmegaConf.from_dotlist(list(changes)))
+        settings = cast(dict[str, Any], OmegaConf.to_container(node, resolve=True))
+    except (OmegaConfBaseException, YAMLError) as error:
+        raise ConfigError(f"corpus={name}: {of_hydra(error)}") from error
+    return cast(DialogCorpus, _part("corpus", {**settings, "path": path}))
+
+
+def near_duplicates() -> DedupSettings:
+    """The settings of `dedup=minhash` as `conf/` has them."""
+    return cast(DedupSettings, _part("dedup", OmegaConf.to_container(OmegaConf.load(CONF / "dedup" / "minhash.yaml"))))
 
 
 def identity(data: dict[str, Any], fingerprint: str, prompts: str, openings: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import json
 import re
 import unicodedata
 import zlib
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise
@@ -101,7 +102,7 @@ class Deduplicator:
         self._references = _Index(question_shingles, settings)
         for path in settings.against:
             for where, text in _references(path.expanduser()):
-                if len(_words(text)) >= _LEAST_QUESTION_WORDS:
+                if len(words(text)) >= _LEAST_QUESTION_WORDS:
                     self._references.add(text, where)
 
     def check(self, dialog: Dialog) -> Duplicate | None:
@@ -110,7 +111,7 @@ class Deduplicator:
         A first question is a duplicate whatever document it is about: the same opening again teaches a model little.
         """
         for text, least in _utterances(dialog):
-            if len(_words(text)) >= least and (found := self._references.nearest(text)):
+            if len(words(text)) >= least and (found := self._references.nearest(text)):
                 return Duplicate(kind="contamination", exact=found.exact, text=text, of=found.name)
         if not self._between_dialogs:
             return None
@@ -127,6 +128,74 @@ class Deduplicator:
             self._first_questions.add(dialog.turns[0].query, dialog.id)
 
 
+class Asked:
+    """How many questions of a set repeat an earlier one, by `question_shingles`.
+
+    Nothing is compared before all are there: so a question takes the hashes of its bands and its shingles, some 300
+    bytes, in place of the 5 kB of an index that can be asked at any time. One asked before word for word takes none.
+
+    Attributes:
+        questions: how many were added.
+        repeated_in_dialog: those that repeat an earlier one of their own dialog; all of these are found.
+    """
+
+    def __init__(self, settings: DedupSettings) -> None:
+        self.questions = self.repeated_in_dialog = 0
+        self._threshold = settings.threshold
+        self._empty, lsh = _banding(settings)
+        self._shape = lsh.b, lsh.r
+        self._factors = np.random.default_rng(1).integers(1 << 63, size=lsh.r, dtype=np.uint64)
+        self._seen: set[int] = set()
+        self._word_for_word = 0
+        self._known: list[bool] = []  # to repeat one of its dialog; and of the same question …
+        self._bands = array("Q")
+        self._shingles = array("I")
+        self._ends = array("Q", [0])
+
+    def add(self, questions: Sequence[str]) -> None:
+        """Count the questions of one dialog, in their order."""
+        earlier: list[Shingles] = []
+        for question in questions:
+            mine = question_shingles(question)
+            again = any(_jaccard(mine, other) >= self._threshold for other in earlier)
+            earlier.append(mine)
+            self.questions += 1
+            self.repeated_in_dialog += again
+            if len(mine):
+                self._remember(mine, again)
+
+    def repeated(self) -> int:
+        """How many questions repeat an earlier one, of whatever dialog."""
+        alike = np.array(self._known, dtype=np.bool_)
+        for band in np.frombuffer(self._bands, dtype=np.uint64).reshape(-1, self._shape[0]).T:
+            order = np.argsort(band, kind="stable")
+            edges = np.concatenate(([0], np.flatnonzero(np.diff(band[order])) + 1, [len(order)]))
+            for group in np.flatnonzero(np.diff(edges) > 1):
+                rows = order[edges[group] : edges[group + 1]]
+                for place, row in enumerate(rows[1:], start=1):
+                    alike[row] = alike[row] or any(self._alike(row, other) for other in rows[:place])
+        return self._word_for_word + int(alike.sum())
+
+    def _remember(self, shingles: Shingles, known: bool) -> None:
+        content = shingles.tobytes()
+        if hash(content) in self._seen:
+            self._word_for_word += 1
+            return
+        self._seen.add(hash(content))
+        bands, rows = self._shape
+        values = _signature(self._empty, shingles).hashvalues[: bands * rows].reshape(self._shape)
+        self._bands.frombytes((values * self._factors).sum(axis=1, dtype=np.uint64).tobytes())
+        self._shingles.frombytes(content)
+        self._ends.append(len(self._shingles))
+        self._known.append(known)
+
+    def _alike(self, row: int, other: int) -> bool:
+        return _jaccard(self._of(row), self._of(other)) >= self._threshold
+
+    def _of(self, row: int) -> Shingles:
+        return np.frombuffer(self._shingles, dtype=np.uint32)[self._ends[row] : self._ends[row + 1]]
+
+
 def question_shingles(text: str) -> Shingles:
     """The stems of a question's words, and its pairs of neighbouring stems, as sorted hashes; without function words.
 
@@ -141,14 +210,19 @@ def question_shingles(text: str) -> Shingles:
 
 def content_stems(text: str) -> list[str]:
     """The stems of a text's words in their order, without function words unless it has no others."""
-    words = _words(text)
-    return _stem([word for word in words if word not in _FUNCTION_WORDS] or words)
+    said = words(text)
+    return _stem([word for word in said if word not in _FUNCTION_WORDS] or said)
 
 
 def text_shingles(text: str) -> Shingles:
     """All runs of five words, as sorted hashes: one word in a hundred changed leaves two texts 0.91 alike."""
-    words = _words(text)
-    return _hashes([" ".join(words[first : first + 5]) for first in range(max(1, len(words) - 4))])
+    said = words(text)
+    return _hashes([" ".join(said[first : first + 5]) for first in range(max(1, len(said) - 4))])
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in their order, in one case and without punctuation."""
+    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
 class _Match(NamedTuple):
@@ -171,17 +245,14 @@ class _Index:
     """
 
     def __init__(self, shingles: Callable[[str], Shingles], settings: DedupSettings) -> None:
-        from datasketch import MinHash, MinHashLSH
-
         self._shingles = shingles
         self._threshold = settings.threshold
-        self._empty: Any = MinHash(num_perm=settings.num_perm, seed=1, hashfunc=int)
-        self._lsh: Any = MinHashLSH(threshold=settings.threshold, num_perm=settings.num_perm, weights=(0.05, 0.95))
+        self._empty, self._lsh = _banding(settings)
         self._entries: list[_Entry] = []
 
     def add(self, text: str, name: str) -> None:
         shingles = self._shingles(text)
-        self._lsh.insert(len(self._entries), self._signature(shingles), check_duplication=False)
+        self._lsh.insert(len(self._entries), _signature(self._empty, shingles), check_duplication=False)
         self._entries.append(_Entry(name, _digest(text), shingles))
 
     def nearest(self, text: str) -> _Match | None:
@@ -189,7 +260,7 @@ class _Index:
         if not self._entries:
             return None
         shingles, digest = self._shingles(text), _digest(text)
-        candidates = self._lsh.query(self._signature(shingles))
+        candidates = self._lsh.query(_signature(self._empty, shingles))
         similarity = {n: _jaccard(shingles, self._entries[n].shingles) for n in candidates}
         alike = [n for n in candidates if similarity[n] >= self._threshold]
         if not alike:
@@ -197,18 +268,23 @@ class _Index:
         best = max(alike, key=lambda n: (self._entries[n].digest == digest, similarity[n], -n))
         return _Match(self._entries[best].name, self._entries[best].digest == digest)
 
-    def _signature(self, shingles: Shingles) -> Any:
-        signature = self._empty.copy()
-        signature.update_batch(shingles.tolist())
-        return signature
+
+def _banding(settings: DedupSettings) -> tuple[Any, Any]:
+    """The signature of nothing, and an empty index, which knows its number of bands `b` and of rows `r`."""
+    from datasketch import MinHash, MinHashLSH
+
+    empty = MinHash(num_perm=settings.num_perm, seed=1, hashfunc=int)
+    return empty, MinHashLSH(threshold=settings.threshold, num_perm=settings.num_perm, weights=(0.05, 0.95))
 
 
-def _words(text: str) -> list[str]:
-    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+def _signature(empty: Any, shingles: Shingles) -> Any:
+    signature = empty.copy()
+    signature.update_batch(shingles.tolist())
+    return signature
 
 
 def _digest(text: str) -> bytes:
-    return hashlib.sha256(" ".join(_words(text)).encode(errors="replace")).digest()[:16]
+    return hashlib.sha256(" ".join(words(text)).encode(errors="replace")).digest()[:16]
 
 
 def _hashes(shingles: Sequence[str]) -> Shingles:

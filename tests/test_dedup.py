@@ -12,7 +12,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from generator.dedup import Deduplicator, DedupSettings, Repetition, question_shingles, text_shingles
+from generator.dedup import Asked, Deduplicator, DedupSettings, Repetition, question_shingles, text_shingles
 from generator.errors import ConfigError
 from generator.schema import Dialog, Turn
 
@@ -104,6 +104,46 @@ def test_a_question_that_is_only_reworded_is_a_repetition(question: str, earlier
 )
 def test_a_question_that_asks_something_else_is_none(question: str, earlier: str) -> None:
     assert Repetition(0.8).earlier(question, [earlier]) is None
+
+
+def test_repeated_questions_of_a_set_are_as_many_as_a_comparison_of_all_finds() -> None:
+    rng = random.Random(3)
+    vocabulary = [f"w{number}" for number in range(60)]
+    originals = [rng.choices(vocabulary, k=rng.randint(1, 10)) for _ in range(100)]
+    questions = []
+    for _ in range(500):
+        said = list(rng.choice(originals))
+        if rng.random() < 0.5:
+            said[rng.randrange(len(said))] = rng.choice(vocabulary)
+        questions.append(" ".join(said))
+    dialogs = [questions[first : first + 10] for first in range(0, 500, 10)]
+    asked, repetition = Asked(settings()), Repetition(0.8)
+    for dialog in dialogs:
+        asked.add(dialog)
+    everywhere = sum(repetition.earlier(q, questions[:n]) is not None for n, q in enumerate(questions))
+    inside = sum(repetition.earlier(q, dialog[:n]) is not None for dialog in dialogs for n, q in enumerate(dialog))
+    assert 0 < inside < everywhere < 499
+    assert (asked.questions, asked.repeated_in_dialog) == (500, inside)
+    assert asked.repeated() == pytest.approx(everywhere, rel=0.02), "a little is missed"
+    assert asked.repeated() <= everywhere
+
+
+def test_what_a_dialog_repeats_the_set_repeats_too_though_hashing_may_miss_it() -> None:
+    rng = random.Random(3)
+    questions = [" ".join(rng.choices("abcdefghij", k=5)) for _ in range(150)]
+    together, apart = (Asked(settings(threshold=0.5, num_perm=64)) for _ in range(2))
+    together.add(questions)
+    for question in questions:
+        apart.add([question])
+    assert together.repeated() == together.repeated_in_dialog > apart.repeated() > 0 == apart.repeated_in_dialog
+
+
+def test_no_words_repeat_nothing_and_near_repeats_count_beside_exact_ones() -> None:
+    asked = Asked(settings())
+    assert asked.repeated() == 0
+    asked.add(["?", "!", "What is the fee for a passport?"])
+    asked.add(["?", "What are the fees for a passport?", "What is the fee for passports, please?", "And for a visa?"])
+    assert (asked.questions, asked.repeated_in_dialog, asked.repeated()) == (7, 1, 2)
 
 
 def test_shingles_of_questions_and_of_texts() -> None:

@@ -328,7 +328,17 @@ def test_statistics_by_hand() -> None:
     ]
     assert [(p.name, p.count) for p in statistics.verdicts] == [("correct", 1), ("incorrect", 1), ("none", 1)]
     assert statistics.answerability[0].share == 1.0
-    assert "| **total** | 2 | 1.5 | 2.0 | 4.0 | 5 | 1.5 |" in statistics.as_markdown()
+
+
+def test_the_card_has_the_statistics(tmp_path: Path) -> None:
+    dialogs = [
+        dialog(turn(1, query="one two three"), turn(2, "incorrect", query="one"), passages=(passage(1, "a b c d"),)),
+        dialog(turn(1, None, question_type="comparative"), passages=(passage(1, "a b"), passage(2, "c d e f"))),
+    ]
+    write_dataset(dialogs, tmp_path / "dataset", INFO)
+    _, text = read_card(tmp_path / "dataset")
+    assert "| **total** | 2 | 1.5 | 2.0 | 4.0 | 5 | 1.5 |" in text
+    assert "| question type: follow\\_up | 1 | 33.3% |" in text
 
 
 def read_card(folder: Path) -> tuple[dict[str, Any], str]:

@@ -22,7 +22,7 @@ LAYERS = (
     "generator.retrievers.elasticsearch_server",
     "generator.prompt generator.library generator.store generator.lm "
     "generator.corpora.fetching generator.corpora.json_file generator.corpora.json_lines "
-    "taxonomy.files generator.corpora.base generator.export.statistics",
+    "taxonomy.files generator.corpora.base generator.export.statistics generator.export.variety",
     "taxonomy.mix generator.corpora.formats generator.corpora.reading generator.corpora.human generator.corpora.fields "
     "generator.export.card "
     "generator.retrievers.base generator.retrievers.query generator.retrievers.elasticsearch_index generator.servers",
@@ -36,10 +36,10 @@ LAYERS = (
     "generator.single generator.multi",
     "generator.pipeline",
     "generator.config generator.progress",
-    "generator.results generator.human",
+    "generator.results generator.human generator.sets",
     "generator.run",
     "generator.command",
-    "generator.__main__",
+    "generator.__main__ generator.statistics",
 )
 
 # What the packages beside `generator` may know of it.

@@ -116,7 +116,7 @@ def card(info: Origin, statistics: Statistics, splits: Mapping[Split, SplitFile]
         "name": line(info.name),
         "corpus": line(info.corpus),
         "command": block(info.command),
-        "statistics": statistics.as_markdown(),
+        "statistics": _statistics(statistics),
         "splits": "\n".join(f"| {split} | {file.rows:,} |" for split, file in splits.items()),
         "columns": "\n".join(f"- `{name}`: {field.description}" for name, field in Row.model_fields.items()),
         "example": json.dumps(_shortened(example.model_dump(mode="json")), ensure_ascii=False, indent=2),
@@ -194,6 +194,34 @@ def _settings(info: DatasetInfo) -> str:
         "prompt version": info.prompt_version,
     }
     return "\n".join(f"- {name}: {line(value)}" for name, value in settings.items())
+
+
+def _statistics(statistics: Statistics) -> str:
+    """Two tables: table 9 of Lee et al. 2024, and the shares of the turns."""
+    head = ("First question", "Dialogs", "Turns/dialog", "Query", "Response", "Document", "Passages/dialog")
+    lines = [*((line(name), means) for name, means in statistics.by_type), ("**total**", statistics.total)]
+    means = [
+        (
+            name,
+            f"{m.dialogs:,}",
+            f"{m.turns:.1f}",
+            f"{m.query:.1f}",
+            f"{m.response:.1f}",
+            f"{m.document:,.0f}",
+            f"{m.passages:.1f}",
+        )
+        for name, m in lines
+    ]
+    shares = [
+        [f"{what}: {line(p.name)}", f"{p.count:,}", f"{p.share:.1%}"]
+        for what, portions in (
+            ("question type", statistics.question_types),
+            ("answerability", statistics.answerability),
+            ("verdict", statistics.verdicts),
+        )
+        for p in portions
+    ]
+    return f"{table(head, means)}\n\n{table(('Turns', 'Count', 'Share'), shares)}"
 
 
 def _shortened(value: Any) -> Any:

@@ -1,19 +1,28 @@
-"""What a dataset looks like in numbers, as in table 9 of Lee et al. 2024 and a little more.
+"""What dialogs look like in numbers, as in table 9 of Lee et al. 2024 and table 8 of Katsis et al. 2025.
 
-Counted over whole dialogs, before pairs are filtered, as the paper's table is. A word is what white space separates.
+Counted over whole dialogs, before pairs are filtered, as the papers' tables are. A word is what white space separates.
+What the figures are is said in `docs/statistics.md`.
 """
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 
 from generator.export.chat import deciding
-from generator.export.markdown import line, table
-from generator.schema import Dialog, Record
+from generator.schema import Dialog, Record, Turn
+
+_UNLABELLED = "unlabelled"
 
 
 class Means(Record):
-    """One line of table 9. `dialogs` is a count; the rest are means, lengths in words.
+    """One line of table 9, and more. `dialogs` is a count; the rest are means, lengths in words.
 
-    `document` is the length of a dialog's grounding: all its passages together, as the model read them.
+    Attributes:
+        document: the length of a dialog's grounding: all its passages together, as the model read them.
+        passages: of a dialog, each once: retrieved, or shown from the start.
+        relevant_passages: of a dialog, each once: those that evidence points to.
+        relevant: likewise, of a turn.
+        grounded_response, grounded_relevant: `response` and `relevant` of the answerable and partial turns alone, which
+            mtRAG's table 8 counts; None if there are none.
     """
 
     dialogs: int
@@ -22,10 +31,14 @@ class Means(Record):
     response: float
     document: float
     passages: float
+    relevant_passages: float
+    relevant: float
+    grounded_response: float | None
+    grounded_relevant: float | None
 
 
 class Portion(Record):
-    """How many there are of a kind, and their share of all."""
+    """How many turns there are of a kind, and their share. Of question types a turn may have several."""
 
     name: str
     count: int
@@ -33,40 +46,22 @@ class Portion(Record):
 
 
 class Statistics(Record):
-    """Means by the first turn's question type (sorted by name) and in total; what the turns are."""
+    """Means by the first turn's question type (sorted by name) and in total; what the turns are.
+
+    Attributes:
+        turns: how many.
+        question_types, answerability, verdicts: of all turns.
+        first_types, multi_turn_types: of the first turns and of the later ones.
+    """
 
     by_type: tuple[tuple[str, Means], ...]
     total: Means
+    turns: int
     question_types: tuple[Portion, ...]
+    first_types: tuple[Portion, ...]
+    multi_turn_types: tuple[Portion, ...]
     answerability: tuple[Portion, ...]
     verdicts: tuple[Portion, ...]
-
-    def as_markdown(self) -> str:
-        """Two tables: table 9, and the shares of the turns."""
-        head = ("First question", "Dialogs", "Turns/dialog", "Query", "Response", "Document", "Passages/dialog")
-        lines = [*((line(name), means) for name, means in self.by_type), ("**total**", self.total)]
-        means = [
-            (
-                name,
-                f"{m.dialogs:,}",
-                f"{m.turns:.1f}",
-                f"{m.query:.1f}",
-                f"{m.response:.1f}",
-                f"{m.document:,.0f}",
-                f"{m.passages:.1f}",
-            )
-            for name, m in lines
-        ]
-        shares = [
-            [f"{what}: {line(p.name)}", f"{p.count:,}", f"{p.share:.1%}"]
-            for what, portions in (
-                ("question type", self.question_types),
-                ("answerability", self.answerability),
-                ("verdict", self.verdicts),
-            )
-            for p in portions
-        ]
-        return f"{table(head, means)}\n\n{table(('Turns', 'Count', 'Share'), shares)}"
 
 
 class Tally:
@@ -75,37 +70,62 @@ class Tally:
     def __init__(self) -> None:
         self._sums: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._question_types: Counter[str] = Counter()
+        self._first_types: Counter[str] = Counter()
+        self._multi_turn_types: Counter[str] = Counter()
         self._answerability: Counter[str] = Counter()
         self._verdicts: Counter[str] = Counter()
 
     def add(self, dialog: Dialog) -> None:
-        """Count a dialog."""
-        turns = dialog.turns
+        """Count a dialog, which has a turn."""
+        turns, later = dialog.turns, dialog.turns[1:]
+        grounded = [t for t in turns if t.answerability in ("answerable", "partial")]
+        retrieved = {hit.passage_id for t in turns for hit in t.hits}
         self._sums[turns[0].question_type].update(
             dialogs=1,
             turns=len(turns),
             query=sum(_words(t.query) for t in turns),
             response=sum(_words(t.answer) for t in turns),
             document=sum(_words(p.text) for p in dialog.passages),
-            passages=len(dialog.passages),
+            passages=len(retrieved.union(p.id for p in dialog.passages)),
+            relevant_passages=len(_relevant(turns)),
+            relevant=sum(len(_relevant([t])) for t in turns),
+            grounded=len(grounded),
+            grounded_response=sum(_words(t.answer) for t in grounded),
+            grounded_relevant=sum(len(_relevant([t])) for t in grounded),
         )
-        self._question_types.update(t.question_type for t in turns)
+        self._question_types.update(label for t in turns for label in _labels(t.question_type))
+        self._first_types.update(_labels(turns[0].question_type))
+        self._multi_turn_types.update(label for t in later for label in _labels(t.multi_turn_type))
         self._answerability.update(t.answerability for t in turns)
         self._verdicts.update(v.label if (v := deciding(t)) else "none" for t in turns)
 
     def statistics(self) -> Statistics:
         """The numbers so far."""
+        sums = sum(self._sums.values(), Counter())
+        dialogs, turns = sums["dialogs"], sums["turns"]
         return Statistics(
             by_type=tuple((name, _means(self._sums[name])) for name in sorted(self._sums)),
-            total=_means(sum(self._sums.values(), Counter())),
-            question_types=_portions(self._question_types),
-            answerability=_portions(self._answerability),
-            verdicts=_portions(self._verdicts),
+            total=_means(sums),
+            turns=turns,
+            question_types=_portions(self._question_types, turns),
+            first_types=_portions(self._first_types, dialogs),
+            multi_turn_types=_portions(self._multi_turn_types, turns - dialogs),
+            answerability=_portions(self._answerability, turns),
+            verdicts=_portions(self._verdicts, turns),
         )
 
 
 def _words(text: str) -> int:
     return len(text.split())
+
+
+def _relevant(turns: Iterable[Turn]) -> set[str]:
+    return {evidence.passage_id for t in turns for evidence in t.evidence}
+
+
+def _labels(joined: str | None) -> set[str]:
+    """The labels of a turn: people gave some questions several, joined by `+`."""
+    return set((joined or _UNLABELLED).split("+"))
 
 
 def _means(sums: Counter[str]) -> Means:
@@ -119,9 +139,12 @@ def _means(sums: Counter[str]) -> Means:
         response=each("response", "turns"),
         document=each("document", "dialogs"),
         passages=each("passages", "dialogs"),
+        relevant_passages=each("relevant_passages", "dialogs"),
+        relevant=each("relevant", "turns"),
+        grounded_response=each("grounded_response", "grounded") if sums["grounded"] else None,
+        grounded_relevant=each("grounded_relevant", "grounded") if sums["grounded"] else None,
     )
 
 
-def _portions(counts: Counter[str]) -> tuple[Portion, ...]:
-    total = counts.total()
+def _portions(counts: Counter[str], total: int) -> tuple[Portion, ...]:
     return tuple(Portion(name=name, count=n, share=n / total) for name, n in sorted(counts.items()) if n)

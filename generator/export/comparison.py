@@ -1,0 +1,171 @@
+"""Sets of dialogs side by side: a row for each figure, a column for each set; for a terminal, as Markdown, as CSV.
+
+Knows how to lay figures out, not how they are counted.
+"""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from generator.export import markdown
+from generator.export.statistics import Portion, Statistics
+from generator.export.variety import LENGTHS, Variety
+from generator.schema import Record
+
+Format = Literal["terminal", "csv", "markdown"]
+_ABSENT = "–"
+_COUNT, _MEAN, _RATIO, _SHARE = "{:,}", "{:,.2f}", "{:.3f}", "{:.1%}"
+
+
+class Target(Record):
+    """The share that a question type should have of the turns of its stage, `first` or `later`."""
+
+    name: str
+    stage: str
+    share: float
+
+
+class Column(Record):
+    """A set of dialogs in numbers.
+
+    Attributes:
+        name: of the set.
+        targets: of the run that made it; none, if no run did.
+        dialogs_wanted: likewise, None.
+    """
+
+    name: str
+    statistics: Statistics
+    variety: Variety
+    targets: tuple[Target, ...] = ()
+    dialogs_wanted: int | None = None
+
+
+class _Row(NamedTuple):
+    section: str
+    figure: str
+    form: str
+    values: Sequence[float | None]
+
+
+def comparison(columns: Sequence[Column], form: Format, console: Console | None = None) -> str:
+    """The table of one or more sets, as text that ends in a line break.
+
+    In CSV a number has up to six digits behind the point, shares are 0 to 1, and what a set has no figure for is empty.
+
+    Args:
+        console: the terminal that it is for, with its width and styles; None: as wide as it needs, and plain.
+    """
+    names = [_plain(column.name) for column in columns]
+    rows = [row._replace(figure=_plain(row.figure)) for row in _rows(columns)]
+    if form == "csv":
+        return _csv(names, rows)
+    return _markdown(names, rows) if form == "markdown" else _terminal(names, rows, console)
+
+
+def _rows(columns: Sequence[Column]) -> Iterator[_Row]:
+    statistics, variety = [c.statistics for c in columns], [c.variety for c in columns]
+    means = [s.total for s in statistics]
+    section = "size"
+    yield _Row(section, "dialogs", _COUNT, [m.dialogs for m in means])
+    yield _Row(section, "turns", _COUNT, [s.turns for s in statistics])
+    yield _Row(section, "turns a dialog", _MEAN, [m.turns for m in means])
+    section = "length in words"
+    yield _Row(section, "query", _MEAN, [m.query for m in means])
+    yield _Row(section, "response", _MEAN, [m.response for m in means])
+    yield _Row(section, "response, answerable or partial", _MEAN, [m.grounded_response for m in means])
+    yield _Row(section, "document", _MEAN, [m.document for m in means])
+    section = "passages"
+    yield _Row(section, "unique, a dialog", _MEAN, [m.passages for m in means])
+    yield _Row(section, "unique relevant, a dialog", _MEAN, [m.relevant_passages for m in means])
+    yield _Row(section, "relevant, a turn", _MEAN, [m.relevant for m in means])
+    yield _Row(section, "relevant, an answerable or partial turn", _MEAN, [m.grounded_relevant for m in means])
+    section = "variety"
+    for what, shares in (("queries", [v.queries for v in variety]), ("responses", [v.responses for v in variety])):
+        for n, values in zip(LENGTHS, zip(*shares, strict=True), strict=True):
+            yield _Row(section, f"distinct-{n} of {what}", _RATIO, values)
+    yield _Row(section, "questions that repeat one of their dialog", _SHARE, [v.repeated_in_dialog for v in variety])
+    yield _Row(section, "questions that repeat one of the set", _SHARE, [v.repeated for v in variety])
+    yield from _portions("question types, of all turns", [s.question_types for s in statistics])
+    yield from _portions("multi-turn types, of later turns", [s.multi_turn_types for s in statistics])
+    yield from _portions("answerability, of all turns", [s.answerability for s in statistics])
+    yield from _portions("verdicts, of all turns", [s.verdicts for s in statistics])
+    section = "achieved and target"
+    if any(c.dialogs_wanted for c in columns):
+        reached = [c.statistics.total.dialogs if c.dialogs_wanted else None for c in columns]
+        yield _Row(section, "dialogs", _COUNT, reached)
+        yield _Row(section, "dialogs, target", _COUNT, [c.dialogs_wanted for c in columns])
+    for stage, name in sorted({(t.stage, t.name) for c in columns for t in c.targets}):
+        targets = [_target(c, stage, name) for c in columns]
+        turns = [s.first_types if stage == "first" else s.multi_turn_types for s in statistics]
+        achieved = [None if t is None else _share(p, name) for t, p in zip(targets, turns, strict=True)]
+        yield _Row(section, f"{name}, {stage} turns", _SHARE, achieved)
+        yield _Row(section, f"{name}, {stage} turns, target", _SHARE, targets)
+
+
+def _portions(section: str, portions: Sequence[Sequence[Portion]]) -> Iterator[_Row]:
+    for name in sorted({p.name for of_one in portions for p in of_one}, key=lambda name: (name.casefold(), name)):
+        yield _Row(section, name, _SHARE, [_share(of_one, name) for of_one in portions])
+
+
+def _share(portions: Sequence[Portion], name: str) -> float | None:
+    return next((p.share for p in portions if p.name == name), 0.0 if portions else None)
+
+
+def _target(column: Column, stage: str, name: str) -> float | None:
+    return next((t.share for t in column.targets if (t.stage, t.name) == (stage, name)), None)
+
+
+def _plain(text: str) -> str:
+    """On one line, and nothing in it that steers a terminal."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(text.split()))
+
+
+def _cells(row: _Row) -> list[str]:
+    return [_ABSENT if value is None else row.form.format(value) for value in row.values]
+
+
+def _csv(names: Sequence[str], rows: Sequence[_Row]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["section", "figure", *names])
+    for row in rows:
+        writer.writerow([row.section, row.figure, *("" if v is None else round(v, 6) for v in row.values)])
+    return text.getvalue()
+
+
+def _sectioned(rows: Sequence[_Row]) -> Iterator[tuple[bool, _Row]]:
+    """Each row, and whether it is the first of its section."""
+    before = ""
+    for row in rows:
+        yield row.section != before, row
+        before = row.section
+
+
+def _markdown(names: Sequence[str], rows: Sequence[_Row]) -> str:
+    lines: list[list[str]] = []
+    for first, row in _sectioned(rows):
+        if first:
+            lines.append([f"**{markdown.line(row.section)}**", *([""] * len(names))])
+        lines.append([markdown.line(row.figure), *_cells(row)])
+    return markdown.table(["", *map(markdown.line, names)], lines) + "\n"
+
+
+def _terminal(names: Sequence[str], rows: Sequence[_Row], console: Console | None) -> str:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("", overflow="fold")
+    for name in names:
+        table.add_column(Text(name), justify="right", overflow="fold", min_width=6)
+    for first, row in _sectioned(rows):
+        if first:
+            table.add_row(Text(row.section, style="bold"))
+        table.add_row(Text(f"  {row.figure}"), *_cells(row))
+    printer = console or Console(file=io.StringIO(), width=10_000)
+    with printer.capture() as shown:
+        printer.print(table, highlight=False)
+    return "".join(f"{line.rstrip()}\n" for line in shown.get().splitlines())

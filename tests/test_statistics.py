@@ -1,0 +1,554 @@
+"""`python -m generator.statistics`: the figures by hand, what it reads, what it refuses, how the table is laid out."""
+
+import csv
+import gzip
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from generator import config
+from generator.config import near_duplicates
+from generator.corpora import quac as quac_module
+from generator.corpora.quac import QuacCorpus
+from generator.export.comparison import Column, comparison
+from generator.export.statistics import Tally
+from generator.export.variety import VarietyTally, _Ngrams
+from generator.schema import Answerability, Broken, Dialog, Evidence, Hit, Passage, Turn, Verdict
+from generator.statistics import main
+from tests.openai_server import OpenAIServer, openai_server
+from tests.runs import Ended, Site
+
+__all__ = ["openai_server"]
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def data() -> Path:
+    if "GROUNDED_DIALOGS_DATA" not in os.environ:
+        pytest.skip("GROUNDED_DIALOGS_DATA, the folder of real data sets, isn't set")
+    return Path(os.environ["GROUNDED_DIALOGS_DATA"])
+
+
+def command(*arguments: str | Path) -> Ended:
+    """Run the command in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main([str(argument) for argument in arguments])
+    return Ended(code, out.getvalue(), err.getvalue())
+
+
+def figures(*arguments: str | Path) -> dict[str, list[str]]:
+    """The table's values by `section: figure`, a value for each set; nothing was wrong."""
+    done = command(*arguments, "--format", "csv")
+    assert (done.code, done.err) == (0, "")
+    return values(done.out)
+
+
+def values(text: str) -> dict[str, list[str]]:
+    rows = list(csv.reader(io.StringIO(text)))
+    assert {len(row) for row in rows} == {len(rows[0])}
+    read = {f"{section}: {figure}": found for section, figure, *found in rows}
+    assert len(read) == len(rows), "two rows have one name"
+    return read
+
+
+def refused(*arguments: str | Path) -> str:
+    """What the command says, in one line, of what it can't do."""
+    done = command(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.count("\n") == 1, done.err
+    return done.error
+
+
+def turn(
+    number: int,
+    query: str,
+    answer: str,
+    kind: str,
+    answerability: Answerability = "answerable",
+    hits: Sequence[str] = (),
+    evidence: Sequence[str] = (),
+    label: Any = None,
+) -> Turn:
+    return Turn(
+        turn=number,
+        query=query,
+        question_type=kind,
+        multi_turn_type=kind if number > 1 else None,
+        answerability=answerability,
+        hits=tuple(Hit(passage_id=p, score=1, rank=rank, new=True) for rank, p in enumerate(hits, start=1)),
+        reasoning="",
+        answer=answer,
+        consistent=True,
+        evidence=tuple(Evidence(passage_id=p, start=0, end=1, text="a") for p in evidence),
+        verdicts=(Verdict(judge="j", label=label, explanation="", model="m"),) if label else (),
+    )
+
+
+def dialog(name: str, turns: Sequence[Turn], **passages: str) -> Dialog:
+    return Dialog(
+        id=name,
+        corpus="c",
+        algorithm="multi",
+        split="train",
+        document_ids=("d",),
+        turns=tuple(turns),
+        passages=tuple(
+            Passage(id=p, document_id="d", text=text, start=0, end=len(text)) for p, text in passages.items()
+        ),
+        ended="complete",
+        lm="m",
+        prompt_version="1",
+        seed=0,
+    )
+
+
+def written(path: Path, *dialogs: Dialog) -> Path:
+    path.write_text("".join(f"{found.model_dump_json()}\n" for found in dialogs), encoding="utf-8")
+    return path
+
+
+HARBOUR = dialog(
+    "harbour",
+    [
+        turn(1, "where is it", "in the old town", "direct+comparative", "answerable", ["a", "b"], "aab", "correct"),
+        turn(2, "Where is it?", "In the old Town.", "follow-up", "unanswerable", ["b", "c"], "ba"),
+    ],
+    a="one two three four",
+    b="five six",
+)
+FERRY = dialog(
+    "ferry",
+    [
+        turn(1, "who runs it", "a b", "direct", "partial"),
+        turn(2, "where is it", "no", "clarification", "conversational", evidence=["z"], label="incorrect"),
+    ],
+    z="one two",
+)
+
+
+# What is counted
+
+
+def test_the_figures_by_hand(tmp_path: Path) -> None:
+    assert figures(written(tmp_path / "dialogs.jsonl", HARBOUR, FERRY)) == {
+        "section: figure": ["dialogs.jsonl"],
+        "size: dialogs": ["2"],
+        "size: turns": ["4"],
+        "size: turns a dialog": ["2.0"],
+        "length in words: query": ["3.0"],
+        "length in words: response": ["2.75"],  # 4 + 4 + 2 + 1
+        "length in words: response, answerable or partial": ["3.0"],  # 4 + 2
+        "length in words: document": ["4.0"],  # 6 + 2
+        "passages: unique, a dialog": ["2.0"],  # a b c, z: what was retrieved counts where its text isn't kept, too
+        "passages: unique relevant, a dialog": ["1.5"],  # a b, z
+        "passages: relevant, a turn": ["1.25"],  # 2 + 2 + 0 + 1
+        "passages: relevant, an answerable or partial turn": ["1.0"],  # 2 + 0
+        "variety: distinct-1 of queries": ["0.416667"],  # where is it who runs, of 12
+        "variety: distinct-2 of queries": ["0.5"],  # 4 of 8: none from one question into the next
+        "variety: distinct-3 of queries": ["0.5"],  # 2 of 4
+        "variety: distinct-1 of responses": ["0.636364"],  # 7 of 11
+        "variety: distinct-2 of responses": ["0.571429"],  # 4 of 7
+        "variety: distinct-3 of responses": ["0.5"],  # 2 of 4
+        "variety: questions that repeat one of their dialog": ["0.25"],
+        "variety: questions that repeat one of the set": ["0.5"],
+        "question types, of all turns: clarification": ["0.25"],
+        "question types, of all turns: comparative": ["0.25"],
+        "question types, of all turns: direct": ["0.5"],
+        "question types, of all turns: follow-up": ["0.25"],
+        "multi-turn types, of later turns: clarification": ["0.5"],
+        "multi-turn types, of later turns: follow-up": ["0.5"],
+        "answerability, of all turns: answerable": ["0.25"],
+        "answerability, of all turns: conversational": ["0.25"],
+        "answerability, of all turns: partial": ["0.25"],
+        "answerability, of all turns: unanswerable": ["0.25"],
+        "verdicts, of all turns: correct": ["0.25"],
+        "verdicts, of all turns: incorrect": ["0.25"],
+        "verdicts, of all turns: none": ["0.5"],
+    }
+
+
+def test_sets_stand_beside_each_other_each_counted_for_itself(tmp_path: Path) -> None:
+    one = written(tmp_path / "one.jsonl", HARBOUR)
+    other = written(tmp_path / "other.jsonl", FERRY, HARBOUR)
+    read = figures(one, other)
+    assert read["section: figure"] == ["one.jsonl", "other.jsonl"]
+    assert read["size: dialogs"] == ["1", "2"]
+    assert read["question types, of all turns: clarification"] == ["0.0", "0.25"]
+    assert read["variety: questions that repeat one of the set"] == ["0.5", "0.5"]
+    assert [value[::-1] for value in read.values()] == list(figures(other, one).values())
+
+
+def test_what_a_set_has_nothing_of_is_empty_and_not_zero(tmp_path: Path) -> None:
+    lone = dialog("lone", [turn(1, "?", "!", "direct", "unanswerable")])
+    path = written(tmp_path / "lone.jsonl", lone)
+    read = figures(path)
+    assert read["length in words: response, answerable or partial"] == [""]
+    assert read["variety: distinct-1 of queries"] == [""]
+    assert read["length in words: response"] == ["1.0"]
+    both = figures(path, written(tmp_path / "both.jsonl", HARBOUR))
+    assert both["multi-turn types, of later turns: follow-up"] == ["", "1.0"]
+    assert re.search(r"distinct-1 of queries +–$", command(path).out, re.MULTILINE)
+
+
+def test_the_first_dialogs_alone(tmp_path: Path) -> None:
+    path = written(tmp_path / "dialogs.jsonl", HARBOUR, FERRY)
+    with path.open("a") as file:
+        file.write("not read\n")
+    first = figures(path, "--dialogs", "1")
+    assert list(first.values())[1:] == list(figures(written(tmp_path / "first.jsonl", HARBOUR)).values())[1:]
+    assert command(path, "--dialogs", "2").err == "", "the line after it isn't looked at"
+
+
+def test_the_same_dialogs_give_the_same_text_and_in_another_order_the_same_figures(tmp_path: Path) -> None:
+    path = written(tmp_path / "dialogs.jsonl", HARBOUR, FERRY)
+    runs = [
+        subprocess.run(
+            [sys.executable, "-m", "generator.statistics", path],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert runs[0] == runs[1] == command(path).out
+    before = figures(path)
+    assert figures(written(path, FERRY, HARBOUR)) == before
+
+
+def test_ngrams_are_counted_the_same_however_often_they_are_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_Ngrams, "_LEAST", 3)
+    said = [str(number * number % 101) for number in range(500)]
+    counted = _Ngrams(2)
+    for first in range(0, 500, 10):
+        counted.add(said[first : first + 10])
+    pairs = [pair for first in range(0, 500, 10) for pair in pairwise(said[first : first + 10])]
+    assert counted.distinct() == len(set(pairs)) / len(pairs)
+
+
+# What it reads
+
+
+def test_a_run_and_what_it_achieved_of_its_targets(tmp_path: Path, openai_server: OpenAIServer) -> None:
+    site = Site(tmp_path)
+    assert site.run(openai_server, "dialogs=8", "turns=3").code == 0
+    summary, read = site.summary(), figures(site.run_dir)
+    assert read["section: figure"] == ["run"]
+    assert read["size: dialogs"] == ["8"]
+    assert (read["achieved and target: dialogs"], read["achieved and target: dialogs, target"]) == (["8"], ["8"])
+    assert {share["stage"] for share in summary["question_types"].values()} == {"first", "later"}
+    for name, share in summary["question_types"].items():
+        row = f"achieved and target: {name}, {share['stage']} turns"
+        assert float(read[f"{row}, target"][0]) == pytest.approx(share["target"], abs=1e-4)
+        assert float(read[row][0]) == pytest.approx(share["achieved"], abs=1e-4)
+    card = (site.run_dir / "dataset" / "README.md").read_text(encoding="utf-8")
+    total = [cell.strip() for cell in next(row for row in card.splitlines() if "**total**" in row).split("|")]
+    names = [
+        "size: turns a dialog",
+        "length in words: query",
+        "length in words: response",
+        "passages: unique, a dialog",
+    ]
+    assert [total[place] for place in (3, 4, 5, 7)] == [f"{float(read[name][0]):.1f}" for name in names]
+
+    beside = figures(written(tmp_path / "people.jsonl", HARBOUR), site.run_dir)
+    assert beside["achieved and target: dialogs"] == ["", "8"]
+    alone = figures(site.run_dir / "dialogs.jsonl")
+    assert not [name for name in alone if name.startswith("achieved")]
+    assert {name: read[name] for name in alone} == alone | {"section: figure": ["run"]}
+
+
+def test_targets_that_cannot_be_read_are_left_out_and_named(tmp_path: Path) -> None:
+    written(tmp_path / "dialogs.jsonl", HARBOUR)
+    (tmp_path / "summary.json").write_text('{"question_types": {"direct": 1}}')
+    (tmp_path / "config.yaml").write_text("dialogs: [")
+    done = command(tmp_path)
+    assert done.code == 0
+    assert [line.rpartition(":")[0] for line in done.err.splitlines()] == [
+        str(tmp_path / name) for name in ("summary.json", "config.yaml")
+    ]
+    assert "achieved and target" not in done.out
+
+
+def test_a_gzipped_file_and_one_of_another_name(tmp_path: Path) -> None:
+    plain = written(tmp_path / "dialogs.jsonl", HARBOUR, FERRY)
+    packed = tmp_path / "Packed.JSONL.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    read = figures(plain, packed)
+    assert read.pop("section: figure") == ["dialogs.jsonl", "Packed.JSONL.gz"]
+    assert {one == other for one, other in read.values()} == {True}
+
+
+def test_lines_that_are_no_dialogs_are_counted_and_the_first_is_named(tmp_path: Path) -> None:
+    path = written(tmp_path / "dialogs.jsonl", HARBOUR)
+    lost = FERRY.model_dump(mode="json")
+    del lost["turns"][1]["query"]
+    empty = FERRY.model_copy(update={"turns": ()})
+    with path.open("ab") as file:
+        file.write(b"\n" + json.dumps(lost).encode() + b"\n" + empty.model_dump_json().encode() + b'\n{"id": "\xff\n')
+    done = command(path, "--format", "csv")
+    assert done.code == 0
+    assert values(done.out)["size: dialogs"] == ["1"]
+    assert done.err == f"{path}: 3 of 4 records can't be read, the first: {path}:3: turns.1.query: Field required\n"
+    written(path, empty)
+    assert f"{path}:1: turns: there are none" in refused(tmp_path)
+
+
+def quac(path: Path, *answers: str, title: str = "Pell") -> Path:
+    text = "He was born in Pell. He left Pell. CANNOTANSWER"
+    asked = [
+        {"question": "Where to?", "orig_answer": {"text": a, "answer_start": text.find(a)}, "answers": []}
+        for a in answers
+    ]
+    paragraphs = [{"id": "C_1", "context": text, "qas": asked}]
+    path.write_text(json.dumps({"data": [{"title": title, "section_title": "", "paragraphs": paragraphs}]}))
+    return path
+
+
+def test_a_publishers_file_or_folder_is_read_by_the_corpus_that_can(tmp_path: Path) -> None:
+    file = quac(tmp_path / "val.json", "He left Pell.", "CANNOTANSWER")
+    for path in (file, tmp_path):
+        read = figures(path)
+        assert read["section: figure"] == [path.name]
+        assert (read["size: dialogs"], read["size: turns"]) == (["1"], ["2"])
+        assert read["passages: relevant, a turn"] == ["0.5"]
+        assert read["answerability, of all turns: unanswerable"] == ["0.5"]
+    named = figures(file, "--corpus", "quac", "--set", "no_answer=I really do not know.")
+    assert read["length in words: response"] == ["3.0"]  # He left Pell. I don't know.
+    assert named["length in words: response"] == ["4.0"]
+
+
+def test_a_publishers_broken_records_are_counted_and_named(tmp_path: Path) -> None:
+    quac(tmp_path / "a.json", "He left Pell.")
+    (tmp_path / "b.json").write_text('{"data": [{"title": "T", "paragraphs": [{"id": "x", "context": "y"}]}]}')
+    done = command(tmp_path)
+    assert done.code == 0
+    assert done.err.startswith(f"{tmp_path}: 1 of 2 records can't be read, the first: {tmp_path}/b.json: data[0].para")
+
+
+@pytest.fixture
+def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of `conf/`, in place of it."""
+    copy = tmp_path / "conf"
+    shutil.copytree(config.CONF, copy)
+    monkeypatch.setattr(config, "CONF", copy)
+    return copy
+
+
+def test_where_two_corpora_can_read_it_one_is_to_be_named(tmp_path: Path, conf: Path) -> None:
+    shutil.copy(conf / "corpus" / "quac.yaml", conf / "corpus" / "quack.yaml")
+    file = quac(tmp_path / "val.json", "He left Pell.")
+    assert "can be read as quac and as quack; say which by --corpus NAME" in refused(file)
+    assert figures(file, "--corpus", "quack")["size: dialogs"] == ["1"]
+
+
+def test_the_corpus_that_reads_more_of_the_first_records_is_taken(
+    tmp_path: Path, conf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Half(QuacCorpus):
+        def dialogs(self) -> Iterator[Dialog | Broken]:
+            yield Broken(where="here", reason="half")
+            yield from super().dialogs()
+
+    # `_target_` names classes of our own modules only.
+    monkeypatch.setattr(Half, "__module__", quac_module.__name__)
+    monkeypatch.setattr(quac_module, "Half", Half, raising=False)
+    text = (conf / "corpus" / "quac.yaml").read_text().replace("QuacCorpus", "Half")
+    (conf / "corpus" / "half.yaml").write_text(text)
+    file = quac(tmp_path / "val.json", "He left Pell.")
+    assert figures(file)["size: dialogs"] == ["1"]
+    assert "1 of 2 records can't be read, the first: here: half" in command(file, "--corpus", "half").err
+
+
+def test_real_quac(data: Path) -> None:
+    read = figures(data / "quac")
+    assert (read["size: dialogs"], read["size: turns"]) == (["11"], ["86"])
+    assert read["passages: unique, a dialog"] == ["1.0"]
+
+
+# What it refuses
+
+
+def test_paths_that_hold_nothing(tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").touch()
+    assert refused(tmp_path / "empty.jsonl") == f"{tmp_path}/empty.jsonl: is empty"
+    assert "gone: doesn't exist (looked in " in refused(tmp_path / "gone")
+    assert refused(tmp_path / ("long" * 100)).endswith("can't be read: File name too long")
+    assert "is empty" in refused(tmp_path / "empty.jsonl", "--corpus", "quac")
+
+
+def test_a_run_without_dialogs(tmp_path: Path) -> None:
+    (tmp_path / "run.db").touch()
+    assert "the run has no dialogs.jsonl yet" in refused(tmp_path)
+    (tmp_path / "dialogs.jsonl").touch()
+    (tmp_path / "config.yaml").write_text("dialogs: 3\n")
+    assert refused(tmp_path) == f"{tmp_path}: holds no dialogs: the run has accepted none"
+
+
+@pytest.mark.parametrize("content", ["{}\n", "thesis\n", '{"data": []}', "\n", "[1, 2]"])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "folder/a.json", "folder/a.txt"])
+def test_what_is_neither_a_run_nor_dialogs(tmp_path: Path, name: str, content: str) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(content)
+    given = path if path.parent == tmp_path else path.parent
+    assert "neither a run folder nor dialogs that can be read (as dialogs.jsonl, quac" in refused(given)
+    assert str(given) in refused(given, "--corpus", "quac"), "it says what is wrong"
+
+
+def test_a_file_that_is_cut_off_is_refused_though_it_begins_well(tmp_path: Path) -> None:
+    lines = written(tmp_path / "dialogs.jsonl", *[HARBOUR] * 500)
+    packed = tmp_path / "cut.jsonl.gz"
+    packed.write_bytes(gzip.compress(lines.read_bytes())[:-9])
+    assert re.search(r"cut\.jsonl\.gz: can't be read after line \d+: ", refused(packed))
+    cut = quac(tmp_path / "val.json", "He left Pell.")
+    cut.write_text(cut.read_text()[:-2])
+    assert "val.json: not JSON" in refused(cut)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "the following arguments are required: PATH; `python -m generator.statistics --help` shows"),
+        (["--dialogs", "0"], "--dialogs 0: must be 1 or more"),
+        (["--dialogs", "ten"], "argument --dialogs: invalid int value: 'ten'"),
+        (["--format", "html"], "argument --format: invalid choice: 'html'"),
+        (["--formt", "csv"], "unrecognized arguments: --formt"),
+        (["--corpus", "sample"], "corpus=sample: has no conversations of people; choose from: quac"),
+        (["--corpus", "../judge/none"], "corpus=../judge/none: has no conversations"),
+        (["--set", "no_answer=x"], "--set no_answer=x: needs the corpus that it is a setting of; give --corpus NAME"),
+        (["--corpus", "quac", "--set", "no_answer"], "--set no_answer: a setting is given as SETTING=VALUE"),
+        (["--corpus", "quac", "--set", "path=x"], "--set path=x: give the path by itself"),
+        (["--corpus", "quac", "--set", "no_anwser=x"], "corpus.no_anwser: there is no such setting; did you mean"),
+        (["--corpus", "quac", "--set", "split=test"], "corpus.split=test: must be 'train' or 'validation'"),
+        (["--corpus", "quac", "--set", "name=${nope}"], "corpus=quac: Interpolation key 'nope' not found"),
+        (["--corpus", "quac", "--set", "name=[a"], "corpus=quac: while parsing"),
+    ],
+)
+def test_arguments_that_cannot_be(tmp_path: Path, arguments: list[str], said: str) -> None:
+    path = [quac(tmp_path / "val.json", "He left Pell.")] if arguments else []
+    assert refused(*path, *arguments).startswith(said)
+
+
+def test_one_set_that_cannot_be_read_is_enough_to_write_nothing(tmp_path: Path) -> None:
+    path = written(tmp_path / "dialogs.jsonl", HARBOUR)
+    assert "gone: doesn't exist" in refused(path, tmp_path / "gone", "--output", tmp_path / "table")
+    assert "table: can't be written (No such file" in refused(path, "--output", tmp_path / "no" / "table")
+    assert [file.name for file in tmp_path.iterdir()] == ["dialogs.jsonl"]
+
+
+# How it is laid out
+
+
+HOSTILE = 'a|b `c`\n\x1b[31m[bold]red[/bold] *d* <i>, "e" =1'
+
+
+def test_hostile_names_break_no_table(tmp_path: Path) -> None:
+    nasty = dialog("nasty", [turn(1, "who?", "he", HOSTILE)])
+    path = written(tmp_path / f"{HOSTILE.replace('/', '')}.jsonl", nasty)
+    plain = HOSTILE.replace("\n", " ").replace("\x1b", "\N{REPLACEMENT CHARACTER}")
+    read = figures(path)
+    assert read["section: figure"] == [f"{plain.replace('/', '')}.jsonl"]
+    assert read[f"question types, of all turns: {plain}"] == ["1.0"]
+
+    text = command(path, "--format", "markdown").out
+    rows = [re.split(r"(?<!\\)\|", row) for row in text.splitlines()]
+    assert {len(row) for row in rows} == {4}
+    assert rows[1] == ["", " --- ", " ---: ", ""]
+    assert "\x1b" not in text and "<i>" not in text
+
+    shown = command(path).out
+    assert "\x1b" not in shown
+    assert re.search(r"^  .*\[bold\]red\[/bold\].* +100\.0%$", shown, re.MULTILINE)
+
+
+def test_a_table_as_markdown_and_for_the_terminal(tmp_path: Path) -> None:
+    path = written(tmp_path / "dialogs.jsonl", HARBOUR, FERRY)
+    lines = command(path, path, "--format", "markdown").out.splitlines()
+    assert lines[:5] == [
+        "|  | dialogs.jsonl | dialogs.jsonl |",
+        "| --- | ---: | ---: |",
+        "| **size** |  |  |",
+        "| dialogs | 2 | 2 |",
+        "| turns | 4 | 4 |",
+    ]
+    assert "| relevant, a turn | 1.25 | 1.25 |" in lines
+    shown = command(path).out.splitlines()
+    assert [line.split() for line in shown[:3]] == [["dialogs.jsonl"], ["size"], ["dialogs", "2"]]
+    assert all(line == line.rstrip() and len(line) < 80 for line in shown)
+
+
+def test_six_sets_of_long_names_are_not_cut_where_there_is_no_terminal(tmp_path: Path) -> None:
+    names = [f"{'a-long-name-' * 5}{number}.jsonl" for number in range(6)]
+    head, *_ = command(*(written(tmp_path / name, HARBOUR) for name in names)).out.splitlines()
+    assert head.split() == names
+
+
+def test_sets_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    paths = [tmp_path / folder / "run" for folder in ("one", "two")]
+    for path in paths:
+        path.mkdir(parents=True)
+        written(path / "dialogs.jsonl", HARBOUR)
+    assert figures(*paths)["section: figure"] == ["one/run", "two/run"]
+    assert figures(paths[0], paths[0])["section: figure"] == ["run", "run"]
+
+
+def test_a_number_of_thousands() -> None:
+    tally, variety = Tally(), VarietyTally(near_duplicates())
+    for _ in range(1000):
+        tally.add(HARBOUR)
+        variety.add(HARBOUR)
+    column = Column(name="x", statistics=tally.statistics(), variety=variety.variety())
+    assert re.search(r"^  turns +2,000$", comparison([column], "terminal"), re.MULTILINE)
+    assert "size,turns,2000\n" in comparison([column], "csv")
+    assert column.variety.repeated == 1999 / 2000
+
+
+def test_the_table_goes_into_a_file(tmp_path: Path) -> None:
+    path = written(tmp_path / "dialogs.jsonl", HARBOUR)
+    for form in ("terminal", "csv", "markdown"):
+        done = command(path, "--format", form, "--output", tmp_path / "table")
+        assert (done.code, done.out, done.err) == (0, "", "")
+        assert (tmp_path / "table").read_text(encoding="utf-8") == command(path, "--format", form).out
+
+
+def test_a_reader_that_has_read_enough(tmp_path: Path) -> None:
+    path = written(tmp_path / "dialogs.jsonl", HARBOUR)
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        closed = subprocess.run(
+            [sys.executable, "-m", "generator.statistics", path], cwd=ROOT, stdout=write, stderr=subprocess.PIPE
+        )
+    finally:
+        os.close(write)
+    assert (closed.returncode, closed.stderr) == (0, b"")
+
+
+def test_help_is_whole_and_there_in_no_time() -> None:
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "generator.statistics", "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for option in ("PATH", "--corpus", "--set", "--dialogs", "--format", "--output"):
+        assert re.search(rf"^  {option}\b", done.stdout, re.MULTILINE), option
+    loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
+    assert "argparse" in loaded, "no list of modules: what follows would hold of anything"
+    assert loaded & {"dspy", "omegaconf", "pydantic", "numpy", "rich", "yaml"} == set()
