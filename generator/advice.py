@@ -43,7 +43,9 @@ def unknown(name: str) -> str:
     if own_judge and name.removeprefix("judge.") in known:
         return f"{name}: the judge has no model of its own that has this; choose one too, such as judge.lm=openai"
     if name in known:
-        return f"{name}: only {' and '.join(known[name])} have this setting"
+        *others, last = known[name]
+        which = f"{', '.join(others)} and {last} have" if others else f"{last} has"
+        return f"{name}: only {which} this setting"
     names = [*known, *groups()]
     if own_judge:
         names = [f"judge.{setting}" for setting in known if setting.startswith("lm.")]

@@ -141,7 +141,7 @@ def test_a_misspelt_setting_of_a_part_is_named() -> None:
 
 def test_settings_of_human_dialogs_may_change_when_a_run_is_continued() -> None:
     def decided(*arguments: str) -> dict[str, Any]:
-        return identity(plain(composed("corpus=quac", *arguments)), "f" * 64, "p")
+        return identity(plain(composed("corpus=quac", *arguments)), "f" * 64, "p", "")
 
     assert decided("corpus.rewrites=canard", "corpus.no_answer=No") == decided()
     assert decided("corpus.strict=true") != decided()

@@ -88,5 +88,5 @@ def test_what_is_no_run_is_said_in_a_line(site: Site, source: Site, openai_serve
     (empty := site.folder / "empty.jsonl").touch()
     assert "no first question is of a type in taxonomy.first (direct); it has none" in told(empty, "taxonomy=direct")
     message = refused(site.run(openai_server, "algorithm=single", f"algorithm.first_questions={source.run_dir}"))
-    assert message == "algorithm.first_questions: only algorithm=multi have this setting"
+    assert message == "algorithm.first_questions: only algorithm=multi has this setting"
     assert not (site.run_dir / "run.db").exists()

@@ -406,7 +406,7 @@ def test_what_is_neither_a_run_nor_dialogs(tmp_path: Path, name: str, content: s
     path.parent.mkdir(exist_ok=True)
     path.write_text(content)
     given = path if path.parent == tmp_path else path.parent
-    assert "neither a run folder nor dialogs that can be read (as dialogs.jsonl, quac" in refused(given)
+    assert "neither a run folder nor dialogs that can be read (as dialogs.jsonl, coqa, " in refused(given)
     assert str(given) in refused(given, "--corpus", "quac"), "it says what is wrong"
 
 
@@ -428,7 +428,7 @@ def test_a_file_that_is_cut_off_is_refused_though_it_begins_well(tmp_path: Path)
         (["--dialogs", "ten"], "argument --dialogs: invalid int value: 'ten'"),
         (["--format", "html"], "argument --format: invalid choice: 'html'"),
         (["--formt", "csv"], "unrecognized arguments: --formt"),
-        (["--corpus", "sample"], "corpus=sample: has no conversations of people; choose from: quac"),
+        (["--corpus", "sample"], "corpus=sample: has no conversations of people; choose from: coqa, "),
         (["--corpus", "../judge/none"], "corpus=../judge/none: has no conversations"),
         (["--set", "no_answer=x"], "--set no_answer=x: needs the corpus that it is a setting of; give --corpus NAME"),
         (["--corpus", "quac", "--set", "no_answer"], "--set no_answer: a setting is given as SETTING=VALUE"),

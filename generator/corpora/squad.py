@@ -46,6 +46,7 @@ class _Question(BaseModel):
     question: str
     answers: list[_Answer]
     is_impossible: bool = False  # v1.1 has only what can be answered
+    orig_answer: None = None  # QuAC's layout is this one, but for what it says of its answers
 
 
 class SquadCorpus(DialogCorpus):
