@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from types import MappingProxyType
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
@@ -67,6 +67,8 @@ class CoqaCorpus(DialogCorpus):
             the piece of the story that they gave it for. Lee et al. 2024 compare with both (section 3).
         no_answer: what it says where CoQA has `unknown`.
     """
+
+    beside_documents: ClassVar[frozenset[str]] = frozenset({"answers", "no_answer"})
 
     path: str | None
     split: Literal["train", "validation"]

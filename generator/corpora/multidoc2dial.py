@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import PurePosixPath
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
 
@@ -106,6 +106,8 @@ class MultiDoc2DialCorpus(DialogCorpus):
         cache_dir: keeps what was fetched.
         base_url: where the archives are published.
     """
+
+    beside_documents: ClassVar[frozenset[str]] = frozenset({"split"})
 
     path: str | None
     version: Literal["multidoc2dial", "doc2dial"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
@@ -62,6 +62,8 @@ class SquadCorpus(DialogCorpus):
         base_url: where the files are published.
         no_answer: what the agent of a human dialog says to a question that can't be answered.
     """
+
+    beside_documents: ClassVar[frozenset[str]] = frozenset({"no_answer"})
 
     path: str | None
     split: Literal["train", "validation"]
