@@ -28,7 +28,9 @@ def settings() -> dict[str, tuple[str, ...]]:
         keys = yaml.safe_load(file.read_text(encoding="utf-8"))
         for name in _names(f"{group}." if group else "", keys):
             found[name] = (*found.get(name, ()), f"{group}={file.stem}") if group else ()
-    return {name: choices for name, choices in found.items() if not re.match(r"defaults$|hydra\b|.*_target_$", name)}
+    return {
+        name: choices for name, choices in found.items() if not re.match(r".*\bdefaults$|hydra\b|.*_target_$", name)
+    }
 
 
 def groups() -> list[str]:

@@ -315,8 +315,8 @@ def test_what_waits_for_an_earlier_dialog_is_bounded(tmp_path: Path) -> None:
         return await server._answer(request, body)  # type: ignore[arg-type]
 
     def release() -> None:
-        seen, since = -1, time.monotonic()
-        while time.monotonic() - since < 1:  # until nothing new has come for a second
+        seen, since = 0, time.monotonic()
+        while not seen or time.monotonic() - since < 1:  # until nothing new has come for a second
             if len(server.bodies) != seen:
                 seen, since = len(server.bodies), time.monotonic()
             time.sleep(0.01)
