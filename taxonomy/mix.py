@@ -22,6 +22,8 @@ class Mix(Record):
         first: the share of each type among first questions; above 0, together 1.
         later: the same among later questions.
         without: types that are left out of both, the others' shares growing in proportion.
+        examples: whether the model is shown the examples of later types. Lee et al. 2024 show some; a model of 1.5B
+            took over what they are about (docs/runs.md).
         focus: `sentences` starts each dialog of a document from sentences that those before did not use;
             `none` leaves the choice to the model, as Lee et al. 2024 do.
     """
@@ -31,6 +33,7 @@ class Mix(Record):
     first: dict[str, float]
     later: dict[str, float]
     without: Annotated[tuple[str, ...], OneOrMore] = ()
+    examples: bool = True
     focus: Focus = "sentences"
 
 
@@ -82,6 +85,8 @@ def _shares(mix: Mix, stage: Stage, shares: dict[str, float], types: dict[str, Q
             raise TaxonomyError(f"{where}.{name}: never comes twice in a row, so at most a share of 0.5, not {share:g}")
     if not abs((total := sum(shares.values())) - 1) <= 1e-6:
         raise TaxonomyError(f"{where}: the shares sum to {total:g}; they must sum to 1")
+    if not mix.examples:
+        types = {name: kind.model_copy(update={"examples": ()}) for name, kind in types.items()}
     kept = {name: share for name, share in shares.items() if name not in mix.without}
     if not kept:
         raise TaxonomyError(f"{where}: taxonomy.without leaves no type; leave out fewer")

@@ -106,6 +106,15 @@ def test_our_mixes_load(file: Path) -> None:
         assert {s.type.name for s in taxonomy.first} == (FIRST if file.stem == "mixed" else {file.stem})
 
 
+def test_examples_can_be_kept_from_the_model() -> None:
+    mix = {"name": "m", "first": {"direct": 1.0}, "later": {"follow-up": 0.5, "correction": 0.5}}
+    shown, kept = (load(Mix(**mix, examples=examples)) for examples in (True, False))
+    assert all("In another dialog" in share.type.prompt() for share in shown.later)
+    assert not any("In another dialog" in share.type.prompt() for share in kept.later)
+    for one, other in zip((*shown.first, *shown.later), (*kept.first, *kept.later), strict=True):
+        assert one.type.model_copy(update={"examples": ()}) == other.type
+
+
 def test_types_that_are_left_out_leave_their_shares_to_the_others() -> None:
     first, later = {"direct": 0.6, "comparative": 0.3, "unanswerable": 0.1}, {"follow-up": 0.5, "correction": 0.5}
 
