@@ -30,7 +30,13 @@ def fetched(base_url: str, name: str, checksum: str | None, cache_dir: str, size
         pooch.retrieve(url, known_hash=checksum, fname=file, path=folder, progressbar=True)
     except (OSError, RuntimeError, ValueError) as error:
         raise CorpusError(
-            f"can't fetch {url}: {reason(error)}; get {file} another way and put it into {cache_dir}, "
+            f"can't fetch {url}: {_why(error)}; get {file} another way and put it into {cache_dir}, "
             "or set corpus.path to it"
         ) from error
     return str(folder / file)
+
+
+def _why(error: Exception) -> str:
+    """What went wrong; of a server that can't be reached without the layers that `requests` puts around it."""
+    inner = getattr(error.args[0], "reason", None) if error.args else None
+    return str(inner).partition("): ")[2] or str(inner) if inner else reason(error)
