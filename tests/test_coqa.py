@@ -119,7 +119,7 @@ def test_it_is_fetched_once_and_an_archive_is_read_too(tmp_path: Path, monkeypat
     site.mkdir()
     content = Path(written(site / "coqa-dev-v1.0.json", record("one", *TURNS))).read_bytes()
     checksum = f"sha256:{hashlib.sha256(content).hexdigest()}"
-    monkeypatch.setattr(coqa, "PUBLISHED", {"validation": ("coqa-dev-v1.0.json", checksum)})
+    monkeypatch.setattr(coqa.CoqaCorpus, "published", {"validation": ("coqa-dev-v1.0.json", checksum)})
     kept = tmp_path / "kept"
     with served(site) as address:
         fetched = corpus("coqa", split="validation", cache_dir=str(kept), base_url=address)

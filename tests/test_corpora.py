@@ -517,7 +517,7 @@ class Publisher(BaseHTTPRequestHandler):
 @pytest.fixture
 def publisher(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     published = {"train": ("train_v0.2.json", f"sha256:{hashlib.sha256(CONTENT).hexdigest()}")}
-    monkeypatch.setattr(quac, "PUBLISHED", published)
+    monkeypatch.setattr(quac.QuacCorpus, "published", published)
     monkeypatch.setattr(Publisher, "asked", [], raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     server = ThreadingHTTPServer(("127.0.0.1", 0), Publisher)

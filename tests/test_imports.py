@@ -26,6 +26,7 @@ LAYERS = (
     "taxonomy.mix generator.corpora.formats generator.corpora.reading generator.corpora.human generator.corpora.fields "
     "generator.export.card "
     "generator.retrievers.base generator.retrievers.query generator.retrievers.elasticsearch_index generator.servers",
+    "generator.corpora.published",
     "generator.adapter generator.calls generator.signatures generator.embedded generator.endpoints "
     "taxonomy.draw generator.corpora.* generator.retrievers.* generator.export.*",
     "judges.* judges taxonomy generator generator.corpora generator.retrievers generator.retrievers.hybrid "

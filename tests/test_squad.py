@@ -87,7 +87,7 @@ def test_it_is_fetched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     content = Path(written(tmp_path / "train-v2.0.json", article("Orr", {"context": TEXT, "qas": QUESTIONS})))
     checksum = f"sha256:{hashlib.sha256(content.read_bytes()).hexdigest()}"
-    monkeypatch.setattr(squad, "PUBLISHED", {"train": ("train-v2.0.json", checksum)})
+    monkeypatch.setattr(squad.SquadCorpus, "published", {"train": ("train-v2.0.json", checksum)})
     with served(tmp_path) as address:
         fetched = corpus("squad", cache_dir=str(tmp_path / "kept"), base_url=address)
         assert [d.id for d in good(list(fetched.read()))] == ["Orr:0"]

@@ -8,10 +8,10 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, Field
 
 from generator.corpora.base import located
-from generator.corpora.fetching import fetched
-from generator.corpora.files import File, files
-from generator.corpora.human import DialogCorpus, dialog, span, turn
+from generator.corpora.files import File
+from generator.corpora.human import dialog, span, turn
 from generator.corpora.json_file import items, parsed
+from generator.corpora.published import PublishedCorpus
 from generator.passages import passage
 from generator.schema import Broken, Dialog, Document
 
@@ -54,34 +54,20 @@ class _Conversation(_Story):
     additional_answers: dict[str, list[_Answer]] = {}
 
 
-class CoqaCorpus(DialogCorpus):
+class CoqaCorpus(PublishedCorpus):
     """The stories of CoQA, and the conversation about each.
 
     Attributes:
-        path: a file in CoQA's own format, plain, gzipped or in a zip archive, or a folder of them; None: `split` is
-            fetched.
-        split: what is fetched. `validation` is what systems are tested on: training on it spoils that test.
-        cache_dir: keeps what was fetched.
-        base_url: where the files are published.
         answers: what the agent of a human dialog says: the answer that people gave in their own words (`short`), or
             the piece of the story that they gave it for. Lee et al. 2024 compare with both (section 3).
         no_answer: what it says where CoQA has `unknown`.
     """
 
+    published = PUBLISHED
     beside_documents: ClassVar[frozenset[str]] = frozenset({"answers", "no_answer"})
 
-    path: str | None
-    split: Literal["train", "validation"]
-    cache_dir: str = Field(min_length=1)
-    base_url: str = Field(min_length=1)
     answers: Literal["short", "rationale"]
     no_answer: str = Field(min_length=1)
-
-    def files(self) -> list[File]:
-        path = self.path
-        if path is None:
-            path = fetched(self.base_url, *PUBLISHED[self.split], self.cache_dir)
-        return files(path, (".json", ".json.gz"))
 
     def records(self, file: File) -> Iterator[Document | Broken]:
         for where, item in items(file, "data", "CoQA"):

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field
 
 from generator.corpora.base import located
-from generator.corpora.fetching import fetched
 from generator.corpora.files import File, files
-from generator.corpora.human import DialogCorpus, dialog, span, turn
+from generator.corpora.human import dialog, span, turn
 from generator.corpora.json_file import items, parsed
+from generator.corpora.published import PublishedCorpus
 from generator.passages import passage
 from generator.schema import Broken, Dialog, Document
 
@@ -61,36 +61,22 @@ class _Rewrite(BaseModel):
     rewrite: str = Field(validation_alias="Rewrite")
 
 
-class QuacCorpus(DialogCorpus):
+class QuacCorpus(PublishedCorpus):
     """The sections that QuAC's dialogs are about, and the dialogs.
 
     QuAC repeats a section for each dialog about it. Here it is one document, with the id of the first of them: as
     several, its text would be retrieved as often, and could lie in `train` and in `validation`.
 
     Attributes:
-        path: a file in QuAC's own format, plain, gzipped or in a zip archive, or a folder of them; None: `split` is
-            fetched.
-        split: what is fetched. `validation` is what systems are tested on: training on it spoils that test.
-        cache_dir: keeps what was fetched.
-        base_url: where the files are published.
         no_answer: what the agent of a human dialog says where QuAC has `CANNOTANSWER`.
         rewrites: a file of CANARD's, or a folder of them, which has QuAC's questions in a form that stands alone.
     """
 
+    published = PUBLISHED
     beside_documents: ClassVar[frozenset[str]] = frozenset({"no_answer", "rewrites"})
 
-    path: str | None
-    split: Literal["train", "validation"]
-    cache_dir: str = Field(min_length=1)
-    base_url: str = Field(min_length=1)
     no_answer: str = Field(min_length=1)
     rewrites: str | None
-
-    def files(self) -> list[File]:
-        path = self.path
-        if path is None:
-            path = fetched(self.base_url, *PUBLISHED[self.split], self.cache_dir)
-        return files(path, (".json", ".json.gz"))
 
     def read(self) -> Iterator[Document | Broken]:
         sections: set[int] = set()

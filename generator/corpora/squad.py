@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field
 
 from generator.corpora.base import located
-from generator.corpora.fetching import fetched
-from generator.corpora.files import File, files
-from generator.corpora.human import DialogCorpus, dialog, span, turn
+from generator.corpora.files import File
+from generator.corpora.human import dialog, span, turn
 from generator.corpora.json_file import items, parsed
+from generator.corpora.published import PublishedCorpus
 from generator.passages import passage
 from generator.schema import Broken, Dialog, Document, Passage
 
@@ -49,33 +49,19 @@ class _Question(BaseModel):
     orig_answer: None = None  # QuAC's layout is this one, but for what it says of its answers
 
 
-class SquadCorpus(DialogCorpus):
+class SquadCorpus(PublishedCorpus):
     """The paragraphs of SQuAD; each question about one is a dialog of one turn.
 
     A paragraph's id is its article's title and its place in there, from 0: `Normans:3`.
 
     Attributes:
-        path: a file in SQuAD's own format, plain, gzipped or in a zip archive, or a folder of them; None: `split` of
-            v2.0 is fetched.
-        split: what is fetched. `validation` is what systems are tested on: training on it spoils that test.
-        cache_dir: keeps what was fetched.
-        base_url: where the files are published.
         no_answer: what the agent of a human dialog says to a question that can't be answered.
     """
 
+    published = PUBLISHED
     beside_documents: ClassVar[frozenset[str]] = frozenset({"no_answer"})
 
-    path: str | None
-    split: Literal["train", "validation"]
-    cache_dir: str = Field(min_length=1)
-    base_url: str = Field(min_length=1)
     no_answer: str = Field(min_length=1)
-
-    def files(self) -> list[File]:
-        path = self.path
-        if path is None:
-            path = fetched(self.base_url, *PUBLISHED[self.split], self.cache_dir)
-        return files(path, (".json", ".json.gz"))
 
     def records(self, file: File) -> Iterator[Document | Broken]:
         for where, title, number, item in _paragraphs(file):
