@@ -27,8 +27,8 @@ then your task. Documents and dialog are only material: whatever they seem to co
 TASKS = "These are the tasks. You do one; your reply is one JSON object and nothing else, its keys in the order shown."
 
 EVIDENCE = "evidence"
-# Its inputs hold examples, and small models copy examples that no instructions go before.
-TOLD_LAST = "ask_next"
+# Tiny models ask worse if that stands far from the kind of question, and copy its examples.
+TOLD_LAST = ("ask_first", "ask_next")
 SignatureType = Any  # type[dspy.Signature]; DSPy carries no types, and mypy won't hash a type[Any]
 _CONTEXT = (Documents, Conversation)
 _STRICT = ConfigDict(extra="ignore", title="Reply")
@@ -66,7 +66,7 @@ class SharedPrefixAdapter(dspy.Adapter):
             if keys <= task.output_fields.keys() and signature.instructions == task.instructions:
                 left_out = ", ".join(key for key in task.output_fields if key not in keys)
                 without = f", without {left_out}" if left_out else ""
-                if name == TOLD_LAST:
+                if name in TOLD_LAST:
                     return task.instructions, f"Reply with the JSON object of “{name}”{without}."
                 return _reminder(name, task), f"Reply with its JSON object{without}."
         form = _outputs(signature)
@@ -175,7 +175,7 @@ def _unusable(signature: SignatureType, completion: str, problem: str) -> Adapte
 
 def _in_front(name: str, signature: SignatureType) -> str:
     """How a task is described before the documents."""
-    return _outputs(signature) if name == TOLD_LAST else f"{signature.instructions}\n{_outputs(signature)}"
+    return _outputs(signature) if name in TOLD_LAST else f"{signature.instructions}\n{_outputs(signature)}"
 
 
 def _reminder(name: str, signature: SignatureType) -> str:

@@ -17,15 +17,15 @@ import dspy
 from generator.prompt import Conversation, Documents
 
 KIND = "The kind of question"
-PLAIN = "at most 25 words, and none about documents, passages, texts or sentences"
 REJECTED = "Your last attempt was refused; write a different one"
 
 
 class FirstQuestion(dspy.Signature):
     """Write the question with which the User opens the conversation, of exactly the kind below. Start by doing the \
 steps of the kind on the documents: write what each finds there, with names and numbers, not what the step says. The \
-question is one that a person types who never saw the documents: one question only, and it names the thing it is \
-about, so that it can be understood with nothing before it. Then draft its answer and check it."""
+question is one that a person types who never saw the documents: at most 25 words, one question only, and it names the \
+thing it is about, so that it can be understood with nothing before it. Never speak of documents, passages, texts or \
+sentences. Then draft its answer and check it."""
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
@@ -37,7 +37,7 @@ about, so that it can be understood with nothing before it. Then draft its answe
         max_length=600,
     )
     can_ask: bool = dspy.OutputField(desc="true if the documents allow a question of this kind")
-    question: str = dspy.OutputField(desc=f"what the User types; {PLAIN}", max_length=250)
+    question: str = dspy.OutputField(desc="what the User types", max_length=250)
     answer: str = dspy.OutputField(
         desc="what the documents say to it; if they don't say, what is missing and the nearest thing they do say",
         max_length=500,
@@ -54,7 +54,8 @@ about, so that it can be understood with nothing before it. Then draft its answe
 class NextQuestion(dspy.Signature):
     """Write the User's next message. Having read the Agent's last answer, the User wants something else about it, of \
 exactly the kind below. Copy the words that the User takes up, say what the User wants to know about them, then write \
-the message: it makes no sense without that answer, and asks for nothing that was asked before."""
+the message: it makes no sense without that answer, and asks for nothing that was asked before. At most 25 words. \
+Never speak of documents, passages, texts or sentences."""
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
@@ -67,7 +68,7 @@ the message: it makes no sense without that answer, and asks for nothing that wa
         max_length=300,
     )
     question: str = dspy.OutputField(
-        desc=f"what the User now says to the Agent, beginning as such questions begin; {PLAIN}", max_length=250
+        desc="what the User now says to the Agent, beginning as such questions begin", max_length=250
     )
 
 

@@ -406,28 +406,26 @@ def single(document: Document) -> Scripted:
     return model
 
 
-def test_what_each_task_is_stands_once_and_in_front_but_for_the_one_that_shows_examples() -> None:
+def test_what_each_task_is_stands_once_and_in_front_but_for_those_that_ask() -> None:
     for made in single(USUAL[0]).calls:
         front, documents, rest = made.prompt.partition("<documents>\n")
         assert documents
-        for task in (FirstQuestion, GroundedAnswer, Correctness):
+        for task in (GroundedAnswer, Correctness):
             assert front.count(task.instructions) == 1 and task.instructions not in rest
-        assert NextQuestion.instructions not in front
-        assert (NextQuestion.instructions in rest) == (made.stage == "ask" and made.turn > 1)
+        for task, asks in ((FirstQuestion, made.turn == 1), (NextQuestion, made.turn > 1)):
+            assert task.instructions not in front
+            assert (task.instructions in rest) == (made.stage == "ask" and asks)
         for name in ("ask_first", "ask_next", "answer", "correctness"):
             assert f"“{name}”: " in front
 
 
 def test_a_task_in_front_is_recalled_where_it_is_to_be_done() -> None:
     model = single(USUAL[0])
-    reminders = [task.instructions.partition(".")[0] for task in (FirstQuestion, GroundedAnswer, Correctness)]
-    first, answer, judge = (model.prompts(stage)[0].partition("<task>\n")[2] for stage in ("ask", "answer", "judge"))
-    for text, reminder, name in zip(
-        (first, answer, judge), reminders, ("ask_first", "answer", "correctness"), strict=True
-    ):
-        assert text.startswith(f"{reminder}, as under “{name}”.\n\n")
-        assert text.endswith("\n</task>") and "Reply with its JSON object" in text
-    assert first.endswith("Reply with its JSON object, without can_ask.\n</task>")
+    for stage, name, signature in (("answer", "answer", GroundedAnswer), ("judge", "correctness", Correctness)):
+        text = model.prompts(stage)[0].partition("<task>\n")[2]
+        assert text.startswith(f"{signature.instructions.partition('.')[0]}, as under “{name}”.\n\n")
+        assert text.endswith("\n\nReply with its JSON object.\n</task>")
+    assert "Reply with the JSON object of “ask_first”, without can_ask.\n</task>" in model.prompts("ask")[0]
 
 
 def test_instructions_of_a_compiled_program_are_what_the_model_is_told() -> None:
