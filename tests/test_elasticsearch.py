@@ -643,7 +643,7 @@ def test_a_whole_run(mode: dict[str, Any], server: ElasticsearchServer, model: O
     site.check_ledger()
     sides: dict[str, set[str]] = {"train": set(), "validation": set()}
     for dialog in site.dialogs():
-        assert all(turn["hits"] for turn in dialog["turns"])
+        assert dialog["turns"][0]["hits"]  # of later turns, made-up questions may find nothing
         sides[dialog["split"]] |= {passage["document_id"] for passage in dialog["passages"]}
     assert sides["train"] and sides["validation"]
     assert not sides["train"] & sides["validation"]

@@ -245,7 +245,7 @@ def test_settings_that_make_other_data_are_refused_by_name(tmp_path: Path) -> No
         for word in (
             str(place.run_dir),
             "seed (0 there, 1 now)",
-            'algorithm ("multi" there, "single" now)',
+            'algorithm.name ("multi" there, "single" now)',
             "fresh=true",
         ):
             assert word in refused.error

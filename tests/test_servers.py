@@ -82,7 +82,12 @@ def test_a_server_that_goes_in_mid_run_is_made_up_for(tmp_path: Path) -> None:
         assert two.bodies
         finished = one.finished + two.finished
     assert Counter(finished.values()) == {1: len(finished)}
-    assert site.summary()["accepted"] == 8
+    with OpenAIServer() as alone:
+        (tmp_path / "undisturbed").mkdir()
+        undisturbed = Site(tmp_path / "undisturbed")
+        undisturbed.run(alone, "dialogs=8", "max_attempts=8")
+    assert site.summary()["attempted"] == 8
+    assert site.data() == undisturbed.data()
 
 
 def test_when_all_are_gone_the_run_stops_and_can_go_on(tmp_path: Path) -> None:
