@@ -81,8 +81,6 @@ def _shares(mix: Mix, stage: Stage, shares: dict[str, float], types: dict[str, Q
             raise TaxonomyError(f"{where}.{name}: is for {kind.stage} turns; name it under {kind.stage!r}")
         if not share > 0:
             raise TaxonomyError(f"{where}.{name}: a share is above 0, not {share:g}; leave out a type you don't want")
-        if not kind.may_repeat and share > 0.5:
-            raise TaxonomyError(f"{where}.{name}: never comes twice in a row, so at most a share of 0.5, not {share:g}")
     if not abs((total := sum(shares.values())) - 1) <= 1e-6:
         raise TaxonomyError(f"{where}: the shares sum to {total:g}; they must sum to 1")
     if not mix.examples:
@@ -90,7 +88,14 @@ def _shares(mix: Mix, stage: Stage, shares: dict[str, float], types: dict[str, Q
     kept = {name: share for name, share in shares.items() if name not in mix.without}
     if not kept:
         raise TaxonomyError(f"{where}: taxonomy.without leaves no type; leave out fewer")
-    return tuple(Share(type=types[name], share=share / sum(kept.values())) for name, share in kept.items())
+    targets = tuple(Share(type=types[name], share=share / sum(kept.values())) for name, share in kept.items())
+    for target in targets:
+        if not target.type.may_repeat and target.share > 0.5 + 1e-9:
+            raise TaxonomyError(
+                f"{where}.{target.type.name}: never comes twice in a row, so at most a share of 0.5, "
+                f"not {target.share:g}"
+            )
+    return targets
 
 
 def _unknown(where: str, name: str, types: Iterable[str]) -> TaxonomyError:

@@ -128,6 +128,10 @@ def test_types_that_are_left_out_leave_their_shares_to_the_others() -> None:
     assert [s.share for s in mix("unanswerable").later] == [0.5, 0.5]
     with pytest.raises(TaxonomyError, match=r"^taxonomy=m: first: taxonomy.without leaves no type; leave out fewer$"):
         mix("direct", "comparative", "unanswerable")
+    with pytest.raises(
+        TaxonomyError, match=r"correction: never comes twice in a row, so at most a share of 0.5, not 1$"
+    ):
+        mix("follow-up")
     with pytest.raises(TaxonomyError, match=r"^taxonomy.without=unansw: .* did you mean 'unanswerable'\?$"):
         mix("unansw")
 
