@@ -23,7 +23,6 @@ GROUPS = {
     "algorithm": "algorithms",
     "lm": "models",
     "retriever": "retrievers",
-} | {
     "judge": "judges",
     "dedup": "removal of duplicates",
     "experiment": "experiments, which choose several of these",

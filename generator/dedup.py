@@ -6,35 +6,20 @@ a little is missed. The result depends on the texts and on the order in which th
 """
 
 import gzip
-import hashlib
 import json
-import re
-import unicodedata
 import zlib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from generator.errors import ConfigError
 from generator.schema import Dialog, OneOrMore, Record
+from generator.shingles import Shingles, digest, jaccard, question_shingles, text_shingles, words
 
-Shingles = NDArray[np.uint32]
-
-_WORD = re.compile(r"\w+")
-# They make no difference to what is asked; question words, pronouns, negations, "from" and "by" do.
-_FUNCTION_WORDS = frozenset(
-    _WORD.findall(
-        "a an the is are was were be been am do does did has have had can could would will please so and also s "
-        "of to in on at for any it there that tell me you"
-    )
-)
 _TEST_FILES = (".json", ".jsonl", ".txt", ".json.gz", ".jsonl.gz", ".txt.gz", ".parquet")
 _LEAST_QUESTION_WORDS, _LEAST_ANSWER_WORDS = 4, 8  # of what is looked for in a test set: less is said everywhere
 
@@ -77,7 +62,7 @@ class Duplicate(Record):
 
 
 class Repetition:
-    """Finds the question that another one repeats inside a dialog, by `question_shingles`."""
+    """Finds the question that another one repeats inside a dialog, by `generator.shingles.question_shingles`."""
 
     def __init__(self, threshold: float) -> None:
         self._threshold = threshold
@@ -85,7 +70,7 @@ class Repetition:
     def earlier(self, question: str, earlier: Sequence[str]) -> str | None:
         """The first of `earlier` that `question` repeats, if any. Few and short, they are compared without MinHash."""
         mine = question_shingles(question)
-        return next((other for other in earlier if _jaccard(mine, question_shingles(other)) >= self._threshold), None)
+        return next((other for other in earlier if jaccard(mine, question_shingles(other)) >= self._threshold), None)
 
 
 class Deduplicator:
@@ -129,7 +114,7 @@ class Deduplicator:
 
 
 class Asked:
-    """How many questions of a set repeat an earlier one, by `question_shingles`.
+    """How many questions of a set repeat an earlier one, by `generator.shingles.question_shingles`.
 
     Nothing is compared before all are there: so a question takes the hashes of its bands and its shingles, some 300
     bytes, in place of the 5 kB of an index that can be asked at any time. One asked before word for word takes none.
@@ -157,7 +142,7 @@ class Asked:
         earlier: list[Shingles] = []
         for question in questions:
             mine = question_shingles(question)
-            again = any(_jaccard(mine, other) >= self._threshold for other in earlier)
+            again = any(jaccard(mine, other) >= self._threshold for other in earlier)
             earlier.append(mine)
             self.questions += 1
             self.repeated_in_dialog += again
@@ -190,39 +175,10 @@ class Asked:
         self._known.append(known)
 
     def _alike(self, row: int, other: int) -> bool:
-        return _jaccard(self._of(row), self._of(other)) >= self._threshold
+        return jaccard(self._of(row), self._of(other)) >= self._threshold
 
     def _of(self, row: int) -> Shingles:
         return np.frombuffer(self._shingles, dtype=np.uint32)[self._ends[row] : self._ends[row + 1]]
-
-
-def question_shingles(text: str) -> Shingles:
-    """The stems of a question's words, and its pairs of neighbouring stems, as sorted hashes; without function words.
-
-    Single stems alone call "Did they go on tour?" and "Where did they go on tour?" alike, and pairs alone miss what is
-    reworded. At 0.8, both together found 13 of 16 trivial rewordings of ours, none of 23 pairs that differ in one
-    thing asked ("What about X?", "What about Y?"), and 1 of 13,614 pairs of different questions in 575 dialogs by
-    people (mtRAG, CoQA, QuAC): "What is a similarity?", "What were the similarities?".
-    """
-    stems = content_stems(text)
-    return _hashes([*stems, *map(" ".join, pairwise(stems))])
-
-
-def content_stems(text: str) -> list[str]:
-    """The stems of a text's words in their order, without function words unless it has no others."""
-    said = words(text)
-    return _stem([word for word in said if word not in _FUNCTION_WORDS] or said)
-
-
-def text_shingles(text: str) -> Shingles:
-    """All runs of five words, as sorted hashes: one word in a hundred changed leaves two texts 0.91 alike."""
-    said = words(text)
-    return _hashes([" ".join(said[first : first + 5]) for first in range(max(1, len(said) - 4))])
-
-
-def words(text: str) -> list[str]:
-    """The words of a text in their order, in one case and without punctuation."""
-    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
 class _Match(NamedTuple):
@@ -253,20 +209,20 @@ class _Index:
     def add(self, text: str, name: str) -> None:
         shingles = self._shingles(text)
         self._lsh.insert(len(self._entries), _signature(self._empty, shingles), check_duplication=False)
-        self._entries.append(_Entry(name, _digest(text), shingles))
+        self._entries.append(_Entry(name, digest(text), shingles))
 
     def nearest(self, text: str) -> _Match | None:
         """The first of the texts that are most like `text`, if any is like it."""
         if not self._entries:
             return None
-        shingles, digest = self._shingles(text), _digest(text)
+        shingles, same = self._shingles(text), digest(text)
         candidates = self._lsh.query(_signature(self._empty, shingles))
-        similarity = {n: _jaccard(shingles, self._entries[n].shingles) for n in candidates}
+        similarity = {n: jaccard(shingles, self._entries[n].shingles) for n in candidates}
         alike = [n for n in candidates if similarity[n] >= self._threshold]
         if not alike:
             return None
-        best = max(alike, key=lambda n: (self._entries[n].digest == digest, similarity[n], -n))
-        return _Match(self._entries[best].name, self._entries[best].digest == digest)
+        best = max(alike, key=lambda n: (self._entries[n].digest == same, similarity[n], -n))
+        return _Match(self._entries[best].name, self._entries[best].digest == same)
 
 
 def _banding(settings: DedupSettings) -> tuple[Any, Any]:
@@ -281,31 +237,6 @@ def _signature(empty: Any, shingles: Shingles) -> Any:
     signature = empty.copy()
     signature.update_batch(shingles.tolist())
     return signature
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.sha256(" ".join(words(text)).encode(errors="replace")).digest()[:16]
-
-
-def _hashes(shingles: Sequence[str]) -> Shingles:
-    return np.unique(np.array([zlib.crc32(shingle.encode(errors="replace")) for shingle in shingles], dtype=np.uint32))
-
-
-def _jaccard(one: Shingles, other: Shingles) -> float:
-    shared = len(np.intersect1d(one, other, assume_unique=True))
-    return shared / max(1, len(one) + len(other) - shared)
-
-
-@cache
-def _stemmer() -> Any:
-    import Stemmer
-
-    return Stemmer.Stemmer("english")
-
-
-def _stem(words: list[str]) -> list[str]:
-    stems: list[str] = _stemmer().stemWords(words)
-    return stems
 
 
 def _whole(dialog: Dialog) -> str:

@@ -15,10 +15,11 @@ from pydantic import Field
 
 from generator.adapter import SignatureType
 from generator.calls import call
-from generator.dedup import Repetition, content_stems
+from generator.dedup import Repetition
 from generator.errors import Rejected
 from generator.prompt import Conversation, Documents
 from generator.schema import Hit, Passage, Turn
+from generator.shingles import content_stems
 from generator.signatures import FirstQuestion, GroundedAnswer, NextQuestion, StandaloneQuery
 from taxonomy import QuestionType
 

@@ -12,9 +12,10 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from generator.dedup import Asked, Deduplicator, DedupSettings, Repetition, question_shingles, text_shingles
+from generator.dedup import Asked, Deduplicator, DedupSettings, Repetition
 from generator.errors import ConfigError
 from generator.schema import Dialog, Turn
+from generator.shingles import question_shingles, text_shingles
 
 CONF = Path(__file__).parents[1] / "conf" / "dedup"
 

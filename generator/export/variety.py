@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from generator.dedup import Asked, DedupSettings, words
+from generator.dedup import Asked, DedupSettings
 from generator.schema import Dialog, Record
+from generator.shingles import words
 
 LENGTHS = (1, 2, 3)
 
