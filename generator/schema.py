@@ -5,9 +5,9 @@ Records are frozen; no dict crosses a module boundary. What `dialogs.jsonl` and 
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 Algorithm = Literal["single", "multi"]
 # `conversational`: thanks, greetings and the like, which ask for nothing (Katsis et al. 2025, section 3.1).
@@ -75,12 +75,27 @@ class Evidence(Record):
 
 
 class Verdict(Record):
-    """What a judge said of one context-response pair; `unjudged` when the judge itself failed."""
+    """What a judge said of one context-response pair; `unjudged` when the judge itself failed.
+
+    Attributes:
+        label: the judge's word: a `Label` if it decides, else one of its own (`yes`, `partial`, `scored`, …).
+        model: behind the judge; empty if it asks none.
+        score: of judges that give one, higher is better; its range is the judge's.
+        decides: whether the label says if a pair is fit to be kept.
+    """
 
     judge: str
-    label: Label
+    label: str
     explanation: str
     model: str
+    score: float | None = None
+    decides: bool = True
+
+    @model_validator(mode="after")
+    def _can_decide(self) -> "Verdict":
+        if self.decides and self.label not in get_args(Label):
+            raise ValueError(f"a verdict that decides is one of {', '.join(get_args(Label))}, not {self.label!r}")
+        return self
 
 
 class Cost(Record):
@@ -107,12 +122,26 @@ class Usage(Cost):
         )
 
 
+class Planned(Record):
+    """What a turn was meant to be. None: that was left open.
+
+    `standalone`: whether the question is to be understood with nothing before it.
+    """
+
+    question_type: str
+    multi_turn_type: str | None = None
+    answerability: Answerability | None = None
+    standalone: bool | None = None
+
+
 class Turn(Record):
     """A user question and the agent's answer. `turn` counts from 1.
 
-    `question_type` names the type file that asked for the question; `multi_turn_type` is the same name for
-    turns after the first, else None. `retrieval_query` and `hits` are empty in the single-document algorithm.
-    `other_answers` are further reference answers, where several people answered.
+    `question_type` names the type file that asked for the question, or, where that is measured, what was asked (several
+    types joined by `+`); `multi_turn_type` is the same for later turns, or the multi-turn type; of first turns None.
+    `planned` is what was meant, where the outcome is measured (Katsis et al. 2025, section 3.1).
+    `retrieval_query` and `hits` are empty in the single-document algorithm. `other_answers` are further reference
+    answers, where several people answered.
     """
 
     turn: int
@@ -120,6 +149,7 @@ class Turn(Record):
     question_type: str
     multi_turn_type: str | None = None
     answerability: Answerability
+    planned: Planned | None = None
     retrieval_query: str = ""
     hits: tuple[Hit, ...] = ()
     reasoning: str

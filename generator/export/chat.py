@@ -7,11 +7,11 @@ import re
 from functools import cache
 from importlib.resources import files
 from string import Template
-from typing import Literal
+from typing import Literal, cast
 
 from pydantic import Field
 
-from generator.schema import Algorithm, Answerability, Dialog, Drop, Evidence, Passage, Record, Turn, Verdict
+from generator.schema import Algorithm, Answerability, Dialog, Drop, Evidence, Label, Passage, Record, Turn, Verdict
 
 Filter = Literal["pairs", "prefix", "dialog"]
 
@@ -86,8 +86,9 @@ def pairs(dialog: Dialog, keep: Filter) -> tuple[list[Row], list[Drop]]:
 
 
 def deciding(turn: Turn) -> Verdict | None:
-    """The verdict that decides about a turn: the strictest; None without a judge."""
-    return min(turn.verdicts, key=lambda verdict: _STRICTEST.index(verdict.label), default=None)
+    """The verdict that decides about a turn: the strictest of those that do; None without a judge."""
+    deciders = (verdict for verdict in turn.verdicts if verdict.decides)
+    return min(deciders, key=lambda verdict: _STRICTEST.index(verdict.label), default=None)
 
 
 def _row(dialog: Dialog, turn: Turn) -> Row:
@@ -110,7 +111,7 @@ def _row(dialog: Dialog, turn: Turn) -> Row:
         answerability=turn.answerability,
         retrieval_query=turn.retrieval_query,
         evidence=turn.evidence,
-        verdict=verdict.label if verdict else "none",
+        verdict=cast(Label, verdict.label) if verdict else "none",
         explanation=verdict.explanation if verdict else None,
         lm=dialog.lm,
         judge_lm=verdict.model if verdict else None,
