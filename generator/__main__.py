@@ -64,7 +64,7 @@ def _spelt(argument: str) -> str:
     argument = re.sub(r"(?<==)~(?=/)", str(Path.home()), argument, count=1)  # which not every shell does after `=`
     argument = re.sub(rf"^\+?({'|'.join(PLUS)})=", r"+\1=", argument)
     argument = re.sub(r"^\+*(?:lm@)?judge\.lm=(?!null$)(?=[\w,.-]+$)", "+lm@judge.lm=", argument)
-    return re.sub(r"^\+*(taxonomy\.(?:first|later)\.)", r"++\1", argument)
+    return re.sub(r"^\+*(taxonomy\.(?:first|later|multi_turn|answerability)\.)", r"++\1", argument)
 
 
 def help_text() -> str:

@@ -28,7 +28,9 @@ TASKS = "These are the tasks. You do one; your reply is one JSON object and noth
 
 EVIDENCE = "evidence"
 # Tasks whose instructions stand beside their inputs: far from the kind of question, tiny models ask worse.
-TOLD_LAST = ("ask_first", "ask_next")
+TOLD_LAST = ("ask_first", "ask_next", "ask_new")
+# Tasks that come once in a hundred turns, and are described only then.
+RARE = ("chat.remark", "chat.courtesy")
 SignatureType = Any  # type[dspy.Signature]; DSPy carries no types, and mypy won't hash a type[Any]
 _CONTEXT = (Documents, Conversation)
 _STRICT = ConfigDict(extra="ignore", title="Reply")
@@ -40,13 +42,14 @@ class SharedPrefixAdapter(dspy.Adapter):
     Args:
         structured_outputs: send the JSON schema of the output fields as `response_format`; without it the prompt
             alone describes the format.
-        tasks: the signatures of a run by name; they are described in front of every prompt, any other at its end.
+        tasks: the signatures of a run by name; they are described in front of every prompt, any other, and what is
+            rare, at its end.
     """
 
     def __init__(self, structured_outputs: bool = True, tasks: Mapping[str, SignatureType] | None = None) -> None:
         super().__init__()
         self.structured_outputs = structured_outputs
-        self.tasks = dict(tasks or {})
+        self.tasks = {name: task for name, task in (tasks or {}).items() if name not in RARE}
         described = [f"“{name}”: {_in_front(name, task)}" for name, task in self.tasks.items()]
         self.rules = "\n\n".join([PREAMBLE, *([TASKS, *described] if described else [])])
 

@@ -130,7 +130,7 @@ def of_pydantic(name: str, problem: Any) -> str:
 def _names(prefix: str, node: dict[str, Any]) -> Iterator[str]:
     for key, value in node.items():
         # The question types of a mix are named by the person, not by us.
-        if isinstance(value, dict) and key not in ("first", "later"):
+        if isinstance(value, dict) and key not in ("first", "later", "multi_turn", "answerability"):
             yield from _names(f"{prefix}{key}.", value)
         else:
             yield f"{prefix}{key}"

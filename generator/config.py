@@ -21,6 +21,7 @@ from generator.errors import ConfigError
 from generator.export.chat import Filter
 from generator.lm import Endpoint
 from generator.plan import Turns
+from generator.relabel import MEASURES
 from generator.retrievers.base import RetrieverSettings
 from generator.schema import Algorithm, Corpus, Judge, Record
 from taxonomy import Mix
@@ -176,6 +177,13 @@ def human_corpus(name: str, path: str, changes: Sequence[str] = ()) -> DialogCor
     except (OmegaConfBaseException, YAMLError) as error:
         raise ConfigError(f"corpus={name}: {of_hydra(error)}") from error
     return cast(DialogCorpus, _part("corpus", {**settings, "path": path}))
+
+
+def measures(model: str) -> tuple[Judge, ...]:
+    """The judges that label what turns turned out to be (`generator.relabel`), asking `model`."""
+    files = (OmegaConf.load(CONF / "judge" / f"{name}.yaml") for name in MEASURES)
+    targets = (_class("judge", cast(DictConfig, file).get("_target_")) for file in files)
+    return tuple(cast(Judge, target(model)) for target in targets if target)
 
 
 def near_duplicates() -> DedupSettings:

@@ -1,10 +1,9 @@
-"""The steps of a dialog as DSPy modules: ask, rewrite, answer; and the checks that a question must pass.
+"""The steps of a dialog as DSPy modules: ask, rewrite, answer.
 
 A step that can't give something worth keeping raises `Rejected`. The modules hold no state of a dialog and no model:
 both come with the call (`generator.calls`).
 """
 
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -15,43 +14,28 @@ from pydantic import Field
 
 from generator.adapter import SignatureType
 from generator.calls import call
+from generator.checks import UNFINISHED, fault
 from generator.dedup import Repetition
 from generator.errors import Rejected
 from generator.prompt import Conversation, Documents
 from generator.schema import Hit, Passage, Turn
-from generator.shingles import content_stems
-from generator.signatures import FirstQuestion, GroundedAnswer, NextQuestion, StandaloneQuery
+from generator.signatures import (
+    Courtesy,
+    FirstQuestion,
+    GroundedAnswer,
+    NewQuestion,
+    NextQuestion,
+    Remark,
+    StandaloneQuery,
+)
 from taxonomy import QuestionType
 
-# Phrases by which a question shows that its author had the documents before them. "The passage of the bill", "the
-# documents I must bring", "in the context of the war" are a user's own, so nouns alone don't tell: it takes a word that
-# points at our material, and none after it that says whose it is. What slips through costs a worse question, what is
-# wrongly caught a second attempt.
-_THE = r"(?:the|this|these|those|your|our)"
-_NOUN = r"(?:documents?|passages?|texts?|excerpts?|articles?|paragraphs?|contexts?|sentences?|information)"
-_PART = r"(?:documents?|passages?|texts?|excerpts?|paragraphs?|sentences?)"
-_SAY = r"(?:say|tell|mention|state|describe|indicate|suggest|explain|discuss|imply|specify|refer|talk|give)"
-_OWN = r"(?! (?:of|for|I|he|she|it|they|we|you|that|which|who)\b)"
-SCAFFOLDING = re.compile(
-    rf"\b(?:the|these) passages?\b(?! (?:of|through|from|to|between|time)\b)|\bthis (?:passage|excerpt)\b"
-    rf"|\b(?:the|this|these|those|in|on|to|from) (?:provided|given|above|following|numbered|supplied) {_NOUN}\b"
-    rf"|\b(?:according to|based on|(?:mentioned|stated|described|discussed|listed|given) in|from|per) "
-    rf"{_THE} {_NOUN}\b{_OWN}"
-    rf"|\bin {_THE} (?:(?:two|three|four|first|second|last|same|other) )?{_PART}\b{_OWN}|\bin the context(?=[,.?!]|$)"
-    rf"|\b{_THE} {_NOUN} (?:also |only |not )?{_SAY}s?\b"
-    rf"|\b(?:sentences?|passages?|documents?|paragraphs?) ?(?:#|no\.? ?|number )?\d+\b(?! of\b)|\[\d+\]",
-    re.IGNORECASE,
-)
-
-UNFINISHED = "is only the beginning of a question"
+ATTEMPTS = 3
 _SHORTEST_THING = 4  # characters that name what a question is about
-
-# Where a phrasing leaves a gap for what the question is about, small models copy the gap.
-GAP = re.compile(r"(?:^|\s)(?:…|\.{3})(?:\s|$)")
 
 
 class Ask(dspy.Module):
-    """What the first and the later questions have in common: a bad one is asked again with the reason, once."""
+    """What the first and the later questions have in common: a bad one is asked again, at most twice."""
 
     def __init__(self, signature: type[dspy.Signature], repetition: Repetition) -> None:
         super().__init__()
@@ -65,36 +49,24 @@ class Ask(dspy.Module):
         history: Sequence[Turn],
         kind: QuestionType,
     ) -> dspy.Prediction:
-        """The first of two attempts whose question passes the checks; `attempt` is told why the last one failed.
+        """The first of three attempts whose question passes the checks; `attempt` is told why those before it failed.
 
         It is also told how long the question must be: small models, held to a form, else stop there again.
-        """
-        prediction = await attempt("", 1)
-        if fault := self.fault(prediction.question, documents, history, kind):
-            least = len(prediction.question) + _SHORTEST_THING if fault == UNFINISHED else 1
-            prediction = await attempt(f"“{prediction.question}”: {fault}", least)
-            if fault := self.fault(prediction.question, documents, history, kind):
-                raise Rejected("ask", fault, prediction.question)
-        return prediction
 
-    def fault(self, question: str, documents: Documents, history: Sequence[Turn], kind: QuestionType) -> str | None:
-        """Why a question can't be used, or None."""
-        if not any(c.isalnum() for c in question):
-            return "no question"
-        if GAP.search(question):
-            return "leaves the gap of a phrasing"
-        if _is_beginning(question, kind):
-            return UNFINISHED
-        if SCAFFOLDING.search(question):
-            return "speaks of the documents"
-        asked = [turn.query for turn in history]
-        if any(self.repetition.earlier(text, asked) is not None for text in (question, _unopened(question, kind))):
-            return "repeats an earlier question"
-        if self.repetition.earlier(question, [example.question for example in kind.examples]) is not None:
-            return "copies an example"
-        if len(_borrowed(question, kind) - _known(documents, history)) >= 2:
-            return "is on the topic of an example"
-        return None
+        Raises:
+            Rejected: none does.
+        """
+        refused: list[str] = []
+        least = 1
+        while True:
+            prediction = await attempt("\n".join(refused), least)
+            why = fault(prediction.question, documents, history, kind, self.repetition)
+            if why is None:
+                return prediction
+            refused.append(f"“{prediction.question}”: {why}")
+            if len(refused) == ATTEMPTS:
+                raise Rejected("ask", why, prediction.question)
+            least = len(prediction.question) + _SHORTEST_THING if why == UNFINISHED else 1
 
 
 class AskFirst(Ask):
@@ -122,20 +94,88 @@ class AskFirst(Ask):
 
 
 class AskNext(Ask):
-    """A later question, aware of its type, the dialog, and what was asked (section 2.2, figures 7 to 9)."""
+    """A later question, aware of its type, the dialog, and what was asked (section 2.2, figures 7 to 9).
 
-    def __init__(self, repetition: Repetition) -> None:
-        super().__init__(NextQuestion, repetition)
+    Args:
+        signature: `NextQuestion` for one that leans on the last answer, `NewQuestion` for one that stands alone.
+    """
 
-    async def aforward(self, documents: Documents, history: Sequence[Turn], kind: QuestionType) -> str:
+    def __init__(self, repetition: Repetition, signature: type[dspy.Signature] = NextQuestion) -> None:
+        super().__init__(signature, repetition)
+
+    async def aforward(self, documents: Documents, history: Sequence[Turn], kind: QuestionType, focus: str = "") -> str:
         """The question, as the user types it."""
+        dialog = Conversation(turns=tuple(history))
 
         async def attempt(rejected: str, least: int) -> dspy.Prediction:
-            inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history)), "kind": kind.prompt()}
+            inputs = {"documents": documents, "dialog": dialog, "kind": kind.prompt(), "focus": focus}
             signature, turn = _of_length(self.predict.signature, least), len(history) + 1
             return await call(self.predict, "ask", "turns", turn, signature=signature, rejected=rejected, **inputs)
 
         return _one_line((await self.until_sound(attempt, documents, history, kind)).question)
+
+
+class Chat(dspy.Module):
+    """A turn that asks for nothing: thanks, surprise, goodbye (Katsis et al. 2025, table 11: conversational)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.remark = dspy.Predict(Remark)
+        self.courtesy = dspy.Predict(Courtesy)
+
+    async def aforward(self, history: Sequence[Turn], kind: QuestionType) -> Turn:
+        """The finished turn. Nothing is retrieved for it.
+
+        Raises:
+            Rejected: the user asks something, or says nothing, three times.
+        """
+        dialog, number, refused = Conversation(turns=tuple(history)), len(history) + 1, list[str]()
+        while True:
+            made = await call(self.remark, "ask", "turns", number, dialog=dialog, rejected="\n".join(refused))
+            remark = _one_line(made.question)
+            if "?" not in remark and any(c.isalnum() for c in remark):
+                break
+            refused.append(f"“{remark}”: asks something, or says nothing")
+            if len(refused) == ATTEMPTS:
+                raise Rejected("ask", "no remark", remark)
+        reply = await call(self.courtesy, "answer", "turns", number, dialog=dialog, question=remark)
+        return Turn(
+            turn=number,
+            query=remark,
+            question_type=kind.name,
+            multi_turn_type=kind.multi_turn_type,
+            answerability="conversational",
+            planned=kind.planned(),
+            reasoning="",
+            answer=reply.answer.strip(),
+            consistent=True,
+        )
+
+
+class Conversing(dspy.Module):
+    """What both algorithms have in common: how the user comes to say something.
+
+    Args:
+        planned: turns are planned in all of mtRAG's dimensions (`taxonomy.Target`), not by their types alone.
+    """
+
+    def __init__(self, repetition: Repetition, planned: bool) -> None:
+        super().__init__()
+        self.ask_first = AskFirst(repetition)
+        self.ask_next = AskNext(repetition)
+        if planned:
+            self.ask_new = AskNext(repetition, NewQuestion)
+            self.chat = Chat()
+
+    async def question(
+        self, passages: Sequence[Passage], history: Sequence[Turn], kind: QuestionType, focus: str
+    ) -> str:
+        """The question that a turn begins with."""
+        documents = Documents(passages=tuple(passages))
+        if not history:
+            return await self.ask_first.acall(documents, kind, focus)
+        ask = self.ask_new if kind.stands_alone else self.ask_next
+        return await ask.acall(documents, history, kind, focus)
 
 
 class Rewrite(dspy.Module):
@@ -185,8 +225,9 @@ class Answer(dspy.Module):
             turn=number,
             query=question,
             question_type=kind.name,
-            multi_turn_type=kind.name if number > 1 else None,
+            multi_turn_type=kind.multi_turn_type if number > 1 else None,
             answerability=prediction.answerability,
+            planned=kind.planned(),
             retrieval_query=retrieval_query,
             hits=tuple(hits),
             reasoning=prediction.reasoning,
@@ -198,11 +239,33 @@ class Answer(dspy.Module):
 
 @dataclass(frozen=True)
 class Draft:
-    """What an algorithm made: the turns kept, the passages they rest on, and what ended it early, if anything did."""
+    """What an algorithm made.
+
+    Attributes:
+        turns: those kept.
+        passages: what they rest on.
+        passed: the questions that it moved on from, each with the number of the turn that it would have been.
+        end: what ended it early, if anything did.
+    """
 
     turns: tuple[Turn, ...]
     passages: tuple[Passage, ...]
+    passed: tuple[tuple[int, Rejected], ...]
     end: Rejected | None
+
+
+Passed = tuple[tuple[int, Rejected], ...]
+
+
+def moved_on(passed: Passed, history: Sequence[Turn], refused: Rejected) -> Passed:
+    """What a dialog moved on from, now that the question of its next turn was refused.
+
+    Raises:
+        Rejected: it can't move on: there is no turn yet, or more is wrong than the question.
+    """
+    if not history or refused.stage != "ask":
+        raise refused
+    return (*passed, (len(history) + 1, refused))
 
 
 @cache  # a new one each time would have its reply's schema made anew each time
@@ -221,31 +284,3 @@ def _of_length(signature: SignatureType, least: int) -> SignatureType:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _is_beginning(question: str, kind: QuestionType) -> bool:
-    """Whether a question is a phrasing of its kind up to the gap, and no more."""
-    said = question.casefold().strip(" …?.,:")
-    return any(
-        said == phrasing.partition("…")[0].casefold().strip(" ,") for phrasing in kind.phrasings if "…" in phrasing
-    )
-
-
-def _unopened(question: str, kind: QuestionType) -> str:
-    """A question without a beginning of its kind: “No, I meant”, and the same again, is no new question."""
-    said = question.casefold()
-    return next((question[len(words) :] for words in kind.beginnings() if said.startswith(words.casefold())), question)
-
-
-def _borrowed(question: str, kind: QuestionType) -> set[str]:
-    """Stems that a question shares with what the examples of its kind are about."""
-    examples = [said for e in kind.examples for pair in e.dialog for said in (pair.user, pair.agent, e.question)]
-    return set(content_stems(question)) & set(content_stems(" ".join(examples))) - set(
-        content_stems(" ".join(kind.phrasings))
-    )
-
-
-def _known(documents: Documents, history: Sequence[Turn]) -> set[str]:
-    """The stems of everything that a dialog is about."""
-    texts = [text for p in documents.passages for text in (p.title, p.text)]
-    return set(content_stems(" ".join([*texts, *(said for turn in history for said in (turn.query, turn.answer))])))

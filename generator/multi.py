@@ -4,48 +4,66 @@ on all unique passages found so far. The loop calls the retriever; it is never l
 
 from collections.abc import Sequence
 
-import dspy
-
 from generator.dedup import Repetition
+from generator.diversity import fresh_start
 from generator.errors import Rejected
-from generator.modules import Answer, AskFirst, AskNext, Draft, Rewrite
+from generator.modules import Answer, Conversing, Draft, Passed, Rewrite, moved_on
 from generator.prompt import Documents
 from generator.retrievers.query import retrieval_query
 from generator.schema import Hit, Passage, QueryForm, Retriever, Scored, Split, Turn
 from taxonomy import QuestionType
 
 
-class MultiDocumentDialog(dspy.Module):
+class MultiDocumentDialog(Conversing):
     """Input: a first question, or a document to ask one of. Output: the dialog and its passages.
 
     Args:
         retriever: finds passages among the documents of one split.
         k: passages a search, as in `retriever.k`.
         query: what is searched for, as in `retriever.query`.
+        moving: later questions start from passages that no answer rests on yet, as in `taxonomy.focus=passages`.
     """
 
-    def __init__(self, repetition: Repetition, retriever: Retriever, k: int, query: QueryForm) -> None:
-        super().__init__()
-        self.ask_first = AskFirst(repetition)
-        self.ask_next = AskNext(repetition)
+    def __init__(
+        self,
+        repetition: Repetition,
+        retriever: Retriever,
+        k: int,
+        query: QueryForm,
+        planned: bool = False,
+        moving: bool = False,
+    ) -> None:
+        super().__init__(repetition, planned)
         self.rewrite = Rewrite()
         self.answer = Answer()
         self.retriever = retriever
         self.k = k
         self.query = query
+        self.moving = moving
 
     async def aforward(self, source: Passage | str, kinds: Sequence[QuestionType], focus: str, split: Split) -> Draft:
-        """A dialog of `len(kinds)` turns, or of those before the first that was not worth keeping."""
+        """A dialog of `len(kinds)` turns, without those that no question was found for, up to the first answer that was
+        not worth keeping.
+        """
         history: tuple[Turn, ...] = ()  # line 1
         passages: tuple[Passage, ...] = ()
+        passed: Passed = ()
         try:
             for kind in kinds:  # lines 2 and 8
-                if not history and isinstance(source, str):  # the algorithm's input
-                    question = source
-                elif not history:
-                    question = await self.ask_first.acall(Documents(passages=(source,)), kind, focus)
-                else:  # line 9
-                    question = await self.ask_next.acall(Documents(passages=passages), history, kind)
+                try:
+                    if not history:  # the algorithm's input
+                        question = (
+                            source if isinstance(source, str) else await self.question((source,), (), kind, focus)
+                        )
+                    elif kind.is_conversational:
+                        history = (*history, await self.chat.acall(history, kind))
+                        continue
+                    else:  # line 9
+                        start = await self.start(passages, history, split)
+                        question = await self.question(passages, history, kind, start)
+                except Rejected as refused:
+                    passed = moved_on(passed, history, refused)
+                    continue
                 sought = await self.sought(passages, history, question)
                 found = _each_once(await self.retriever.search(sought, self.k, split))  # lines 3 and 10
                 known = {p.id for p in passages}
@@ -59,8 +77,14 @@ class MultiDocumentDialog(dspy.Module):
                 turn = await self.answer.acall(grown, history, question, kind, sought, hits)  # lines 5 and 16
                 history, passages = (*history, turn), grown  # lines 6 and 17
         except Rejected as end:
-            return Draft(history, passages, end)
-        return Draft(history, passages, None)
+            return Draft(history, passages, passed, end)
+        return Draft(history, passages, passed, None)
+
+    async def start(self, passages: Sequence[Passage], history: Sequence[Turn], split: Split) -> str:
+        """What a later question is to touch on; empty: the model chooses."""
+        if not self.moving:
+            return ""
+        return await fresh_start(self.retriever, 2 * self.k, split, passages, history)
 
     async def sought(self, passages: Sequence[Passage], history: Sequence[Turn], question: str) -> str:
         """The text that the retriever is asked with."""

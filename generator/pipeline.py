@@ -21,6 +21,7 @@ from generator.export.chat import Filter, pairs
 from generator.modules import Draft
 from generator.multi import MultiDocumentDialog
 from generator.plan import Plan, Planner
+from generator.relabel import MEASURES, relabelled
 from generator.schema import Dialog, Drop, Judge, Record, Turn, Usage, Verdict
 from generator.single import SingleDocumentDialog
 from generator.store import Journal, Outcome, Store
@@ -42,9 +43,9 @@ class Limits:
 
 @dataclass(frozen=True)
 class Judging:
-    """A judge and where the model it asks is; None: it is the one that writes the dialogs."""
+    """Judges and where the model they ask is; None: it is the one that writes the dialogs."""
 
-    judge: Judge
+    judges: tuple[Judge, ...]
     clients: Clients | None
     adapter: SharedPrefixAdapter
 
@@ -164,7 +165,7 @@ class Pipeline:
             dialog = self.dialog(plan, draft)
             verdicts = await self.verdicts(dialog, journal, client)
             turns = [t.model_copy(update={"verdicts": v}) for t, v in zip(dialog.turns, verdicts, strict=True)]
-            turns = [t.model_copy(update={"usage": journal.cost(t.turn)}) for t in turns]
+            turns = [relabelled(t.model_copy(update={"usage": journal.cost(t.turn)})) for t in turns]
             dialog = dialog.model_copy(update={"turns": tuple(turns)})
             if unkept := self.unkept(dialog):
                 dialog, drops = None, (*drops, unkept)
@@ -177,19 +178,19 @@ class Pipeline:
         return await self.program.acall(plan.source, plan.kinds, plan.focus)
 
     def cut(self, plan: Plan, draft: Draft) -> list[Drop]:
-        """What a draft lost: the turn that ended it early, and the dialog if too little is left."""
-        drops = []
-        if draft.end is not None:
-            drops.append(
-                Drop(
-                    dialog_id=plan.dialog_id,
-                    scope="turn" if draft.turns else "dialog",
-                    turn=len(draft.turns) + 1,
-                    stage=draft.end.stage,
-                    reason=draft.end.reason,
-                    text=draft.end.text,
-                )
+        """What a draft lost: turns without a question, what ended it early, and the dialog if too little is left."""
+        ended = () if draft.end is None else ((len(draft.turns) + 1, draft.end),)
+        drops = [
+            Drop(
+                dialog_id=plan.dialog_id,
+                scope="turn" if draft.turns else "dialog",
+                turn=turn,
+                stage=lost.stage,
+                reason=lost.reason,
+                text=lost.text,
             )
+            for turn, lost in (*draft.passed, *ended)
+        ]
         if draft.turns and len(draft.turns) < min(self.limits.min_turns, len(plan.kinds)):
             reason = f"fewer than min_turns={self.limits.min_turns} turns"
             drops.append(Drop(dialog_id=plan.dialog_id, scope="dialog", stage="turns", reason=reason))
@@ -214,22 +215,28 @@ class Pipeline:
         )
 
     async def verdicts(self, dialog: Dialog, journal: Journal, client: Client) -> list[tuple[Verdict, ...]]:
-        """The verdicts on each turn of a dialog, all asked for at once."""
+        """The verdicts on each turn of a dialog, all asked for at once; none on a turn that asks for nothing."""
         if self.judging is None:
             return [() for _ in dialog.turns]
         judging = self.judging
 
         async def judged(turn: Turn) -> tuple[Verdict, ...]:
+            if turn.answerability == "conversational":
+                return ()
+            return tuple(await asyncio.gather(*(judged_by(judge, turn) for judge in judging.judges)))
+
+        async def judged_by(judge: Judge, turn: Turn) -> Verdict:
             history = dialog.turns[: turn.turn - 1]
             try:
-                return (await judging.judge.judge(dialog.grounding(turn.turn), history, turn),)
+                return await judge.judge(dialog.grounding(turn.turn), history, turn)
             except ModelError as error:
                 # A judge of its own that is gone leaves its pairs unjudged; if it is the generator's model that is
                 # gone, the run stops, and goes on later with nothing lost.
                 if judging.clients is None:
                     raise
+                decides = judge.name not in MEASURES
                 model = judging.clients.model
-                return (Verdict(judge=judging.judge.name, label="unjudged", explanation=str(error), model=model),)
+                return Verdict(judge=judge.name, label="unjudged", explanation=str(error), model=model, decides=decides)
 
         own = judging.clients and judging.clients.for_dialog(dialog.document_ids[0])
         with own or nullcontext(client) as asked, asking(language_model(asked, journal, dialog.seed), judging.adapter):

@@ -17,7 +17,7 @@ from generator.library import Library
 from generator.openings import Opening
 from generator.passages import count_tokens, passage, sentences
 from generator.schema import Document, Passage, Record, Split
-from taxonomy import QuestionType, Taxonomy, first_type, later_types
+from taxonomy import QuestionType, Taxonomy, first_type, turn_types
 
 FOCUS_CHARS = 300
 
@@ -114,14 +114,14 @@ class Planner:
             first = first_type(self.taxonomy, self.seed, index)
             span = self._focus(document, use)
             source, name = self._window(document, span), document.id
-            focus = document.text[slice(*span)] if self.taxonomy.focus == "sentences" else ""
+            focus = "" if self.taxonomy.focus == "none" else document.text[slice(*span)]
         turns = first.turns or draw.randint(self.turns.least, self.turns.most)
         return Plan(
             index=index,
             dialog_id=hashlib.sha256(f"{self.seed}/{index}/{name}".encode()).hexdigest()[:16],
             seed=draw.getrandbits(31),
             split=split,
-            kinds=(first, *later_types(self.taxonomy, self.seed, index, turns - 1)),
+            kinds=turn_types(self.taxonomy, self.seed, index, first, turns),
             source=source,
             focus=focus,
         )

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import dspy
 
 from generator.adapter import SharedPrefixAdapter, tasks
-from generator.config import Settings, identity
+from generator.config import Settings, identity, measures
 from generator.corpora.reading import documents
 from generator.dedup import Deduplicator, Repetition
 from generator.errors import ConfigError, GroundedDialogsError, ModelError
@@ -86,14 +86,18 @@ class Run:
         self.program: SingleDocumentDialog | MultiDocumentDialog
         if multi:
             found = retriever.open(library, validation)
-            self.program = MultiDocumentDialog(repetition, found, retriever.k, retriever.query)
+            moving = self.taxonomy.focus == "passages"
+            self.program = MultiDocumentDialog(
+                repetition, found, retriever.k, retriever.query, self.taxonomy.has_targets, moving
+            )
         else:
-            self.program = SingleDocumentDialog(repetition)
+            self.program = SingleDocumentDialog(repetition, self.taxonomy.has_targets)
         if settings.program is not None:
             _load_program(self.program, settings.program)
-        self.judge = settings.judge.build((settings.judge.lm or settings.lm).model)
-        judge = {self.judge.name: self.judge} if isinstance(self.judge, dspy.Module) else {}
-        self.tasks = tasks(self.program, **judge)
+        judging_model = (settings.judge.lm or settings.lm).model
+        judge = settings.judge.build(judging_model)
+        self.judges = (*((judge,) if judge else ()), *(measures(judging_model) if self.taxonomy.measure else ()))
+        self.tasks = tasks(self.program, **{j.name: j for j in self.judges if isinstance(j, dspy.Module)})
         kinds = [share.type.prompt() for share in (*self.taxonomy.first, *self.taxonomy.later)]
         self.prompts = prompt_version(self.tasks.values(), SharedPrefixAdapter(tasks=self.tasks).rules, *kinds)
         self.identity = identity(data, fingerprint, self.prompts, of_openings(self.openings))
@@ -152,16 +156,16 @@ class Run:
         return write_results(self.settings, self.taxonomy, store, self.skipped, self.prompts, self.command)
 
     async def _judging(self, adapter: SharedPrefixAdapter, stack: AsyncExitStack) -> Judging | None:
-        if self.judge is None:
+        if not self.judges:
             return None
         own = self.settings.judge.lm
         if own is None:
-            return Judging(self.judge, None, adapter)
+            return Judging(self.judges, None, adapter)
         try:
             clients = await stack.enter_async_context(own.open(self.settings.folder))
         except ModelError as error:
             raise ModelError(re.sub(r"\blm\.", "judge.lm.", str(error))) from error
-        return Judging(self.judge, clients, SharedPrefixAdapter(own.structured_outputs, self.tasks))
+        return Judging(self.judges, clients, SharedPrefixAdapter(own.structured_outputs, self.tasks))
 
 
 def _skipped(settings: Settings, fingerprint: str) -> Path:

@@ -17,6 +17,7 @@ import dspy
 from generator.prompt import Conversation, Documents
 
 KIND = "The kind of question"
+FOCUS = "Let the question touch on this, in your own words"
 REJECTED = "Your last attempt was refused; write a different one"
 
 
@@ -29,7 +30,7 @@ sentences. Then draft its answer and check it."""
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
-    focus: str = dspy.InputField(desc="Let the question touch on this, in your own words")
+    focus: str = dspy.InputField(desc=FOCUS)
     rejected: str = dspy.InputField(desc=REJECTED)
     kind: str = dspy.InputField(desc=KIND)
     explanation: str = dspy.OutputField(
@@ -59,6 +60,7 @@ Never speak of documents, passages, texts or sentences."""
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
+    focus: str = dspy.InputField(desc=FOCUS)
     rejected: str = dspy.InputField(desc=REJECTED)
     kind: str = dspy.InputField(desc=KIND)
     takes_up: str = dspy.OutputField(desc="words copied from the Agent's last answer", max_length=120)
@@ -70,6 +72,44 @@ Never speak of documents, passages, texts or sentences."""
     question: str = dspy.OutputField(
         desc="what the User now says to the Agent, beginning as such questions begin", max_length=250
     )
+
+
+class NewQuestion(dspy.Signature):
+    """Write the User's next message. The User goes on from what was talked about to something that nobody has asked \
+yet, of exactly the kind below. Name the matter that the message is about and say what the User wants to know, then \
+write the message: it names that matter in full, so that it can be understood with nothing before it. At most 25 \
+words. Never speak of documents, passages, texts or sentences."""
+
+    documents: Documents = dspy.InputField()
+    dialog: Conversation = dspy.InputField()
+    focus: str = dspy.InputField(desc=FOCUS)
+    rejected: str = dspy.InputField(desc=REJECTED)
+    kind: str = dspy.InputField(desc=KIND)
+    matter: str = dspy.OutputField(desc="the full name of the person, thing or matter that it is about", max_length=120)
+    wants: str = dspy.OutputField(
+        desc="by the steps of the kind: what the User wants to know of it, which nobody has asked yet, and the number "
+        "of the sentence that tells it, if one does",
+        max_length=300,
+    )
+    question: str = dspy.OutputField(desc="what the User now says, naming the matter", max_length=250)
+
+
+class Remark(dspy.Signature):
+    """Write the User's next message: a short remark on the Agent's last answer that asks for nothing, such as thanks, \
+surprise, agreement or goodbye. One to eight words, as people write in a chat."""
+
+    dialog: Conversation = dspy.InputField()
+    rejected: str = dspy.InputField(desc=REJECTED)
+    question: str = dspy.OutputField(desc="what the User now says; not a question", max_length=80)
+
+
+class Courtesy(dspy.Signature):
+    """Write the Agent's reply to a remark of the User that asks for nothing: one short friendly sentence, without a \
+word on the matter itself."""
+
+    dialog: Conversation = dspy.InputField()
+    question: str = dspy.InputField(desc="The User says")
+    answer: str = dspy.OutputField(desc="what the Agent says", max_length=160)
 
 
 class GroundedAnswer(dspy.Signature):

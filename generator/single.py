@@ -2,37 +2,39 @@
 
 from collections.abc import Sequence
 
-import dspy
-
 from generator.dedup import Repetition
 from generator.errors import Rejected
-from generator.modules import Answer, AskFirst, AskNext, Draft
-from generator.prompt import Documents
+from generator.modules import Answer, Conversing, Draft, Passed, moved_on
 from generator.schema import Passage, Turn
 from taxonomy import QuestionType
 
 
-class SingleDocumentDialog(dspy.Module):
+class SingleDocumentDialog(Conversing):
     """Input: the grounding document. Output: the dialog."""
 
-    def __init__(self, repetition: Repetition) -> None:
-        super().__init__()
-        self.ask_first = AskFirst(repetition)
-        self.ask_next = AskNext(repetition)
+    def __init__(self, repetition: Repetition, planned: bool = False) -> None:
+        super().__init__(repetition, planned)
         self.answer = Answer()
 
     async def aforward(self, document: Passage, kinds: Sequence[QuestionType], focus: str) -> Draft:
-        """A dialog of `len(kinds)` turns, or of those before the first that was not worth keeping."""
+        """A dialog of `len(kinds)` turns, without those that no question was found for, up to the first answer that was
+        not worth keeping.
+        """
         passages = (document,)
         history: tuple[Turn, ...] = ()  # line 1
+        passed: Passed = ()
         try:
             for kind in kinds:  # line 2
-                if not history:  # line 3
-                    question = await self.ask_first.acall(Documents(passages=passages), kind, focus)
-                else:
-                    question = await self.ask_next.acall(Documents(passages=passages), history, kind)
+                try:
+                    if history and kind.is_conversational:
+                        history = (*history, await self.chat.acall(history, kind))
+                        continue
+                    question = await self.question(passages, history, kind, "" if history else focus)  # line 3
+                except Rejected as refused:
+                    passed = moved_on(passed, history, refused)
+                    continue
                 turn = await self.answer.acall(passages, history, question, kind)  # line 4
                 history = (*history, turn)  # line 5
         except Rejected as end:
-            return Draft(history, passages, end)
-        return Draft(history, passages, None)  # lines 7 and 8
+            return Draft(history, passages, passed, end)
+        return Draft(history, passages, passed, None)  # lines 7 and 8

@@ -1,14 +1,19 @@
-"""Which type of question comes when: pure functions of the run's seed and the plan's number."""
+"""Which types of question come when: pure functions of the run's seed and the plan's number."""
 
 import random
 from bisect import bisect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
+from typing import TypeVar
 
-from taxonomy.mix import Share, Taxonomy
-from taxonomy.types import QuestionType
+from taxonomy.mix import FacetShare, Share, Taxonomy
+from taxonomy.types import Facet, QuestionType, Target
+
+T = TypeVar("T")
 
 BLOCK = 20
+# What a turn that asks for nothing is, among question types (Katsis et al. 2025 label their own so).
+_NOT_ASKING = "non-question"
 
 # Steps of the golden ratio fill the circle evenly however many are taken (a Kronecker sequence).
 _GOLDEN = (5**0.5 - 1) / 2
@@ -21,7 +26,7 @@ def first_type(taxonomy: Taxonomy, seed: int, index: int) -> QuestionType:
     differences cancel out. The order within 20 is random.
     """
     block, place = divmod(index, BLOCK)
-    return _draw(taxonomy.first, BLOCK, block, f"{seed}/first")[place]
+    return _draw_types(taxonomy.first, BLOCK, block, f"{seed}/first")[place]
 
 
 def later_types(taxonomy: Taxonomy, seed: int, index: int, n: int) -> tuple[QuestionType, ...]:
@@ -30,21 +35,89 @@ def later_types(taxonomy: Taxonomy, seed: int, index: int, n: int) -> tuple[Ques
     In a dialog, a type's count differs from `n` times its share by less than 1; over dialogs such differences
     cancel out. A type that may not repeat never stands twice in a row.
     """
-    return _draw(taxonomy.later, n, index, f"{seed}/later")
+    return _draw_types(taxonomy.later, n, index, f"{seed}/later")
 
 
-def _draw(shares: Sequence[Share], n: int, number: int, key: str) -> tuple[QuestionType, ...]:
-    """Draw number `number` of `n` types: systematic sampling at an offset that fills [0, 1) over the draws."""
+def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n: int) -> tuple[QuestionType, ...]:
+    """The types of all `n` turns of plan number `index`, which opens with `first`.
+
+    Where a taxonomy plans more than types, each is a `Target`. Every dimension is drawn for itself, as types are, and
+    then two things are put together: what asks for nothing is a later turn and no question, and the turns that lean on
+    what was said are clarifications before they are others.
+    """
+    kinds = [first, *later_types(taxonomy, seed, index, n - 1)]
+    if not taxonomy.has_targets:
+        return tuple(kinds)
+    links: list[Facet | None] = [None, *(_draw_facets(taxonomy.multi_turn, n - 1, index, f"{seed}/multi_turn"))]
+    links += [None] * (n - len(links))
+    aims: list[Facet | None] = (
+        list(_draw_facets(taxonomy.answerability, n, index, f"{seed}/answerability")) or [None] * n
+    )
+    for place in (place for place, aim in enumerate(aims) if aim and aim.name == "conversational"):
+        fit = [i for i in range(1, n) if kinds[i].name == _NOT_ASKING and aims[i] != aims[place]]
+        better = place if place in fit else next(iter(fit), max(place, min(1, n - 1)))
+        aims[place], aims[better] = aims[better], aims[place]
+    alone = _standalone(taxonomy, seed, index, links)
+    asks_nothing = next((share.type for share in taxonomy.later if share.type.name == _NOT_ASKING), None)
+    return tuple(
+        Target(
+            **dict(asks_nothing if asks_nothing and aim and aim.name == "conversational" else kind),
+            multi_turn=link,
+            aim=aim,
+            standalone=stands,
+        )
+        for kind, link, aim, stands in zip(kinds, links, aims, alone, strict=True)
+    )
+
+
+def _standalone(taxonomy: Taxonomy, seed: int, index: int, links: Sequence[Facet | None]) -> list[bool | None]:
+    """Which turns are to stand alone; a first turn does anyway."""
+    rate = taxonomy.non_standalone
+    if rate is None:
+        return [None] * len(links)
+    drawn = _draw((False, True), (rate, 1 - rate), len(links) - 1, index, f"{seed}/standalone")
+    later = [True, *drawn]
+    for place, link in enumerate(links):
+        if link and link.name.startswith("clarification") and later[place]:
+            others = (
+                i for i, other in enumerate(links) if other and not later[i] and "clarification" not in other.name
+            )
+            if (other := next(others, None)) is not None:
+                later[place], later[other] = False, True
+    return [None, *later[1:]]
+
+
+def _draw_types(shares: Sequence[Share], n: int, number: int, key: str) -> tuple[QuestionType, ...]:
+    values, parts = [share.type for share in shares], [share.share for share in shares]
+    return _draw(values, parts, n, number, key, lambda kind: kind.may_repeat)
+
+
+def _draw_facets(shares: Sequence[FacetShare], n: int, number: int, key: str) -> tuple[Facet, ...]:
+    if not shares:
+        return ()
+    values, parts = [share.type for share in shares], [share.share for share in shares]
+    return _draw(values, parts, n, number, key, lambda facet: facet.may_repeat)
+
+
+def _draw(
+    values: Sequence[T],
+    shares: Sequence[float],
+    n: int,
+    number: int,
+    key: str,
+    may_repeat: Callable[[T], bool] = lambda _: True,
+) -> tuple[T, ...]:
+    """Draw number `number` of `n` values: systematic sampling at an offset that fills [0, 1) over the draws."""
     offset = (random.Random(key).random() + number * _GOLDEN) % 1
-    ends = list(accumulate(s.share for s in shares))[:-1]
-    left = [shares[bisect(ends, (i + offset) / n)].type for i in range(n)]
+    ends = list(accumulate(shares))[:-1]
+    left = [values[bisect(ends, (i + offset) / n)] for i in range(n)]
     # Only `random()` gives the same numbers in every Python version; `shuffle` and `choice` promise less.
     rng = random.Random(f"{key}/{number}")
-    order: list[QuestionType] = []
+    order: list[T] = []
     while left:
-        # A type that fills more than half of what is left stands twice in a row unless it comes now.
-        due = [t for t in left if not t.may_repeat and 2 * left.count(t) > len(left)]
-        free = due or [t for t in left if t.may_repeat or t not in order[-1:]]
+        # A value that fills more than half of what is left stands twice in a row unless it comes now.
+        due = [value for value in left if not may_repeat(value) and 2 * left.count(value) > len(left)]
+        free = due or [value for value in left if may_repeat(value) or value not in order[-1:]]
         order.append(free[int(rng.random() * len(free))])
         left.remove(order[-1])
     return tuple(order)

@@ -6,15 +6,16 @@ Knows nothing of mixes.
 import difflib
 from collections.abc import Hashable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
 from generator.errors import TaxonomyError
-from taxonomy.types import Example, Exchange, QuestionType
+from taxonomy.types import Example, Exchange, Facet, QuestionType
 
 OURS = Path(__file__).parent / "questions"
+Dimension = Literal["multi_turn", "answerability"]
 
 # What a key belongs to, by how many keys lead to it.
 _LEVELS: tuple[type[BaseModel], ...] = (QuestionType, Example, Exchange)
@@ -27,6 +28,13 @@ def read_types(path: Path | None = None) -> dict[str, QuestionType]:
         TaxonomyError: the folder is missing or holds no type, a file can't be used, or two of its files have one name.
     """
     return _read_folder(OURS) | (_read_folder(path.expanduser()) if path else {})
+
+
+def read_facets(dimension: Dimension) -> dict[str, Facet]:
+    """What a question can be in a dimension, by name."""
+    files = sorted((OURS.parent / dimension).glob("*.yaml"))
+    facets = (Facet.model_validate(yaml.safe_load(file.read_text(encoding="utf-8"))) for file in files)
+    return {facet.name: facet for facet in facets}
 
 
 def _read_folder(folder: Path) -> dict[str, QuestionType]:

@@ -136,12 +136,6 @@ def test_a_dialog_of_one_turn() -> None:
 
 
 ENDS: dict[str, tuple[dict[str, list[Entry]], str, str]] = {
-    "repeated question": (
-        {"ask": [*ASK[:2], ASK[0], ASK[1]], "answer": ANSWER},
-        "ask",
-        "repeats an earlier question",
-    ),
-    "scaffolding": ({"ask": [*ASK[:2], *[{"question": "Is [1] so?"}] * 2]}, "ask", "speaks of the documents"),
     "inconsistent": (
         {"ask": ASK, "answer": [*ANSWER[:2], {"consistent": False}]},
         "answer",
@@ -185,6 +179,24 @@ def test_a_first_turn_that_fails_leaves_no_turn(algorithm: str) -> None:
     assert draft.end is not None and draft.end.stage == "ask"
     assert model.stages == ["ask"]
     assert shelf.asked == []
+
+
+@pytest.mark.parametrize("algorithm", ["single", "multi"])
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        ([ASK[0], ASK[1], ASK[0]], "repeats an earlier question"),
+        ([{"question": "Is [1] so?"}] * 3, "speaks of the documents"),
+    ],
+    ids=["repeated question", "scaffolding"],
+)
+def test_a_dialog_moves_on_from_a_question_that_stays_bad(algorithm: str, bad: list[Entry], reason: str) -> None:
+    model = Scripted(ask=[*ASK[:2], *bad, *ASK[2:4]], answer=ANSWER)
+    draft = single(model) if algorithm == "single" else multi(model, Shelf([[A], [B], [C], [A]]))
+    assert (draft.end, [turn.query for turn in draft.turns]) == (None, QUESTIONS[:4])
+    assert [turn.question_type for turn in draft.turns] == [KINDS[place].name for place in (0, 1, 3, 4)]
+    assert [(turn, lost.stage, lost.reason) for turn, lost in draft.passed] == [(3, "ask", reason)]
+    assert (model.stages.count("ask"), model.stages.count("answer")) == (7, 4)
 
 
 def test_a_bad_question_costs_a_call_and_the_dialog_goes_on() -> None:

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 # `*` takes the modules of a package that have no line of their own, so a new corpus needs no entry here.
 LAYERS = (
     "generator.schema generator.errors generator.notes generator.shingles",
-    "generator.files generator.guard generator.limiter generator.passages generator.failures "
+    "generator.relabel generator.files generator.guard generator.limiter generator.passages generator.failures "
     "generator.engine generator.dedup generator.advice taxonomy.types generator.corpora.files "
     "generator.export.markdown generator.export.chat "
     "generator.retrievers.batching generator.retrievers.fusion generator.retrievers.encoder "
@@ -33,8 +33,8 @@ LAYERS = (
     "judges.* judges taxonomy generator generator.corpora generator.retrievers generator.retrievers.hybrid "
     "generator.corpora.mtrag "
     "generator.export",
-    "generator.modules generator.openings generator.summary",
-    "generator.plan",
+    "generator.checks generator.diversity generator.openings generator.summary",
+    "generator.modules generator.plan",
     "generator.single generator.multi",
     "generator.pipeline",
     "generator.config generator.progress",

@@ -3,9 +3,10 @@
 import pytest
 from dspy import lm15
 
+from generator.checks import SCAFFOLDING
 from generator.dedup import Repetition
 from generator.errors import ModelError, Rejected
-from generator.modules import SCAFFOLDING, Answer, AskFirst, AskNext, Rewrite
+from generator.modules import Answer, AskFirst, AskNext, Rewrite
 from generator.prompt import Documents
 from generator.schema import Evidence, Hit, Turn
 from generator.signatures import REJECTED
@@ -210,12 +211,13 @@ def test_a_bad_question_is_asked_again_with_the_reason(bad: str, why: str) -> No
 
 
 @pytest.mark.parametrize(("bad", "why"), BAD.values(), ids=BAD.keys())
-def test_it_is_asked_again_only_once(bad: str, why: str) -> None:
-    model = Scripted(ask=[GOOD | {"question": "Is [1] so?"}, {"question": bad}, GOOD])
+def test_it_is_asked_again_only_twice(bad: str, why: str) -> None:
+    model = Scripted(ask=[*[GOOD | {"question": f"Is [{number}] so?"} for number in (1, 2)], {"question": bad}, GOOD])
     with pytest.raises(Rejected) as caught:
         ask_next(model)
     assert (caught.value.stage, caught.value.reason, caught.value.text) == ("ask", why, bad)
-    assert len(model.calls) == 2
+    assert len(model.calls) == 3
+    assert "“Is [1] so?”: speaks of the documents\n“Is [2] so?”: speaks of the documents" in model.prompts("ask")[2]
 
 
 def test_a_beginning_must_be_gone_on_with() -> None:

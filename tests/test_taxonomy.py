@@ -16,10 +16,14 @@ from taxonomy.draw import BLOCK
 ROOT = Path(__file__).parents[1]
 FIRST = {"direct", "comparative", "aggregate", "unanswerable"}
 LATER = {"follow-up", "clarification", "correction"}
+ANY = {"comparative", "composite", "explanation", "factoid", "how-to", "keyword", "opinion", "summarization"} | {
+    "troubleshooting"
+}
+MTRAG = ANY | {"non-question"}
 MIXES = sorted((ROOT / "conf" / "taxonomy").glob("*.yaml"))
 
 TYPE = """\
-name: how-to
+name: way-to
 stage: first
 definition: A question that asks how to do something.
 steps:
@@ -54,10 +58,11 @@ MIXED = make(
 # --- the types and mixes that we ship
 
 
-def test_the_seven_types() -> None:
+def test_the_types_of_both_papers() -> None:
     types = read_types()
-    assert {n for n, t in types.items() if t.stage == "first"} == FIRST
-    assert {n for n, t in types.items() if t.stage == "later"} == LATER
+    assert {n for n, t in types.items() if t.stage == "first"} == FIRST - ANY
+    assert {n for n, t in types.items() if t.stage == "later"} == LATER | {"non-question"}
+    assert {n for n, t in types.items() if t.stage == "any"} == ANY
     assert {n for n, t in types.items() if t.may_decline} == {"comparative", "aggregate"}
     assert {n: t.turns for n, t in types.items() if t.turns} == {"unanswerable": 2}
     assert {n for n, t in types.items() if t.answerability == "unanswerable"} == {"unanswerable"}
@@ -66,9 +71,9 @@ def test_the_seven_types() -> None:
 
 @pytest.mark.parametrize("kind", read_types().values(), ids=lambda t: t.name)
 def test_a_type_is_short_and_its_user_never_speaks_of_documents(kind) -> None:
-    assert kind.definition.startswith("A question ")
+    assert kind.definition.startswith("A statement " if kind.name == "non-question" else "A question ")
     assert len(kind.definition) + sum(map(len, kind.steps + kind.phrasings)) <= 450
-    assert len(kind.prompt()) <= (550 if kind.stage == "first" else 900)
+    assert len(kind.prompt()) <= (900 if kind.stage == "later" else 550)
     said = [*kind.phrasings, *(e.question for e in kind.examples)]
     assert not re.search("document|passage|text|sentence|paragraph", " ".join(said), re.IGNORECASE)
 
@@ -101,6 +106,10 @@ def test_our_mixes_load(file: Path) -> None:
     assert settings.pop("_target_") == "taxonomy.Mix"
     taxonomy = load(Mix(**settings))
     assert taxonomy.name == file.stem
+    if file.stem == "mtrag":
+        assert {s.type.name for s in taxonomy.later} == MTRAG
+        assert {s.type.name for s in taxonomy.first} == ANY
+        return
     assert {s.type.name for s in taxonomy.later} == LATER
     if not file.stem.startswith("lee2024_"):  # tests/test_experiments.py
         assert {s.type.name for s in taxonomy.first} == (FIRST if file.stem == "mixed" else {file.stem})
@@ -156,23 +165,22 @@ def test_the_documented_type_and_mix_work_as_written(tmp_path: Path, monkeypatch
     assert settings.pop("_target_") == "taxonomy.Mix"
     taxonomy = load(Mix(**settings))
     kinds = Counter(first_type(taxonomy, 0, i).name for i in range(BLOCK))
-    assert kinds == {"how-to": 14, "direct": 6}
+    assert kinds == {"step-by-step": 14, "direct": 6}
 
 
 def test_the_documented_definitions_are_those_of_the_types() -> None:
-    rows = dict(
-        re.findall(r"^\| `([a-z-]+)` \| (?:first|later) \| (.+) \|$", (ROOT / "docs/taxonomy.md").read_text(), re.M)
+    rows = re.findall(
+        r"^\| `([a-z-]+)` \| (?:first|later|any) \| (.+) \|$", (ROOT / "docs/taxonomy.md").read_text(), re.M
     )
-    assert {name: f"A question {rest}." for name, rest in rows.items()} == {
-        n: t.definition for n, t in read_types().items()
-    }
+    assert len(dict(rows)) == len(rows)
+    assert {name: f"A {rest}." for name, rest in rows} == {n: t.definition for n, t in read_types().items()}
 
 
 def test_a_type_of_ones_own_is_added_and_replaces_ours_of_its_name(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(TYPE)
-    (tmp_path / "b.yml").write_text(TYPE.replace("how-to", "direct"))
+    (tmp_path / "b.yml").write_text(TYPE.replace("way-to", "direct"))
     types = read_types(tmp_path)
-    assert set(types) == FIRST | LATER | {"how-to"}
+    assert set(types) == FIRST | LATER | MTRAG | {"way-to"}
     assert types["direct"].definition == "A question that asks how to do something."
 
 
@@ -185,8 +193,11 @@ def test_a_type_of_ones_own_is_added_and_replaces_ours_of_its_name(tmp_path: Pat
         (TYPE.replace("phrasings", "phrasing"), ":7: unknown key 'phrasing'; did you mean 'phrasings'?"),
         (TYPE + "colour: red\n", ":8: unknown key 'colour'; known are name, stage, definition, "),
         (TYPE.replace("definition:", "# :"), ":1: missing key 'definition'; it is one sentence: A question that …"),
-        (TYPE.replace("stage: first", "stage: second"), ":2: stage: Input should be 'first' or 'later'; it is first ("),
-        (TYPE.replace("how-to", "How To"), ":1: name: String should match pattern"),
+        (
+            TYPE.replace("stage: first", "stage: second"),
+            ":2: stage: Input should be 'first', 'later' or 'any'; it is first (",
+        ),
+        (TYPE.replace("way-to", "Way To"), ":1: name: String should match pattern"),
         (TYPE.replace("  - Ask how it is done.\n", ""), ":4: steps: "),
         (
             TYPE.replace("- Name a task.", "- Name: a task"),
@@ -195,7 +206,7 @@ def test_a_type_of_ones_own_is_added_and_replaces_ours_of_its_name(tmp_path: Pat
         (TYPE.replace("- Name a task.", "- ''"), ":5: steps.0: String should have at least 1 character; it is 2 to 4"),
         (TYPE + "turns: 0\n", ":8: turns: Input should be greater than or equal to 1; it is how many turns"),
         (TYPE + "may_repeat: false\n", ":8: may_repeat: a first type stands once in a dialog anyway; it is false if"),
-        (TYPE + LATER_TYPE[LATER_TYPE.index("examples") :], ":8: examples: a first type has none"),
+        (TYPE + LATER_TYPE[LATER_TYPE.index("examples") :], ":8: examples: a type that opens dialogs has none"),
         (LATER_TYPE + "turns: 2\n", ":11: turns: a later type starts no dialog; it is how many"),
         (LATER_TYPE[: LATER_TYPE.index("examples")], ":1: examples: a later type has 2 or 3, not 0; it is 2 or"),
         (
@@ -229,7 +240,7 @@ def test_a_bad_type_file_is_told_in_one_line(tmp_path: Path, text: str | bytes, 
 def test_two_files_with_one_name_are_refused(tmp_path: Path) -> None:
     for name in ("a.yaml", "b.yaml"):
         (tmp_path / name).write_text(TYPE)
-    with pytest.raises(TaxonomyError, match=r"b\.yaml: name: a\.yaml has the name 'how-to' too; rename one$"):
+    with pytest.raises(TaxonomyError, match=r"b\.yaml: name: a\.yaml has the name 'way-to' too; rename one$"):
         read_types(tmp_path)
 
 
