@@ -91,10 +91,14 @@ def closing_table(summary: Summary) -> None:
         reasons = [f"{count} × {stage}: {why}" for stage, whys in counts.items() for why, count in whys.items()]
         if reasons:
             table.add_row(title, "\n".join(reasons))
-    shares = [
-        f"{name} {share.achieved:.0%} (target {share.target:.0%})" for name, share in summary.question_types.items()
-    ]
-    table.add_row("question types", ", ".join(shares))
+    for title, shares in (
+        ("question types", summary.question_types),
+        ("multi-turn types", summary.multi_turn_types),
+        ("answerability", summary.answerability),
+    ):
+        if shares:
+            reached = (f"{name} {s.achieved:.0%} (target {s.target:.0%})" for name, s in shares.items())
+            table.add_row(title, ", ".join(reached))
     if summary.skipped:
         table.add_row("skipped", f"{summary.skipped} documents that can't be read, listed in skipped.jsonl")
     cached = f"{tokens.cached / tokens.prompt:.0%} from the server's cache" if tokens.prompt else "none"

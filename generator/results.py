@@ -48,7 +48,8 @@ def write_results(
 
 def _info(settings: Settings, summary: Summary, store: Store, prompt_version: str, command: str) -> DatasetInfo:
     corpus, judge = settings.documents, settings.judge
-    shares = ((name, share.target, share.achieved) for name, share in summary.question_types.items())
+    planned = (summary.question_types, summary.multi_turn_types, summary.answerability)
+    shares = ((name, share.target, share.achieved) for shares in planned for name, share in shares.items())
     counts = (
         (scope, stage, why, n) for scope in SCOPES for stage, s in store.dropped(scope).items() for why, n in s.items()
     )

@@ -23,12 +23,15 @@ _FIRST = 10  # records that show whose a file is
 
 
 class _Type(BaseModel):
+    type: str
     target: float
     stage: str
 
 
-class _Summary(BaseModel):
-    question_types: dict[str, _Type] = {}  # of human dialogs there are none
+class _Summary(BaseModel):  # of human dialogs nothing is planned
+    question_types: dict[str, _Type] = {}
+    multi_turn_types: dict[str, _Type] = {}
+    answerability: dict[str, _Type] = {}
 
 
 class _Configuration(BaseModel):
@@ -43,7 +46,8 @@ class DialogSet(NamedTuple):
         path: as it was given.
         records: reads them, as a stream in a stable order; every dialog has a turn. Raises CorpusError where they can't
             be read to their end.
-        targets: of a run, by stage (`first`, `later`) and question type, the shares that were asked for; else empty.
+        targets: of a run, by what is planned (`first`, `later`: question types; `multi_turn`, `answerability`) and
+            name, the shares that were asked for; else empty.
         dialogs_wanted: likewise, how many dialogs; else None.
     """
 
@@ -90,11 +94,15 @@ def dialog_set(path: str, corpus: str | None, changes: Sequence[str]) -> DialogS
 def _run(path: str, folder: Path) -> DialogSet:
     summary = _kept(folder / "summary.json", _Summary)
     configuration = _kept(folder / "config.yaml", _Configuration)
-    types = summary.question_types if summary else {}
+    targets: dict[tuple[str, str], float] = {}
+    if summary:
+        targets = {(share.stage, share.type): share.target for share in summary.question_types.values()}
+        targets |= {("multi_turn", share.type): share.target for share in summary.multi_turn_types.values()}
+        targets |= {("answerability", share.type): share.target for share in summary.answerability.values()}
     return DialogSet(
         path,
         lambda: _lines(folder / "dialogs.jsonl"),
-        {(share.stage, name): share.target for name, share in types.items()},
+        targets,
         configuration.dialogs if configuration and not configuration.human else None,
     )
 

@@ -2,16 +2,20 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import Literal
 
 from generator.export.chat import Filter, pairs
-from generator.schema import Record, Scope, Usage
+from generator.schema import Dialog, Record, Scope, Usage
 from generator.store import Store
 from taxonomy import Taxonomy
 
 
 class Share(Record):
-    """The share of a question type among the turns of its stage (first, or later)."""
+    """The share of a question type among the turns of its stage (first, or later), or of what else is planned among the
+    turns that it is planned for (later, or all). A turn may have several types.
+    """
 
+    type: str
     target: float
     achieved: float
     stage: str
@@ -27,12 +31,15 @@ class Tokens(Record):
 
 
 Counts = Mapping[str, Mapping[str, int]]
+Stage = Literal["first", "later"]
 
 
 class Summary(Record):
     """`accepted + sum(dropped) == attempted`, all of dialogs; pairs are context-response pairs.
 
-    `pairs_kept` is what the dataset holds: `pairs == pairs made in accepted dialogs - dropped_pairs`.
+    `pairs_kept` is what the dataset holds: `pairs == pairs made in accepted dialogs - dropped_pairs`. A question type
+    that is planned for first and for later turns is named with its stage. `multi_turn_types` and `answerability` are
+    empty where the taxonomy doesn't plan them.
     """
 
     attempted: int
@@ -44,6 +51,8 @@ class Summary(Record):
     unjudged_pairs: int
     ended: Mapping[str, int]
     question_types: Mapping[str, Share]
+    multi_turn_types: Mapping[str, Share]
+    answerability: Mapping[str, Share]
     lm_calls: int
     tokens: Tokens
     stages: Mapping[str, Usage]
@@ -54,10 +63,10 @@ class Summary(Record):
 
 def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dialogs: int) -> Summary:
     """The summary of a run as it stands, in one pass over its dialogs."""
-    asked: Counter[str] = Counter()
+    asked = Asked()
     kept = unjudged = 0
     for dialog in store.dialogs():
-        asked.update(turn.question_type for turn in dialog.turns)
+        asked.add(dialog)
         rows, _ = pairs(dialog, keep)
         kept += len(rows)
         unjudged += sum(row.verdict == "unjudged" for row in rows)
@@ -74,7 +83,11 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
         pairs=kept,
         unjudged_pairs=unjudged,
         ended=store.ended(),
-        question_types=_shares(taxonomy, asked),
+        question_types=_types(taxonomy, asked),
+        multi_turn_types=_shares(_links(taxonomy), asked.links, "later", asked.later_turns),
+        answerability=_shares(
+            {share.type.name: share.share for share in taxonomy.answerability}, asked.answerability, "all", asked.turns
+        ),
         lm_calls=usage.calls,
         tokens=Tokens(prompt=usage.prompt, cached=usage.cached, completion=usage.completion),
         stages=stages,
@@ -84,13 +97,48 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
     )
 
 
-def _shares(taxonomy: Taxonomy, asked: Counter[str]) -> dict[str, Share]:
-    shares: dict[str, Share] = {}
-    for stage, targets in (("first", taxonomy.first), ("later", taxonomy.later)):
-        total = sum(asked[target.type.name] for target in targets) or 1
-        for target in targets:
-            turns = asked[target.type.name]
-            shares[target.type.name] = Share(
-                target=target.share, achieved=round(turns / total, 4), stage=stage, turns=turns
-            )
-    return shares
+class Asked:
+    """What the turns of dialogs are, counted."""
+
+    def __init__(self) -> None:
+        self.turns = self.dialogs = 0
+        self.types: dict[Stage, Counter[str]] = {"first": Counter(), "later": Counter()}
+        self.links: Counter[str] = Counter()
+        self.answerability: Counter[str] = Counter()
+
+    @property
+    def later_turns(self) -> int:
+        return self.turns - self.dialogs
+
+    def add(self, dialog: Dialog) -> None:
+        """Count a dialog, which has a turn."""
+        self.turns, self.dialogs = self.turns + len(dialog.turns), self.dialogs + 1
+        for turn in dialog.turns:
+            self.types["first" if turn.turn == 1 else "later"].update(turn.question_type.split("+"))
+        self.links.update(turn.multi_turn_type or "" for turn in dialog.turns[1:])
+        self.answerability.update(turn.answerability for turn in dialog.turns)
+
+
+def _types(taxonomy: Taxonomy, asked: Asked) -> dict[str, Share]:
+    first, later = ({share.type.name: share.share for share in shares} for shares in (taxonomy.first, taxonomy.later))
+    opening = _shares(first, asked.types["first"], "first", asked.dialogs)
+    going_on = _shares(later, asked.types["later"], "later", asked.later_turns)
+    named = ((name, share) for shares in (opening, going_on) for name, share in shares.items())
+    return {f"{name} ({share.stage})" if name in first.keys() & later.keys() else name: share for name, share in named}
+
+
+def _links(taxonomy: Taxonomy) -> dict[str, float]:
+    """The targets of multi-turn types, all clarifications together, as turns have them."""
+    targets: dict[str, float] = {}
+    for share in taxonomy.multi_turn:
+        targets[share.type.kind] = targets.get(share.type.kind, 0) + share.share
+    return targets
+
+
+def _shares(targets: Mapping[str, float], counts: Counter[str], stage: str, total: int) -> dict[str, Share]:
+    return {
+        name: Share(
+            type=name, target=target, achieved=round(counts[name] / max(1, total), 4), stage=stage, turns=counts[name]
+        )
+        for name, target in targets.items()
+    }

@@ -126,6 +126,11 @@ class Facet(Record):
     steps: tuple[Text, ...] = Field(max_length=3)
     may_repeat: bool = True
 
+    @property
+    def kind(self) -> str:
+        """What it is a kind of: both clarifications are one label in mtRAG."""
+        return self.name.partition("-of-")[0]
+
     def prompt(self) -> str:
         """The facet as a prompt tells it; empty if nothing is to be heeded."""
         return (
@@ -155,8 +160,7 @@ class Target(QuestionType):
 
     @property
     def multi_turn_type(self) -> str:
-        """Of the kinds of clarification, what they have in common."""
-        return self.multi_turn.name.partition("-of-")[0] if self.multi_turn else self.name
+        return self.multi_turn.kind if self.multi_turn else self.name
 
     @property
     def stands_alone(self) -> bool:

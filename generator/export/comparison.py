@@ -5,7 +5,7 @@ Knows how to lay figures out, not how they are counted.
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from rich.console import Console
@@ -23,7 +23,9 @@ _COUNT, _MEAN, _RATIO, _SHARE = "{:,}", "{:,.2f}", "{:.3f}", "{:.1%}"
 
 
 class Target(Record):
-    """The share that a question type should have of the turns of its stage, `first` or `later`."""
+    """The share that a question type should have of the turns of its stage, `first` or `later`; or what else is
+    planned, `multi_turn` of the later turns and `answerability` of all.
+    """
 
     name: str
     stage: str
@@ -44,6 +46,14 @@ class Column(Record):
     variety: Variety
     targets: tuple[Target, ...] = ()
     dialogs_wanted: int | None = None
+
+
+_PLANNED: dict[str, tuple[Callable[[Statistics], Sequence[Portion]], str]] = {
+    "first": (lambda s: s.first_types, "first"),
+    "later": (lambda s: s.later_types, "later"),
+    "multi_turn": (lambda s: s.multi_turn_types, "later"),
+    "answerability": (lambda s: s.answerability, "all"),
+}
 
 
 class _Row(NamedTuple):
@@ -102,10 +112,11 @@ def _rows(columns: Sequence[Column]) -> Iterator[_Row]:
         yield _Row(section, "dialogs, target", _COUNT, [c.dialogs_wanted for c in columns])
     for stage, name in sorted({(t.stage, t.name) for c in columns for t in c.targets}):
         targets = [_target(c, stage, name) for c in columns]
-        turns = [s.first_types if stage == "first" else s.multi_turn_types for s in statistics]
-        achieved = [None if t is None else _share(p, name) for t, p in zip(targets, turns, strict=True)]
-        yield _Row(section, f"{name}, {stage} turns", _SHARE, achieved)
-        yield _Row(section, f"{name}, {stage} turns, target", _SHARE, targets)
+        portions, turns = _PLANNED[stage]
+        counted = [portions(s) for s in statistics]
+        achieved = [None if t is None else _share(p, name) for t, p in zip(targets, counted, strict=True)]
+        yield _Row(section, f"{name}, {turns} turns", _SHARE, achieved)
+        yield _Row(section, f"{name}, {turns} turns, target", _SHARE, targets)
 
 
 def _portions(section: str, portions: Sequence[Sequence[Portion]]) -> Iterator[_Row]:

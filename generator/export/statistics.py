@@ -51,7 +51,8 @@ class Statistics(Record):
     Attributes:
         turns: how many.
         question_types, answerability, verdicts: of all turns.
-        first_types, multi_turn_types: of the first turns and of the later ones.
+        first_types: question types of the first turns.
+        later_types, multi_turn_types: of the later ones.
     """
 
     by_type: tuple[tuple[str, Means], ...]
@@ -59,6 +60,7 @@ class Statistics(Record):
     turns: int
     question_types: tuple[Portion, ...]
     first_types: tuple[Portion, ...]
+    later_types: tuple[Portion, ...]
     multi_turn_types: tuple[Portion, ...]
     answerability: tuple[Portion, ...]
     verdicts: tuple[Portion, ...]
@@ -71,6 +73,7 @@ class Tally:
         self._sums: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._question_types: Counter[str] = Counter()
         self._first_types: Counter[str] = Counter()
+        self._later_types: Counter[str] = Counter()
         self._multi_turn_types: Counter[str] = Counter()
         self._answerability: Counter[str] = Counter()
         self._verdicts: Counter[str] = Counter()
@@ -95,6 +98,7 @@ class Tally:
         )
         self._question_types.update(label for t in turns for label in _labels(t.question_type))
         self._first_types.update(_labels(turns[0].question_type))
+        self._later_types.update(label for t in later for label in _labels(t.question_type))
         self._multi_turn_types.update(label for t in later for label in _labels(t.multi_turn_type))
         self._answerability.update(t.answerability for t in turns)
         self._verdicts.update(v.label if (v := deciding(t)) else "none" for t in turns)
@@ -109,6 +113,7 @@ class Tally:
             turns=turns,
             question_types=_portions(self._question_types, turns),
             first_types=_portions(self._first_types, dialogs),
+            later_types=_portions(self._later_types, turns - dialogs),
             multi_turn_types=_portions(self._multi_turn_types, turns - dialogs),
             answerability=_portions(self._answerability, turns),
             verdicts=_portions(self._verdicts, turns),
