@@ -181,7 +181,7 @@ def human_corpus(name: str, path: str, changes: Sequence[str] = ()) -> DialogCor
 
 def measures(model: str) -> tuple[Judge, ...]:
     """The judges that label what turns turned out to be (`generator.relabel`), asking `model`."""
-    files = (OmegaConf.load(CONF / "judge" / f"{name}.yaml") for name in MEASURES if (CONF / "judge" / f"{name}.yaml").exists())
+    files = (OmegaConf.load(CONF / "judge" / f"{name}.yaml") for name in MEASURES)
     targets = (_class("judge", cast(DictConfig, file).get("_target_")) for file in files)
     return tuple(cast(Judge, target(model)) for target in targets if target)
 

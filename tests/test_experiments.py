@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
+from generator.advice import CONF
 from generator.errors import ConfigError
 from taxonomy import load
 from tests.test_configs import settings
@@ -59,6 +61,17 @@ def test_the_training_sets_differ_in_judge_and_unanswerable_questions(corpus: st
     assert filtered.dialogs == pytest.approx(answerable / part, abs=1)
     assert plain.folder.name == f"{corpus}-lee2024_{corpus}-{plain.algorithm.name}-synthetic-0"
     assert plain.folder != filtered.folder
+
+
+def test_the_companion_set_is_two_hundred_conversations_over_four_domains() -> None:
+    made = settings("+experiment=mtrag_s", "corpus.domain=fiqa")
+    assert (made.documents.name, made.taxonomy.name, made.algorithm.name) == ("mtrag", "mtrag", "multi")
+    assert (made.turns.least, made.turns.most, made.retriever.query) == (6, 10, "rewrite")
+    assert made.folder == Path("outputs/mtrag_s-fiqa-0")
+    sweep = yaml.safe_load((CONF / "experiment" / "mtrag_s.yaml").read_text(encoding="utf-8"))["hydra"]["sweeper"][
+        "params"
+    ]
+    assert made.dialogs * len(sweep["corpus.domain"].split(",")) == 200
 
 
 def test_what_an_experiment_chooses_can_be_chosen_otherwise_with_or_without_a_plus() -> None:
