@@ -29,6 +29,7 @@ LAYERS = (
     "generator.corpora.published",
     "generator.adapter generator.calls generator.signatures generator.embedded generator.endpoints "
     "taxonomy.draw generator.corpora.* generator.retrievers.* generator.export.*",
+    "judges.base",
     "judges.* judges taxonomy generator generator.corpora generator.retrievers generator.retrievers.hybrid "
     "generator.corpora.mtrag "
     "generator.export",
