@@ -3,17 +3,14 @@
 The rubric is `correctness.txt`. A judge that fails is not a low score: the pair is then `unjudged`.
 """
 
-from collections.abc import Sequence
-from importlib.resources import files
 from typing import Literal
 
 import dspy
 from pydantic import Field
 
-from generator.calls import call
-from generator.errors import Rejected
 from generator.prompt import Conversation, Documents
-from generator.schema import Label, Passage, Record, Turn, Verdict
+from generator.schema import Record, Verdict
+from judges.base import UNJUDGED, ModelJudge, rubric
 
 
 class Statement(Record):
@@ -24,7 +21,7 @@ class Statement(Record):
 
 
 class Correctness(dspy.Signature):
-    __doc__ = files("judges").joinpath("correctness.txt").read_text(encoding="utf-8").replace("\n", " ").strip()
+    __doc__ = rubric("correctness")
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
@@ -42,7 +39,7 @@ class Correctness(dspy.Signature):
     label: Literal["correct", "incorrect"] = dspy.OutputField(desc="correct only if every statement is")
 
 
-class CorrectnessJudge(dspy.Module):
+class CorrectnessJudge(ModelJudge):
     """Takes the response apart, checks each statement, and gives a label with its explanation.
 
     Args:
@@ -50,31 +47,13 @@ class CorrectnessJudge(dspy.Module):
     """
 
     name = "correctness"
+    decides = True
 
     def __init__(self, model: str) -> None:
-        super().__init__()
-        self.predict = dspy.Predict(Correctness)
-        self.model = model
+        super().__init__(model, Correctness)
 
-    async def judge(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
-        """Judge one turn; see `generator.schema.Judge`."""
-        inputs = {
-            "documents": Documents(passages=tuple(passages)),
-            "dialog": Conversation(turns=tuple(history)),
-            "query": turn.query,
-            "response": turn.answer,
-        }
-        try:
-            prediction = await call(self.predict, "judge", "sampled", turn.turn, **inputs)
-        except Rejected as failure:
-            return self.verdict("unjudged", f"{failure.reason}: {failure.text}".strip(": "))
+    def found(self, prediction: dspy.Prediction) -> Verdict:
         # The rubric makes one failing statement decide; a label that forgets its own findings is no judgement.
         if prediction.label == "correct" and (failing := [s for s in prediction.statements if s.finding != "correct"]):
-            return self.verdict(
-                "unjudged", f"contradicts itself: “{failing[0].text}” {failing[0].finding}, yet correct"
-            )
+            return self.verdict(UNJUDGED, f"contradicts itself: “{failing[0].text}” {failing[0].finding}, yet correct")
         return self.verdict(prediction.label, prediction.explanation)
-
-    def verdict(self, label: Label, explanation: str) -> Verdict:
-        """A verdict in this judge's name."""
-        return Verdict(judge=self.name, label=label, explanation=explanation, model=self.model)
