@@ -31,8 +31,8 @@ GROUPS = {
 
 def normalised(arguments: list[str]) -> list[str]:
     """The arguments in the one spelling that Hydra takes, with the defaults of `corpus` and `taxonomy`."""
-    stored = [Path(argument).absolute() for argument in arguments if _is_file(argument)]
-    done = [_spelt(argument) for argument in arguments if not _is_file(argument)]
+    stored = [Path(argument).absolute() for argument in arguments if is_file(argument)]
+    done = [spelt(argument) for argument in arguments if not is_file(argument)]
     if stored:
         return ["--config-path", str(stored[0].parent), "--config-name", stored[0].stem, *done, *QUIET]
     chosen = {argument.partition("=")[0] for argument in done}
@@ -55,15 +55,18 @@ def _chooses(argument: str) -> set[str]:
     return found
 
 
-def _is_file(argument: str) -> bool:
+def is_file(argument: str) -> bool:
+    """Whether an argument is a configuration that a run folder keeps."""
     name, equals, _ = argument.partition("=")
     return argument.endswith(".yaml") and argument[0] not in "-~+" and (not equals or "/" in name)
 
 
-def _spelt(argument: str) -> str:
+def spelt(argument: str) -> str:
+    """An argument in the spelling that Hydra takes."""
     argument = re.sub(r"(?<==)~(?=/)", str(Path.home()), argument, count=1)  # which not every shell does after `=`
     argument = re.sub(rf"^\+?({'|'.join(PLUS)})=", r"+\1=", argument)
-    argument = re.sub(r"^\+*(?:lm@)?judge\.lm=(?!null$)(?=[\w,.-]+$)", "+lm@judge.lm=", argument)
+    own = r"^\+*(?:lm@)?judge\.(lm|panel\.[\w-]+)=(?!null$)(?=[\w,.-]+$)"
+    argument = re.sub(own, r"+lm@judge.\1=", argument)
     return re.sub(r"^\+*(taxonomy\.(?:first|later|multi_turn|answerability)\.)", r"++\1", argument)
 
 
@@ -78,13 +81,23 @@ def help_text() -> str:
         "Turns documents into multi-turn, document-grounded dialogs. The same command again continues a run.",
     ]
     for group, title in GROUPS.items():
-        lines += ["", f"{title} ({'+' if group in PLUS else ''}{group}=)"]
-        for file in sorted((CONF / group).glob("*.yaml")):
-            first = file.read_text(encoding="utf-8").removeprefix(PACKAGE).partition("\n")[0]
-            lines.append(f"  {file.stem:<28}{first.removeprefix('#').strip()}")
-    lines += ["", "settings, with their defaults"]
-    shown = (CONF / "config.yaml").read_text(encoding="utf-8").split("  - _self_\n")[1].split("\nhydra:")[0]
-    return "\n".join([*lines, *(f"  {line}" for line in shown.strip().splitlines() if line)])
+        lines += choices(group, title)
+    return "\n".join([*lines, *defaults("config")])
+
+
+def choices(group: str, title: str) -> list[str]:
+    """What `--help` says of a group of choices."""
+    lines = ["", f"{title} ({'+' if group in PLUS else ''}{group}=)"]
+    for file in sorted((CONF / group).glob("*.yaml")):
+        first = file.read_text(encoding="utf-8").removeprefix(PACKAGE).partition("\n")[0]
+        lines.append(f"  {file.stem:<28}{first.removeprefix('#').strip()}")
+    return lines
+
+
+def defaults(primary: str) -> list[str]:
+    """What `--help` says of the settings in a primary configuration."""
+    shown = (CONF / f"{primary}.yaml").read_text(encoding="utf-8").split("  - _self_\n")[1].split("\nhydra:")[0]
+    return ["", "settings, with their defaults", *(f"  {line}" for line in shown.strip().splitlines() if line)]
 
 
 def main() -> int:

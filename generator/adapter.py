@@ -210,20 +210,28 @@ def _outputs(signature: SignatureType) -> str:
 def _blank(field: FieldInfo) -> str:
     if field.annotation is bool:
         return "true"
+    if field.annotation is int:
+        return "0"
     return '"…"' if field.annotation is str or get_origin(field.annotation) is Literal else "[…]"
 
 
 def _kind(field: FieldInfo) -> str:
     """A field's type in words, for models that get no schema."""
-    longest = next((m.max_length for m in field.metadata if hasattr(m, "max_length")), None)
+    longest = _bound(field, "max_length")
     if field.annotation is bool:
         return "true or false"
+    if field.annotation is int:
+        return f"whole number from {_bound(field, 'ge')} to {_bound(field, 'le')}"
     if field.annotation is str:
         return f"text, up to {longest} characters" if longest else "text"
     choices = getattr(field.annotation, "__args__", ())
     if choices and all(isinstance(choice, str) for choice in choices):
         return " or ".join(f'"{choice}"' for choice in choices)
     return f"list, up to {longest}" if longest else "list"
+
+
+def _bound(field: FieldInfo, name: str) -> Any:
+    return next((getattr(m, name) for m in field.metadata if hasattr(m, name)), None)
 
 
 def _demos(signature: SignatureType, demos: list[dict[str, Any]]) -> list[str]:

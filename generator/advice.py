@@ -14,12 +14,13 @@ import yaml
 from hydra.errors import MissingConfigException, OverrideParseException
 
 CONF = Path(__file__).parent.parent / "conf"
+JUDGES = "the judges' command"
 _WHERE_ALL_ARE = "`python -m generator --cfg job` shows all settings"
 
 
 @cache
 def settings() -> dict[str, tuple[str, ...]]:
-    """Every setting of `conf/` by its dotted name, with the choices of its group that have it (none: no group)."""
+    """Every setting of `conf/` by its dotted name, with what has it: choices of its group, `JUDGES`, or nothing."""
     found: dict[str, tuple[str, ...]] = {}
     for file in sorted(CONF.rglob("*.yaml")):
         group = file.parent.relative_to(CONF).as_posix().removeprefix(".")
@@ -27,7 +28,10 @@ def settings() -> dict[str, tuple[str, ...]]:
             continue
         keys = yaml.safe_load(file.read_text(encoding="utf-8"))
         for name in _names(f"{group}." if group else "", keys):
-            found[name] = (*found.get(name, ()), f"{group}={file.stem}") if group else ()
+            if group:
+                found[name] = (*found.get(name, ()), f"{group}={file.stem}")
+            else:  # of the judges' command, what the generator's doesn't have, too
+                found.setdefault(name, () if file.stem == "config" else (JUDGES,))
     return {
         name: choices for name, choices in found.items() if not re.match(r".*\bdefaults$|hydra\b|.*_target_$", name)
     }
@@ -41,16 +45,16 @@ def groups() -> list[str]:
 def unknown(name: str) -> str:
     """What to say of a setting that isn't there."""
     known = settings()
-    own_judge = name.startswith("judge.lm.")
-    if own_judge and name.removeprefix("judge.") in known:
-        return f"{name}: the judge has no model of its own that has this; choose one too, such as judge.lm=openai"
+    own_judge = re.match(r"(judge\.(?:lm|panel\.[\w-]+))\.(.+)", name)
+    if own_judge and f"lm.{own_judge[2]}" in known:
+        return f"{name}: the judge has no model of its own that has this; choose one too, such as {own_judge[1]}=openai"
     if name in known:
-        *others, last = known[name]
+        *others, last = known[name] or ["the generator's command"]
         which = f"{', '.join(others)} and {last} have" if others else f"{last} has"
         return f"{name}: only {which} this setting"
     names = [*known, *groups()]
     if own_judge:
-        names = [f"judge.{setting}" for setting in known if setting.startswith("lm.")]
+        names = [f"{own_judge[1]}{setting[2:]}" for setting in known if setting.startswith("lm.")]
     same_end = [setting for setting in names if setting.endswith(f".{name}")]
     near = difflib.get_close_matches(name, names, 2, 0.75) or same_end[:3]
     advice = f"did you mean {' or '.join(near)}?" if near else _WHERE_ALL_ARE
@@ -78,6 +82,8 @@ def of_hydra(error: Exception) -> str:
         return f"{group}={name}: no such choice; {advice}choose from: {', '.join(error.options)}{own_name}"
     if isinstance(error, MissingConfigException):
         return f"{error.missing_cfg_file}: there is no such configuration file"
+    if found := re.match(r"You must specify '(\w+)'", text):
+        return f"{found[1]}: is missing; `python -m generator --help` lists the choices of {found[1]}="
     if found := re.match(r"Could not override '([^'@]+)", text):
         return unknown(found[1])
     if found := re.search(r"An item is already at '([^']+)'", text):
@@ -130,7 +136,7 @@ def of_pydantic(name: str, problem: Any) -> str:
 def _names(prefix: str, node: dict[str, Any]) -> Iterator[str]:
     for key, value in node.items():
         # The question types of a mix are named by the person, not by us.
-        if isinstance(value, dict) and key not in ("first", "later", "multi_turn", "answerability"):
+        if isinstance(value, dict) and value and key not in ("first", "later", "multi_turn", "answerability"):
             yield from _names(f"{prefix}{key}.", value)
         else:
             yield f"{prefix}{key}"

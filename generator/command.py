@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
@@ -17,17 +18,33 @@ from omegaconf.errors import OmegaConfBaseException
 from generator.advice import of_hydra
 from generator.errors import ConfigError, GroundedDialogsError
 
+PROGRAM = "python -m generator"
 # Groups and settings whose value stands in a run folder's name anyway.
 _NAMED = {"corpus", "taxonomy", "algorithm", "lm", "lm.model", "seed", "run_dir"}
 
 
-def run_command(conf: Path, arguments: list[str]) -> int:
-    """Run what the arguments ask for. All runs of a sweep are tried; the worst exit code is returned."""
+def run_command(
+    conf: Path,
+    arguments: list[str],
+    primary: str = "config",
+    work: Callable[[DictConfig, list[str]], int] | None = None,
+    program: str = PROGRAM,
+) -> int:
+    """Run what the arguments ask for. All runs of a sweep are tried; the worst exit code is returned.
+
+    Args:
+        primary: the file in `conf` that says which groups and settings there are.
+        work: does it, given the configuration and the arguments, and returns the exit code; None: generates a run.
+        program: what is typed before the arguments, for advice.
+    """
     codes: list[int] = []
 
-    @hydra.main(version_base="1.3", config_path=str(conf), config_name="config")
+    @hydra.main(version_base="1.3", config_path=str(conf), config_name=primary)
     def job(cfg: DictConfig) -> None:
-        codes.append(_reported(cfg, arguments))
+        try:
+            codes.append((work or _run)(cfg, arguments))
+        except GroundedDialogsError as error:
+            codes.append(_fail(error, program))
         if codes[-1] == 130:
             sys.exit(130)
 
@@ -35,13 +52,15 @@ def run_command(conf: Path, arguments: list[str]) -> int:
         sys.argv = [sys.argv[0], *_options_first(arguments)]
         job()
     except ConfigError as error:
-        return _fail(error)
+        return _fail(error, program)
     except (HydraException, OmegaConfBaseException) as error:
-        return _fail(ConfigError(of_hydra(error)))
+        return _fail(ConfigError(of_hydra(error)), program)
     except ValueError as error:
         if not str(error).startswith("Config group override"):
             raise
-        return _fail(ConfigError("null is no choice of a group; `python -m generator --help` lists what there is"))
+        return _fail(
+            ConfigError("null is no choice of a group; `python -m generator --help` lists what there is"), program
+        )
     except KeyboardInterrupt:
         print("interrupted; the same command continues", file=sys.stderr)
         return 130
@@ -63,36 +82,37 @@ def _options_first(arguments: list[str]) -> list[str]:
     return [*(argument for argument in arguments if argument not in settings), *settings]
 
 
-def _reported(cfg: DictConfig, arguments: list[str]) -> int:
+def _run(cfg: DictConfig, arguments: list[str]) -> int:
     from generator.config import load, plain
     from generator.run import run
 
-    try:
+    settings = load(cfg)
+    if settings.run_dir is None and (swept := swept_settings(arguments, _NAMED)):
+        cfg.run_dir = f"{settings.folder}-{swept}"
         settings = load(cfg)
-        if settings.run_dir is None and (swept := _swept(arguments)):
-            cfg.run_dir = f"{settings.folder}-{swept}"
-            settings = load(cfg)
-        return run(settings, plain(cfg), OmegaConf.to_yaml(cfg, resolve=True), shown_command())
-    except GroundedDialogsError as error:
-        return _fail(error)
+    return run(settings, plain(cfg), OmegaConf.to_yaml(cfg, resolve=True), shown_command())
 
 
 def shown_command() -> str:
     """The command as a person types it, for the data card."""
-    return " ".join(["python -m generator", *sys.argv[1:]])
+    return " ".join([PROGRAM, *sys.argv[1:]])
 
 
-def _swept(arguments: list[str]) -> str:
-    """In a sweep, the settings that tell this run from its neighbours, as far as its folder's name doesn't."""
+def swept_settings(arguments: list[str], named: set[str]) -> str:
+    """In a sweep, the settings that tell this run from its neighbours.
+
+    Args:
+        named: those whose value stands in a run folder's name anyway.
+    """
     if HydraConfig.get().mode != RunMode.MULTIRUN:
         return ""
     overrides = [a for a in arguments if "=" in a and not a.startswith("-")]
     varied = {o.key_or_group for o in OverridesParser.create().parse_overrides(overrides) if o.is_sweep_override()}
     task = OverridesParser.create().parse_overrides(list(HydraConfig.get().overrides.task))
-    shown = (f"{o.key_or_group}-{o.get_value_element_as_str()}" for o in task if o.key_or_group in varied - _NAMED)
+    shown = (f"{o.key_or_group}-{o.get_value_element_as_str()}" for o in task if o.key_or_group in varied - named)
     return re.sub(r"[^\w.,+-]+", "_", "-".join(shown))  # so that the folder can be named on a command line
 
 
-def _fail(error: GroundedDialogsError) -> int:
-    print(f"error: {error}", file=sys.stderr)
+def _fail(error: GroundedDialogsError, program: str) -> int:
+    print(f"error: {str(error).replace(PROGRAM, program)}", file=sys.stderr)
     return error.exit_code

@@ -4,14 +4,16 @@ A part (corpus, model, retriever, judge, …) is a class of this project, named 
 other keys of that file are its arguments. Knows which settings decide a run's data, and which only how it is made.
 """
 
+import inspect
+import re
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, cast, get_type_hints
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 from yaml import YAMLError
 
 from generator.advice import CONF, of_hydra, of_pydantic, of_stored
@@ -59,16 +61,28 @@ LocalPath = Annotated[Path, BeforeValidator(_path)]
 
 
 class JudgeSettings(Record):
-    """Who checks the answers, what becomes of pairs judged incorrect, and the judge's own model if it has one."""
+    """Who checks the answers, what becomes of pairs judged incorrect, and the judge's own model if it has one.
+
+    Attributes:
+        panel: several models of its own, whose median score counts, by names that tell them apart.
+        arguments: settings that only this judge has, by name.
+    """
 
     target: type | None
     name: str
     filter: Filter
     lm: Endpoint | None
+    panel: dict[str, Endpoint] = Field(default_factory=dict)
+    arguments: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether the judge asks a model at all."""
+        return self.target is not None and getattr(self.target, "asks_model", True)
 
     def build(self, model: str) -> Judge | None:
         """The judge, asking `model`; None if there is to be none."""
-        return cast(Judge, self.target(model)) if self.target else None
+        return cast(Judge, self.target(model, **self.arguments)) if self.target else None
 
 
 class AlgorithmSettings(Record):
@@ -119,6 +133,34 @@ class Settings(Record):
         return self.run_dir or Path("outputs") / name
 
 
+class JudgingSettings(Record):
+    """All settings of `python -m judges`, as in `conf/judges.yaml`, and its parts."""
+
+    input: LocalPath
+    format: str | None
+    predictions: bool
+    run_dir: LocalPath | None
+    fresh: bool
+    lm: Endpoint
+    judge: JudgeSettings
+
+    @property
+    def endpoints(self) -> dict[str, Endpoint]:
+        """The models that are asked, by a name for each; none for a judge that asks none."""
+        if not self.judge.asks_model:
+            return {}
+        return self.judge.panel or {"lm": self.judge.lm or self.lm}
+
+    @property
+    def folder(self) -> Path:
+        """The run folder."""
+        if self.run_dir is not None:
+            return self.run_dir
+        name = re.sub(r"(\.jsonl?)?(\.gz)?$", "", self.input.expanduser().absolute().name)
+        models = [endpoint.model.rstrip("/").rpartition("/")[2] for endpoint in self.endpoints.values()]
+        return Path("outputs") / "-".join([name, self.judge.name, *filter(None, ["+".join(models)])])
+
+
 def load(cfg: DictConfig) -> Settings:
     """The settings of a composed configuration.
 
@@ -128,17 +170,32 @@ def load(cfg: DictConfig) -> Settings:
     data = plain(cfg)
     for group in ("corpus", "taxonomy", "lm", "retriever", "dedup"):
         data[group] = _part(group, data.get(group))
-    algorithm, judge = data.get("algorithm"), data.get("judge")
-    if not isinstance(algorithm, dict):
+    if not isinstance(algorithm := data.get("algorithm"), dict):
         raise _no_part("algorithm", algorithm)
     data["algorithm"] = _validated(AlgorithmSettings, "algorithm", algorithm)
-    if not isinstance(judge, dict):
-        raise _no_part("judge", judge)
-    target = _class("judge", judge.pop("_target_", None))
-    if judge.get("lm"):
-        judge["lm"] = _part("judge.lm", judge["lm"])
-    data["judge"] = _validated(JudgeSettings, "judge", {**judge, "target": target})
+    data["judge"] = _judge(data.get("judge"))
     return _validated(Settings, "", data)
+
+
+def load_judging(cfg: DictConfig) -> JudgingSettings:
+    """The same for `python -m judges`.
+
+    Raises:
+        ConfigError: as `load`; or there is no judge, or its panel has a model twice.
+    """
+    data = plain(cfg)
+    settings = _validated(
+        JudgingSettings, "", data | {"lm": _part("lm", data.get("lm")), "judge": _judge(data.get("judge"))}
+    )
+    judge = cast(JudgeSettings, settings.judge)
+    if judge.target is None:
+        raise ConfigError(f"judge={judge.name}: judges nothing; `python -m judges --help` lists the judges")
+    if judge.panel and not judge.asks_model:
+        raise ConfigError(f"judge.panel: {judge.name} asks no model; leave it out")
+    models = [endpoint.model for endpoint in judge.panel.values()]
+    if twice := [model for model in models if models.count(model) > 1]:
+        raise ConfigError(f"judge.panel: has the model {twice[0]} twice; one voice each")
+    return cast(JudgingSettings, settings)
 
 
 def plain(cfg: DictConfig) -> dict[str, Any]:
@@ -206,6 +263,17 @@ def identity(data: dict[str, Any], fingerprint: str, prompts: str, openings: str
     return dict(_flat("", kept)) | told
 
 
+def judging_identity(settings: JudgingSettings, data: dict[str, Any], fingerprint: str, prompts: str) -> dict[str, Any]:
+    """The same for a run of `python -m judges`; its input stands for itself by the fingerprint of its dialogs."""
+    judge = {name: value for name, value in data["judge"].items() if name not in ("filter", "lm", "panel")}
+    asked = data["judge"].get("panel") or {"lm": data["judge"].get("lm") or data["lm"]}
+    models = {
+        name: {k: v for k, v in asked[name].items() if k not in _OPERATIONAL_PARTS["lm"]} for name in settings.endpoints
+    }
+    told = {"the input's dialogs": fingerprint[:16], "the prompts' version": prompts}
+    return dict(_flat("", {"judge": judge, **models})) | told
+
+
 def _flat(prefix: str, node: dict[str, Any]) -> Iterable[tuple[str, Any]]:
     for key, value in node.items():
         name = f"{prefix}{key}"
@@ -237,6 +305,30 @@ def _part(group: str, node: Any) -> Any:
     arguments = dict(node)
     part = _class(group, arguments.pop("_target_"))
     return _validated(cast(Any, part), group, arguments)
+
+
+def _judge(node: Any) -> JudgeSettings:
+    if not isinstance(node, dict):
+        raise _no_part("judge", node)
+    target = _class("judge", node.get("_target_"))
+    common = {name: node[name] for name in ("name", "filter", "lm", "panel") if name in node}
+    if common.get("lm"):
+        common["lm"] = _part("judge.lm", common["lm"])
+    if isinstance(panel := common.get("panel"), dict):
+        common["panel"] = {name: _part(f"judge.panel.{name}", endpoint) for name, endpoint in panel.items()}
+    own = {name: value for name, value in node.items() if name not in {"_target_", *common}}
+    arguments = dict(_validated(_arguments(target), "judge", own))
+    return cast(JudgeSettings, _validated(JudgeSettings, "judge", {**common, "target": target, "arguments": arguments}))
+
+
+def _arguments(judge: type | None) -> type[BaseModel]:
+    """What a judge is made with beside the name of its model, so that it is checked before there is one."""
+    made = getattr(judge, "__init__", None)
+    own = list(inspect.signature(made).parameters.values())[2:] if made and judge else []
+    hints = get_type_hints(made, include_extras=True) if own else {}
+    fields = {p.name: (hints.get(p.name, Any), ... if p.default is p.empty else p.default) for p in own}
+    config = ConfigDict(extra="forbid", protected_namespaces=(), arbitrary_types_allowed=True)
+    return cast(type[BaseModel], create_model("Arguments", __config__=config, **cast(Any, fields)))
 
 
 def _no_part(group: str, node: object) -> ConfigError:

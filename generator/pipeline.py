@@ -7,10 +7,10 @@ run would need its dialog even if all those under way were accepted: nothing is 
 
 import asyncio
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Coroutine
+from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
 from generator.adapter import SharedPrefixAdapter
 from generator.calls import asking
@@ -20,15 +20,12 @@ from generator.errors import ModelError
 from generator.export.chat import Filter, pairs
 from generator.modules import Draft
 from generator.multi import MultiDocumentDialog
+from generator.ordered import in_order
 from generator.plan import Plan, Planner
 from generator.relabel import MEASURES, relabelled
 from generator.schema import Dialog, Drop, Judge, Record, Turn, Usage, Verdict
 from generator.single import SingleDocumentDialog
 from generator.store import Journal, Outcome, Store
-
-# Outcomes that wait for an earlier plan are held in memory: so many for each dialog under way.
-LOOKAHEAD = 4
-STOPPED = -1
 
 
 @dataclass(frozen=True)
@@ -108,46 +105,24 @@ class Pipeline:
         """
         for dialog in self.store.dialogs():
             self.dedup.add(dialog)
-        finished: asyncio.Queue[int] = asyncio.Queue()
-        under_way: dict[int, asyncio.Task[Made]] = {}
-        waiting: dict[int, Made] = {}
-        begun = committed = self.store.attempted
-        accepted = self.store.accepted
-        last = time.monotonic()
-        stopping = asyncio.create_task(stop.wait())
-        stopping.add_done_callback(partial(_told, finished, STOPPED))
-        try:
-            while not stop.is_set():
-                hoped = accepted + len(under_way) + sum(made.dialog is not None for made in waiting.values())
-                while (
-                    hoped < self.limits.dialogs
-                    and begun < self.limits.max_attempts
-                    and len(under_way) < self.limits.at_once
-                    and begun - committed < LOOKAHEAD * self.limits.at_once
-                ):
-                    task: asyncio.Task[Made] = asyncio.create_task(self.make(self.planner.plan(begun)))
-                    task.add_done_callback(partial(_told, finished, begun))
-                    under_way[begun] = task
-                    begun, hoped = begun + 1, hoped + 1
-                if not under_way:
-                    break
-                number = await finished.get()
-                if number == STOPPED:
-                    break
-                waiting[number] = under_way.pop(number).result()
-                while committed in waiting:
-                    made = waiting.pop(committed)
-                    outcome, now = self.compared(made), time.monotonic()
-                    self.store.add(committed, made.dialog_id, outcome, now - last)
-                    last = now
-                    committed += 1
-                    accepted += outcome.dialog is not None
-                    completion = sum(usage.completion for usage in self.store.usage().values())
-                    self.on_progress(Progress(accepted, committed, self.limits.dialogs, completion))
-        finally:
-            for unfinished in (stopping, *under_way.values()):
-                unfinished.cancel()
-            await asyncio.gather(stopping, *under_way.values(), return_exceptions=True)
+        accepted, last = self.store.accepted, time.monotonic()
+
+        def make(number: int) -> Coroutine[Any, Any, Made] | None:
+            return self.make(self.planner.plan(number)) if number < self.limits.max_attempts else None
+
+        def wanted(under_way: int, waiting: Collection[Made]) -> bool:
+            hoped = accepted + under_way + sum(made.dialog is not None for made in waiting)
+            return hoped < self.limits.dialogs
+
+        first = self.store.attempted
+        async with aclosing(in_order(make, first, self.limits.at_once, stop, wanted)) as results:
+            async for number, made in results:
+                outcome, now = self.compared(made), time.monotonic()
+                self.store.add(number, made.dialog_id, outcome, now - last)
+                last = now
+                accepted += outcome.dialog is not None
+                completion = sum(usage.completion for usage in self.store.usage().values())
+                self.on_progress(Progress(accepted, number + 1, self.limits.dialogs, completion))
 
     async def make(self, plan: Plan) -> Made:
         """Generate and judge one dialog. Depends on nothing but the plan and the replies of the models."""
@@ -264,7 +239,3 @@ class Pipeline:
             self.dedup.add(dialog)
             drops = (*drops, *pairs(dialog, self.keep)[1])
         return Outcome(dialog=dialog, drops=drops, usage=made.usage)
-
-
-def _told(finished: asyncio.Queue[int], number: int, _: object) -> None:
-    finished.put_nowait(number)

@@ -38,9 +38,24 @@ class Display:
             console=self._console,
             disable=not self._console.is_terminal,
         )
-        self._task = self._bar.add_task(f"{accepted}/{dialogs} accepted", total=dialogs, completed=accepted)
+        now = Progress(accepted, attempted, dialogs, completion)
+        self._task = self._bar.add_task(self.counted(now), total=dialogs, completed=accepted)
         if accepted:
-            self.note(f"continuing: {accepted} of {dialogs} dialogs accepted, {attempted} attempted so far")
+            self.note(self.resumed(now))
+
+    def counted(self, progress: Progress) -> str:
+        """What is done of how much."""
+        return (
+            f"{progress.accepted}/{progress.dialogs} accepted  {progress.attempted} attempted  "
+            f"{progress.attempted - progress.accepted} dropped"
+        )
+
+    def resumed(self, progress: Progress) -> str:
+        """The line with which a run goes on."""
+        return (
+            f"continuing: {progress.accepted} of {progress.dialogs} dialogs accepted, "
+            f"{progress.attempted} attempted so far"
+        )
 
     def __enter__(self) -> "Display":
         self._bar.start()
@@ -63,10 +78,7 @@ class Display:
         made = progress.accepted - self._accepted_before
         speed = (progress.completion - self._completion_before) / seconds
         left = clock((progress.dialogs - progress.accepted) * seconds / made) if made > 0 else "unknown"
-        text = (
-            f"{progress.accepted}/{progress.dialogs} accepted  {progress.attempted} attempted  "
-            f"{progress.attempted - progress.accepted} dropped  {speed:.0f} tokens/s  time left {left}"
-        )
+        text = f"{self.counted(progress)}  {speed:.0f} tokens/s  time left {left}"
         self._bar.update(self._task, completed=progress.accepted, description=text)
         if self._console.is_terminal:
             return

@@ -2,11 +2,10 @@
 
 import asyncio
 import re
-import signal
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import dspy
 
@@ -17,6 +16,7 @@ from generator.dedup import Deduplicator, Repetition
 from generator.errors import ConfigError, GroundedDialogsError, ModelError
 from generator.files import written
 from generator.human import write_human
+from generator.interruption import interruptible, unless
 from generator.library import Library
 from generator.multi import MultiDocumentDialog
 from generator.notes import note
@@ -32,8 +32,6 @@ from generator.single import SingleDocumentDialog
 from generator.store import Store
 from generator.summary import Summary
 from taxonomy import load
-
-T = TypeVar("T")
 
 ATTEMPTS_PER_DIALOG = 10
 # Of `lm.context`, tokens that are kept free of documents: for the rules, the dialog, the task and the reply.
@@ -94,11 +92,15 @@ class Run:
             self.program = SingleDocumentDialog(repetition, self.taxonomy.has_targets)
         if settings.program is not None:
             _load_program(self.program, settings.program)
+        if settings.judge.panel:
+            raise ConfigError("judge.panel: only `python -m judges` asks several models; give judge.lm=… here")
         judging_model = (settings.judge.lm or settings.lm).model
         judge = settings.judge.build(judging_model)
         self.judges = (*((judge,) if judge else ()), *(measures(judging_model) if self.taxonomy.measure else ()))
         self.tasks = tasks(self.program, **{j.name: j for j in self.judges if isinstance(j, dspy.Module)})
-        kinds = [share.type.prompt() for share in (*self.taxonomy.first, *self.taxonomy.later)]
+        wanted = self.taxonomy
+        kinds = [share.type.prompt() for share in (*wanted.first, *wanted.later)]
+        kinds += [share.type.prompt() for share in (*wanted.multi_turn, *wanted.answerability)]
         self.prompts = prompt_version(self.tasks.values(), SharedPrefixAdapter(tasks=self.tasks).rules, *kinds)
         self.identity = identity(data, fingerprint, self.prompts, of_openings(self.openings))
 
@@ -113,7 +115,7 @@ class Run:
                 if store.accepted >= settings.dialogs or store.attempted >= max_attempts:
                     note("this run is finished; dialogs=… or max_attempts=… continues it, fresh=true begins it anew")
                     return self._results(store)
-            clients = await _unless(stop, stack.enter_async_context(settings.lm.open(settings.folder)))
+            clients = await unless(stop, stack.enter_async_context(settings.lm.open(settings.folder)))
             adapter = SharedPrefixAdapter(settings.lm.structured_outputs, self.tasks)
             judging = await self._judging(adapter, stack)
             # A new run, or the removal of an old one, begins when everything is seen to be there.
@@ -216,21 +218,7 @@ def run(settings: Settings, data: dict[str, Any], configuration: str, command: s
     dspy.disable_logging()  # what it would say of a reply stands with the reply's drop
     ready = Run(settings, data, configuration, command)
 
-    async def interruptible() -> tuple[Summary, bool]:
-        stop, loop, signals = asyncio.Event(), asyncio.get_running_loop(), (signal.SIGINT, signal.SIGTERM)
-
-        def interrupt() -> None:
-            stop.set()
-            note("stopping: what is finished is being written; Ctrl-C again ends at once")
-            # A second signal does what it does to any program: it ends this one, even if a disk hangs.
-            for number in signals:
-                loop.remove_signal_handler(number)
-
-        for number in signals:
-            loop.add_signal_handler(number, interrupt)
-        return await ready.go(stop), stop.is_set()
-
-    summary, interrupted = asyncio.run(interruptible())
+    summary, interrupted = asyncio.run(interruptible(ready.go))
     closing_table(summary)
     print(f"run folder: {settings.folder}", flush=True)
     if interrupted and not summary.complete:
@@ -255,20 +243,6 @@ def run(settings: Settings, data: dict[str, Any], configuration: str, command: s
             f"{summary.attempted} attempted{more}"
         )
     return 0
-
-
-async def _unless(stop: asyncio.Event, opening: Coroutine[Any, Any, T]) -> T:
-    """What `opening` gives, unless the run is stopped first: a model may take minutes to load."""
-    opened, stopped = asyncio.create_task(opening), asyncio.create_task(stop.wait())
-    try:
-        await asyncio.wait({opened, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        if not opened.done():
-            raise KeyboardInterrupt
-        return opened.result()
-    finally:
-        for task in (opened, stopped):
-            task.cancel()
-        await asyncio.gather(opened, stopped, return_exceptions=True)
 
 
 def _window(settings: Settings) -> int:

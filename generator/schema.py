@@ -15,6 +15,8 @@ Answerability = Literal["answerable", "partial", "unanswerable", "conversational
 Label = Literal["correct", "incorrect", "unjudged"]
 Scope = Literal["dialog", "turn", "pair"]
 Split = Literal["train", "validation"]
+# Of dialogs that respond to a task: the turns before the last were given with it (`Dialog.ended`).
+TASK = "task"
 QueryForm = Literal["last_turn", "rewrite", "user_turns", "full"]
 
 
@@ -165,7 +167,8 @@ class Dialog(Record):
     """A finished dialog. `passages` are what its answers were grounded on, in order of first retrieval.
 
     `document_ids` starts with the document that the first question came from. `ended` says why the dialog has
-    the number of turns it has: `complete`, or the stage and reason that ended it early.
+    the number of turns it has: `complete`, or the stage and reason that ended it early; `task` if all but the last
+    turn were given, and only that one is `lm`'s.
     """
 
     id: str
@@ -179,6 +182,11 @@ class Dialog(Record):
     lm: str
     prompt_version: str
     seed: int
+
+    @property
+    def own_turns(self) -> tuple[Turn, ...]:
+        """The turns that were not given with a task: those to judge."""
+        return self.turns[-1:] if self.ended == TASK else self.turns
 
     def grounding(self, turn: int) -> tuple[Passage, ...]:
         """The passages that the answer of `turn` was grounded on: those retrieved up to it (all, if none were)."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -12,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from generator.config import human_corpora, human_corpus
 from generator.corpora.files import READ_ERRORS, File, opened, reason
 from generator.corpora.human import DialogCorpus
+from generator.corpora.mtrag_dialogs import responses
 from generator.errors import ConfigError, CorpusError, RunError
 from generator.notes import note
 from generator.schema import Broken, Dialog
@@ -89,6 +91,15 @@ def dialog_set(path: str, corpus: str | None, changes: Sequence[str]) -> DialogS
     if is_lines and _fit(lambda: _lines(place)):
         return DialogSet(path, lambda: _lines(place), {}, None)
     return DialogSet(path, _found(path).dialogs, {}, None)
+
+
+def response_set(path: str) -> DialogSet | None:
+    """What models answered to mtRAG's tasks, as a dialog each, if the file `path` holds such; see `responses`."""
+    place = Path(path)
+    if not place.is_file():
+        return None
+    read = partial(responses, File(place.name, place), "mtrag")
+    return DialogSet(path, read, {}, None) if _fit(read) else None
 
 
 def _run(path: str, folder: Path) -> DialogSet:

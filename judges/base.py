@@ -13,6 +13,8 @@ from generator.schema import Passage, Turn, Verdict
 
 UNJUDGED = "unjudged"
 SCORED = "scored"
+# Of judges that rate from 1 to 10.
+BEST = 10
 
 
 def rubric(name: str) -> str:
@@ -31,11 +33,13 @@ class ModelJudge(dspy.Module):
         name: of the judge, for its verdicts.
         decides: whether its label says if a pair is fit to be kept, as in `Verdict`.
         asks_model: whether there has to be one.
+        best: the highest score that it gives, if it gives any; divided by this, scores of all judges are comparable.
     """
 
     name: ClassVar[str]
     decides: ClassVar[bool] = False
     asks_model: ClassVar[bool] = True
+    best: ClassVar[float] = 1
 
     def __init__(self, model: str, signature: Any) -> None:
         super().__init__()
@@ -56,17 +60,22 @@ class ModelJudge(dspy.Module):
             return self.verdict(UNJUDGED, f"{failure.reason}: {failure.text}".strip(": "))
 
     async def asked(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
-        """The verdict of the model."""
-        return self.found(await self.ask(self.predict, turn, **_inputs(passages, history, turn)))
-
-    async def ask(self, predict: dspy.Predict, turn: Turn, **inputs: object) -> dspy.Prediction:
-        """One call, with those of `inputs` that its signature has.
+        """The verdict of the model, which is asked with those inputs that the signature has.
 
         Raises:
             Rejected, ModelError: as `generator.calls.call`.
         """
-        wanted = {name: value for name, value in inputs.items() if name in predict.signature.input_fields}
-        return await call(predict, "judge", "sampled", turn.turn, **wanted)
+        seen = _inputs(passages, history, turn)
+        wanted = {name: value for name, value in seen.items() if name in self.predict.signature.input_fields}
+        return self.found(await self.ask(self.predict, turn, **wanted))
+
+    async def ask(self, predict: dspy.Predict, turn: Turn, **inputs: object) -> dspy.Prediction:
+        """One call for a turn.
+
+        Raises:
+            Rejected, ModelError: as `generator.calls.call`.
+        """
+        return await call(predict, "judge", "sampled", turn.turn, **inputs)
 
     def known(self, passages: Sequence[Passage], turn: Turn) -> Verdict | None:
         """The verdict where there is nothing to ask a model; None: ask."""

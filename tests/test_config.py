@@ -14,7 +14,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
 from generator.__main__ import CONF, DEFAULTS, normalised
-from generator.advice import groups, settings
+from generator.advice import JUDGES, groups, settings
 from generator.config import load
 from generator.errors import ConfigError
 from tests.runs import command
@@ -119,6 +119,7 @@ WRONG = [
     ("xyzzy=3", "xyzzy: there is no such setting; `python -m generator --cfg job` shows all settings"),
     ("corpus.path=x", "corpus.path: only corpus="),
     ("+dialogs=3", "+dialogs: is a setting already; leave out the +"),
+    ("input=outputs/run", "input: only the judges' command has this setting"),
     # choices
     ("corpus=quack", "corpus=quack: no such choice; did you mean quac?"),
     ("algorithm=triple", "algorithm=triple: no such choice; choose from: multi, single"),
@@ -281,7 +282,7 @@ def test_a_bare_command_has_every_default() -> None:
     composed = yaml.safe_load(command("--cfg", "job").out)
     assert {group: composed[group]["name"] for group in DEFAULTS} == {"corpus": "sample", "taxonomy": "mixed"}
     assert composed["lm"]["_target_"] == "generator.embedded.EmbeddedEndpoint"
-    assert {name.partition(".")[0] for name in settings()} == composed.keys()
+    assert {name.partition(".")[0] for name, choices in settings().items() if choices != (JUDGES,)} == composed.keys()
 
 
 @pytest.mark.parametrize("spelt", ["judge.lm=vllm", "+judge.lm=vllm", "lm@judge.lm=vllm", "+lm@judge.lm=vllm"])
@@ -334,7 +335,7 @@ def defaults(name: str) -> dict[str, Any]:
     """The value of a setting in each file of conf/ that has it."""
     group, _, _ = name.partition(".")
     inside = group in groups()
-    files = sorted((CONF / group).glob("*.yaml")) if inside else [CONF / "config.yaml"]
+    files = sorted((CONF / group).glob("*.yaml")) if inside else [CONF / "config.yaml", CONF / "judges.yaml"]
     found: dict[str, Any] = {}
     for file in files:
         value = yaml.safe_load(file.read_text(encoding="utf-8"))

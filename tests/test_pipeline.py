@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.pipeline import LOOKAHEAD
+from generator.ordered import LOOKAHEAD
 from tests import openai_server as fake
 from tests.openai_server import Body, Fault, OpenAIServer, Responder, prompt, words
 from tests.runs import Site, replying, some, stage, turn

