@@ -3,13 +3,14 @@
     uv run --extra dense --group benchmark python -m benchmarks.question_types --data ../shared/data
 
 Ten folds by conversation, so that no conversation is learned from and tested on; the mean of five such divisions. The
-interval holds 95% of 2,000 draws of conversations. `--write` makes the file of examples that the package carries anew.
+interval holds 95% of 2,000 draws of conversations. `--write` fits the judge to all questions, and writes its weights.
 """
 
 import argparse
 import json
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,17 +31,19 @@ from generator.config import human_corpus
 from generator.export.markdown import table
 from generator.schema import Dialog
 from judges import question_type
-from judges.question_type import ALSO, Example, cues, rules
+from judges.question_type import ALSO, Weights, cues, rules
 
-SHIPPED = Path(question_type.__file__).with_name("question_types.json")
-HEADER = {
-    "source": "mtRAG's human conversations (Katsis et al. 2025, https://github.com/IBM/mt-rag-benchmark), as "
-    "https://github.com/pashaAbri/mt-rag-benchmark has them, commit 8bb7127798149e44eebd255b7434d0e97b1f12a8, "
-    "cleaned_data/conversations; the domains clapnq, fiqa and govt",
-    "licence": "Apache-2.0",
-    "changed": "the users' questions and their labels of question type alone; written by benchmarks/question_types.py",
-}
+SHIPPED = Path(question_type.__file__).with_name("question_type.json")
+SOURCE = (
+    "learned from people's labels of question type in mtRAG (Katsis et al. 2025; Apache-2.0; "
+    "https://github.com/pashaAbri/mt-rag-benchmark, commit 8bb7127798149e44eebd255b7434d0e97b1f12a8, "
+    "cleaned_data/conversations), domains clapnq, fiqa and govt, by benchmarks/question_types.py"
+)
 FOLDS, DIVISIONS, DRAWS = 10, 5, 2000
+# Inverse strength of the regularization: there are few questions for each type.
+C = 0.5
+# A cue that fewer questions show tells of these questions rather than of a type.
+SHOWN = 3
 
 Matrix = NDArray[np.float64]
 # Trained on some questions and their labels, gives probabilities for others.
@@ -48,9 +51,11 @@ System = Callable[[Sequence["Asked"], Matrix, Sequence["Asked"]], Matrix]
 
 
 class Asked(NamedTuple):
-    """A question, its labels, and what the Agent and the user had said just before."""
+    """A question, its labels, and what the Agent and the user had said just before; conversations count from 1."""
 
-    example: Example
+    conversation: int
+    question: str
+    types: tuple[str, ...]
     multi_turn: str | None
     before: str
     asked_before: str
@@ -61,20 +66,48 @@ def asked(dialogs: Sequence[Dialog]) -> list[Asked]:
     found = []
     for number, dialog in enumerate(dialogs, start=1):
         for before, turn in zip((None, *dialog.turns), dialog.turns, strict=False):
-            example = Example(conversation=number, question=turn.query, types=tuple(turn.question_type.split("+")))
             said = (before.answer, before.query) if before else ("", "")
-            found.append(Asked(example, turn.multi_turn_type, *said))
+            types = tuple(turn.question_type.split("+"))
+            found.append(Asked(number, turn.query, types, turn.multi_turn_type, *said))
     return found
 
 
-def content(questions: Sequence[Asked]) -> str:
-    """The file that the package carries: one question a line."""
-    lines = ",\n".join(json.dumps(question.example.model_dump(), ensure_ascii=False) for question in questions)
-    return json.dumps(HEADER, indent=0, ensure_ascii=False)[:-2] + f',\n"questions": [\n{lines}\n]\n}}\n'
+def fitted(questions: Sequence[Asked], labels: Matrix, types: Sequence[str]) -> Weights:
+    """The judge's weights, learned from these questions.
+
+    Args:
+        labels: 1 where a question (row) has a type (column), else 0.
+    """
+    seen = [cues(item.question) for item in questions]
+    shown = Counter(name for one in seen for name, value in one.items() if value)
+    names = sorted(name for name, count in shown.items() if count >= SHOWN)
+    matrix = np.array([[one.get(name, 0.0) for name in names] for one in seen])
+    start, columns = [], []
+    for column in labels.T:
+        if column.any():
+            model = LogisticRegression(C=C, tol=1e-8, max_iter=10_000).fit(matrix, column)
+            start.append(round(float(model.intercept_[0]), 3))
+            columns.append([round(float(weight), 3) for weight in model.coef_[0]])
+        else:  # troubleshooting, if both of its questions are in the fold
+            start.append(-10.0)
+            columns.append([0.0] * len(names))
+    return Weights(
+        source=SOURCE,
+        types=tuple(types),
+        start=tuple(start),
+        cues=dict(zip(names, zip(*columns, strict=True), strict=True)),
+    )
+
+
+def content(weights: Weights) -> str:
+    """The file that the package carries: one cue a line."""
+    head = (f'"{name}": {json.dumps(getattr(weights, name))}' for name in ("source", "types", "start"))
+    lines = (f"{json.dumps(name)}: {json.dumps(row)}" for name, row in weights.cues.items())
+    return "{\n" + ",\n".join(head) + ',\n"cues": {\n' + ",\n".join(lines) + "\n}\n}\n"
 
 
 def texts(*vectorizers: TfidfVectorizer) -> Any:
-    return make_pipeline(FunctionTransformer(lambda items: [item.example.question for item in items]), *vectorizers)
+    return make_pipeline(FunctionTransformer(lambda items: [item.question for item in items]), *vectorizers)
 
 
 def words() -> Any:
@@ -90,7 +123,7 @@ def described(describe: Callable[[Asked], dict[str, float]]) -> Any:
 
 
 def of_question(item: Asked) -> dict[str, float]:
-    return cues(item.example.question)
+    return cues(item.question)
 
 
 def of_asking_agent(item: Asked) -> dict[str, float]:
@@ -101,14 +134,14 @@ def of_context(item: Asked) -> dict[str, float]:
     """Cues for the multi-turn type: also what the question shares with what was said, and words that take it up."""
     question, answer, earlier = (
         {word.lower() for word in re.findall(r"[\w']{4,}", text)}
-        for text in (item.example.question, item.before, item.asked_before)
+        for text in (item.question, item.before, item.asked_before)
     )
     return of_question(item) | {
         "shared with the answer": len(question & answer) / max(1, len(question)),
         "shared with the question": len(question & earlier) / max(1, len(question)),
         "refused": float(bool(re.search(r"\b(sorry|unable|(don.t|do not|not) (know|have))\b", item.before, re.I))),
         "takes up": float(
-            bool(re.search(r"\b(meant?|clarif\w+|you said|saying|sure|so|but|really)\b", item.example.question, re.I))
+            bool(re.search(r"\b(meant?|clarif\w+|you said|saying|sure|so|but|really)\b", item.question, re.I))
         ),
     }
 
@@ -135,17 +168,16 @@ def by_rules(names: Sequence[str]) -> System:
     def predicted(train: Sequence[Asked], labels: Matrix, test: Sequence[Asked]) -> Matrix:
         found = np.zeros((len(test), len(names)))
         for row, item in enumerate(test):
-            found[row, names.index(rules(item.example.question)[0])] = 1
+            found[row, names.index(rules(item.question)[0])] = 1
         return found
 
     return predicted
 
 
 def shipped(train: Sequence[Asked], labels: Matrix, test: Sequence[Asked]) -> Matrix:
-    """The judge's own pipeline."""
-    model = question_type.untrained().fit([of_question(item) for item in train], labels)
-    found: Matrix = model.predict_proba([of_question(item) for item in test])
-    return found
+    """The judge, taught anew."""
+    weights = fitted(train, labels, [str(place) for place in range(labels.shape[1])])
+    return np.array([weights.probabilities(item.question) for item in test])
 
 
 def embedded(questions: Sequence[Asked]) -> Any | None:
@@ -157,13 +189,13 @@ def embedded(questions: Sequence[Asked]) -> Any | None:
 
     (folder,) = package.submodule_search_locations or []
     model = SentenceTransformer(str(next(Path(folder).rglob("modules.json")).parent), device="cpu")
-    vectors = dict(zip(questions, model.encode([item.example.question for item in questions]), strict=True))
+    vectors = dict(zip(questions, model.encode([item.question for item in questions]), strict=True))
     return FunctionTransformer(lambda items: np.array([vectors[item] for item in items]))
 
 
 def crossed(system: System, questions: Sequence[Asked], labels: Matrix) -> Iterator[Matrix]:
     """What the system says of every question, having learned from other conversations; once for each division."""
-    groups = [item.example.conversation for item in questions]
+    groups = [item.conversation for item in questions]
     for division in range(DIVISIONS):
         said = np.zeros(labels.shape)
         folds = GroupKFold(FOLDS, shuffle=True, random_state=division)
@@ -181,7 +213,7 @@ def named(probabilities: Matrix) -> Matrix:
 
 def interval(right: Matrix, questions: Sequence[Asked]) -> str:
     """Of a mean over questions, by drawing conversations."""
-    groups = np.array([item.example.conversation for item in questions])
+    groups = np.array([item.conversation for item in questions])
     sums, sizes = (np.bincount(groups, weights=of)[1:] for of in (right, np.ones(len(right))))
     sums, sizes = sums[sizes > 0], sizes[sizes > 0]
     drawn = np.random.default_rng(0).integers(len(sums), size=(DRAWS, len(sums)))
@@ -248,21 +280,21 @@ def multi_turn_rows(questions: Sequence[Asked]) -> Iterator[list[str]]:
 
 
 def main() -> None:
-    """Print the tables, or write the file of examples."""
+    """Print the tables, or write the weights."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, required=True, help="the folder that mtrag/ is in")
     parser.add_argument("--write", action="store_true", help=f"write {SHIPPED.name} and stop")
     arguments = parser.parse_args()
     corpus = human_corpus("mtrag", str(arguments.data / "mtrag"))
     questions = asked([found for found in corpus.dialogs() if isinstance(found, Dialog)])
-    if arguments.write:
-        SHIPPED.write_text(content(questions), encoding="utf-8")
-        return
     # Two questions are about troubleshooting: a fold may have both, and nothing to learn from.
     warnings.filterwarnings("ignore", "Label not .* is present in all training examples")
     binarizer = MultiLabelBinarizer()
-    labels = binarizer.fit_transform([item.example.types for item in questions]).astype(float)
+    labels = binarizer.fit_transform([item.types for item in questions]).astype(float)
     names = list(binarizer.classes_)
+    if arguments.write:
+        SHIPPED.write_text(content(fitted(questions, labels, names)), encoding="utf-8")
+        return
     systems: dict[str, System] = {
         "factoid, always": majority,
         "rules": by_rules(names),

@@ -1,30 +1,20 @@
 """What kind of question was asked: mtRAG's ten types, by a classifier that learned them from people's labels.
 
-A logistic regression for each type (Katsis et al. 2025, appendices A and G.1) on cues of the question alone, fitted at
-first use to `question_types.json`, the 637 labelled questions that come with the package. How far to trust it:
+A logistic regression for each type (Katsis et al. 2025, appendices A and G.1) on cues of the question alone. Its
+weights are `question_type.json`, which `benchmarks/question_types.py` fits and writes. How far to trust it:
 `docs/question_types.md`.
 """
 
-import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from math import log1p
-
-from pydantic import TypeAdapter
-from sklearn.feature_extraction import DictVectorizer
-from sklearn.linear_model import LogisticRegression
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import MultiLabelBinarizer
+from math import exp, log1p
 
 from generator.schema import Passage, Record, Turn, Verdict
 
 # From this probability on, a type is named beside the most probable one.
 ALSO = 0.4
-# Inverse strength of the regularization: there are few questions for each type.
-_C = 0.5
 
 # Beside these, people offer a choice, which may be an opinion or a detail as well.
 _COMPARES = (
@@ -63,18 +53,25 @@ _ASKING = _INTERROGATIVES | set(
 _SENTENCE = {"i", "you", "it", "this", "that", "is", "are", "was", "thanks", "thank", "ok", "yes", "no"}
 
 
-class Example(Record):
-    """A question with its human labels; `conversation` counts from 1 in the publisher's order."""
+class Weights(Record):
+    """What was learned of each type, in the order of `types`: where it starts, and what each cue adds (log odds)."""
 
-    conversation: int
-    question: str
+    source: str
     types: tuple[str, ...]
+    start: tuple[float, ...]
+    cues: Mapping[str, tuple[float, ...]]
+
+    def probabilities(self, query: str) -> tuple[float, ...]:
+        """Of each type; they needn't sum to 1, since a question may have several."""
+        seen = [(self.cues[name], value) for name, value in cues(query).items() if name in self.cues]
+        odds = (first + sum(of[place] * value for of, value in seen) for place, first in enumerate(self.start))
+        return tuple(1 / (1 + exp(-value)) for value in odds)
 
 
-def examples() -> tuple[Example, ...]:
-    """The labelled questions that come with the package."""
-    content = json.loads(files("judges").joinpath("question_types.json").read_text(encoding="utf-8"))
-    return TypeAdapter(tuple[Example, ...]).validate_python(content["questions"])
+@cache
+def learned() -> Weights:
+    """The weights that come with the package."""
+    return Weights.model_validate_json(files("judges").joinpath("question_type.json").read_text(encoding="utf-8"))
 
 
 def rules(query: str) -> list[str]:
@@ -119,28 +116,15 @@ def _words(query: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(query)]
 
 
-def untrained() -> Pipeline:
-    """The classifier before it has seen a question: cues (as `cues` gives them) in, a probability for each type out."""
-    return make_pipeline(DictVectorizer(), OneVsRestClassifier(LogisticRegression(C=_C, max_iter=1000)))
-
-
-@cache
-def _trained() -> tuple[Pipeline, tuple[str, ...]]:
-    known = examples()
-    labels = MultiLabelBinarizer()
-    targets = labels.fit_transform([example.types for example in known])
-    return untrained().fit([cues(example.question) for example in known], targets), tuple(labels.classes_)
-
-
 def question_types(query: str) -> tuple[tuple[str, float], ...]:
     """The types of a question with their probabilities, the most probable first; at least one.
 
     What was said before is no part of it: knowing whether the Agent had asked something changed nothing
     (`docs/question_types.md`).
     """
-    model, names = _trained()
-    probabilities = (round(float(value), 3) for value in model.predict_proba([cues(query)])[0])
-    ranked = sorted(zip(names, probabilities, strict=True), key=lambda pair: (-pair[1], pair[0]))
+    weights = learned()
+    probabilities = (round(value, 3) for value in weights.probabilities(query))
+    ranked = sorted(zip(weights.types, probabilities, strict=True), key=lambda pair: (-pair[1], pair[0]))
     return (ranked[0], *(pair for pair in ranked[1:] if pair[1] >= ALSO))
 
 
