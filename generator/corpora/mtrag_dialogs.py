@@ -1,7 +1,6 @@
 """The conversations of mtRAG (Katsis et al. 2025): as people led them, and as tasks for generators."""
 
 import hashlib
-import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -11,26 +10,14 @@ from generator.corpora.files import File, opened
 from generator.corpora.human import UNLABELLED, dialog, turn
 from generator.corpora.json_file import items, parsed
 from generator.corpora.json_lines import lines
+from generator.mtrag_names import NO_LABEL, SPEAKER, domain, parted
+from generator.mtrag_names import read as as_ours
 from generator.schema import Answerability, Broken, Dialog, Evidence, Hit, Passage
 
-# mt-rag-clapnq-elser-512-100-20240503, mt-rag-fiqa-beir-elser-…, mt-rag-ibmcloud-elser-…
-_COLLECTION = re.compile(r"mt-rag-(?:ibm)?(clapnq|cloud|fiqa|govt)-.*")
-# The publisher writes conversation<::>turn in some files and conversation::turn in others.
-_TURN_ID = re.compile(r"(?P<conversation>.+?)(?:<::>|::)(?P<turn>[1-9]\d*)")
 
-
-def _domain(collection: object) -> object:
-    found = _COLLECTION.fullmatch(str(collection))
-    if found is None:
-        raise ValueError(f"{collection!r} names no domain of mtRAG")
-    return found[1]
-
-
-def _turn_id(value: object) -> object:
-    found = _TURN_ID.fullmatch(str(value))
-    if found is None:
-        raise ValueError(f"{value!r} isn't a conversation and a turn joined by <::> or ::")
-    return found["conversation"], found["turn"]
+def _named(collection: object) -> str:
+    domain(str(collection))
+    return str(collection)
 
 
 def _only(value: object) -> object:
@@ -38,8 +25,8 @@ def _only(value: object) -> object:
 
 
 _Text = Annotated[str, Field(pattern=r"\S")]
-_Domain = Annotated[str, BeforeValidator(_domain)]
-_TurnId = Annotated[tuple[str, int], BeforeValidator(_turn_id)]
+_Collection = Annotated[str, BeforeValidator(_named)]
+_TurnId = Annotated[tuple[str, int], BeforeValidator(lambda value: parted(str(value)))]
 _Names = Annotated[list[str], BeforeValidator(lambda value: value or [])]  # null, where it was NaN
 
 
@@ -97,10 +84,13 @@ class _Said(BaseModel):
     speaker: Literal["agent"]
     text: _Text
     contexts: list[_Context]
+    original_text: str = ""
 
 
 class _Conversation(BaseModel):
-    domain: _Domain = Field(validation_alias=AliasChoices(AliasPath("retriever", "collection", "name"), "domain"))
+    collection: _Collection = Field(
+        validation_alias=AliasChoices(AliasPath("retriever", "collection", "name"), "domain")
+    )
     messages: list[Annotated[_Asked | _Said, Field(discriminator="speaker")]]
 
 
@@ -118,7 +108,7 @@ class _Annotations(BaseModel):
 
 class _Task(_Labels):
     task_id: _TurnId
-    domain: _Domain = Field(validation_alias=AliasChoices("Collection", "collection"))
+    collection: _Collection = Field(validation_alias=AliasChoices("Collection", "collection"))
     input: list[_Message] = Field(min_length=1)
     targets: list[_Message] = Field(min_length=1)
     contexts: list[_Context]
@@ -135,6 +125,7 @@ class _Exchange(NamedTuple):
 
     query: str
     answer: str
+    original: str
     others: list[str]
     labels: _Labels
     contexts: list[_Context]
@@ -159,14 +150,14 @@ class Queries:
             if isinstance(found, Broken):
                 yield found
             elif "_rewrite." in file.name:
-                self._rewrites[found.id] = found.text.removeprefix("|user|:").strip()
+                self._rewrites[found.id] = found.text.removeprefix(SPEAKER).removeprefix(" ")
             else:
                 self._conversations[found.text], _ = found.id
 
     def name(self, asked: Sequence[str]) -> str:
         """The id of the conversation in which these questions were asked, or else a hash of them."""
         for count in range(len(asked), 0, -1):
-            found = self._conversations.get("\n".join(f"|user|: {question}" for question in asked[:count]))
+            found = self._conversations.get("\n".join(f"{SPEAKER} {question}" for question in asked[:count]))
             if found is not None:
                 return found
         return hashlib.sha256("\n".join(asked).encode()).hexdigest()[:32]
@@ -175,12 +166,12 @@ class Queries:
         return self._rewrites.get((conversation, turn), "")
 
 
-def dialogs(file: File, corpus: str, domain: str | None, queries: Queries) -> Iterator[Dialog | Broken]:
+def dialogs(file: File, corpus: str, wanted: str | None, queries: Queries) -> Iterator[Dialog | Broken]:
     """The dialogs of a file: conversations (a JSON array), or generation tasks (JSON lines, or an object with `tasks`).
 
     Args:
         corpus: its name, for the dialogs.
-        domain: leave out the others; None: all.
+        wanted: the domain; the others are left out. None: all.
 
     Raises:
         CorpusError: it can't be read to its end, or is none of these.
@@ -188,18 +179,18 @@ def dialogs(file: File, corpus: str, domain: str | None, queries: Queries) -> It
     with opened(file) as stream:
         first = stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if first == b"[":
-        yield from _conversations(file, corpus, domain, queries)
+        yield from _conversations(file, corpus, wanted, queries)
     else:
-        yield from _tasks(file, corpus, domain, queries)
+        yield from _tasks(file, corpus, wanted, queries)
 
 
-def _conversations(file: File, corpus: str, domain: str | None, queries: Queries) -> Iterator[Dialog | Broken]:
+def _conversations(file: File, corpus: str, wanted: str | None, queries: Queries) -> Iterator[Dialog | Broken]:
     for where, item in items(file, "", "mtRAG"):
         found = parsed(_Conversation, where, item)
         if isinstance(found, Broken):
             yield found
             continue
-        if domain not in (None, found.domain):
+        if wanted not in (None, domain(found.collection)):
             continue
         asked = [message for message in found.messages[::2] if isinstance(message, _Asked)]
         said = [message for message in found.messages[1::2] if isinstance(message, _Said)]
@@ -210,6 +201,7 @@ def _conversations(file: File, corpus: str, domain: str | None, queries: Queries
             _Exchange(
                 query=question.text,
                 answer=answer.text,
+                original=answer.original_text,
                 others=[],
                 labels=question.enrichments,
                 contexts=answer.contexts,
@@ -218,29 +210,32 @@ def _conversations(file: File, corpus: str, domain: str | None, queries: Queries
             for question, answer in zip(asked, said, strict=True)
         ]
         name = queries.name([question.text for question in asked])
-        yield _dialog(where, corpus, name, exchanges, queries)
+        yield _dialog(where, corpus, found.collection, name, exchanges, queries)
 
 
-def _tasks(file: File, corpus: str, domain: str | None, queries: Queries) -> Iterator[Dialog | Broken]:
+def _tasks(file: File, corpus: str, wanted: str | None, queries: Queries) -> Iterator[Dialog | Broken]:
     conversations: dict[str, dict[int, tuple[str, _Exchange]]] = {}
+    collections: dict[str, str] = {}
     for where, item in _task_items(file):
         task = parsed(_Task, where, item)
         if isinstance(task, Broken):
             yield task
             continue
-        if domain not in (None, task.domain):
+        if wanted not in (None, domain(task.collection)):
             continue
         conversation, number = task.task_id
         turns = conversations.setdefault(conversation, {})
         if number in turns:
             yield Broken(where=where, reason=f"task_id: {turns[number][0]} is the same turn")
             continue
+        collections.setdefault(conversation, task.collection)
         marked = {place for place, context in enumerate(task.contexts) if context.relevant}
         turns[number] = (
             where,
             _Exchange(
                 query=task.input[-1].text,
                 answer=task.targets[0].text,
+                original="",
                 others=[target.text for target in task.targets[1:]],
                 labels=task,
                 contexts=task.contexts,
@@ -255,7 +250,8 @@ def _tasks(file: File, corpus: str, domain: str | None, queries: Queries) -> Ite
                 yield Broken(where=where, reason=f"task_id: turn {joined} of its conversation can't be read here")
         if joined > 1:
             where, _ = turns[1]
-            yield _dialog(where, corpus, name, [turns[number][1] for number in range(1, joined)], queries)
+            exchanges = [turns[number][1] for number in range(1, joined)]
+            yield _dialog(where, corpus, collections[name], name, exchanges, queries)
 
 
 def _task_items(file: File) -> Iterator[tuple[str, Any]]:
@@ -277,10 +273,12 @@ def _task_items(file: File) -> Iterator[tuple[str, Any]]:
         yield where, task
 
 
-def _dialog(where: str, corpus: str, name: str, exchanges: Sequence[_Exchange], queries: Queries) -> Dialog | Broken:
+def _dialog(
+    where: str, corpus: str, collection: str, name: str, exchanges: Sequence[_Exchange], queries: Queries
+) -> Dialog | Broken:
     passages: dict[str, Passage] = {}
     turns = []
-    for number, (query, answer, others, labels, contexts, relevant) in enumerate(exchanges, start=1):
+    for number, (query, answer, original, others, labels, contexts, relevant) in enumerate(exchanges, start=1):
         hits = []
         evidence: dict[str, Evidence] = {}
         for place, context in enumerate(contexts):
@@ -300,6 +298,7 @@ def _dialog(where: str, corpus: str, name: str, exchanges: Sequence[_Exchange], 
                 answer,
                 labels.answerability,
                 other_answers=others,
+                original_answer=original,
                 rewrite=queries.rewrite(name, number),
                 hits=hits,
                 evidence=tuple(evidence.values()),
@@ -307,9 +306,9 @@ def _dialog(where: str, corpus: str, name: str, exchanges: Sequence[_Exchange], 
                 multi_turn_type=None if number == 1 else _joined(labels.multi_turn),
             )
         )
-    return dialog(where, corpus, name, "multi", turns, list(passages.values()))
+    return dialog(where, corpus, name, "multi", turns, list(passages.values()), collection)
 
 
 def _joined(labels: Sequence[str]) -> str | None:
     """`factoid+how-to`; None if there is no label."""
-    return "+".join(label.lower().replace(" ", "-") for label in labels if label != "N/A") or None
+    return "+".join(as_ours(label) for label in labels if label != NO_LABEL) or None
