@@ -19,6 +19,7 @@ from generator.corpora.human import DialogCorpus
 from generator.dedup import DedupSettings
 from generator.errors import ConfigError
 from generator.export.chat import Filter
+from generator.export.material import Exporter
 from generator.lm import Endpoint
 from generator.plan import Turns
 from generator.retrievers.base import RetrieverSettings
@@ -29,7 +30,7 @@ PACKAGES = ("generator.", "judges.", "taxonomy.")
 
 # Settings that don't change what a run's data is: a run may be continued with others. The documents behind
 # `corpus.path` do, and stand for themselves by their fingerprint; so do the questions of another run.
-_OPERATIONAL = {"dialogs", "max_attempts", "run_dir", "fresh", "index_only", "cache_dir"}
+_OPERATIONAL = {"dialogs", "max_attempts", "run_dir", "fresh", "index_only", "cache_dir", "export"}
 _OPERATIONAL_PARTS = {
     "algorithm": {"first_questions"},
     # `no_answer`, `rewrites` and `answers` are about human dialogs.
@@ -102,6 +103,12 @@ class Settings(Record):
     retriever: RetrieverSettings
     judge: JudgeSettings
     dedup: DedupSettings
+    export: Any
+
+    @property
+    def exporter(self) -> Exporter | None:
+        """What writes the files of somebody else's tools; None if nobody asked for them."""
+        return cast(Exporter | None, self.export)
 
     @property
     def documents(self) -> Corpus:
@@ -137,6 +144,7 @@ def load(cfg: DictConfig) -> Settings:
     if judge.get("lm"):
         judge["lm"] = _part("judge.lm", judge["lm"])
     data["judge"] = _validated(JudgeSettings, "judge", {**judge, "target": target})
+    data["export"] = _exporter(data.get("export"))
     return _validated(Settings, "", data)
 
 
@@ -153,6 +161,12 @@ def plain(cfg: DictConfig) -> dict[str, Any]:
         name = getattr(error, "full_key", None) or "configuration"
         raise ConfigError(f"{name}: has no value; give {name}=… on the command line") from error
     return {str(k): v for k, v in cast(dict[Any, Any], data).items() if k != "hydra" and not str(k).startswith("_")}
+
+
+def exporters() -> list[str]:
+    """The names of all exporters of `conf/`, and so of their folders."""
+    files = sorted((CONF / "export").glob("*.yaml"))
+    return [made.name for file in files if (made := _exporter(file.stem)) is not None]
 
 
 def human_corpora() -> list[str]:
@@ -229,6 +243,21 @@ def _part(group: str, node: Any) -> Any:
     arguments = dict(node)
     part = _class(group, arguments.pop("_target_"))
     return _validated(cast(Any, part), group, arguments)
+
+
+def _exporter(node: object) -> Exporter | None:
+    """The exporter of a part of the configuration; by its name alone it is chosen where a stored one has another.
+
+    A configuration stored before there were any has none; nor has one without a class.
+    """
+    if isinstance(node, str):
+        files = {file.stem: file for file in sorted((CONF / "export").glob("*.yaml"))}
+        if node not in files:
+            raise ConfigError(f"export={node}: no such choice; choose from: {', '.join(files)}")
+        node = OmegaConf.to_container(OmegaConf.load(files[node]))
+    if node is None or (isinstance(node, dict) and "_target_" not in node):
+        return None
+    return cast(Exporter, _part("export", node))
 
 
 def _no_part(group: str, node: object) -> ConfigError:

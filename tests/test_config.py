@@ -311,6 +311,7 @@ def test_the_home_directory_can_be_a_tilde() -> None:
 UNSHOWN = {
     *("algorithm.name", "corpus.name", "corpus.licence", "corpus.source", "corpus.cache_dir", "corpus.base_url"),
     *("taxonomy.name", "taxonomy.focus", "taxonomy.first", "taxonomy.later", "judge.name"),
+    "export.name",
 }
 
 

@@ -22,7 +22,8 @@ LAYERS = (
     "generator.retrievers.elasticsearch_server",
     "generator.prompt generator.library generator.store generator.lm "
     "generator.corpora.fetching generator.corpora.json_file generator.corpora.json_lines "
-    "taxonomy.files generator.corpora.base generator.export.statistics generator.export.variety",
+    "taxonomy.files generator.corpora.base generator.export.statistics generator.export.variety "
+    "generator.export.material",
     "taxonomy.mix generator.corpora.formats generator.corpora.reading generator.corpora.human generator.corpora.fields "
     "generator.export.card "
     "generator.retrievers.base generator.retrievers.query generator.retrievers.elasticsearch_index generator.servers",
@@ -37,6 +38,7 @@ LAYERS = (
     "generator.single generator.multi",
     "generator.pipeline",
     "generator.config generator.progress",
+    "generator.exports",
     "generator.results generator.human generator.sets",
     "generator.run",
     "generator.command",
