@@ -215,7 +215,7 @@ def test_nobodys_rewrite_is_made_up(
     folder = exported(tmp_path, led(*turns), rewritten=False)
     assert not (folder / "retrieval_tasks" / "c" / "c_rewrite.jsonl").exists()
     assert len(queries(folder, "lastturn")) == 2
-    told = "export=mtrag: there is no c_rewrite.jsonl, since 1 of 2 questions have no form that stands alone; "
+    told = "export=mtrag: there is no c_rewrite.jsonl, since 1 of 2 questions have no form that stands alone"
     assert told in capsys.readouterr().err
 
 

@@ -192,7 +192,7 @@ class _Queries:
             path.unlink()
             note(
                 f"export=mtrag: there is no {path.name}, since {self._without} of {self._all} questions have no form "
-                "that stands alone; retriever.query=rewrite makes them"
+                "that stands alone (docs/export.md)"
             )
 
     def add(self, dialog: Dialog, turn: Turn, rewritten: bool) -> None:
