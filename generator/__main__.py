@@ -25,6 +25,7 @@ GROUPS = {
     "retriever": "retrievers",
     "judge": "judges",
     "dedup": "removal of duplicates",
+    "export": "files for other tools",
     "experiment": "experiments, which choose several of these",
 }
 

@@ -21,6 +21,7 @@ from generator.corpora.human import DialogCorpus
 from generator.dedup import DedupSettings
 from generator.errors import ConfigError
 from generator.export.chat import Filter
+from generator.export.material import Exporter
 from generator.lm import Endpoint
 from generator.plan import Turns
 from generator.relabel import MEASURES
@@ -32,7 +33,7 @@ PACKAGES = ("generator.", "judges.", "taxonomy.")
 
 # Settings that don't change what a run's data is: a run may be continued with others. The documents behind
 # `corpus.path` do, and stand for themselves by their fingerprint; so do the questions of another run.
-_OPERATIONAL = {"dialogs", "max_attempts", "run_dir", "fresh", "index_only", "cache_dir"}
+_OPERATIONAL = {"dialogs", "max_attempts", "run_dir", "fresh", "index_only", "cache_dir", "export"}
 _OPERATIONAL_PARTS = {
     "algorithm": {"first_questions"},
     # `no_answer`, `rewrites` and `answers` are about human dialogs.
@@ -117,6 +118,12 @@ class Settings(Record):
     retriever: RetrieverSettings
     judge: JudgeSettings
     dedup: DedupSettings
+    export: Any
+
+    @property
+    def exporter(self) -> Exporter | None:
+        """What writes the files of somebody else's tools; None if nobody asked for them."""
+        return cast(Exporter | None, self.export)
 
     @property
     def documents(self) -> Corpus:
@@ -174,6 +181,7 @@ def load(cfg: DictConfig) -> Settings:
         raise _no_part("algorithm", algorithm)
     data["algorithm"] = _validated(AlgorithmSettings, "algorithm", algorithm)
     data["judge"] = _judge(data.get("judge"))
+    data["export"] = _exporter(data.get("export"))
     return _validated(Settings, "", data)
 
 
@@ -211,6 +219,12 @@ def plain(cfg: DictConfig) -> dict[str, Any]:
         name = getattr(error, "full_key", None) or "configuration"
         raise ConfigError(f"{name}: has no value; give {name}=… on the command line") from error
     return {str(k): v for k, v in cast(dict[Any, Any], data).items() if k != "hydra" and not str(k).startswith("_")}
+
+
+def exporters() -> list[str]:
+    """The names of all exporters of `conf/`, and so of their folders."""
+    files = sorted((CONF / "export").glob("*.yaml"))
+    return [made.name for file in files if (made := _exporter(file.stem)) is not None]
 
 
 def human_corpora() -> list[str]:
@@ -329,6 +343,21 @@ def _arguments(judge: type | None) -> type[BaseModel]:
     fields = {p.name: (hints.get(p.name, Any), ... if p.default is p.empty else p.default) for p in own}
     config = ConfigDict(extra="forbid", protected_namespaces=(), arbitrary_types_allowed=True)
     return cast(type[BaseModel], create_model("Arguments", __config__=config, **cast(Any, fields)))
+
+
+def _exporter(node: object) -> Exporter | None:
+    """The exporter of a part of the configuration; by its name alone it is chosen where a stored one has another.
+
+    A configuration stored before there were any has none; nor has one without a class.
+    """
+    if isinstance(node, str):
+        files = {file.stem: file for file in sorted((CONF / "export").glob("*.yaml"))}
+        if node not in files:
+            raise ConfigError(f"export={node}: no such choice; choose from: {', '.join(files)}")
+        node = OmegaConf.to_container(OmegaConf.load(files[node]))
+    if node is None or (isinstance(node, dict) and "_target_" not in node):
+        return None
+    return cast(Exporter, _part("export", node))
 
 
 def _no_part(group: str, node: object) -> ConfigError:

@@ -1,11 +1,12 @@
-"""Files that are whole or not there."""
+"""Files and folders that are whole or not there."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from generator.errors import RunError
+from generator.errors import ExportError, RunError
 
 
 @contextmanager
@@ -26,3 +27,32 @@ def written(path: Path) -> Iterator[TextIO]:
         ) from error
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+@contextmanager
+def replaced(folder: Path, what: str) -> Iterator[Path]:
+    """A folder to fill, which takes the place of `folder` when it is complete.
+
+    Args:
+        what: is in it, for the error.
+
+    Raises:
+        ExportError: the disk refuses. What was in `folder` is then still there.
+    """
+    new, old = (folder.with_name(f".{folder.name}.{age}") for age in ("new", "old"))
+    try:
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir(parents=True)
+        yield new
+        shutil.rmtree(old, ignore_errors=True)
+        if folder.exists():
+            folder.rename(old)
+        new.rename(folder)
+        shutil.rmtree(old, ignore_errors=True)
+    except OSError as error:
+        reason = error.strerror or str(error).partition("\n")[0]
+        raise ExportError(
+            f"{folder}: can't write {what} ({reason}); free space or mend the folder, and run the same command again"
+        ) from error
+    finally:
+        shutil.rmtree(new, ignore_errors=True)

@@ -7,16 +7,19 @@ from pathlib import Path
 
 from generator.config import Settings
 from generator.corpora.human import DialogCorpus
-from generator.corpora.reading import kept
+from generator.corpora.reading import documents, kept
 from generator.errors import ConfigError, CorpusError, RunError
 from generator.export import DatasetResult, Origin, write_dataset
+from generator.export.material import Material
+from generator.exports import dialogs_digest, write_export
 from generator.files import written
-from generator.schema import Dialog
+from generator.notes import note
+from generator.schema import Broken, Dialog, Document, Passage
 
 
 def write_human(settings: Settings, configuration: str, command: str) -> int:
-    """Write a folder with `dialogs.jsonl`, `dataset/`, `summary.json`, `config.yaml`, and `skipped.jsonl` if records
-    were broken. No model is asked. Returns 0.
+    """Write a folder with `dialogs.jsonl`, `dataset/`, `summary.json`, `config.yaml`, the export if one is chosen, and
+    `skipped.jsonl` if records were broken. No model is asked. Returns 0.
 
     Raises:
         ConfigError: the corpus has no human dialogs.
@@ -29,6 +32,7 @@ def write_human(settings: Settings, configuration: str, command: str) -> int:
             f"human=true: corpus={settings.documents.name} has no dialogs of people; docs/corpora.md says which have"
         )
     _prepare(folder)
+    before = dialogs_digest(folder)
     with written(folder / "skipped.jsonl") as skipped, written(folder / "dialogs.jsonl") as file:
         found = kept(
             corpus.dialogs(),
@@ -43,6 +47,14 @@ def write_human(settings: Settings, configuration: str, command: str) -> int:
         (folder / "skipped.jsonl").unlink()
     origin = Origin(name=folder.name, command=command, corpus=corpus.name, licence=corpus.licence, source=corpus.source)
     made = write_dataset(_read(folder), folder / "dataset", origin)
+    material = Material(
+        corpus=corpus.name,
+        dialogs=lambda: _read(folder),
+        documents=lambda: _documents(corpus),
+        filter=settings.judge.filter,
+        rewritten=True,
+    )
+    write_export(settings, material, before)
     with written(folder / "config.yaml") as file:
         file.write(configuration)
     with written(folder / "summary.json") as file:
@@ -51,6 +63,15 @@ def write_human(settings: Settings, configuration: str, command: str) -> int:
     print(f"human dialogs: {total}, with {made.train + made.validation} context-response pairs", flush=True)
     print(f"folder: {folder}", flush=True)
     return 0
+
+
+def _documents(corpus: DialogCorpus) -> Iterator[tuple[Document, tuple[Passage, ...]]]:
+    """The documents, of which people see the whole; what is broken of them is told."""
+    lost: list[Broken] = []
+    for document in documents(corpus, corpus.strict, corpus.max_broken, lost.append):
+        yield document, ()
+    if lost:
+        note(f"left out of the collection: {len(lost)} broken records, the first {lost[0].where}: {lost[0].reason}")
 
 
 def _prepare(folder: Path) -> None:

@@ -122,11 +122,16 @@ class Library:
     def passage(self, row: int) -> Passage:
         return self._passage(self.document(self.document_rows[row]), row)
 
-    def passages(self) -> Iterator[Passage]:
-        """All passages in the order of their rows, as a stream."""
+    def documents(self) -> Iterator[tuple[Document, list[Passage]]]:
+        """All documents with their passages in the order of their rows, as a stream."""
         for document_row in range(len(self)):
             document = self.document(document_row)
-            yield from (self._passage(document, row) for row in self.passage_rows(document_row))
+            yield document, [self._passage(document, row) for row in self.passage_rows(document_row)]
+
+    def passages(self) -> Iterator[Passage]:
+        """All passages in the order of their rows, as a stream."""
+        for _, found in self.documents():
+            yield from found
 
     def passage_rows(self, document_row: int) -> range:
         """The rows of the passages of a document."""

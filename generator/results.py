@@ -2,13 +2,18 @@
 
 import json
 import shutil
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from generator.config import Settings
 from generator.embedded import EmbeddedEndpoint
 from generator.export import DatasetInfo, DropCount, Share, write_dataset
+from generator.export.material import Material
+from generator.exports import dialogs_digest, remove_exports, write_export
 from generator.files import written
-from generator.schema import Scope
+from generator.library import Library
+from generator.schema import Corpus, Document, Passage, Scope
 from generator.store import Store
 from generator.summary import Summary, summarise
 from taxonomy import Taxonomy
@@ -17,17 +22,25 @@ SCOPES: tuple[Scope, ...] = ("dialog", "turn", "pair")
 
 
 def write_results(
-    settings: Settings, taxonomy: Taxonomy, store: Store, skipped: Path, prompt_version: str, command: str
+    settings: Settings,
+    taxonomy: Taxonomy,
+    library: Library,
+    store: Store,
+    skipped: Path,
+    prompt_version: str,
+    command: str,
 ) -> Summary:
-    """Write what a run has so far: dialogs, drops, skipped documents, summary, dataset.
+    """Write what a run has so far: dialogs, drops, skipped documents, summary, dataset, export.
 
     Args:
+        library: the documents of the run, for the export.
         skipped: the list of documents that couldn't be read, one JSON object a line; not there if all could.
 
     Raises:
         RunError, ExportError: the folder can't be written; the files that were there are still whole.
     """
     folder = settings.folder
+    before = dialogs_digest(folder)
     with written(folder / "dialogs.jsonl") as file:
         file.writelines(f"{dialog.model_dump_json()}\n" for dialog in store.dialogs())
     with written(folder / "drops.jsonl") as file:
@@ -41,9 +54,46 @@ def write_results(
         file.write(json.dumps(summary.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
     if summary.pairs:
         write_dataset(store.dialogs(), folder / "dataset", _info(settings, summary, store, prompt_version, command))
+        write_export(settings, _material(settings, library, store), before)
     else:
         shutil.rmtree(folder / "dataset", ignore_errors=True)
+        remove_exports(folder)
     return summary
+
+
+def _material(settings: Settings, library: Library, store: Store) -> Material:
+    multi = settings.algorithm.name == "multi"
+
+    def documents() -> Iterator[tuple[Document, list[Passage]]]:
+        # Algorithm 1 searches nothing: its dialogs rest on whole documents.
+        found = library.documents()
+        return _collected(settings.documents, found if multi else ((document, []) for document, _ in found))
+
+    return Material(
+        corpus=settings.documents.name,
+        dialogs=store.dialogs,
+        documents=documents,
+        filter=settings.judge.filter,
+        rewritten=multi and settings.retriever.query == "rewrite",
+    )
+
+
+def _collected(
+    corpus: Corpus, documents: Iterator[tuple[Document, list[Passage]]]
+) -> Iterator[tuple[Document, list[Passage]]]:
+    """The documents with their collections, which the library doesn't keep: read again, in the same order.
+
+    Only if the first one has any: the library's documents are those of the corpus without what is broken.
+    """
+    read = (document for document in corpus.read() if isinstance(document, Document))
+    first = next(read)
+    if not first.collection:
+        yield from documents
+        return
+    again = chain([first], read)
+    for document, passages in documents:
+        collection = next((other.collection for other in again if other.id == document.id), "")
+        yield document.model_copy(update={"collection": collection}), passages
 
 
 def _info(settings: Settings, summary: Summary, store: Store, prompt_version: str, command: str) -> DatasetInfo:

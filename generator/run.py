@@ -67,7 +67,7 @@ class Run:
         multi = settings.algorithm.name == "multi"
         fingerprint = settings.documents.fingerprint()
         self.skipped = _skipped(settings, fingerprint)
-        library = _library(settings, fingerprint)
+        self.library = library = _library(settings, fingerprint)
         # A validation dialog retrieves from validation documents alone, so it needs a few of them.
         validation = library.validation(settings.validation, retriever.k if multi else 1)
         self.planner = Planner(
@@ -155,7 +155,9 @@ class Run:
             return self._results(store)
 
     def _results(self, store: Store) -> Summary:
-        return write_results(self.settings, self.taxonomy, store, self.skipped, self.prompts, self.command)
+        return write_results(
+            self.settings, self.taxonomy, self.library, store, self.skipped, self.prompts, self.command
+        )
 
     async def _judging(self, adapter: SharedPrefixAdapter, stack: AsyncExitStack) -> Judging | None:
         if not self.judges:

@@ -31,12 +31,16 @@ class Record(BaseModel):
 
 
 class Document(Record):
-    """One document of a corpus. `id` is unique in its corpus; `text` holds more than white space."""
+    """One document of a corpus. `id` is unique in its corpus; `text` holds more than white space.
+
+    `collection` is the part of the corpus that it belongs to, where the publisher has several that are searched apart.
+    """
 
     id: str = Field(min_length=1)
     text: str
     title: str = ""
     url: str | None = None
+    collection: str = ""
 
 
 class Broken(Record):
@@ -143,7 +147,7 @@ class Turn(Record):
     types joined by `+`); `multi_turn_type` is the same for later turns, or the multi-turn type; of first turns None.
     `planned` is what was meant, where the outcome is measured (Katsis et al. 2025, section 3.1).
     `retrieval_query` and `hits` are empty in the single-document algorithm. `other_answers` are further reference
-    answers, where several people answered.
+    answers, where several people answered. `original_answer` is what a model had said where a person mended it.
     """
 
     turn: int
@@ -157,6 +161,7 @@ class Turn(Record):
     reasoning: str
     answer: str
     other_answers: tuple[str, ...] = ()
+    original_answer: str = ""
     consistent: bool
     evidence: tuple[Evidence, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
@@ -168,11 +173,13 @@ class Dialog(Record):
 
     `document_ids` starts with the document that the first question came from. `ended` says why the dialog has
     the number of turns it has: `complete`, or the stage and reason that ended it early; `task` if all but the last
-    turn were given, and only that one is `lm`'s.
+    turn were given, and only that one is `lm`'s. `collection` is that of its documents, of human dialogs whose
+    publisher says so.
     """
 
     id: str
     corpus: str
+    collection: str = ""
     algorithm: Algorithm
     split: Split
     document_ids: tuple[str, ...]

@@ -114,6 +114,11 @@ def test_the_command_uses_the_new_part(
     check(made[number])
 
 
+def test_the_command_writes_the_new_export(checkout: Path, made: list[list[dict[str, Any]]]) -> None:
+    text = (checkout / f"run{len(COMMANDS) - 1}" / "transcript" / "transcript.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (\w+)$", text, re.MULTILINE) == [dialog["id"] for dialog in made[-1]]
+
+
 def test_yaml_of_ones_own_is_also_found_through_hydras_search_path(checkout: Path) -> None:
     path = f"hydra.searchpath=[file://{checkout}/my-conf]"
     with initialize_config_dir(str(CONF), version_base="1.3"):
@@ -128,6 +133,7 @@ def test_the_examples_tests_pass_and_ours_hold_for_the_examples_as_they_are(chec
         *TESTS,
         "test_imports_go_one_way[judges.helpfulness]",
         "test_every_option_builds_its_part[retriever-ngrams]",
+        "test_every_option_builds_its_part[export-transcript]",
         "test_every_file_says_first_what_it_is[corpus/faq.yaml]",
     ):
         assert line in printed
@@ -149,6 +155,7 @@ def test_what_the_text_names_is_there(name: str) -> None:
 
 
 def test_every_kind_of_part_has_its_example() -> None:
-    assert {name.split("/")[1] for name in FILES if name.startswith("conf/")} == {"corpus", "retriever", "judge"}
-    assert len(COMMANDS) == 4
+    groups = {name.split("/")[1] for name in FILES if name.startswith("conf/")}
+    assert groups == {"corpus", "retriever", "judge", "export"}
+    assert len(COMMANDS) == 5
     assert len(TESTS) == 4

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 # A module may import what stands on a line above its own, and nothing else of ours: neighbours don't know each other.
 # `*` takes the modules of a package that have no line of their own, so a new corpus needs no entry here.
 LAYERS = (
-    "generator.schema generator.errors generator.notes generator.shingles generator.ordered",
+    "generator.schema generator.errors generator.notes generator.shingles generator.ordered generator.mtrag_names",
     "generator.interruption generator.relabel generator.files generator.guard generator.limiter generator.passages "
     "generator.failures "
     "generator.engine generator.dedup generator.advice taxonomy.types generator.corpora.files "
@@ -23,7 +23,8 @@ LAYERS = (
     "generator.retrievers.elasticsearch_server",
     "generator.prompt generator.library generator.store generator.lm "
     "generator.corpora.fetching generator.corpora.json_file generator.corpora.json_lines "
-    "taxonomy.files generator.corpora.base generator.export.statistics generator.export.variety",
+    "taxonomy.files generator.corpora.base generator.export.statistics generator.export.variety "
+    "generator.export.material",
     "taxonomy.mix generator.corpora.formats generator.corpora.reading generator.corpora.human generator.corpora.fields "
     "generator.export.card "
     "generator.retrievers.base generator.retrievers.query generator.retrievers.elasticsearch_index generator.servers",
@@ -39,6 +40,7 @@ LAYERS = (
     "generator.single generator.multi",
     "generator.pipeline",
     "generator.config generator.progress",
+    "generator.exports",
     "generator.results generator.human generator.sets",
     "generator.run judges.run",
     "generator.command",

@@ -404,7 +404,7 @@ def test_the_real_rewrites_are_at_their_turns(real: CorpusSettings, data: Path) 
     for file in data.glob("mtrag/retrieval_tasks/*/*_rewrite.jsonl"):
         for query in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
             name, _, turn = query["_id"].partition("<::>")
-            written[name, int(turn)] = query["text"].removeprefix("|user|:").strip()
+            written[name, int(turn)] = query["text"].removeprefix("|user|: ")
     assert len(written) == 589
     assert {place: query for place, query in found.items() if query} == written
 

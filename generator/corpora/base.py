@@ -19,7 +19,9 @@ class Located(Document):
     where: str = Field(exclude=True, repr=False)
 
 
-def located(where: str, name: str, text: str, title: str = "", url: str | None = None) -> Located | Broken:
+def located(
+    where: str, name: str, text: str, title: str = "", url: str | None = None, collection: str = ""
+) -> Located | Broken:
     """The document with the id `name`, or why there can't be one."""
     if not name.strip():
         return Broken(where=where, reason="its id is empty")
@@ -30,7 +32,7 @@ def located(where: str, name: str, text: str, title: str = "", url: str | None =
         "".join((name, text, title, url or "")).encode()
     except UnicodeEncodeError as error:
         return Broken(where=where, reason=f"not valid Unicode ({error.reason})")
-    return Located(where=where, id=name, text=text, title=title, url=url)
+    return Located(where=where, id=name, text=text, title=title, url=url, collection=collection)
 
 
 class CorpusSettings(Record, ABC):

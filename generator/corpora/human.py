@@ -33,13 +33,17 @@ def turn(
     answerability: Answerability = "answerable",
     *,
     other_answers: Sequence[str] = (),
+    original_answer: str = "",
     rewrite: str = "",
     hits: Sequence[Hit] = (),
     evidence: Sequence[Evidence] = (),
     question_type: str = UNLABELLED,
     multi_turn_type: str | None = None,
 ) -> Turn:
-    """A turn that people made; `rewrite` is the query in a form that stands alone, if there is one."""
+    """A turn that people made; `rewrite` is the query in a form that stands alone, if there is one.
+
+    `original_answer` is a model's answer that people made theirs of.
+    """
     return Turn(
         turn=number,
         query=query,
@@ -51,13 +55,20 @@ def turn(
         reasoning="",
         answer=answer,
         other_answers=tuple(dict.fromkeys(other for other in other_answers if other != answer)),
+        original_answer=original_answer,
         consistent=True,
         evidence=tuple(evidence),
     )
 
 
 def dialog(
-    where: str, corpus: str, name: str, algorithm: Algorithm, turns: Sequence[Turn], passages: Sequence[Passage]
+    where: str,
+    corpus: str,
+    name: str,
+    algorithm: Algorithm,
+    turns: Sequence[Turn],
+    passages: Sequence[Passage],
+    collection: str = "",
 ) -> Dialog | Broken:
     """The dialog with the id `name`, or why there is none.
 
@@ -75,6 +86,7 @@ def dialog(
     return Dialog(
         id=name,
         corpus=corpus,
+        collection=collection,
         algorithm=algorithm,
         split="train",
         document_ids=tuple(dict.fromkeys(p.document_id for p in passages)),

@@ -15,13 +15,15 @@ from generator.corpora.json_file import parsed
 from generator.corpora.json_lines import lines
 from generator.corpora.mtrag_dialogs import Queries, dialogs
 from generator.errors import CorpusError
+from generator.mtrag_names import COLLECTIONS
 from generator.schema import Broken, Dialog, Document
 
 Domain = Literal["clapnq", "cloud", "fiqa", "govt"]
 
-# The publisher's file (fiqa.jsonl.zip, also unpacked), and the pool of judged passages that others make of it.
+# The publisher's file (fiqa.jsonl.zip, also unpacked), and a collection beside its retrieval tasks: a pool of judged
+# passages that others make of it, or what `export=mtrag` writes.
 _CORPUS = re.compile(
-    r"(?:^|/)(?P<domain>clapnq|cloud|fiqa|govt)(?:\.jsonl(?:\.gz|\.zip/.*)?|/(?P<pool>corpus_pooled\.jsonl))$"
+    r"(?:^|/)(?P<domain>clapnq|cloud|fiqa|govt)(?:\.jsonl(?:\.gz|\.zip/.*)?|/(?P<pool>corpus(?:_pooled)?\.jsonl))$"
 )
 _CONVERSATIONS = "conversations.json"
 _QUERIES = ("_questions.jsonl", "_rewrite.jsonl")
@@ -81,13 +83,16 @@ class MtragCorpus(DialogCorpus):
         return [chosen[domain] for domain in sorted(chosen)]
 
     def records(self, file: File) -> Iterator[Document | Broken]:
+        match = _CORPUS.search(file.where)
+        domain = match["domain"] if match else self.domain
+        collection = COLLECTIONS[domain] if domain else ""
         for number, line in lines(file):
             where = f"{file.where}:{number}"
             found = parsed(_Record, where, line)
             if isinstance(found, Broken):
                 yield found
             else:
-                yield located(where, found.id, found.text, found.title or "", found.url or None)
+                yield located(where, found.id, found.text, found.title or "", found.url or None, collection)
 
     def dialogs(self) -> Iterator[Dialog | Broken]:
         """The conversations; those of generation tasks if `path` is a file of such.

@@ -11,26 +11,14 @@ from generator.corpora.files import File, opened
 from generator.corpora.human import UNLABELLED, dialog, turn
 from generator.corpora.json_file import items, parsed
 from generator.corpora.json_lines import lines
+from generator.mtrag_names import NO_LABEL, SPEAKER, domain, parted
+from generator.mtrag_names import read as as_ours
 from generator.schema import TASK, Answerability, Broken, Dialog, Evidence, Hit, Passage, Turn
 
-# mt-rag-clapnq-elser-512-100-20240503, mt-rag-fiqa-beir-elser-…, mt-rag-ibmcloud-elser-…
-_COLLECTION = re.compile(r"mt-rag-(?:ibm)?(clapnq|cloud|fiqa|govt)-.*")
-# The publisher writes conversation<::>turn in some files and conversation::turn in others.
-_TURN_ID = re.compile(r"(?P<conversation>.+?)(?:<::>|::)(?P<turn>[1-9]\d*)")
 
-
-def _domain(collection: object) -> object:
-    found = _COLLECTION.fullmatch(str(collection))
-    if found is None:
-        raise ValueError(f"{collection!r} names no domain of mtRAG")
-    return found[1]
-
-
-def _turn_id(value: object) -> object:
-    found = _TURN_ID.fullmatch(str(value))
-    if found is None:
-        raise ValueError(f"{value!r} isn't a conversation and a turn joined by <::> or ::")
-    return found["conversation"], found["turn"]
+def _named(collection: object) -> str:
+    domain(str(collection))
+    return str(collection)
 
 
 def _only(value: object) -> object:
@@ -38,8 +26,8 @@ def _only(value: object) -> object:
 
 
 _Text = Annotated[str, Field(pattern=r"\S")]
-_Domain = Annotated[str, BeforeValidator(_domain)]
-_TurnId = Annotated[tuple[str, int], BeforeValidator(_turn_id)]
+_Collection = Annotated[str, BeforeValidator(_named)]
+_TurnId = Annotated[tuple[str, int], BeforeValidator(lambda value: parted(str(value)))]
 _Names = Annotated[list[str], BeforeValidator(lambda value: value or [])]  # null, where it was NaN
 
 
@@ -97,10 +85,13 @@ class _Said(BaseModel):
     speaker: Literal["agent"]
     text: _Text
     contexts: list[_Context]
+    original_text: str = ""
 
 
 class _Conversation(BaseModel):
-    domain: _Domain = Field(validation_alias=AliasChoices(AliasPath("retriever", "collection", "name"), "domain"))
+    collection: _Collection = Field(
+        validation_alias=AliasChoices(AliasPath("retriever", "collection", "name"), "domain")
+    )
     messages: list[Annotated[_Asked | _Said, Field(discriminator="speaker")]]
 
 
@@ -118,7 +109,7 @@ class _Annotations(BaseModel):
 
 class _Task(_Labels):
     task_id: _TurnId
-    domain: _Domain = Field(validation_alias=AliasChoices("Collection", "collection"))
+    collection: _Collection = Field(validation_alias=AliasChoices("Collection", "collection"))
     input: list[_Message] = Field(min_length=1)
     targets: list[_Message] = Field(min_length=1)
     contexts: list[_Context]
@@ -135,7 +126,7 @@ class _Prediction(_Message):
 
 class _AnsweredTask(_Labels):
     task_id: _TurnId
-    domain: _Domain = Field(validation_alias=AliasChoices("Collection", "collection"))
+    collection: _Collection = Field(validation_alias=AliasChoices("Collection", "collection"))
     input: list[_Utterance]
     targets: list[_Message] = []
     contexts: list[_Context]
@@ -158,6 +149,7 @@ class _Exchange(NamedTuple):
 
     query: str
     answer: str
+    original: str
     others: list[str]
     labels: _Labels
     contexts: list[_Context]
@@ -182,14 +174,14 @@ class Queries:
             if isinstance(found, Broken):
                 yield found
             elif "_rewrite." in file.name:
-                self._rewrites[found.id] = found.text.removeprefix("|user|:").strip()
+                self._rewrites[found.id] = found.text.removeprefix(SPEAKER).removeprefix(" ")
             else:
                 self._conversations[found.text], _ = found.id
 
     def name(self, asked: Sequence[str]) -> str:
         """The id of the conversation in which these questions were asked, or else a hash of them."""
         for count in range(len(asked), 0, -1):
-            found = self._conversations.get("\n".join(f"|user|: {question}" for question in asked[:count]))
+            found = self._conversations.get("\n".join(f"{SPEAKER} {question}" for question in asked[:count]))
             if found is not None:
                 return found
         return hashlib.sha256("\n".join(asked).encode()).hexdigest()[:32]
@@ -198,12 +190,12 @@ class Queries:
         return self._rewrites.get((conversation, turn), "")
 
 
-def dialogs(file: File, corpus: str, domain: str | None, queries: Queries) -> Iterator[Dialog | Broken]:
+def dialogs(file: File, corpus: str, wanted: str | None, queries: Queries) -> Iterator[Dialog | Broken]:
     """The dialogs of a file: conversations (a JSON array), or generation tasks (JSON lines, or an object with `tasks`).
 
     Args:
         corpus: its name, for the dialogs.
-        domain: leave out the others; None: all.
+        wanted: the domain; the others are left out. None: all.
 
     Raises:
         CorpusError: it can't be read to its end, or is none of these.
@@ -211,18 +203,18 @@ def dialogs(file: File, corpus: str, domain: str | None, queries: Queries) -> It
     with opened(file) as stream:
         first = stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if first == b"[":
-        yield from _conversations(file, corpus, domain, queries)
+        yield from _conversations(file, corpus, wanted, queries)
     else:
-        yield from _tasks(file, corpus, domain, queries)
+        yield from _tasks(file, corpus, wanted, queries)
 
 
-def _conversations(file: File, corpus: str, domain: str | None, queries: Queries) -> Iterator[Dialog | Broken]:
+def _conversations(file: File, corpus: str, wanted: str | None, queries: Queries) -> Iterator[Dialog | Broken]:
     for where, item in items(file, "", "mtRAG"):
         found = parsed(_Conversation, where, item)
         if isinstance(found, Broken):
             yield found
             continue
-        if domain not in (None, found.domain):
+        if wanted not in (None, domain(found.collection)):
             continue
         asked = [message for message in found.messages[::2] if isinstance(message, _Asked)]
         said = [message for message in found.messages[1::2] if isinstance(message, _Said)]
@@ -233,6 +225,7 @@ def _conversations(file: File, corpus: str, domain: str | None, queries: Queries
             _Exchange(
                 query=question.text,
                 answer=answer.text,
+                original=answer.original_text,
                 others=[],
                 labels=question.enrichments,
                 contexts=answer.contexts,
@@ -241,29 +234,32 @@ def _conversations(file: File, corpus: str, domain: str | None, queries: Queries
             for question, answer in zip(asked, said, strict=True)
         ]
         name = queries.name([question.text for question in asked])
-        yield _dialog(where, corpus, name, exchanges, queries)
+        yield _dialog(where, corpus, found.collection, name, exchanges, queries)
 
 
-def _tasks(file: File, corpus: str, domain: str | None, queries: Queries) -> Iterator[Dialog | Broken]:
+def _tasks(file: File, corpus: str, wanted: str | None, queries: Queries) -> Iterator[Dialog | Broken]:
     conversations: dict[str, dict[int, tuple[str, _Exchange]]] = {}
+    collections: dict[str, str] = {}
     for where, item in _task_items(file):
         task = parsed(_Task, where, item)
         if isinstance(task, Broken):
             yield task
             continue
-        if domain not in (None, task.domain):
+        if wanted not in (None, domain(task.collection)):
             continue
         conversation, number = task.task_id
         turns = conversations.setdefault(conversation, {})
         if number in turns:
             yield Broken(where=where, reason=f"task_id: {turns[number][0]} is the same turn")
             continue
+        collections.setdefault(conversation, task.collection)
         marked = {place for place, context in enumerate(task.contexts) if context.relevant}
         turns[number] = (
             where,
             _Exchange(
                 query=task.input[-1].text,
                 answer=task.targets[0].text,
+                original="",
                 others=[target.text for target in task.targets[1:]],
                 labels=task,
                 contexts=task.contexts,
@@ -278,7 +274,8 @@ def _tasks(file: File, corpus: str, domain: str | None, queries: Queries) -> Ite
                 yield Broken(where=where, reason=f"task_id: turn {joined} of its conversation can't be read here")
         if joined > 1:
             where, _ = turns[1]
-            yield _dialog(where, corpus, name, [turns[number][1] for number in range(1, joined)], queries)
+            exchanges = [turns[number][1] for number in range(1, joined)]
+            yield _dialog(where, corpus, collections[name], name, exchanges, queries)
 
 
 def responses(file: File, corpus: str) -> Iterator[Dialog | Broken]:
@@ -324,7 +321,7 @@ def _response(where: str, corpus: str, task: _AnsweredTask, model: str, answer: 
         return Broken(where=where, reason="input: user and agent don't take turns up to a question")
     *given, asked = task.input
     turns = [turn(n, q.text, a.text) for n, (q, a) in enumerate(zip(given[::2], given[1::2], strict=True), start=1)]
-    exchange = _Exchange(asked.text, answer, [], task, task.contexts, set())
+    exchange = _Exchange(asked.text, answer, "", [], task, task.contexts, set())
     passages: dict[str, Passage] = {}
     last = _turn(where, len(turns) + 1, exchange, passages, "")
     if isinstance(last, Broken):
@@ -332,7 +329,7 @@ def _response(where: str, corpus: str, task: _AnsweredTask, model: str, answer: 
     conversation, number = task.task_id
     return Dialog(
         id=f"{conversation}<::>{number}/{model}",
-        corpus=f"{corpus}-{task.domain}",
+        corpus=f"{corpus}-{domain(task.collection)}",
         algorithm="multi",
         split="train",
         document_ids=tuple(dict.fromkeys(p.document_id for p in passages.values())),
@@ -365,7 +362,9 @@ def _task_items(file: File) -> Iterator[tuple[str, Any]]:
         yield where, task
 
 
-def _dialog(where: str, corpus: str, name: str, exchanges: Sequence[_Exchange], queries: Queries) -> Dialog | Broken:
+def _dialog(
+    where: str, corpus: str, collection: str, name: str, exchanges: Sequence[_Exchange], queries: Queries
+) -> Dialog | Broken:
     passages: dict[str, Passage] = {}
     turns = []
     for number, exchange in enumerate(exchanges, start=1):
@@ -373,7 +372,7 @@ def _dialog(where: str, corpus: str, name: str, exchanges: Sequence[_Exchange], 
         if isinstance(made, Broken):
             return made
         turns.append(made)
-    return dialog(where, corpus, name, "multi", turns, list(passages.values()))
+    return dialog(where, corpus, name, "multi", turns, list(passages.values()), collection)
 
 
 def _turn(where: str, number: int, exchange: _Exchange, passages: dict[str, Passage], rewrite: str) -> Turn | Broken:
@@ -395,6 +394,7 @@ def _turn(where: str, number: int, exchange: _Exchange, passages: dict[str, Pass
         exchange.answer,
         labels.answerability,
         other_answers=exchange.others,
+        original_answer=exchange.original,
         rewrite=rewrite,
         hits=hits,
         evidence=tuple(evidence.values()),
@@ -405,4 +405,4 @@ def _turn(where: str, number: int, exchange: _Exchange, passages: dict[str, Pass
 
 def _joined(labels: Sequence[str]) -> str | None:
     """`factoid+how-to`; None if there is no label."""
-    return "+".join(label.lower().replace(" ", "-") for label in labels if label != "N/A") or None
+    return "+".join(as_ours(label) for label in labels if label != NO_LABEL) or None

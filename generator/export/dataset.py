@@ -4,7 +4,6 @@ The folder is made beside the old one and takes its place when it is whole. Rows
 """
 
 import hashlib
-import shutil
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,6 +13,7 @@ from generator.errors import ExportError
 from generator.export.card import Origin, SplitFile, card
 from generator.export.chat import Row, pairs
 from generator.export.statistics import Statistics, Tally
+from generator.files import replaced
 from generator.schema import Dialog, Record, Split
 
 # A row repeats its passages: some 50 kB, so that a group stays below 15 MB.
@@ -36,28 +36,12 @@ def write_dataset(dialogs: Iterable[Dialog], folder: Path, info: Origin) -> Data
     Raises:
         ExportError: nothing to write, or the disk refuses. What was in `folder` before is then still there.
     """
-    new, old = (folder.with_name(f".{folder.name}.{age}") for age in ("new", "old"))
-    try:
-        shutil.rmtree(new, ignore_errors=True)
-        result = _write(dialogs, new, info)
-        shutil.rmtree(old, ignore_errors=True)
-        if folder.exists():
-            folder.rename(old)
-        new.rename(folder)
-        shutil.rmtree(old, ignore_errors=True)
-    except OSError as error:
-        reason = error.strerror or str(error).partition("\n")[0]
-        raise ExportError(
-            f"{folder}: can't write the dataset ({reason}); "
-            "free space or mend the folder, and run the same command again"
-        ) from error
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
-    return result
+    with replaced(folder, "the dataset") as new:
+        return _write(dialogs, new, info)
 
 
 def _write(dialogs: Iterable[Dialog], folder: Path, info: Origin) -> DatasetResult:
-    (folder / "data").mkdir(parents=True)
+    (folder / "data").mkdir()
     tally, example = Tally(), None
     with ExitStack() as stack:
         files = {split: stack.enter_context(_File(folder / f"{split}.parquet")) for split in get_args(Split)}
