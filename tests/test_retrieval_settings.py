@@ -1,0 +1,81 @@
+"""mtRAG's three retrieval settings, made of an export."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.retrieval_settings import main
+
+ANIMALS = ("fox", "owl", "bat", "elk", "hen", "cow", "ant")
+ALL = " ".join(ANIMALS)
+
+
+def task(turn: int, question: str, answerability: str, *relevant: str) -> dict[str, Any]:
+    return {
+        "conversation_id": "c",
+        "task_id": f"c<::>{turn}",
+        "contexts": [{"document_id": name, "text": f"The {name} lives here."} for name in relevant],
+        "input": [{"speaker": "user", "text": question}],
+        "targets": [{"speaker": "agent", "text": "It does."}],
+        "Answerability": [answerability],
+    }
+
+
+@pytest.fixture
+def export(tmp_path: Path) -> Path:
+    """An export of one collection, whose first three questions were rewritten."""
+    folder = tmp_path / "zoo-run" / "mtrag"
+    collection = folder / "retrieval_tasks" / "zoo"
+    collection.mkdir(parents=True)
+    (folder / "generation_tasks").mkdir()
+    passages = [{"_id": name, "title": "", "text": f"The {name} lives here.", "url": ""} for name in ANIMALS]
+    queries = [{"_id": "c<::>1", "text": f"|user|: {ALL}"}, {"_id": "c<::>2", "text": "|user|: where is the owl?"}]
+    tasks = [
+        task(1, "Who is it?", "ANSWERABLE", "ant", "cow"),
+        task(2, "Where is it?", "PARTIAL", "fox", "owl", "bat"),
+        task(3, "And the hen?", "UNANSWERABLE"),
+        task(4, "Thanks!", "CONVERSATIONAL"),
+    ]
+    for file, rows in (
+        (collection / "corpus.jsonl", passages),
+        (collection / "zoo_rewrite.jsonl", queries),
+        (folder / "generation_tasks" / "reference.jsonl", tasks),
+    ):
+        file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return folder
+
+
+def made(export: Path, name: str) -> dict[str, list[str]]:
+    """Passages of each task, by turn."""
+    lines = (export / "generation_tasks" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    return {row["task_id"][-1]: [context["document_id"] for context in row["contexts"]] for row in rows}
+
+
+def run(export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["settings", str(export), "--cache", str(export.parent / "cache")])
+    main()
+
+
+def test_what_each_task_gets(export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(export, monkeypatch)
+    rag, both = made(export, "RAG"), made(export, "reference+RAG")
+    assert rag.keys() == {"1", "2", "3"}
+    assert (len(rag["1"]), rag["2"][0], rag["3"][0]) == (5, "owl", "hen")
+    assert both.keys() == {"1", "3"}, "who has more than two relevant passages is left out"
+    assert both["1"][:2] == ["ant", "cow"]
+    assert len(both["1"]) == len(set(both["1"])) == 5
+    assert both["1"][2:] == [name for name in rag["1"] if name not in ("ant", "cow")][:3]
+    assert both["3"] == rag["3"]
+
+
+def test_an_export_without_rewrites_is_told(export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (export / "retrieval_tasks" / "zoo" / "zoo_rewrite.jsonl").unlink()
+    with pytest.raises(
+        SystemExit, match=r"no collection in retrieval_tasks has rewritten queries of c<::>1; export a run"
+    ):
+        run(export, monkeypatch)
+    assert not (export / "generation_tasks" / "RAG.jsonl").exists()
