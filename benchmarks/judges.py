@@ -18,6 +18,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -222,11 +223,14 @@ def drawn(name: str, data: Path, count: int, seed: int) -> list[Item]:
     return chosen
 
 
-def verdicts(pair: str, dialogs: Sequence[Dialog], folder: Path, settings: Sequence[str]) -> dict[str, Verdict]:
-    """The judge's verdict on each dialog, by `python -m judges`; what is done is not done again.
+def verdicts(
+    pair: str, dialogs: Sequence[Dialog], folder: Path, settings: Sequence[str]
+) -> tuple[dict[str, Verdict], bool]:
+    """The judge's verdict on each dialog, by `python -m judges`, and whether all have one; what is done is not done
+    again.
 
     Raises:
-        SystemExit: something is to be mended first, or it was interrupted; the reason is on the terminal.
+        SystemExit: something is to be mended first; the reason is on the terminal.
     """
     name, _, judge = pair.partition(":")
     content = "".join(f"{dialog.model_dump_json()}\n" for dialog in dialogs)
@@ -235,11 +239,14 @@ def verdicts(pair: str, dialogs: Sequence[Dialog], folder: Path, settings: Seque
     folder.mkdir(parents=True, exist_ok=True)
     source.write_text(content, encoding="utf-8")
     command = [sys.executable, "-m", "judges", f"judge={judge}", f"input={source}", f"run_dir={run}", *settings]
-    ended = subprocess.run(command, stdout=sys.stderr, check=False).returncode
-    if ended not in (0, 1):  # 1: it could judge nothing, which is a result
-        sys.exit(ended)
+    with subprocess.Popen(command, stdout=sys.stderr) as process:
+        while process.poll() is None:
+            with suppress(KeyboardInterrupt):  # it was interrupted too, and ends when it has written what it has
+                process.wait()
+    if process.returncode not in (0, 1, 130) or not (run / "dialogs.jsonl").exists():
+        sys.exit(process.returncode or 2)
     judged = [Dialog.model_validate_json(line) for line in (run / "dialogs.jsonl").open(encoding="utf-8")]
-    return {dialog.id: dialog.turns[-1].verdicts[-1] for dialog in judged}
+    return {dialog.id: dialog.turns[-1].verdicts[-1] for dialog in judged}, process.returncode != 130
 
 
 def agreement(judge: str, meaning: Mapping[str, str], pairs: Sequence[tuple[str, Verdict]]) -> list[str]:
@@ -316,29 +323,39 @@ def measured(data: Path) -> None:
 
 
 def judged(arguments: Any, settings: Sequence[str]) -> None:
-    """Ask, and print a table of labels and one of scores."""
-    labels, scores = [], []
-    for pair in (arguments.pairs or ",".join(PAIRS)).split(","):
+    """Ask, and print a table of labels and one of scores; of what was judged so far, if it is interrupted."""
+    labels, scores, whole = [], [], True
+    pairs = (arguments.pairs or ",".join(PAIRS)).split(",")
+    for pair in pairs:
+        if (name := pair.partition(":")[0]) not in (*SETS, SCORES):
+            raise ConfigError(f"--pairs {pair}: there is no data set {name}; choose from: {', '.join((*SETS, SCORES))}")
+        words = LABELS.get(judge := pair.partition(":")[2])
+        if words and (name == SCORES or not set(SETS[name].meaning.values()) <= set(words)):
+            raise ConfigError(f"--pairs {pair}: people were not asked there what {judge} is; see {' '.join(PAIRS)}")
+    for pair in pairs:
         name, _, judge = pair.partition(":")
         if name == SCORES:
             found = [scored for scored, _ in evaluated(arguments.data)]
             chosen = random.Random(f"{arguments.seed} {name}").sample(found, min(arguments.items, len(found)))
-            said = verdicts(pair, [scored.dialog for scored in chosen], arguments.out, settings)
-            kept = [(one.human, said[one.dialog.id].score) for one in chosen if said[one.dialog.id].score is not None]
-            by = [spearman([human[short] for human, _ in kept], [score or 0 for _, score in kept]) for short in ASKED]
-            scores.append([judge, str(len(chosen)), str(len(chosen) - len(kept)), *by])
-        elif name in SETS:
-            items = drawn(name, arguments.data, arguments.items, arguments.seed)
-            said = verdicts(pair, [one.dialog for one in items], arguments.out, settings)
-            row = agreement(judge, SETS[name].meaning, [(one.human, said[one.dialog.id]) for one in items])
-            labels.append([name, judge, *row])
+            said, whole = verdicts(pair, [scored.dialog for scored in chosen], arguments.out, settings)
+            judgements = [(one.human, said[one.dialog.id].score) for one in chosen if one.dialog.id in said]
+            kept = [(human, score) for human, score in judgements if score is not None]
+            by = [spearman([human[short] for human, _ in kept], [score for _, score in kept]) for short in ASKED]
+            scores.append([judge, str(len(judgements)), str(len(judgements) - len(kept)), *by])
         else:
-            raise ConfigError(f"--pairs {pair}: there is no data set {name}; choose from: {', '.join((*SETS, SCORES))}")
+            items = drawn(name, arguments.data, arguments.items, arguments.seed)
+            said, whole = verdicts(pair, [one.dialog for one in items], arguments.out, settings)
+            answers = [(one.human, said[one.dialog.id]) for one in items if one.dialog.id in said]
+            labels.append([name, judge, *agreement(judge, SETS[name].meaning, answers)])
+        if not whole:
+            break
     if labels:
         head = ["set", "judge", "items", "unjudged", "accuracy", "95%", "kappa", "Spearman", "the judge said"]
         print(table(head, labels), flush=True)
     if scores:
-        print("\n" + table(["Spearman with", "items", "no score", *ASKED], scores))
+        print("\n" + table(["Spearman with", "items", "no score", *ASKED], scores), flush=True)
+    if not whole:
+        sys.exit(130)
 
 
 def _csv(path: Path) -> Iterator[dict[str, str]]:

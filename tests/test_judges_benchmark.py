@@ -123,8 +123,16 @@ def test_a_model_is_asked_and_compared(
     )
 
 
-def test_a_set_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", ["judges", "--data", str(tmp_path), "--pairs", "q2:idk"])
+@pytest.mark.parametrize(
+    ("pair", "told"),
+    [
+        ("q2:idk", "there is no data set q2; choose from: q2_wow"),
+        ("q2_wow:idk", "people were not asked there what idk is"),
+        ("mtrag_scores:correctness", "people were not asked there what correctness is"),
+    ],
+)
+def test_pairs_that_are_none_are_named(pair: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["judges", "--data", str(tmp_path), "--pairs", pair])
     with pytest.raises(SystemExit) as ended:
         main()
-    assert "--pairs q2:idk: there is no data set q2; choose from: q2_wow" in str(ended.value)
+    assert f"error: --pairs {pair}: {told}" in str(ended.value)
