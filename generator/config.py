@@ -6,6 +6,7 @@ other keys of that file are its arguments. Knows which settings decide a run's d
 
 from collections.abc import Iterable, Sequence
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -14,7 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 from pydantic import BeforeValidator, Field, ValidationError
 from yaml import YAMLError
 
-from generator.advice import CONF, of_hydra, of_pydantic, of_stored
+from generator.advice import CONF, of_hydra, of_pydantic, of_stored, unknown
 from generator.corpora.human import DialogCorpus
 from generator.dedup import DedupSettings
 from generator.errors import ConfigError
@@ -58,16 +59,24 @@ LocalPath = Annotated[Path, BeforeValidator(_path)]
 
 
 class JudgeSettings(Record):
-    """Who checks the answers, what becomes of pairs judged incorrect, and the judge's own model if it has one."""
+    """Who checks the answers, what becomes of pairs judged incorrect, and the judge's own model if it has one.
+
+    `arguments` are the other keys of its file in `conf/judge/`.
+    """
 
     target: type | None
     name: str
     filter: Filter
     lm: Endpoint | None
+    arguments: dict[str, Any]
 
     def build(self, model: str) -> Judge | None:
-        """The judge, asking `model`; None if there is to be none."""
-        return cast(Judge, self.target(model)) if self.target else None
+        """The judge, asking `model`; None if there is to be none.
+
+        Raises:
+            ValidationError: an argument has a wrong value.
+        """
+        return cast(Judge, self.target(model, **self.arguments)) if self.target else None
 
 
 class AlgorithmSettings(Record):
@@ -136,7 +145,11 @@ def load(cfg: DictConfig) -> Settings:
     target = _class("judge", judge.pop("_target_", None))
     if judge.get("lm"):
         judge["lm"] = _part("judge.lm", judge["lm"])
-    data["judge"] = _validated(JudgeSettings, "judge", {**judge, "target": target})
+    own = {name: judge.pop(name) for name in judge.keys() - {"name", "filter", "lm"}}
+    if unasked := own.keys() - (signature(target).parameters.keys() if target else set()):
+        raise ConfigError(unknown(f"judge.{min(unasked)}"))
+    data["judge"] = made = _validated(JudgeSettings, "judge", {**judge, "target": target, "arguments": own})
+    _validated(made.build, "judge", {"model": ""})
     return _validated(Settings, "", data)
 
 
