@@ -28,7 +28,7 @@ LAYERS = (
     "generator.retrievers.base generator.retrievers.query generator.retrievers.elasticsearch_index generator.servers",
     "generator.corpora.published",
     "generator.adapter generator.calls generator.signatures generator.embedded generator.endpoints "
-    "taxonomy.draw generator.corpora.* generator.retrievers.* generator.export.*",
+    "taxonomy.draw generator.corpora.* generator.retrievers.* generator.export.* judges.metrics",
     "judges.* judges taxonomy generator generator.corpora generator.retrievers generator.retrievers.hybrid "
     "generator.corpora.mtrag "
     "generator.export",
