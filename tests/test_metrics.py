@@ -29,7 +29,11 @@ from judges.metrics import (
     token_recall,
     words,
 )
+from tests.openai_server import OpenAIServer, openai_server
+from tests.runs import Site
 from tests.scripted import piece, said
+
+__all__ = ["openai_server"]
 
 STORED = "mtrag/evaluations/reference_subset_with_human_evaluations.json"
 BLANK = ["", " \n", "?!", "– … –", "the"]
@@ -299,3 +303,24 @@ def test_a_missing_package_is_named_with_its_extra(
         judge.score("Green.", RIGHT, [])
     assert package.replace("_", "-") in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_run_whose_judge_is_a_metric(tmp_path: Path, openai_server: OpenAIServer) -> None:
+    site = Site(tmp_path)
+    done = site.run(openai_server, "judge=k_precision", "dialogs=2")
+    assert done.code == 0, done.err
+    verdicts = [turn["verdicts"][0] for dialog in site.dialogs() for turn in dialog["turns"]]
+    assert {(verdict["judge"], verdict["label"], verdict["model"]) for verdict in verdicts} == {
+        ("k_precision", "scored", "")
+    }
+    assert all(0 <= verdict["score"] <= 1 for verdict in verdicts)
+    assert len(site.rows()) == len(verdicts), "a score removes nothing"
+
+
+def test_a_judges_own_settings_are_checked_before_anything_runs(tmp_path: Path, openai_server: OpenAIServer) -> None:
+    site = Site(tmp_path)
+    assert site.run(openai_server, "judge=bert_recall", "judge.layer=0").error == "judge.layer=0: must be 1 or more"
+    assert (
+        "judge.leyer: there is no such setting; did you mean judge.layer"
+        in site.run(openai_server, "judge=bert_recall", "+judge.leyer=1").error
+    )
