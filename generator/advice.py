@@ -20,7 +20,7 @@ _WHERE_ALL_ARE = "`python -m generator --cfg job` shows all settings"
 
 @cache
 def settings() -> dict[str, tuple[str, ...]]:
-    """Every setting of `conf/` by its dotted name, with what has it: choices of its group, `JUDGES`, or else nothing."""
+    """Every setting of `conf/` by its dotted name, with what has it: choices of its group, `JUDGES`, or nothing."""
     found: dict[str, tuple[str, ...]] = {}
     for file in sorted(CONF.rglob("*.yaml")):
         group = file.parent.relative_to(CONF).as_posix().removeprefix(".")

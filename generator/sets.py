@@ -34,7 +34,7 @@ class _Summary(BaseModel):
 
 
 class _Configuration(BaseModel):
-    dialogs: int
+    dialogs: int | None = None  # of `python -m judges` there is none
     human: bool = False
 
 
