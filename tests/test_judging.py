@@ -460,6 +460,14 @@ def test_a_panel_gives_the_verdict_of_each_model_and_their_median(tmp_path: Path
     assert place.summary()["lm_calls"] == 6
 
 
+def test_labels_of_a_panel_stand_side_by_side(tmp_path: Path) -> None:
+    place = Judging(tmp_path, [dialog("d")])
+    with OpenAIServer(model="one") as one, OpenAIServer(model="two") as two:
+        assert place.run(one, *asked(one, "judge.panel.a"), *asked(two, "judge.panel.b")).code == 0
+    assert [[v["model"] for v in verdicts] for verdicts in place.verdicts()[0]] == [["one", "two"]] * 2
+    assert [voice["model"] for voice in place.summary()["voices"]] == ["one", "two"]
+
+
 def test_means_are_conditioned_where_there_is_a_word_on_what_is_not_known(tmp_path: Path) -> None:
     def turn(answerability: str, idk: str | None) -> Turn:
         (made,) = said(("Who?", "He."))
