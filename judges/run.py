@@ -160,15 +160,13 @@ async def judged(dialog: Dialog, members: Sequence[Member], journal: Journal) ->
     """
     found = await asyncio.gather(*(_verdicts(dialog, member, journal) for member in members))
     scored = any(_best(member.judge) for member in members)
-    turns = {turn.turn: turn for turn in dialog.turns}
+    turns = list(dialog.turns[: -len(dialog.own_turns)])
     for turn, verdicts in zip(dialog.own_turns, zip(*found, strict=True), strict=True):
         new = [*verdicts, *([median_of(verdicts)] if len(verdicts) > 1 and scored else [])]
         ours = {(verdict.judge, verdict.model) for verdict in new}
         kept = [verdict for verdict in turn.verdicts if (verdict.judge, verdict.model) not in ours]
-        turns[turn.turn] = turn.model_copy(update={"verdicts": (*kept, *new)})
-    return Outcome(
-        dialog=dialog.model_copy(update={"turns": tuple(turns.values())}), drops=(), usage=journal.by_stage()
-    )
+        turns.append(turn.model_copy(update={"verdicts": (*kept, *new)}))
+    return Outcome(dialog=dialog.model_copy(update={"turns": tuple(turns)}), drops=(), usage=journal.by_stage())
 
 
 async def _verdicts(dialog: Dialog, member: Member, journal: Journal) -> list[Verdict]:
