@@ -121,12 +121,13 @@ def test_no_way_to_write_an_import_is_overlooked(source: str) -> None:
     assert imported(source) == {"generator.store"}
 
 
-def test_help_is_there_in_no_time() -> None:
+@pytest.mark.parametrize(("program", "title"), [("generator", "corpora (+corpus=)"), ("judges", "judges (judge=)")])
+def test_help_is_there_in_no_time(program: str, title: str) -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [sys.executable, "-X", "importtime", "-m", "generator", "--help"]
+    command = [sys.executable, "-X", "importtime", "-m", program, "--help"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert "corpora (+corpus=)" in done.stdout
+    assert title in done.stdout
     loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
     assert "re" in loaded, "no list of modules: what follows would hold of anything"
     assert loaded & {"dspy", "hydra", "omegaconf", "pydantic", "numpy", "datasets", "aiohttp"} == set()
