@@ -18,9 +18,10 @@ def conditioned(score: float | None, answerability: Answerability, idk: str) -> 
     | --- | --- | --- |
     | answerable, partial | the score | 0 |
     | unanswerable | 0 | 1 |
-    | conversational | None | None |
+    | conversational | 1 | 0 |
 
-    The paper leaves conversational questions out of its experiments.
+    The last line isn't in the paper, which leaves conversational questions out of its experiments. Its published values
+    have 1 for all three of them; that an I-don't-know is then out of place is our reading.
 
     Args:
         score: of a metric, 0 to 1 (bring one of another range there first); None where it has none, such as a
@@ -33,6 +34,8 @@ def conditioned(score: float | None, answerability: Answerability, idk: str) -> 
     Raises:
         ValueError: `idk` is no such label.
     """
+    if answerability == "conversational" and idk in ("yes", "partial", "no"):
+        return 0.0 if idk == "yes" else 1.0
     right = answerability_right(answerability, idk)
     if right is None:
         return None

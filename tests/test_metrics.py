@@ -134,26 +134,22 @@ def test_rouge_l_is_the_published_one_of_every_response(stored: dict[str, Any]) 
 def test_rb_alg_is_the_published_one_of_every_response(stored: dict[str, Any]) -> None:
     """`conditional_idk`: does the I-don't-know label predict the answerability? So the label follows from both."""
     answerability = {task["task_id"]: task["Answerability"][0].lower() for task in stored["tasks"]}
-    settled, conversational, labels = 0, 0, []
+    settled, labels = 0, []
     for evaluation in stored["evaluations"]:
         published, kind = values(evaluation), answerability[evaluation["task_id"]]
         own = rb_alg(published["RougeL"], published["Bert-Rec"], published["Bert-KPrec"])
         idk = "yes" if (kind == "unanswerable") == bool(published["conditional_idk"]) else "no"
         score = conditioned(own, kind, idk)
-        if kind == "conversational":  # left out in the paper, 1 in the file
-            assert (score, published["rb_agg"]) == (None, 1)
-            conversational += 1
-            continue
         assert score == pytest.approx(published["rb_agg"], abs=1e-9), evaluation["task_id"]
         settled += abs(own - published["rb_agg"]) > 1e-3
         labels.append((kind, idk))
-    assert (len(stored["evaluations"]), settled, conversational) == (348, 23, 3)
+    assert (len(stored["evaluations"]), settled) == (348, 26)
     assert answerability_accuracy(labels) == pytest.approx((345 - 15) / 345)
 
 
 # conditioning
 
-# Section 6.3.3, a cell each; what isn't in it is None.
+# Section 6.3.3, a cell each, and what isn't in it.
 CELLS: dict[tuple[Answerability, str], float | None] = {
     ("answerable", "no"): 0.4,
     ("answerable", "partial"): 0.4,
@@ -164,9 +160,10 @@ CELLS: dict[tuple[Answerability, str], float | None] = {
     ("unanswerable", "no"): 0,
     ("unanswerable", "partial"): 0,
     ("unanswerable", "yes"): 1,
-    ("conversational", "no"): None,
-    ("conversational", "partial"): None,
-    ("conversational", "yes"): None,
+    ("conversational", "no"): 1,  # as published
+    ("conversational", "partial"): 1,
+    ("conversational", "yes"): 0,
+    ("conversational", "unjudged"): None,
     ("answerable", "unjudged"): None,
     ("unanswerable", "unjudged"): None,
 }
