@@ -8,45 +8,39 @@ The figures compare retrievers and settings with each other; they are no results
 
 import argparse
 import asyncio
-import hashlib
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-import pytrec_eval
-from hydra import compose, initialize_config_dir
 
-from generator.__main__ import CONF
-from generator.config import load
 from generator.library import Library
 from generator.retrievers.base import RetrieverSettings
 from generator.retrievers.query import retrieval_query
-from generator.schema import Document, QueryForm, Retriever, Turn
+from generator.schema import QueryForm, Retriever, Turn
+from judges.ranking import CUTS, Relevant, figures, mean, scores
+from judges.retrieval import AT_ONCE, WHOLE, hashed, opened, ranked, settings
+from judges.retrieval_tasks import documents, judgements, queries
 
-CUTS = (1, 3, 5, 10)
-MEASURES = [f"{name}_{cut}" for name in ("ndcg_cut", "recall") for cut in CUTS]
 HEADER = [f"{name}@{cut}" for name in ("nDCG", "R") for cut in CUTS]
 DOMAINS = ("clapnq", "fiqa", "govt")
 FORMS = get_args(QueryForm)
-# A passage of a pool stays whole.
-WHOLE = 1_000_000
 # Queries that are timed alone; the machine's other work shows in fewer.
 ALONE = 100
-AT_ONCE = 64
 
 
 @dataclass(frozen=True)
 class Collection:
-    """Passages, queries of each form by id, and which passages are relevant to them."""
+    """The file of the passages, queries of each form by id, and which passages are relevant to them."""
 
     name: str
-    documents: list[Document]
+    corpus: Path
     queries: Mapping[str, Mapping[str, str]]
-    relevant: Mapping[str, Mapping[str, int]]
+    relevant: Relevant
 
 
 @dataclass(frozen=True)
@@ -62,23 +56,22 @@ def collections(data: Path) -> Iterator[Collection]:
     """The three domains of mtRAG, and SciFact, whose claims stand alone and so have one form."""
     mtrag = data / "mtrag"
     conversations = json.loads((mtrag / "conversations.json").read_text(encoding="utf-8"))
-    ids = dict(line[:2][::-1] for line in table(mtrag / "conversation_ids.tsv"))
+    ids = dict(
+        line.split("\t")[:2][::-1]
+        for line in (mtrag / "conversation_ids.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    )
     for domain in DOMAINS:
         folder = mtrag / "retrieval_tasks" / domain
-        rewritten = {row["_id"]: said(row["text"]) for row in rows(folder / f"{domain}_rewrite.jsonl")}
-        queries: dict[str, dict[str, str]] = {form: {} for form in FORMS}
-        for query_id, rewrite in rewritten.items():
+        asked: dict[str, dict[str, str]] = {form: {} for form in FORMS}
+        for query_id, rewrite in queries(folder / f"{domain}_rewrite.jsonl").items():
             conversation, _, number = query_id.partition("<::>")
             *history, last = turns(conversations[int(ids[conversation])]["messages"])[: int(number)]
             for form in FORMS:
-                queries[form][query_id] = retrieval_query(form, history, last.query, rewrite)
-        yield Collection(
-            domain, documents(folder / "corpus_pooled.jsonl"), queries, qrels(folder / "qrels" / "dev.tsv")
-        )
+                asked[form][query_id] = retrieval_query(form, history, last.query, rewrite)
+        yield Collection(domain, folder / "corpus_pooled.jsonl", asked, judgements(folder / "qrels" / "dev.tsv"))
     folder = data / "beir_scifact_sub"
-    claims = {row["_id"]: row["text"] for row in rows(folder / "queries.jsonl")}
-    relevant = qrels(folder / "qrels" / "test.tsv")
-    yield Collection("scifact", documents(folder / "corpus.jsonl"), {"last_turn": claims}, relevant)
+    claims = {"last_turn": queries(folder / "queries.jsonl")}
+    yield Collection("scifact", folder / "corpus.jsonl", claims, judgements(folder / "qrels" / "test.tsv"))
 
 
 def turns(messages: Sequence[Mapping[str, Any]]) -> list[Turn]:
@@ -91,65 +84,30 @@ def turns(messages: Sequence[Mapping[str, Any]]) -> list[Turn]:
     ]
 
 
-def said(text: str) -> str:
-    """A query of mtRAG's without the speaker before each line."""
-    return "\n".join(line.removeprefix("|user|:").strip() for line in text.splitlines())
-
-
-def documents(path: Path) -> list[Document]:
-    return [Document(id=row["_id"], title=row.get("title") or "", text=row["text"]) for row in rows(path)]
-
-
-def rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def table(path: Path) -> list[list[str]]:
-    return [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()[1:]]
-
-
-def qrels(path: Path) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {}
-    for query_id, document_id, grade in table(path):
-        found.setdefault(query_id, {})[document_id] = int(grade)
-    return found
-
-
-def settings(retriever: str, changes: Sequence[str]) -> RetrieverSettings:
-    """A retriever's settings as in `conf/retriever/`, with the changes that begin with its name or with none."""
+def chosen_by(retriever: str, changes: Sequence[str]) -> RetrieverSettings:
+    """A retriever's settings, with the changes that begin with its name."""
     prefix = f"{retriever}."
-    given = [f"retriever.{change.removeprefix(prefix)}" for change in changes if change.startswith(prefix)]
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        return load(
-            compose("config", ["+corpus=sample", "+taxonomy=mixed", f"retriever={retriever}", *given])
-        ).retriever
+    return settings(retriever, [change.removeprefix(prefix) for change in changes if change.startswith(prefix)])
 
 
-def opened(collection: Collection, chosen: RetrieverSettings, cache: Path) -> tuple[Retriever, float | None]:
-    """The retriever, and how many seconds its index took: None if another retriever had made it, or an earlier run."""
-    content = "".join(document.model_dump_json() for document in collection.documents)
-    fingerprint = hashlib.sha256(content.encode()).hexdigest()
-    library = Library.open(
-        collection.name, fingerprint, lambda: collection.documents, cache, chosen.passage_tokens, chosen.overlap
-    )
+def built(collection: Collection, chosen: RetrieverSettings, cache: Path) -> tuple[Retriever, int, float | None]:
+    """The retriever, how many documents it has, and how many seconds its index took: None if another retriever had made
+    it, or an earlier run.
+    """
+    read, fingerprint = partial(documents, collection.corpus), hashed(collection.corpus)
+    # Made before the clock starts: the documents are no part of an index.
+    library = Library.open(collection.name, fingerprint, read, cache, chosen.passage_tokens, chosen.overlap)
     before, start = set(library.folder.iterdir()), time.perf_counter()
-    retriever = chosen.open(library, np.zeros(len(library), dtype=np.bool_))
+    retriever = opened(collection.name, read, fingerprint, chosen, cache)
     seconds = time.perf_counter() - start
-    return retriever, seconds if set(library.folder.iterdir()) != before else None
+    return retriever, len(library), seconds if set(library.folder.iterdir()) != before else None
 
 
 async def found(retriever: Retriever, queries: Mapping[str, str], k: int) -> tuple[dict[str, list[str]], float]:
     """The ids of documents that each query finds, best first, and how many queries a second that was."""
-    limit = asyncio.Semaphore(AT_ONCE)
-
-    async def one(query: str) -> list[str]:
-        async with limit:
-            hits = await retriever.search(query, k, "train")
-        return list(dict.fromkeys(hit.passage.document_id for hit in hits))
-
     start = time.perf_counter()
-    answers = await asyncio.gather(*map(one, queries.values()))
-    return dict(zip(queries, answers, strict=True)), len(queries) / (time.perf_counter() - start)
+    rankings = await ranked(retriever, queries, k)
+    return rankings, len(queries) / (time.perf_counter() - start)
 
 
 async def alone(retriever: Retriever, queries: Sequence[str]) -> list[float]:
@@ -162,16 +120,12 @@ async def alone(retriever: Retriever, queries: Sequence[str]) -> list[float]:
     return times
 
 
-def measured(relevant: Mapping[str, Mapping[str, int]], answers: Mapping[str, Sequence[str]]) -> list[float]:
+def measured(relevant: Relevant, answers: Mapping[str, Sequence[str]]) -> list[float]:
     """The mean of each measure over all queries that have a relevant passage; who finds nothing gets 0."""
-    evaluator = pytrec_eval.RelevanceEvaluator(
-        relevant, {f"{name}.{','.join(map(str, CUTS))}" for name in ("ndcg_cut", "recall")}
-    )
-    # Ranks in place of scores: trec_eval would put equal scores in an order of its own.
-    run = {query: {d: 1 / rank for rank, d in enumerate(ids, start=1)} for query, ids in answers.items() if ids}
-    each = evaluator.evaluate(run)
-    asked = [query for query in answers if query in relevant]
-    return [sum(each.get(query, {}).get(measure, 0.0) for query in asked) / len(asked) for measure in MEASURES]
+    asked = {query: graded for query, graded in relevant.items() if query in answers}
+    total = mean(figures(asked, {query: scores(ids) for query, ids in answers.items()}).values())
+    assert total is not None
+    return [*total.ndcg, *total.recall]
 
 
 def printed(header: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
@@ -180,7 +134,7 @@ def printed(header: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
     print()
 
 
-def figures(values: Sequence[float]) -> list[str]:
+def cells(values: Sequence[float]) -> list[str]:
     return [f"{value:.3f}" for value in values]
 
 
@@ -199,12 +153,12 @@ def main() -> None:
     costs = []
     pools = list(collections(given.data))
     for name in given.retrievers:
-        chosen = settings(name, [*(f"{name}.{change}" for change in cut), *given.changes])
+        chosen = chosen_by(name, [*(f"{name}.{change}" for change in cut), *given.changes])
         k = CUTS[-1] if given.passage_tokens == WHOLE else 5 * CUTS[-1]
         for pool in pools:
             if not pool.queries.keys() & set(given.forms):
                 continue
-            retriever, seconds = opened(pool, chosen, given.cache)
+            retriever, size, seconds = built(pool, chosen, given.cache)
             first = list(pool.queries["last_turn"].values())
             asyncio.run(alone(retriever, first[:3]))  # what is read on the first use is read now
             times = asyncio.run(alone(retriever, first[:ALONE]))
@@ -218,7 +172,7 @@ def main() -> None:
             build = f"{seconds:.1f}" if seconds is not None else "there already"
             costs.append(
                 [
-                    *(name, pool.name, str(len(pool.documents)), build),
+                    *(name, pool.name, str(size), build),
                     *(f"{speed.median:.1f}", f"{speed.p95:.1f}", f"{speed.throughput:.0f}"),
                 ]
             )
@@ -227,12 +181,12 @@ def main() -> None:
         lines = []
         for name in given.retrievers:
             each = [quality[name, form, domain] for domain in DOMAINS]
-            lines += [[name, domain, *figures(values)] for domain, values in zip(DOMAINS, each, strict=True)]
-            lines.append([name, "**mean**", *figures(np.mean(each, axis=0))])
+            lines += [[name, domain, *cells(values)] for domain, values in zip(DOMAINS, each, strict=True)]
+            lines.append([name, "**mean**", *cells(np.mean(each, axis=0))])
         printed(["retriever", "domain", *HEADER], lines)
     if "last_turn" in given.forms:
         print("SciFact, a part:\n")
-        lines = [[name, *figures(quality[name, "last_turn", "scifact"])] for name in given.retrievers]
+        lines = [[name, *cells(quality[name, "last_turn", "scifact"])] for name in given.retrievers]
         printed(["retriever", *HEADER], lines)
     print(f"Costs; a query alone (of {ALONE}), and with {AT_ONCE} at once:\n")
     printed(["retriever", "pool", "passages", "build s", "median ms", "p95 ms", "queries/s"], costs)

@@ -284,8 +284,9 @@ def judging_identity(settings: JudgingSettings, data: dict[str, Any], fingerprin
     models = {
         name: {k: v for k, v in asked[name].items() if k not in _OPERATIONAL_PARTS["lm"]} for name in settings.endpoints
     }
+    kept = {"judge": {**judge, "panel": models}} if settings.judge.panel else {"judge": judge, **models}
     told = {"the input's dialogs": fingerprint[:16], "the prompts' version": prompts}
-    return dict(_flat("", {"judge": judge, **models})) | told
+    return dict(_flat("", kept)) | told
 
 
 def _flat(prefix: str, node: dict[str, Any]) -> Iterable[tuple[str, Any]]:

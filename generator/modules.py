@@ -244,7 +244,7 @@ class Draft:
     Attributes:
         turns: those kept.
         passages: what they rest on.
-        passed: the questions that it moved on from, each with the number of the turn that it would have been.
+        passed: what it moved on from, each with the number of the turn that it would have been.
         end: what ended it early, if anything did.
     """
 
@@ -258,12 +258,12 @@ Passed = tuple[tuple[int, Rejected], ...]
 
 
 def moved_on(passed: Passed, history: Sequence[Turn], refused: Rejected) -> Passed:
-    """What a dialog moved on from, now that the question of its next turn was refused.
+    """What a dialog moved on from, now that its next turn was refused.
 
     Raises:
-        Rejected: it can't move on: there is no turn yet, or more is wrong than the question.
+        Rejected: it can't move on: there is no turn yet, or more is wrong than that turn.
     """
-    if not history or refused.stage != "ask":
+    if not history or refused.stage not in ("ask", "retrieve", "answer"):
         raise refused
     return (*passed, (len(history) + 1, refused))
 

@@ -16,7 +16,8 @@ NO_LABEL = "N/A"
 _COLLECTION = re.compile(r"mt-rag-(?:ibm)?(clapnq|cloud|fiqa|govt)-.*")
 # The publisher writes conversation<::>turn in some files and conversation::turn in others.
 _TURN_ID = re.compile(r"(?P<conversation>.+?)(?:<::>|::)(?P<turn>[1-9]\d*)", re.DOTALL)
-_SPELT = {"how-to": "How-To", "non-question": "Non-Question"}
+# A correction says what the user meant: mtRAG's clarification of intent (table 10).
+_SPELT = {"how-to": "How-To", "non-question": "Non-Question", "correction": "Clarification"}
 
 
 def domain(collection: str) -> str:

@@ -42,43 +42,49 @@ class MultiDocumentDialog(Conversing):
         self.moving = moving
 
     async def aforward(self, source: Passage | str, kinds: Sequence[QuestionType], focus: str, split: Split) -> Draft:
-        """A dialog of `len(kinds)` turns, without those that no question was found for, up to the first answer that was
-        not worth keeping.
-        """
+        """A dialog of `len(kinds)` turns, without those that weren't worth keeping."""
         history: tuple[Turn, ...] = ()  # line 1
         passages: tuple[Passage, ...] = ()
         passed: Passed = ()
         try:
             for kind in kinds:  # lines 2 and 8
                 try:
-                    if not history:  # the algorithm's input
-                        question = (
-                            source if isinstance(source, str) else await self.question((source,), (), kind, focus)
-                        )
-                    elif kind.is_conversational:
+                    if history and kind.is_conversational:
                         history = (*history, await self.chat.acall(history, kind))
-                        continue
-                    else:  # line 9
-                        start = await self.start(passages, history, split)
-                        question = await self.question(passages, history, kind, start)
+                    else:
+                        turn, passages = await self.turn(source, passages, history, kind, focus, split)
+                        history = (*history, turn)  # lines 6 and 17
                 except Rejected as refused:
                     passed = moved_on(passed, history, refused)
-                    continue
-                sought = await self.sought(passages, history, question)
-                found = _each_once(await self.retriever.search(sought, self.k, split))  # lines 3 and 10
-                known = {p.id for p in passages}
-                hits = [
-                    Hit(passage_id=s.passage.id, score=s.score, rank=rank, new=s.passage.id not in known)
-                    for rank, s in enumerate(found, start=1)
-                ]
-                grown = (*passages, *(s.passage for s in found if s.passage.id not in known))  # lines 4, 11 to 15
-                if not grown:
-                    raise Rejected("retrieve", "nothing found", sought)
-                turn = await self.answer.acall(grown, history, question, kind, sought, hits)  # lines 5 and 16
-                history, passages = (*history, turn), grown  # lines 6 and 17
         except Rejected as end:
             return Draft(history, passages, passed, end)
         return Draft(history, passages, passed, None)
+
+    async def turn(
+        self,
+        source: Passage | str,
+        passages: tuple[Passage, ...],
+        history: tuple[Turn, ...],
+        kind: QuestionType,
+        focus: str,
+        split: Split,
+    ) -> tuple[Turn, tuple[Passage, ...]]:
+        """One turn, and the passages found up to it."""
+        if history:  # line 9
+            question = await self.question(passages, history, kind, await self.start(passages, history, split))
+        else:  # the algorithm's input
+            question = source if isinstance(source, str) else await self.question((source,), (), kind, focus)
+        sought = await self.sought(passages, history, question)
+        found = _each_once(await self.retriever.search(sought, self.k, split))  # lines 3 and 10
+        known = {p.id for p in passages}
+        hits = [
+            Hit(passage_id=s.passage.id, score=s.score, rank=rank, new=s.passage.id not in known)
+            for rank, s in enumerate(found, start=1)
+        ]
+        grown = (*passages, *(s.passage for s in found if s.passage.id not in known))  # lines 4, 11 to 15
+        if not grown:
+            raise Rejected("retrieve", "nothing found", sought)
+        return await self.answer.acall(grown, history, question, kind, sought, hits), grown  # lines 5 and 16
 
     async def start(self, passages: Sequence[Passage], history: Sequence[Turn], split: Split) -> str:
         """What a later question is to touch on; empty: the model chooses."""

@@ -117,7 +117,7 @@ def _info(settings: Settings, summary: Summary, store: Store, prompt_version: st
         if settings.algorithm.name == "multi"
         else "none",
         judge=judge.name,
-        judge_lm=(judge.lm or settings.lm).model if judge.target else "",
+        judge_lm=(judge.lm or settings.lm).model if judge.asks_model else "",
         filter=judge.filter,
         dedup=f"threshold {settings.dedup.threshold:g}" if settings.dedup.between_dialogs else "none between dialogs",
         seed=settings.seed,

@@ -37,7 +37,7 @@ class _Summary(BaseModel):  # of human dialogs nothing is planned
 
 
 class _Configuration(BaseModel):
-    dialogs: int
+    dialogs: int | None = None  # of `python -m judges` there is none
     human: bool = False
 
 

@@ -17,9 +17,7 @@ class SingleDocumentDialog(Conversing):
         self.answer = Answer()
 
     async def aforward(self, document: Passage, kinds: Sequence[QuestionType], focus: str) -> Draft:
-        """A dialog of `len(kinds)` turns, without those that no question was found for, up to the first answer that was
-        not worth keeping.
-        """
+        """A dialog of `len(kinds)` turns, without those that weren't worth keeping."""
         passages = (document,)
         history: tuple[Turn, ...] = ()  # line 1
         passed: Passed = ()
@@ -27,14 +25,13 @@ class SingleDocumentDialog(Conversing):
             for kind in kinds:  # line 2
                 try:
                     if history and kind.is_conversational:
-                        history = (*history, await self.chat.acall(history, kind))
-                        continue
-                    question = await self.question(passages, history, kind, "" if history else focus)  # line 3
+                        turn = await self.chat.acall(history, kind)
+                    else:
+                        question = await self.question(passages, history, kind, "" if history else focus)  # line 3
+                        turn = await self.answer.acall(passages, history, question, kind)  # line 4
+                    history = (*history, turn)  # line 5
                 except Rejected as refused:
                     passed = moved_on(passed, history, refused)
-                    continue
-                turn = await self.answer.acall(passages, history, question, kind)  # line 4
-                history = (*history, turn)  # line 5
         except Rejected as end:
             return Draft(history, passages, passed, end)
         return Draft(history, passages, passed, None)  # lines 7 and 8

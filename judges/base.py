@@ -33,13 +33,13 @@ class ModelJudge(dspy.Module):
         name: of the judge, for its verdicts.
         decides: whether its label says if a pair is fit to be kept, as in `Verdict`.
         asks_model: whether there has to be one.
-        best: the highest score that it gives, if it gives any; divided by this, scores of all judges are comparable.
+        best: the highest score that it gives, None if it gives none; divided by this, scores of all judges compare.
     """
 
     name: ClassVar[str]
     decides: ClassVar[bool] = False
     asks_model: ClassVar[bool] = True
-    best: ClassVar[float] = 1
+    best: ClassVar[float | None] = None
 
     def __init__(self, model: str, signature: Any) -> None:
         super().__init__()

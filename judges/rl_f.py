@@ -58,6 +58,7 @@ class FaithfulnessJudge(ModelJudge):
     """
 
     name = "rl_f"
+    best = 1
 
     def __init__(self, model: str) -> None:
         super().__init__(model, Claims)
@@ -66,7 +67,7 @@ class FaithfulnessJudge(ModelJudge):
     async def asked(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
         said = {"dialog": Conversation(turns=tuple(history)), "query": turn.query, "response": turn.answer}
         taken_apart = await self.ask(self.predict, turn, **said)
-        claims = [claim for claim in map(str.strip, taken_apart.claims) if claim]
+        claims = [" ".join(claim.split()) for claim in taken_apart.claims if claim.strip()]
         if not claims:
             return self.verdict(NO_CLAIMS, "the response claims nothing that documents could support")
         if not passages:
@@ -80,8 +81,10 @@ class FaithfulnessJudge(ModelJudge):
             if not finding.supported
         ]
         supported = len(claims) - len(missing)
-        explanation = "; not supported: ".join([f"{supported} of {len(claims)} claims supported", *missing[:1]])
-        return self.verdict(SCORED, "; ".join([explanation, *missing[1:]]), supported / len(claims))
+        explanation = f"{supported} of {len(claims)} claims supported"
+        if missing:
+            explanation += f"; not supported: {'; '.join(missing)}"
+        return self.verdict(SCORED, explanation, supported / len(claims))
 
 
 @lru_cache(maxsize=_MOST_CLAIMS)

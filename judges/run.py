@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Coroutine, Iterable, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -80,8 +80,9 @@ class JudgingRun:
     @property
     def voices(self) -> list[tuple[str, str]]:
         """Judge and model of the verdicts that it gives."""
-        name, models = self.judges[0].name, [endpoint.model for endpoint in self.endpoints.values()]
-        return [(name, model) for model in models or [""]] + ([(name, median_name(models))] if len(models) > 1 else [])
+        judge, models = self.judges[0], [endpoint.model for endpoint in self.endpoints.values()]
+        median = [median_name(models)] if len(models) > 1 and _best(judge) else []
+        return [(judge.name, model) for model in [*(models or [""]), *median]]
 
     async def go(self, stop: asyncio.Event) -> JudgingSummary:
         """Judge until the input is done or `stop` is set; whatever happens, what it has is written out."""
@@ -139,8 +140,8 @@ class JudgingRun:
         if self.broken:
             with written(folder / "skipped.jsonl") as file:
                 file.writelines(f"{broken.model_dump_json()}\n" for broken in self.broken)
-        best = getattr(self.judges[0], "best", 1)
-        summary = summarise(store, str(self.settings.input), self.voices, best, len(self.broken), self.total)
+        best, source = _best(self.judges[0]) or 1, str(self.settings.input)
+        summary = summarise(store, source, self.voices, best, len(self.broken), self.total)
         with written(folder / "summary.json") as file:
             file.write(json.dumps(summary.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
         return summary
@@ -151,22 +152,21 @@ class JudgingRun:
             raise ConfigError(f"run_dir={self.settings.run_dir}: the input lies there; give another folder")
 
 
-async def judged(dialog: Dialog, members: Iterable[Member], journal: Journal) -> Outcome:
+async def judged(dialog: Dialog, members: Sequence[Member], journal: Journal) -> Outcome:
     """A dialog with the verdicts of `members`, in the place of those that the same judges and models gave before.
 
     Raises:
         ModelError: a model is gone; what was asked is in the journal.
     """
     found = await asyncio.gather(*(_verdicts(dialog, member, journal) for member in members))
-    turns = {turn.turn: turn for turn in dialog.turns}
+    scored = any(_best(member.judge) for member in members)
+    turns = list(dialog.turns[: -len(dialog.own_turns)])
     for turn, verdicts in zip(dialog.own_turns, zip(*found, strict=True), strict=True):
-        new = [*verdicts, *([median_of(verdicts)] if len(verdicts) > 1 else [])]
+        new = [*verdicts, *([median_of(verdicts)] if len(verdicts) > 1 and scored else [])]
         ours = {(verdict.judge, verdict.model) for verdict in new}
         kept = [verdict for verdict in turn.verdicts if (verdict.judge, verdict.model) not in ours]
-        turns[turn.turn] = turn.model_copy(update={"verdicts": (*kept, *new)})
-    return Outcome(
-        dialog=dialog.model_copy(update={"turns": tuple(turns.values())}), drops=(), usage=journal.by_stage()
-    )
+        turns.append(turn.model_copy(update={"verdicts": (*kept, *new)}))
+    return Outcome(dialog=dialog.model_copy(update={"turns": tuple(turns)}), drops=(), usage=journal.by_stage())
 
 
 async def _verdicts(dialog: Dialog, member: Member, journal: Journal) -> list[Verdict]:
@@ -196,6 +196,11 @@ async def _opened(
     except ModelError as error:
         raise ModelError(re.sub(r"\blm\.", f"{own}.", str(error))) from error
     return Member(judge, clients, SharedPrefixAdapter(endpoint.structured_outputs))
+
+
+def _best(judge: Judge) -> float | None:
+    """The highest score of a judge; None if it gives labels alone."""
+    return getattr(judge, "best", 1)
 
 
 def _input(settings: JudgingSettings) -> DialogSet:
@@ -245,12 +250,12 @@ class _Display(Display):
 def closing_table(summary: JudgingSummary) -> None:
     """Print what a run came to."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("judge", "model", "turns", "labels", "mean", "median", "conditioned"):
-        table.add_column(title, justify="left" if title in ("judge", "model", "labels") else "right", overflow="fold")
+    for title in ("model", "turns", "labels", "mean", "median", "conditioned"):
+        table.add_column(title, justify="left" if title in ("model", "labels") else "right", overflow="fold")
     for voice in summary.voices:
         figures = voice.all
         labels = ", ".join(f"{count} {label}" for label, count in figures.labels.items())
-        table.add_row(voice.judge, voice.model or "–", str(figures.turns), labels, *_shown(figures))
+        table.add_row(voice.model or voice.judge, str(figures.turns), labels, *_shown(figures))
     console = Console()
     console.print(table)
     tokens = summary.tokens

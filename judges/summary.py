@@ -154,7 +154,8 @@ class _Tally:
 def _conditioned(turn: Turn, verdict: Verdict, best: float) -> float | None:
     """The score of a turn that the last I-don't-know judge had a word on, scaled to 0 to 1 and conditioned on that."""
     idk = [v.label for v in turn.verdicts if v.judge == IdkJudge.name and v.label != UNJUDGED]
-    if not idk or verdict.judge == IdkJudge.name or verdict.label == UNJUDGED:
+    asks_nothing = turn.answerability == "conversational"  # the paper leaves these out
+    if not idk or asks_nothing or verdict.judge == IdkJudge.name or verdict.label == UNJUDGED:
         return None
     if verdict.score is not None:
         return conditioned(verdict.score / best, turn.answerability, idk[-1])

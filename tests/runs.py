@@ -41,13 +41,13 @@ class Ended:
         return line.removeprefix("error: ")
 
 
-def command(*arguments: str) -> Ended:
+def command(*arguments: str, program: Callable[[], int] = main) -> Ended:
     """Run a command line to its end, in this process."""
     out, err, argv = StringIO(), StringIO(), sys.argv
     sys.argv = ["generator", *arguments]
     try:
         with redirect_stdout(out), redirect_stderr(err):
-            code = main()
+            code = program()
     finally:
         sys.argv = argv
     return Ended(code, out.getvalue(), err.getvalue())
@@ -59,7 +59,12 @@ class Site:
     Args:
         folder: where both go.
         texts: the documents; 8 of made-up words, and a sentence they share, if not given.
+
+    Attributes:
+        program: what is run.
     """
+
+    program: Callable[[], int] = staticmethod(main)
 
     def __init__(self, folder: Path, texts: list[str] | None = None) -> None:
         self.folder, self.run_dir = folder, folder / "run"
@@ -89,7 +94,7 @@ class Site:
 
     def run(self, server: OpenAIServer, *more: str) -> Ended:
         """Run the command to its end, in this process."""
-        return command(*self.arguments(server, *more))
+        return command(*self.arguments(server, *more), program=self.program)
 
     def start(self, server: OpenAIServer, *more: str, largest_file: int | None = None) -> ForkServerProcess:
         """Start the command in a process of its own; `ended` waits for it.
@@ -101,10 +106,12 @@ class Site:
         """
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(
-            ["generator.command", "generator.run", "datasketch", "bm25s", "Stemmer", "tests.runs"]
+            ["generator.command", "generator.run", "judges.command", "datasketch", "bm25s", "Stemmer", "tests.runs"]
         )
         log = self.folder / "log"
-        process = context.Process(target=_command, args=(self.arguments(server, *more), log, largest_file), daemon=True)
+        process = context.Process(
+            target=_command, args=(self.program, self.arguments(server, *more), log, largest_file), daemon=True
+        )
         process.start()
         return process
 
@@ -205,7 +212,7 @@ def some(body: Body, share: float) -> bool:
     return random.Random(f"{stage(body)} {turn(body)} {body['seed']}").random() < share
 
 
-def _command(arguments: list[str], log: Path, largest_file: int | None) -> None:
+def _command(program: Callable[[], int], arguments: list[str], log: Path, largest_file: int | None) -> None:
     with log.open("wb") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
@@ -214,4 +221,4 @@ def _command(arguments: list[str], log: Path, largest_file: int | None) -> None:
 
         setrlimit(RLIMIT_FSIZE, (largest_file, largest_file))
     sys.argv = ["generator", *arguments]
-    sys.exit(main())
+    sys.exit(program())

@@ -136,12 +136,6 @@ def test_a_dialog_of_one_turn() -> None:
 
 
 ENDS: dict[str, tuple[dict[str, list[Entry]], str, str]] = {
-    "inconsistent": (
-        {"ask": ASK, "answer": [*ANSWER[:2], {"consistent": False}]},
-        "answer",
-        "inconsistent by its own check",
-    ),
-    "unusable": ({"ask": ASK, "answer": [*ANSWER[:2], "no", "no"]}, "answer", "unusable reply"),
     "refused": (
         {"ask": ASK, "answer": [*ANSWER[:2], lm15.InvalidRequestError("no", status=400)]},
         "model",
@@ -181,22 +175,48 @@ def test_a_first_turn_that_fails_leaves_no_turn(algorithm: str) -> None:
     assert shelf.asked == []
 
 
+MOVED_ON: dict[str, tuple[dict[str, list[Entry]], str, str]] = {
+    "repeated question": (
+        {"ask": [*ASK[:2], ASK[0], ASK[1], ASK[0], *ASK[2:4]]},
+        "ask",
+        "repeats an earlier question",
+    ),
+    "scaffolding": (
+        {"ask": [*ASK[:2], *[{"question": "Is [1] so?"}] * 3, *ASK[2:4]]},
+        "ask",
+        "speaks of the documents",
+    ),
+    "inconsistent": (
+        {"ask": [*ASK[:2], ASK[4], *ASK[2:4]], "answer": [*ANSWER[:2], {"consistent": False}, *ANSWER[2:4]]},
+        "answer",
+        "inconsistent by its own check",
+    ),
+    "unusable": (
+        {"ask": [*ASK[:2], ASK[4], *ASK[2:4]], "answer": [*ANSWER[:2], "no", "no", *ANSWER[2:4]]},
+        "answer",
+        "unusable reply",
+    ),
+}
+
+
 @pytest.mark.parametrize("algorithm", ["single", "multi"])
-@pytest.mark.parametrize(
-    ("bad", "reason"),
-    [
-        ([ASK[0], ASK[1], ASK[0]], "repeats an earlier question"),
-        ([{"question": "Is [1] so?"}] * 3, "speaks of the documents"),
-    ],
-    ids=["repeated question", "scaffolding"],
-)
-def test_a_dialog_moves_on_from_a_question_that_stays_bad(algorithm: str, bad: list[Entry], reason: str) -> None:
-    model = Scripted(ask=[*ASK[:2], *bad, *ASK[2:4]], answer=ANSWER)
-    draft = single(model) if algorithm == "single" else multi(model, Shelf([[A], [B], [C], [A]]))
-    assert (draft.end, [turn.query for turn in draft.turns]) == (None, QUESTIONS[:4])
+@pytest.mark.parametrize(("script", "stage", "reason"), MOVED_ON.values(), ids=MOVED_ON.keys())
+def test_a_dialog_moves_on_from_a_turn_that_is_not_worth_keeping(
+    algorithm: str, script: dict[str, list[Entry]], stage: str, reason: str
+) -> None:
+    model = Scripted(**{"answer": ANSWER, **script})
+    draft = single(model) if algorithm == "single" else multi(model, Shelf([[A], [B], [C], [A], [B]]))
+    assert (draft.end, spoken(draft)) == (None, list(zip(QUESTIONS[:4], ANSWERS[:4], strict=True)))
     assert [turn.question_type for turn in draft.turns] == [KINDS[place].name for place in (0, 1, 3, 4)]
-    assert [(turn, lost.stage, lost.reason) for turn, lost in draft.passed] == [(3, "ask", reason)]
-    assert (model.stages.count("ask"), model.stages.count("answer")) == (7, 4)
+    assert [turn.turn for turn in draft.turns] == [1, 2, 3, 4]
+    assert [(turn, lost.stage, lost.reason) for turn, lost in draft.passed] == [(3, stage, reason)]
+
+
+def test_what_was_found_for_a_lost_turn_is_no_part_of_the_dialog() -> None:
+    model = Scripted(ask=[ASK[0], ASK[4], ASK[1]], answer=[ANSWER[0], {"consistent": False}, ANSWER[1]])
+    draft = multi(model, Shelf([[A], [C], [B]]), KINDS[:3])
+    assert draft.passages == (A, B)
+    assert [hit.new for turn in draft.turns for hit in turn.hits] == [True, True]
 
 
 def test_a_bad_question_costs_a_call_and_the_dialog_goes_on() -> None:

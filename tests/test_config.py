@@ -125,7 +125,7 @@ WRONG = [
     ("algorithm=triple", "algorithm=triple: no such choice; choose from: multi, single"),
     ("taxonomy=mixd", "taxonomy=mixd: no such choice; did you mean mixed?"),
     ("retriever=bm52", "retriever=bm52: no such choice; did you mean bm25?"),
-    ("judge=strict", "judge=strict: no such choice; choose from: answerability, "),
+    ("judge=strict", "judge=strict: no such choice; choose from: "),
     ("lm=gpt-4", "a model's own name goes into lm.model"),
     ("judge=null", "null is no choice"),
     ("~judge", "judge: is missing; `python -m generator --help` lists the choices of judge="),

@@ -102,7 +102,8 @@ def collection(folder: Path, name: str = "c") -> list[str]:
         ("aggregate", "follow-up", (["Aggregate"], ["Follow-up"])),
         ("unlabelled", None, ([], [])),
         # The later types of Lee et al. say how a dialog goes on, and nothing of what is asked.
-        ("correction", "correction", ([], ["Correction"])),
+        # What the user meant instead is mtRAG's clarification of intent.
+        ("correction", "correction", ([], ["Clarification"])),
     ],
 )
 def test_labels_are_spelt_as_the_publisher_spells_them(
@@ -576,8 +577,11 @@ def test_an_export_is_read_back_as_the_dialogs_that_it_is_of(tmp_path: Path) -> 
     for mine, theirs in zip(read, site.dialogs(), strict=True):
         assert mine["collection"] == "jsonl"
         for ours, turn in zip(mine["turns"], theirs["turns"], strict=True):
-            for name in ("query", "answer", "answerability", "multi_turn_type"):
+            for name in ("query", "answer", "answerability"):
                 assert ours[name] == turn[name]
+            assert ours["multi_turn_type"] == {"correction": "clarification"}.get(
+                later := turn["multi_turn_type"], later
+            )
             assert {e["passage_id"] for e in ours["evidence"]} == {e["passage_id"] for e in turn["evidence"]}
 
 

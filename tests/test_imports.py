@@ -30,7 +30,7 @@ LAYERS = (
     "generator.retrievers.base generator.retrievers.query generator.retrievers.elasticsearch_index generator.servers",
     "generator.corpora.published",
     "generator.adapter generator.calls generator.signatures generator.embedded generator.endpoints "
-    "taxonomy.draw generator.corpora.* generator.retrievers.* generator.export.*",
+    "taxonomy.draw generator.corpora.* generator.retrievers.* generator.export.* judges.metrics",
     "judges.base",
     "judges.* judges taxonomy generator generator.corpora generator.retrievers generator.retrievers.hybrid "
     "generator.corpora.mtrag "
@@ -45,16 +45,17 @@ LAYERS = (
     "generator.run judges.run",
     "generator.command",
     "generator.__main__ generator.statistics judges.command",
-    "judges.__main__",
+    "judges.__main__ judges.retrieval",
 )
-
-# The command that judges what exists, a program of its own.
-COMMAND = {"judges.__main__", "judges.command", "judges.run", "judges.summary"}
 
 # What the packages beside `generator` may know of it.
 MAY_IMPORT = {
     "judges": {"generator.schema", "generator.errors", "generator.prompt", "generator.calls"},
     "taxonomy": {"generator.schema", "generator.errors"},
+}
+# Commands read files and search as the generator does: the layers alone hold for them.
+COMMANDS = {"judges.__main__", "judges.command", "judges.retrieval", "judges.retrieval_tasks", "judges.run"} | {
+    "judges.summary"
 }
 
 
@@ -102,7 +103,7 @@ def test_every_name_in_the_layers_is_a_module() -> None:
 @pytest.mark.parametrize("package", MAY_IMPORT)
 def test_judges_and_question_types_know_little_of_the_generator(package: str) -> None:
     for module, file in MODULES.items():
-        if module.partition(".")[0] == package and module not in COMMAND:
+        if module.partition(".")[0] == package and module not in COMMANDS:
             others = {m for m in imported(file.read_text(encoding="utf-8")) if m.partition(".")[0] != package}
             assert others <= MAY_IMPORT[package], module
 
@@ -120,12 +121,13 @@ def test_no_way_to_write_an_import_is_overlooked(source: str) -> None:
     assert imported(source) == {"generator.store"}
 
 
-def test_help_is_there_in_no_time() -> None:
+@pytest.mark.parametrize(("program", "title"), [("generator", "corpora (+corpus=)"), ("judges", "judges (judge=)")])
+def test_help_is_there_in_no_time(program: str, title: str) -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [sys.executable, "-X", "importtime", "-m", "generator", "--help"]
+    command = [sys.executable, "-X", "importtime", "-m", program, "--help"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert "corpora (+corpus=)" in done.stdout
+    assert title in done.stdout
     loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
     assert "re" in loaded, "no list of modules: what follows would hold of anything"
     assert loaded & {"dspy", "hydra", "omegaconf", "pydantic", "numpy", "datasets", "aiohttp"} == set()

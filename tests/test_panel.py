@@ -1,0 +1,22 @@
+"""The verdict of several models."""
+
+import pytest
+
+from generator.schema import Verdict
+from judges.panel import median_of
+
+
+def verdict(model: str, score: float | None) -> Verdict:
+    label = "unjudged" if score is None else "scored"
+    return Verdict(judge="rb_llm", label=label, explanation="…", model=model, score=score, decides=False)
+
+
+@pytest.mark.parametrize(
+    ("scores", "median"), [((3, 9, 8), 8), ((3, 8), 5.5), ((None, 8, 4), 6), ((None, 8), 8), ((None, None), None)]
+)
+def test_the_median_is_of_those_that_have_a_score(scores: tuple[float | None, ...], median: float | None) -> None:
+    found = median_of([verdict(f"m{number}", score) for number, score in enumerate(scores)])
+    assert (found.judge, found.score, found.decides) == ("rb_llm", median, False)
+    assert found.label == ("unjudged" if median is None else "scored")
+    assert found.model == f"median of {', '.join(f'm{number}' for number in range(len(scores)))}"
+    assert ("m0 unjudged" in found.explanation) == (scores[0] is None)
