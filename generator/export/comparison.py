@@ -85,6 +85,8 @@ def _rows(columns: Sequence[Column]) -> Iterator[_Row]:
     yield _Row(section, "dialogs", _COUNT, [m.dialogs for m in means])
     yield _Row(section, "turns", _COUNT, [s.turns for s in statistics])
     yield _Row(section, "turns a dialog", _MEAN, [m.turns for m in means])
+    if any(m.edited for m in means):
+        yield _Row(section, "edited responses, a dialog", _MEAN, [m.edited for m in means])
     section = "length in words"
     yield _Row(section, "query", _MEAN, [m.query for m in means])
     yield _Row(section, "response", _MEAN, [m.response for m in means])

@@ -21,6 +21,7 @@ class Means(Record):
         passages: of a dialog, each once: retrieved, or shown from the start.
         relevant_passages: of a dialog, each once: those that evidence points to.
         relevant: likewise, of a turn.
+        edited: responses that people mended after a model wrote them, of a dialog.
         grounded_response, grounded_relevant: `response` and `relevant` of the answerable and partial turns alone, which
             mtRAG's table 8 counts; None if there are none.
     """
@@ -33,6 +34,7 @@ class Means(Record):
     passages: float
     relevant_passages: float
     relevant: float
+    edited: float
     grounded_response: float | None
     grounded_relevant: float | None
 
@@ -92,6 +94,7 @@ class Tally:
             passages=len(retrieved.union(p.id for p in dialog.passages)),
             relevant_passages=len(_relevant(turns)),
             relevant=sum(len(_relevant([t])) for t in turns),
+            edited=sum(bool(t.original_answer) for t in turns),
             grounded=len(grounded),
             grounded_response=sum(_words(t.answer) for t in grounded),
             grounded_relevant=sum(len(_relevant([t])) for t in grounded),
@@ -146,6 +149,7 @@ def _means(sums: Counter[str]) -> Means:
         passages=each("passages", "dialogs"),
         relevant_passages=each("relevant_passages", "dialogs"),
         relevant=each("relevant", "turns"),
+        edited=each("edited", "dialogs"),
         grounded_response=each("grounded_response", "grounded") if sums["grounded"] else None,
         grounded_relevant=each("grounded_relevant", "grounded") if sums["grounded"] else None,
     )
