@@ -31,11 +31,12 @@ from generator.signatures import prompt_version
 from generator.single import SingleDocumentDialog
 from generator.store import Store
 from generator.summary import Summary
-from taxonomy import load
+from taxonomy import Taxonomy, load
 
 ATTEMPTS_PER_DIALOG = 10
-# Of `lm.context`, tokens that are kept free of documents: for the rules, the dialog, the task and the reply.
-RESERVED_TOKENS = 1500
+# Of `lm.context`, tokens that are kept free of documents: for the rules, the task and a dialog of four turns; for each
+# turn more; and for the rules on more dimensions than question types, with the judges that measure them.
+RESERVED_TOKENS, RESERVED_FOR_TURN, RESERVED_FOR_TARGETS = 1500, 120, 600
 # A generous guess at how many of a model's tokens a word or punctuation mark becomes.
 TOKENS_PER_WORD = 1.6
 
@@ -56,10 +57,10 @@ class Run:
     def __init__(self, settings: Settings, data: dict[str, Any], configuration: str, command: str) -> None:
         self.settings, self.configuration, self.command = settings, configuration, command
         # What can be wrong in a moment is looked at before documents are read.
-        window = _window(settings)
         if settings.program is not None and not settings.program.is_file():
             raise ConfigError(f"program={settings.program}: there is no such file; give one that DSPy's `save` wrote")
         self.taxonomy = load(settings.taxonomy)
+        window = _window(settings, self.taxonomy)
         source = settings.algorithm.first_questions
         self.openings = openings(source, self.taxonomy.first) if source else []
         self.dedup = Deduplicator(settings.dedup)
@@ -247,13 +248,16 @@ def run(settings: Settings, data: dict[str, Any], configuration: str, command: s
     return 0
 
 
-def _window(settings: Settings) -> int:
+def _window(settings: Settings, taxonomy: Taxonomy) -> int:
     """How much of a document a prompt may hold, in tokens as `generator.passages` counts them."""
-    free = settings.lm.context - settings.lm.max_tokens - RESERVED_TOKENS
+    reserved = RESERVED_TOKENS + RESERVED_FOR_TURN * max(0, settings.turns.most - 4)
+    reserved += RESERVED_FOR_TARGETS * taxonomy.has_targets
+    free = settings.lm.context - settings.lm.max_tokens - reserved
     if free < RESERVED_TOKENS / 3:
         raise ConfigError(
             f"lm.context={settings.lm.context}: leaves no room for documents beside replies of "
-            f"lm.max_tokens={settings.lm.max_tokens}; give at least {settings.lm.max_tokens + 2 * RESERVED_TOKENS}"
+            f"lm.max_tokens={settings.lm.max_tokens}; give at least "
+            f"{settings.lm.max_tokens + reserved + RESERVED_TOKENS}"
         )
     return int(free / TOKENS_PER_WORD)
 
