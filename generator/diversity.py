@@ -11,7 +11,7 @@ FOCUS_CHARS = 300
 
 
 async def fresh_start(
-    retriever: Retriever, k: int, split: Split, passages: Sequence[Passage], history: Sequence[Turn]
+    retriever: Retriever, k: int, split: Split, passages: Sequence[Passage], history: Sequence[Turn], place: int
 ) -> str:
     """The beginning of a passage that no answer of the dialog rests on yet; empty if there is none.
 
@@ -21,17 +21,20 @@ async def fresh_start(
     Args:
         k: how many passages are looked at to find a neighbour.
         passages: found so far.
+        place: of the turn in its plan, from 0: where a turn was lost, the next one starts elsewhere.
     """
     rested_on = {evidence.passage_id for turn in history for evidence in turn.evidence}
     unused = [p for p in passages if p.id not in rested_on]
-    if len(history) % 2 == 0 or not unused:
+    if place % 2 == 0 or not unused:
         known, documents = {p.id for p in passages}, {p.document_id for p in passages}
-        found = [scored.passage for scored in await retriever.search(history[-1].answer, k, split)]
+        last = history[-1]
+        near_to = f"{last.retrieval_query or last.query} {last.answer}"
+        found = [scored.passage for scored in await retriever.search(near_to, k, split)]
         near = [p for p in found if p.id not in known]
         near.sort(key=lambda p: p.document_id in documents)  # stable: the best first in each half
         if near:
             return _beginning(near[0])
-    return _beginning(unused[len(history) % len(unused)]) if unused else ""
+    return _beginning(unused[place % len(unused)]) if unused else ""
 
 
 def _beginning(passage: Passage) -> str:

@@ -47,12 +47,13 @@ class MultiDocumentDialog(Conversing):
         passages: tuple[Passage, ...] = ()
         passed: Passed = ()
         try:
-            for kind in kinds:  # lines 2 and 8
+            for place, kind in enumerate(kinds):  # lines 2 and 8
                 try:
                     if history and kind.is_conversational:
                         history = (*history, await self.chat.acall(history, kind))
                     else:
-                        turn, passages = await self.turn(source, passages, history, kind, focus, split)
+                        start = await self.start(passages, history, place, split) if history else focus
+                        turn, passages = await self.turn(source, passages, history, kind, start, split)
                         history = (*history, turn)  # lines 6 and 17
                 except Rejected as refused:
                     passed = moved_on(passed, history, refused)
@@ -66,14 +67,14 @@ class MultiDocumentDialog(Conversing):
         passages: tuple[Passage, ...],
         history: tuple[Turn, ...],
         kind: QuestionType,
-        focus: str,
+        start: str,
         split: Split,
     ) -> tuple[Turn, tuple[Passage, ...]]:
         """One turn, and the passages found up to it."""
         if history:  # line 9
-            question = await self.question(passages, history, kind, await self.start(passages, history, split))
+            question = await self.question(passages, history, kind, start)
         else:  # the algorithm's input
-            question = source if isinstance(source, str) else await self.question((source,), (), kind, focus)
+            question = source if isinstance(source, str) else await self.question((source,), (), kind, start)
         sought = await self.sought(passages, history, question)
         found = _each_once(await self.retriever.search(sought, self.k, split))  # lines 3 and 10
         known = {p.id for p in passages}
@@ -86,11 +87,11 @@ class MultiDocumentDialog(Conversing):
             raise Rejected("retrieve", "nothing found", sought)
         return await self.answer.acall(grown, history, question, kind, sought, hits), grown  # lines 5 and 16
 
-    async def start(self, passages: Sequence[Passage], history: Sequence[Turn], split: Split) -> str:
+    async def start(self, passages: Sequence[Passage], history: Sequence[Turn], place: int, split: Split) -> str:
         """What a later question is to touch on; empty: the model chooses."""
         if not self.moving:
             return ""
-        return await fresh_start(self.retriever, 2 * self.k, split, passages, history)
+        return await fresh_start(self.retriever, 2 * self.k, split, passages, history, place)
 
     async def sought(self, passages: Sequence[Passage], history: Sequence[Turn], question: str) -> str:
         """The text that the retriever is asked with."""

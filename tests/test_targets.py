@@ -214,8 +214,8 @@ def resting_on(*names: str) -> tuple[Turn, ...]:
     return tuple(turn.model_copy(update={"evidence": e}) for turn, e in zip(turns, evidence, strict=True))
 
 
-def start(shelf: Shelf, passages: Sequence[object], history: Sequence[Turn]) -> str:
-    return asyncio.run(fresh_start(shelf, 4, "train", passages, history))  # type: ignore[arg-type]
+def start(shelf: Shelf, passages: Sequence[object], history: Sequence[Turn], place: int = 0) -> str:
+    return asyncio.run(fresh_start(shelf, 4, "train", passages, history, place or len(history)))  # type: ignore[arg-type]
 
 
 def test_a_later_question_starts_from_a_passage_that_no_answer_rests_on() -> None:
@@ -228,8 +228,15 @@ def test_every_other_one_starts_from_a_neighbour_rather_of_another_document() ->
     near = A.model_copy(update={"id": "pier:9", "text": "The pier is long."})
     shelf = Shelf([[A, near, C]])
     assert start(shelf, (A, B), resting_on("pier", "")).startswith("Mole: The mole opened")
-    assert shelf.asked == [("answer 1", 4, "train")]
+    assert shelf.asked == [("question 1 answer 1", 4, "train")]
     assert start(Shelf([[A, near]]), (A, B), resting_on("pier", "")) == "Pier: The pier is long."
+
+
+def test_after_a_turn_that_was_lost_the_next_one_starts_elsewhere() -> None:
+    history = resting_on("pier")
+    assert start(Shelf([]), (A, B, C), history, 1).startswith("Mole: ")
+    assert start(Shelf([]), (A, B, C), history, 3).startswith("Mole: ")
+    assert start(Shelf([[A, piece("weir")]]), (A, B, C), history, 2).startswith("Weir: ")
 
 
 def test_where_nothing_is_left_the_model_chooses() -> None:
