@@ -187,7 +187,8 @@ def test_two_ids_with_one_hash_are_two_ids(tmp_path: Path, monkeypatch: pytest.M
 def test_where_a_document_was_read_stays_out_of_its_serialised_form(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", {"id": "a", "text": "Hello.", "url": "https://example.org/"})
     (document,) = documents(corpus("jsonl", path=path), True, 0, lambda record: None)
-    assert document.model_dump() == {"id": "a", "text": "Hello.", "title": "", "url": "https://example.org/"}
+    told = {"id": "a", "text": "Hello.", "title": "", "url": "https://example.org/", "collection": ""}
+    assert document.model_dump() == told
 
 
 # sample
