@@ -41,8 +41,12 @@ class Row(Record):
     algorithm: Algorithm = Field(description="`single` (Algorithm 1 of the paper) or `multi` (Algorithm 2)")
     document_ids: tuple[str, ...] = Field(description="documents of the whole dialog; the first question's comes first")
     passage_ids: tuple[str, ...] = Field(description="passages in the first message, in their order there")
-    question_type: str = Field(description="type that the question was asked as")
-    multi_turn_type: str | None = Field(description="the same for turns after the first, else null")
+    question_type: str = Field(
+        description="type that the question was asked as; where that is measured, the types it has, joined by `+`"
+    )
+    multi_turn_type: str | None = Field(
+        description="the same for turns after the first, or the multi-turn type; else null"
+    )
     answerability: Answerability = Field(
         description="`answerable`, `partial` or `unanswerable` from the passages; `conversational`: asks for nothing"
     )
