@@ -13,6 +13,7 @@ from taxonomy.files import Dimension, read_facets, read_types
 from taxonomy.types import Facet, QuestionType
 
 Focus = Literal["sentences", "passages", "none"]
+_DIMENSIONS: dict[Dimension, str] = {"multi_turn": "multi-turn type", "answerability": "answerability"}
 
 
 class Mix(Record):
@@ -112,7 +113,7 @@ def _facets(mix: Mix, dimension: Dimension, shares: dict[str, float]) -> tuple[F
     facets = read_facets(dimension)
     for name, share in shares.items():
         if name not in facets:
-            raise _unknown(f"{where}.{name}", name, facets)
+            raise _unknown(f"{where}.{name}", name, facets, _DIMENSIONS[dimension])
         if not 0 <= share <= 1:
             raise TaxonomyError(f"{where}.{name}: a share is between 0 and 1, not {share:g}")
     _sum_to_one(where, shares)
@@ -152,7 +153,7 @@ def _shares(
     return targets
 
 
-def _unknown(where: str, name: str, types: Iterable[str]) -> TaxonomyError:
+def _unknown(where: str, name: str, types: Iterable[str], of: str = "question type") -> TaxonomyError:
     near = difflib.get_close_matches(name, types, 1)
     right = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(types))}"
-    return TaxonomyError(f"{where}: there is no such question type; {right}")
+    return TaxonomyError(f"{where}: there is no such {of}; {right}")

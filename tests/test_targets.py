@@ -116,7 +116,7 @@ def test_without_dimensions_a_plan_is_types_alone() -> None:
         ),
         (
             {"multi_turn": {"follow-ups": 1}},
-            "multi_turn.follow-ups: there is no such question type; did you mean 'follow-up'?",
+            "multi_turn.follow-ups: there is no such multi-turn type; did you mean 'follow-up'?",
         ),
     ],
 )
