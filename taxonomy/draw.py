@@ -60,7 +60,8 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
     alone = _standalone(taxonomy, seed, index, links)
     asks_nothing = next((share.type for share in taxonomy.later if share.type.name == _NOT_ASKING), None)
     return tuple(
-        Target(
+        # Checked when it was read; and types may be shown without the examples that a file has to have.
+        Target.model_construct(
             **dict(asks_nothing if asks_nothing and aim and aim.name == "conversational" else kind),
             multi_turn=link,
             aim=aim,

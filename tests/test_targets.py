@@ -97,6 +97,12 @@ def test_a_plan_depends_on_seed_and_number_alone() -> None:
     assert dialogs(taxonomy, 5) != dialogs(taxonomy, 5, seed=6)
 
 
+def test_types_without_their_examples_can_be_planned() -> None:
+    made = plans(mtrag(examples=False), 30)
+    assert "non-question" in {target.name for dialog in made for target in dialog}
+    assert not any(target.examples for dialog in made for target in dialog)
+
+
 def test_without_dimensions_a_plan_is_types_alone() -> None:
     plain = mtrag(multi_turn={}, answerability={}, non_standalone=None)
     assert not plain.has_targets
