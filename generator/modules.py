@@ -14,7 +14,7 @@ from pydantic import Field
 
 from generator.adapter import SignatureType
 from generator.calls import call
-from generator.checks import SCAFFOLDING, UNFINISHED, fault
+from generator.checks import UNFINISHED, fault
 from generator.dedup import Repetition
 from generator.errors import Rejected
 from generator.prompt import Conversation, Documents
@@ -194,10 +194,7 @@ class Rewrite(dspy.Module):
 
 
 class Answer(dspy.Module):
-    """The agent's answer with its reasoning, consistency check and evidence (Lee et al. 2024, section 2.3).
-
-    One that speaks of its documents is asked for again, once; the second stays, since what it says may still be right.
-    """
+    """The agent's answer with its reasoning, consistency check and evidence (Lee et al. 2024, section 2.3)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -219,10 +216,7 @@ class Answer(dspy.Module):
         """
         documents, number = Documents(passages=tuple(passages)), len(history) + 1
         inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history)), "question": question}
-        prediction = await call(self.predict, "answer", "turns", number, rejected="", **inputs)
-        if SCAFFOLDING.search(prediction.answer):
-            refused = f"“{prediction.answer}”: speaks of the documents"
-            prediction = await call(self.predict, "answer", "turns", number, rejected=refused, **inputs)
+        prediction = await call(self.predict, "answer", "turns", number, **inputs)
         if not prediction.consistent:
             raise Rejected("answer", "inconsistent by its own check", prediction.answer)
         if not any(c.isalnum() for c in prediction.answer):

@@ -244,19 +244,6 @@ def test_the_same_after_the_beginning_of_another_kind_is_a_repetition() -> None:
     assert "repeats an earlier question" in model.prompts("ask")[1]
 
 
-def test_an_answer_that_speaks_of_its_documents_is_asked_for_again_once() -> None:
-    model = Scripted(answer=[{"answer": "The documents say that it is red."}, {"answer": "It is red."}])
-    assert answer(model).answer == "It is red."
-    first, second = model.prompts("answer")
-    assert REJECTED not in first
-    assert f"{REJECTED}:\n“The documents say that it is red.”: speaks of the documents" in second
-    stubborn = Scripted(
-        answer=[{"answer": f"According to the documents, it is {colour}."} for colour in ("red", "blue")]
-    )
-    assert answer(stubborn).answer == "According to the documents, it is blue."
-    assert len(stubborn.calls) == 2
-
-
 def test_white_space_around_a_question_is_none_of_it() -> None:
     assert ask_next(Scripted(ask=[{"question": " How old\n is it? \n"}])) == "How old is it?"
     assert ask_first(Scripted(ask=[{"question": " How old\n is it? \n"}])) == "How old is it?"
