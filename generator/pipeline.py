@@ -195,10 +195,7 @@ class Pipeline:
             return [() for _ in dialog.turns]
         judging = self.judging
 
-        async def judged(turn: Turn) -> tuple[Verdict, ...]:
-            if turn.answerability == "conversational":
-                return ()
-            return tuple(await asyncio.gather(*(judged_by(judge, turn) for judge in judging.judges)))
+        asked = [turn for turn in dialog.turns if turn.answerability != "conversational"]
 
         async def judged_by(judge: Judge, turn: Turn) -> Verdict:
             history = dialog.turns[: turn.turn - 1]
@@ -214,8 +211,12 @@ class Pipeline:
                 return Verdict(judge=judge.name, label="unjudged", explanation=str(error), model=model, decides=decides)
 
         own = judging.clients and judging.clients.for_dialog(dialog.document_ids[0])
-        with own or nullcontext(client) as asked, asking(language_model(asked, journal, dialog.seed), judging.adapter):
-            return list(await asyncio.gather(*map(judged, dialog.turns)))
+        with own or nullcontext(client) as used, asking(language_model(used, journal, dialog.seed), judging.adapter):
+            # Judge by judge: what one sees of a turn begins like what it sees of the next, and a server with one slot
+            # remembers only the last.
+            verdicts = await asyncio.gather(*(judged_by(judge, turn) for judge in judging.judges for turn in asked))
+        of_turn = {t.turn: tuple(verdicts[place :: len(asked)]) for place, t in enumerate(asked)}
+        return [of_turn.get(turn.turn, ()) for turn in dialog.turns]
 
     def unkept(self, dialog: Dialog) -> Drop | None:
         """Why the judge's verdicts leave nothing of a dialog, if they do."""
