@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from generator.adapter import SharedPrefixAdapter, tasks
 from generator.dedup import Repetition
 from generator.diversity import fresh_start
 from generator.errors import TaxonomyError
@@ -203,8 +204,6 @@ def test_a_dialog_moves_on_without_a_remark() -> None:
 
 def test_what_is_rare_is_described_only_when_it_is_asked() -> None:
     program = MultiDocumentDialog(Repetition(0.8), Shelf([]), 2, "last_turn", planned=True)
-    from generator.adapter import SharedPrefixAdapter, tasks
-
     rules = SharedPrefixAdapter(tasks=tasks(program)).rules
     assert "ask_new" in rules and "courtesy" not in rules and "remark" not in rules
     plain = SharedPrefixAdapter(tasks=tasks(MultiDocumentDialog(Repetition(0.8), Shelf([]), 2, "last_turn"))).rules
