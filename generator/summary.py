@@ -1,11 +1,10 @@
 """What a run came to, as `summary.json`: read from the run's store, nothing counted twice."""
 
-from collections import Counter
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Iterable, Mapping
 
 from generator.export.chat import Filter, pairs
-from generator.schema import Dialog, Record, Scope, Usage
+from generator.export.statistics import Portion, Statistics, Tally
+from generator.schema import Record, Scope, Usage
 from generator.store import Store
 from taxonomy import Taxonomy
 
@@ -31,7 +30,6 @@ class Tokens(Record):
 
 
 Counts = Mapping[str, Mapping[str, int]]
-Stage = Literal["first", "later"]
 
 
 class Summary(Record):
@@ -63,13 +61,14 @@ class Summary(Record):
 
 def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dialogs: int) -> Summary:
     """The summary of a run as it stands, in one pass over its dialogs."""
-    asked = Asked()
+    tally = Tally()
     kept = unjudged = 0
     for dialog in store.dialogs():
-        asked.add(dialog)
+        tally.add(dialog)
         rows, _ = pairs(dialog, keep)
         kept += len(rows)
         unjudged += sum(row.verdict == "unjudged" for row in rows)
+    asked = tally.statistics()
     stages = store.usage()
     usage = sum(stages.values(), Usage())
     scopes: tuple[Scope, ...] = ("dialog", "turn", "pair")
@@ -84,10 +83,8 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
         unjudged_pairs=unjudged,
         ended=store.ended(),
         question_types=_types(taxonomy, asked),
-        multi_turn_types=_shares(_links(taxonomy), asked.links, "later", asked.later_turns),
-        answerability=_shares(
-            {share.type.name: share.share for share in taxonomy.answerability}, asked.answerability, "all", asked.turns
-        ),
+        multi_turn_types=_shares(_links(taxonomy), asked.multi_turn_types, "later"),
+        answerability=_shares({s.type.name: s.share for s in taxonomy.answerability}, asked.answerability, "all"),
         lm_calls=usage.calls,
         tokens=Tokens(prompt=usage.prompt, cached=usage.cached, completion=usage.completion),
         stages=stages,
@@ -97,32 +94,10 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
     )
 
 
-class Asked:
-    """What the turns of dialogs are, counted."""
-
-    def __init__(self) -> None:
-        self.turns = self.dialogs = 0
-        self.types: dict[Stage, Counter[str]] = {"first": Counter(), "later": Counter()}
-        self.links: Counter[str] = Counter()
-        self.answerability: Counter[str] = Counter()
-
-    @property
-    def later_turns(self) -> int:
-        return self.turns - self.dialogs
-
-    def add(self, dialog: Dialog) -> None:
-        """Count a dialog, which has a turn."""
-        self.turns, self.dialogs = self.turns + len(dialog.turns), self.dialogs + 1
-        for turn in dialog.turns:
-            self.types["first" if turn.turn == 1 else "later"].update(turn.question_type.split("+"))
-        self.links.update(turn.multi_turn_type or "" for turn in dialog.turns[1:])
-        self.answerability.update(turn.answerability for turn in dialog.turns)
-
-
-def _types(taxonomy: Taxonomy, asked: Asked) -> dict[str, Share]:
+def _types(taxonomy: Taxonomy, asked: Statistics) -> dict[str, Share]:
     first, later = ({share.type.name: share.share for share in shares} for shares in (taxonomy.first, taxonomy.later))
-    opening = _shares(first, asked.types["first"], "first", asked.dialogs)
-    going_on = _shares(later, asked.types["later"], "later", asked.later_turns)
+    opening = _shares(first, asked.first_types, "first")
+    going_on = _shares(later, asked.later_types, "later")
     named = ((name, share) for shares in (opening, going_on) for name, share in shares.items())
     return {f"{name} ({share.stage})" if name in first.keys() & later.keys() else name: share for name, share in named}
 
@@ -135,10 +110,17 @@ def _links(taxonomy: Taxonomy) -> dict[str, float]:
     return targets
 
 
-def _shares(targets: Mapping[str, float], counts: Counter[str], stage: str, total: int) -> dict[str, Share]:
+def _shares(targets: Mapping[str, float], found: Iterable[Portion], stage: str) -> dict[str, Share]:
+    """Targets beside what became of them; what nobody asked for is left out."""
+    there = {portion.name: portion for portion in found}
+    none = Portion(name="", count=0, share=0)
     return {
         name: Share(
-            type=name, target=target, achieved=round(counts[name] / max(1, total), 4), stage=stage, turns=counts[name]
+            type=name,
+            target=target,
+            achieved=round(there.get(name, none).share, 4),
+            stage=stage,
+            turns=there.get(name, none).count,
         )
         for name, target in targets.items()
     }
