@@ -22,7 +22,7 @@ from generator.modules import Draft
 from generator.multi import MultiDocumentDialog
 from generator.ordered import in_order
 from generator.plan import Plan, Planner
-from generator.relabel import MEASURES, relabelled
+from generator.relabel import relabelled
 from generator.schema import Dialog, Drop, Judge, Record, Turn, Usage, Verdict
 from generator.single import SingleDocumentDialog
 from generator.store import Journal, Outcome, Store
@@ -206,7 +206,7 @@ class Pipeline:
                 # gone, the run stops, and goes on later with nothing lost.
                 if judging.clients is None:
                     raise
-                decides = judge.name not in MEASURES
+                decides = getattr(judge, "decides", True)
                 model = judging.clients.model
                 return Verdict(judge=judge.name, label="unjudged", explanation=str(error), model=model, decides=decides)
 
