@@ -8,7 +8,10 @@ a judge's own model, for new shares of question types, and for the configuration
 import os
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
+
+from generator.program import despite_closed_pipe
 
 CONF = Path(__file__).parent.parent / "conf"
 DEFAULTS = {"corpus": "sample", "taxonomy": "mixed"}
@@ -101,21 +104,30 @@ def defaults(primary: str) -> list[str]:
     return ["", "settings, with their defaults", *(f"  {line}" for line in shown.strip().splitlines() if line)]
 
 
-def main() -> int:
-    """Run the command line; returns the exit code: 0, 1 nothing accepted, 2 something to mend, 130 interrupted."""
-    arguments = sys.argv[1:]
-    try:
+def started(help_text: Callable[[], str], run: Callable[[list[str]], int]) -> int:
+    """The exit code of a program of ours: its help, or what `run` makes of the arguments, with Hydra's own ways off."""
+
+    def command() -> int:
+        arguments = sys.argv[1:]
         if {"-h", "--help"} & set(arguments):
             print(help_text(), flush=True)
             return 0
         os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or DSPy and LiteLLM try the network at import
         os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors, and we print them on one line
+        return run(arguments)
+
+    return despite_closed_pipe(command)
+
+
+def main() -> int:
+    """Run the command line; returns the exit code: 0, 1 nothing accepted, 2 something to mend, 130 interrupted."""
+
+    def run(arguments: list[str]) -> int:
         from generator.command import run_command
 
         return run_command(CONF, normalised(arguments))
-    except BrokenPipeError:  # of `| head`, which has read enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+
+    return started(help_text, run)
 
 
 if __name__ == "__main__":

@@ -4,9 +4,10 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from generator.errors import ConfigError, CorpusError, GroundedDialogsError
+from generator.errors import ConfigError, CorpusError
+from generator.program import Parser, despite_closed_pipe, ended
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when it is needed, so that --help is there at once
     from generator.export.comparison import Column
@@ -15,37 +16,13 @@ if TYPE_CHECKING:  # what takes seconds to import is imported when it is needed,
 _NOTED = 10_000
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise ConfigError(f"{message}; `{self.prog} --help` shows what can be given")
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code: 0, 2 something to mend, 130 interrupted."""
-    try:
-        code = _ended(arguments)
-        sys.stdout.flush()
-    except BrokenPipeError:  # of `| head`, which has read enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    return code
-
-
-def _ended(arguments: list[str] | None) -> int:
-    try:
-        _command(_parser().parse_args(arguments))
-    except SystemExit:  # of --help; what is wrong is a ConfigError
-        return 0
-    except GroundedDialogsError as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        return 130
-    return 0
+    return despite_closed_pipe(lambda: ended(lambda: _command(_parser().parse_args(arguments))))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="python -m generator.statistics",
         description="Dialogs in numbers, a column for each set: sizes, lengths, passages, variety, question types, "
         "answerability, verdicts, and what a run achieved of its targets. docs/statistics.md says what each figure is.",

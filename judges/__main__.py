@@ -1,10 +1,9 @@
 """The command line of the judges: arguments in, verdicts out; see `docs/judging.md`."""
 
-import os
 import sys
 from pathlib import Path
 
-from generator.__main__ import CONF, GROUPS, QUIET, choices, defaults, is_file, spelt
+from generator.__main__ import CONF, GROUPS, QUIET, choices, defaults, is_file, spelt, started
 
 
 def normalised(arguments: list[str]) -> list[str]:
@@ -34,19 +33,13 @@ def help_text() -> str:
 
 def main() -> int:
     """Run the command line; returns the exit code: 0, 1 nothing judged, 2 something to mend, 130 interrupted."""
-    arguments = sys.argv[1:]
-    try:
-        if {"-h", "--help"} & set(arguments):
-            print(help_text(), flush=True)
-            return 0
-        os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or DSPy and LiteLLM try the network at import
-        os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors, and we print them on one line
+
+    def run(arguments: list[str]) -> int:
         from judges.command import run_command
 
         return run_command(CONF, normalised(arguments))
-    except BrokenPipeError:  # of `| head`, which has read enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+
+    return started(help_text, run)
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[1]
 # `*` takes the modules of a package that have no line of their own, so a new corpus needs no entry here.
 LAYERS = (
     "generator.schema generator.errors generator.notes generator.shingles generator.ordered generator.mtrag_names",
-    "generator.interruption generator.relabel generator.files generator.guard generator.limiter generator.passages "
-    "generator.failures "
+    "generator.program generator.interruption generator.relabel generator.files generator.guard generator.limiter "
+    "generator.passages generator.failures "
     "generator.engine generator.dedup generator.advice taxonomy.types generator.corpora.files "
     "generator.export.markdown generator.export.chat "
     "generator.retrievers.batching generator.retrievers.fusion generator.retrievers.encoder "
