@@ -105,18 +105,24 @@ class SharedPrefixAdapter(dspy.Adapter):
         Raises:
             AdapterParseError: the second reply can't be used either; it carries that reply.
         """
-        signature = _bounded(signature, sum(len(v.spans) for v in inputs.values() if isinstance(v, Documents)))
+        shown = max(1, sum(v.count for v in inputs.values() if isinstance(v, Documents)))
         if self.structured_outputs:
             # Without `strict`: OpenAI's strict mode refuses bounds on strings; vLLM and llama.cpp enforce them anyway.
             stage = lm_kwargs.get("metadata", {}).get("stage", "reply")
-            schema = {"name": stage, "schema": _schema(signature)}
+            schema = {"name": stage, "schema": _bounded(_schema(signature), shown)}
             lm_kwargs = {**lm_kwargs, "response_format": {"type": "json_schema", "json_schema": schema}}
+
+        async def asked(inputs: dict[str, Any], signature: SignatureType = signature) -> dict[str, Any]:
+            # Not by way of DSPy's own: that looks for tools, citations and pictures in every call.
+            (text,) = await lm.acall(messages=self.format(signature, demos, inputs), **lm_kwargs)
+            return _pointing(signature, text, self.parse(signature, text), shown)
+
         try:
-            return await super().acall(lm, dict(lm_kwargs), signature, demos, inputs)
+            return [await asked(inputs)]
         except AdapterParseError as error:
             repair = signature.append("unusable", dspy.InputField(desc="Your last reply can't be used"), type_=str)
-            shown = {**inputs, "unusable": f"{error.lm_response}\nThe reason: {error.args[0].partition(chr(10))[0]}"}
-            return await super().acall(lm, dict(lm_kwargs), repair, demos, shown)
+            why = f"{error.lm_response}\nThe reason: {error.args[0].partition(chr(10))[0]}"
+            return [await asked({**inputs, "unusable": why}, repair)]
 
 
 def tasks(program: dspy.Module, **others: dspy.Module) -> dict[str, SignatureType]:
@@ -144,13 +150,24 @@ def _schema(signature: SignatureType) -> dict[str, Any]:
     return schema
 
 
-@lru_cache(maxsize=1024)
-def _bounded(signature: SignatureType, count: int) -> SignatureType:
-    """The signature with its evidence limited to the sentence numbers that the prompt shows."""
-    if EVIDENCE not in signature.output_fields:
-        return signature
-    number = Annotated[int, Field(ge=1, le=max(count, 1))]
-    return signature.with_updated_fields(EVIDENCE, type_=list[number])
+def _bounded(schema: dict[str, Any], shown: int) -> dict[str, Any]:
+    """The schema with its evidence limited to the sentence numbers that the prompt shows.
+
+    A signature for each number of sentences would have its models made anew in most calls, which takes longer than all
+    else together.
+    """
+    fields = schema["properties"]
+    if EVIDENCE not in fields:
+        return schema
+    numbers = {"type": "integer", "minimum": 1, "maximum": shown}
+    return {**schema, "properties": {**fields, EVIDENCE: {**fields[EVIDENCE], "items": numbers}}}
+
+
+def _pointing(signature: SignatureType, text: str, reply: dict[str, Any], shown: int) -> dict[str, Any]:
+    """A reply whose evidence points at sentences that the prompt shows."""
+    if wrong := [number for number in reply.get(EVIDENCE, ()) if not 1 <= number <= shown]:
+        raise _unusable(signature, text, f"{EVIDENCE}: there is no sentence {wrong[0]}, only 1 to {shown}")
+    return reply
 
 
 def _found(completion: str, names: Collection[str]) -> dict[str, Any]:
@@ -168,7 +185,7 @@ def _found(completion: str, names: Collection[str]) -> dict[str, Any]:
     if errors:
         raise errors[0]
     if not objects:
-        raise ValueError("there is none")
+        raise ValueError("there is none" if completion.strip() else "the reply is empty")
     return dict(objects[0])
 
 

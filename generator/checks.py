@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from generator.dedup import Repetition
 from generator.prompt import Documents
@@ -52,7 +53,8 @@ def fault(
         return "repeats an earlier question"
     if repetition.earlier(question, [example.question for example in kind.examples]) is not None:
         return "copies an example"
-    if len(_borrowed(question, kind) - _known(documents, history)) >= 2:
+    borrowed = _borrowed(question, kind)
+    if len(borrowed) >= 2 and len(borrowed - _known(documents, history)) >= 2:
         return "is on the topic of an example"
     return None
 
@@ -81,5 +83,10 @@ def _borrowed(question: str, kind: QuestionType) -> set[str]:
 
 def _known(documents: Documents, history: Sequence[Turn]) -> set[str]:
     """The stems of everything that a dialog is about."""
-    texts = [text for p in documents.passages for text in (p.title, p.text)]
-    return set(content_stems(" ".join([*texts, *(said for turn in history for said in (turn.query, turn.answer))])))
+    said = " ".join(text for turn in history for text in (turn.query, turn.answer))
+    return set(content_stems(said)).union(*(_stems(text) for p in documents.passages for text in (p.title, p.text)))
+
+
+@lru_cache(maxsize=4096)  # every question of a dialog is held against the same passages
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(content_stems(text))

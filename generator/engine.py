@@ -7,10 +7,12 @@ import hashlib
 import json
 from collections import Counter
 from contextlib import AbstractContextManager
-from typing import Any, Literal, Protocol
+from functools import cached_property
+from typing import Any, Literal, NoReturn, Protocol
 
 import dspy
 from dspy import lm15
+from dspy.clients.errors import error_boundary
 from pydantic import Field
 
 from generator.schema import Record, Usage
@@ -53,10 +55,15 @@ class ChatRequest(Record):
         }
         return {name: value for name, value in fields.items() if value is not None}
 
+    @cached_property
+    def content(self) -> bytes:
+        """The body as it is sent: JSON with sorted keys."""
+        return json.dumps(self.body(), sort_keys=True, separators=(",", ":")).encode()
+
+    @cached_property
     def key(self) -> str:
         """A hash of the body: equal keys ask for the same thing."""
-        canonical = json.dumps(self.body(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(canonical.encode()).hexdigest()
+        return hashlib.sha256(self.content).hexdigest()
 
 
 class ChatReply(Record):
@@ -124,15 +131,14 @@ class Journal(Protocol):
         ...
 
 
-def language_model(client: Client, journal: Journal, seed: int) -> dspy.LM:
-    """A `dspy.LM` for one dialog; await its calls.
+def language_model(client: Client, journal: Journal, seed: int) -> dspy.BaseLM:
+    """A language model of DSPy's for one dialog; await its calls.
 
     Each call names its decoding profile, its stage and its turn: `config={"metadata": {"profile": "turns", "stage":
     "ask", "turn": "1"}}`; of that, only the profile's sampling reaches the server. `seed` is every call's seed, but a
     request that the dialog has made before gets the next one, so that it has a key of its own and can fare better.
     """
-    engine = _AsyncEngine(client, journal, seed)
-    return dspy.LM(client.model, engine=_SyncEngine(), async_engine=engine, cache=False, num_retries=0)
+    return _LanguageModel(client, journal, seed)
 
 
 class _Purpose(Record):
@@ -143,33 +149,57 @@ class _Purpose(Record):
     turn: int
 
 
-class _SyncEngine:
-    """DSPy wants one; ours would block every other dialog."""
-
-    def complete(self, request: lm15.Request) -> lm15.Response:
-        raise lm15.UnsupportedFeatureError("models are asked asynchronously here: await `acall`")
-
-
-class _AsyncEngine:
-    """DSPy's custom engine interface (`dspy.clients.engines.base`): one request in, one response out."""
+class _LanguageModel(dspy.BaseLM):
+    """Asks the client at once. `dspy.LM` would take every call through two other forms and two threads."""
 
     def __init__(self, client: Client, journal: Journal, seed: int) -> None:
+        super().__init__(client.model, cache=False)
         self._client, self._journal, self._seed = client, journal, seed
         self._asked: Counter[str] = Counter()
         self._tokens_per_byte = _TOKENS_PER_BYTE
 
-    async def complete(self, request: lm15.Request) -> lm15.Response:
-        purpose = _Purpose.model_validate((request.config.extensions or {}).get("metadata"))
-        asked = self._repeated(self._translated(request, purpose.profile))
-        key = asked.key()
-        reply = self._journal.find(key, purpose.stage, purpose.turn)
+    def __call__(self, *prompt: object, **others: object) -> NoReturn:
+        """DSPy wants one; ours would block every other dialog."""
+        with error_boundary(self.model):
+            raise lm15.UnsupportedFeatureError("models are asked asynchronously here: await `acall`")
+
+    async def acall(
+        self,
+        prompt: str | None = None,
+        *,
+        messages: list[dict[str, Any]],
+        metadata: dict[str, str],
+        response_format: dict[str, Any] | None = None,
+    ) -> list[str]:
+        """The text of the reply to one user message.
+
+        Raises:
+            dspy.utils.exceptions.LMError: what became of the call, in DSPy's words for it.
+        """
+        (message,) = messages
+        with error_boundary(self.model, unexpected=True):
+            reply = await self._reply(message["content"], _Purpose.model_validate(metadata), response_format)
+        return [reply.text]
+
+    async def _reply(self, prompt: str, purpose: _Purpose, response_format: dict[str, Any] | None) -> ChatReply:
+        asked = self._repeated(
+            ChatRequest(
+                model=self._client.model,
+                prompt=prompt,
+                sampling=self._client.sampling(purpose.profile),
+                seed=self._seed % _SEEDS,
+                max_tokens=self._client.max_tokens,
+                response_format=response_format,
+            )
+        )
+        reply = self._journal.find(asked.key, purpose.stage, purpose.turn)
         if reply is None:
             self._check_room(asked)
             reply = await self._client.chat(asked)
-            self._journal.add(key, purpose.stage, purpose.turn, reply)
+            self._journal.add(asked.key, purpose.stage, purpose.turn, reply)
         if purpose.profile == "turns" and reply.usage.prompt:  # these come one by one, so timing decides nothing
             self._tokens_per_byte = reply.usage.prompt / len(asked.prompt.encode())
-        return _response(reply)
+        return reply
 
     def _check_room(self, asked: ChatRequest) -> None:
         """Raise ContextLengthError for a prompt that, judged by the dialog's last one, leaves no room for the reply."""
@@ -179,40 +209,10 @@ class _AsyncEngine:
                 f"about {tokens} prompt and {asked.max_tokens} reply tokens exceed lm.context={self._client.context}"
             )
 
-    def _translated(self, request: lm15.Request, profile: Profile) -> ChatRequest:
-        (message,) = request.messages
-        return ChatRequest(
-            model=self._client.model,
-            prompt=message.text or "",
-            sampling=self._client.sampling(profile),
-            seed=self._seed % _SEEDS,
-            max_tokens=self._client.max_tokens,
-            response_format=_response_format(request.config.response_format),
-        )
-
     def _repeated(self, asked: ChatRequest) -> ChatRequest:
-        key = asked.key()
-        times = self._asked[key]
-        self._asked[key] += 1
-        return asked.model_copy(update={"seed": (asked.seed + times) % _SEEDS}) if times else asked
-
-
-def _response_format(canonical: dict[str, Any] | None) -> dict[str, Any] | None:
-    """DSPy's flat form of a JSON schema back in the form that servers read."""
-    if canonical is None:
-        return None
-    return {"type": "json_schema", "json_schema": {k: v for k, v in canonical.items() if k != "type"}}
-
-
-def _response(reply: ChatReply) -> lm15.Response:
-    return lm15.Response(
-        id=None,
-        model=reply.model,
-        message=lm15.Message.assistant(reply.text),
-        finish_reason=reply.finish_reason if reply.finish_reason in lm15.FINISH_REASONS else "error",
-        usage=lm15.Usage(
-            input_tokens=reply.usage.prompt,
-            output_tokens=reply.usage.completion,
-            cache_read_tokens=reply.usage.cached,
-        ),
-    )
+        times = self._asked[asked.key]
+        self._asked[asked.key] += 1
+        if not times:
+            return asked
+        # No `model_copy`: it would take the key along.
+        return ChatRequest.model_validate(asked.model_dump() | {"seed": (asked.seed + times) % _SEEDS})

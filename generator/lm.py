@@ -30,6 +30,7 @@ from generator.failures import broken, overloaded, reason, refusal, said
 from generator.limiter import Limiter
 from generator.schema import Record, Usage
 
+_JSON = {"Content-Type": "application/json"}
 LONGEST_PAUSE_S = 60
 # A server may ask for more by Retry-After, within reason.
 LONGEST_ASKED_PAUSE_S = 600
@@ -142,7 +143,7 @@ class HttpClient:
             reraise=True,
         )
         try:
-            return await retrying(self._post, request.body())
+            return await retrying(self._post, request.content)
         except ServerGone:
             raise
         except lm15.RETRYABLE_ERRORS as error:
@@ -177,7 +178,7 @@ class HttpClient:
             known = ", ".join(names[:5]) + (", …" if len(names) > 5 else "") or "none"
             raise ModelError(f"{self.api_base} has no model {self.model}; set lm.model to one it has: {known}")
 
-    async def _post(self, body: dict[str, Any]) -> ChatReply:
+    async def _post(self, body: bytes) -> ChatReply:
         url = f"{self.api_base}/chat/completions"
         # The slot is given back while a failed call pauses.
         async with self._limiter.slot() as slot:
@@ -193,9 +194,9 @@ class HttpClient:
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise lm15.ServerError(f"{url} answered with no chat completion: {said(content)}") from error
 
-    async def _sent(self, url: str, body: dict[str, Any]) -> bytes:
+    async def _sent(self, url: str, body: bytes) -> bytes:
         try:
-            async with self._session.post(url, json=body, timeout=self._timeout) as response:
+            async with self._session.post(url, data=body, headers=_JSON, timeout=self._timeout) as response:
                 content = await response.read()
         except (aiohttp.ClientError, OSError) as error:
             failure = broken(url, error, self._endpoint.timeout_s)

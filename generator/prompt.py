@@ -6,7 +6,7 @@ number, and the span it stands for is verbatim by construction. Knows nothing of
 """
 
 import re
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from generator.passages import sentences
 from generator.schema import Evidence, Passage, Record, Turn
@@ -35,22 +35,31 @@ class Documents(Record):
         """(passage, start, end) of each numbered sentence; offsets in characters of the passage."""
         return tuple((p, start, end) for p in self.passages for start, end in sentences(p.text))
 
+    @property
+    def count(self) -> int:
+        """How many sentences there are."""
+        return sum(len(sentences(p.text)) for p in self.passages)
+
     def render(self) -> str:
         """The `<documents>` section."""
-        lines, number = ["<documents>"], 0
+        parts, first = ["<documents>"], 1
         for p in self.passages:
-            title = quote(p.title).replace('"', "'")
-            lines.append(f'<document title="{title}">' if title else "<document>")
-            for start, end in sentences(p.text):
-                number += 1
-                lines.append(f"[{number}] {quote(p.text[start:end])}")
-            lines.append("</document>")
-        return "\n".join([*lines, "</documents>"])
+            parts.append(_rendered(p.title, p.text, first))
+            first += len(sentences(p.text))
+        return "\n".join([*parts, "</documents>"])
 
     def evidence(self, numbers: list[int]) -> tuple[Evidence, ...]:
         """The sentences behind `numbers`, each once, in the order named; numbers out of range are an IndexError."""
         spans = [self.spans[number - 1] for number in dict.fromkeys(numbers)]
         return tuple(Evidence(passage_id=p.id, start=start, end=end, text=p.text[start:end]) for p, start, end in spans)
+
+
+@lru_cache(maxsize=4096)  # every prompt of a dialog shows the same passages again
+def _rendered(title: str, text: str, first: int) -> str:
+    """One passage, its sentences numbered from `first`."""
+    name = quote(title).replace('"', "'")
+    said = (f"[{number}] {quote(text[start:end])}" for number, (start, end) in enumerate(sentences(text), first))
+    return "\n".join([f'<document title="{name}">' if name else "<document>", *said, "</document>"])
 
 
 class Conversation(Record):

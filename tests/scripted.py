@@ -105,7 +105,7 @@ class Scripted:
         assert self._purposes[key] == (stage, turn)
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        stage, turn = self._purposes[request.key()]
+        stage, turn = self._purposes[request.key]
         profile = next(name for name, sampling in PROFILES.items() if sampling == request.sampling)
         number = len(self.of(stage))
         self.calls.append(Call(stage, turn, profile, request))

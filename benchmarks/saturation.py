@@ -1,0 +1,260 @@
+"""How near a run comes to what its model server can give, and what a call costs in CPU time.
+
+    uv run python -m benchmarks.saturation                            # all of it: half an hour
+    uv run python -m benchmarks.saturation --at-once 64 --delays fixed --clients multi openai
+    uv run python -m benchmarks.saturation --at-once 1024 --delays fixed --clients multi --profile
+
+A server of ours takes any number of calls at once and answers each after 250 ms, or after lognormal delays of that mean
+(sigma 0.8). The whole pipeline runs against it in a process of its own: Algorithm 1 or 2, BM25, judge, dedup, store.
+What counts is the middle half of a run: the mean number of calls in flight, as the server sees them, over the ceiling,
+and the CPU time of the client's process over the calls that it finished. The plain `openai` client sends prompts of
+such a run, as calls that know nothing of each other. `busy` is the client's CPU seconds a second: on a machine with
+other work it is below what the client wanted.
+"""
+
+import argparse
+import asyncio
+import cProfile
+import json
+import math
+import multiprocessing
+import pstats
+import random
+import sys
+import tempfile
+import threading
+import time
+from array import array
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from aiohttp import web
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from tests.openai_server import fill, words
+
+MEAN_S, SIGMA = 0.25, 0.8
+MODEL = "instant"
+TURNS = 3
+CALLS_A_DIALOG = {"multi": 11, "single": 9}
+# More calls a second than any client here makes; so long runs don't get longer still.
+MOST_A_SECOND = 600
+# Prompts that the server keeps for the plain client to send, of every tenth call.
+KEPT = 300
+# Of as many lines of made-up words, so that what replies ask for is there to be found.
+DOCUMENTS, LINES = 200, 120
+SAMPLED_EVERY_S = 0.05
+
+
+class Trace(NamedTuple):
+    """What the server saw: when calls came and went, in seconds of the machine's monotonic clock; and some bodies."""
+
+    begun: NDArray[np.float64]
+    ended: NDArray[np.float64]
+    bodies: list[dict[str, Any]]
+
+
+class Cpu(NamedTuple):
+    """CPU seconds of a process at moments of the machine's monotonic clock."""
+
+    at: NDArray[np.float64]
+    seconds: NDArray[np.float64]
+
+
+class Measured(NamedTuple):
+    """The middle half of a run.
+
+    Attributes:
+        in_flight: mean over the ceiling, 0 to 1.
+        calls_s: calls a second.
+        cpu_ms: of the client's process, a call.
+        busy: CPU seconds of the client's process a second; 1 is one core.
+    """
+
+    in_flight: float
+    calls_s: float
+    cpu_ms: float
+    busy: float
+
+
+def serve(lognormal: bool, pipe: Connection) -> None:
+    """Serve until a word comes through the pipe; then send what was seen."""
+    draw = random.Random(1)
+    begun, ended = array("d"), array("d")
+    bodies: list[dict[str, Any]] = []
+
+    async def chat(request: web.Request) -> web.Response:
+        begun.append(time.monotonic())
+        delay = draw.lognormvariate(math.log(MEAN_S) - SIGMA**2 / 2, SIGMA) if lognormal else MEAN_S
+        until = begun[-1] + delay
+        body = await request.json()
+        if len(begun) % 10 == 0 and len(bodies) < KEPT:
+            bodies.append(body)
+        text = fill(body)
+        usage = {"prompt_tokens": 4000, "completion_tokens": len(text) // 4, "total_tokens": 4000 + len(text) // 4}
+        choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+        reply = {"id": "1", "object": "chat.completion", "created": 0, "model": MODEL, "choices": [choice]}
+        await asyncio.sleep(until - time.monotonic())
+        ended.append(time.monotonic())
+        return web.json_response(reply | {"usage": usage})
+
+    async def models(_: web.Request) -> web.Response:
+        return web.json_response({"object": "list", "data": [{"id": MODEL}]})
+
+    async def running() -> None:
+        app = web.Application(client_max_size=2**24)
+        app.router.add_get("/v1/models", models)
+        app.router.add_post("/v1/chat/completions", chat)
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0, backlog=4096).start()
+        pipe.send(f"http://127.0.0.1:{runner.addresses[0][1]}/v1")
+        await asyncio.to_thread(pipe.recv)
+        await runner.cleanup()
+
+    asyncio.run(running())
+    pipe.send(Trace(np.array(begun), np.array(ended), bodies))
+
+
+def sampled(work: Callable[[], None], profile: str | None) -> Cpu:
+    """Do the work, and note the CPU time of this process as it goes on."""
+    at, seconds, over = array("d"), array("d"), threading.Event()
+
+    def sample() -> None:
+        while not over.wait(SAMPLED_EVERY_S):
+            at.append(time.monotonic())
+            seconds.append(time.process_time())
+
+    watching = threading.Thread(target=sample)
+    watching.start()
+    profiler = cProfile.Profile()
+    try:
+        profiler.runcall(work) if profile else work()
+    finally:
+        over.set()
+        watching.join()
+    if profile:
+        profiler.dump_stats(profile)
+    return Cpu(np.array(at), np.array(seconds))
+
+
+def ours(url: str, algorithm: str, at_once: int, dialogs: int, profile: str | None) -> Cpu:
+    """A whole run as the command makes it."""
+    from generator.__main__ import main
+
+    with tempfile.TemporaryDirectory() as folder:
+        chance = random.Random(1)
+        texts = (" ".join(words(chance, 80) for _ in range(LINES)) for _ in range(DOCUMENTS))
+        documents = [json.dumps({"id": f"d{number}", "text": text}) for number, text in enumerate(texts)]
+        Path(folder, "documents.jsonl").write_text("\n".join(documents), encoding="utf-8")
+        arguments = [
+            *("corpus=jsonl", f"corpus.path={folder}/documents.jsonl"),
+            *("lm=openai", f"lm.model={MODEL}", f"lm.api_base={url}", f"algorithm={algorithm}", f"turns={TURNS}"),
+            *(f"dialogs={dialogs}", f"lm.concurrency={at_once}", f"run_dir={folder}/run", f"cache_dir={folder}/cache"),
+        ]
+
+        def work() -> None:
+            sys.argv = ["generator", *arguments]
+            code = main()
+            assert code == 0, f"the run ended with {code}"
+
+        return sampled(work, profile)
+
+
+def plain(url: str, at_once: int, calls: int, bodies: Sequence[dict[str, Any]]) -> Cpu:
+    """The same prompts by the `openai` client."""
+    import openai
+
+    async def calling() -> None:
+        async with openai.AsyncOpenAI(base_url=url, api_key="none", max_retries=0) as client:
+            numbers = iter(range(calls))
+
+            async def worker() -> None:
+                for number in numbers:
+                    body = dict(bodies[number % len(bodies)])
+                    body["extra_body"] = {name: body.pop(name) for name in ("top_k",) if name in body}
+                    completion = await client.chat.completions.create(**body)
+                    assert json.loads(completion.choices[0].message.content)
+
+            await asyncio.gather(*(worker() for _ in range(at_once)))
+
+    return sampled(lambda: asyncio.run(calling()), None)
+
+
+def measured(trace: Trace, cpu: Cpu, at_once: int) -> Measured:
+    """What the middle half of the calls says."""
+    ends = np.sort(trace.ended)
+    since, until = ends[len(ends) // 4], ends[3 * len(ends) // 4]
+    begun, ended = trace.begun[: len(trace.ended)], trace.ended
+    # The calls' time in the window, whichever begin belongs to which end.
+    open_s = (np.clip(ended, since, until) - since).sum() - (np.clip(trace.begun, since, until) - since).sum()
+    open_s += (len(trace.begun) - len(begun)) * (until - since)
+    calls = int(((ended > since) & (ended <= until)).sum())
+    spent = float(np.interp(until, *cpu) - np.interp(since, *cpu))
+    span = float(until - since)
+    return Measured(float(open_s) / span / at_once, calls / span, spent / calls * 1000, spent / span)
+
+
+def against(lognormal: bool, client: Callable[..., Cpu], *arguments: Any) -> tuple[Trace, Cpu]:
+    """Run a client in a process of its own against a server in another."""
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    server = context.Process(target=serve, args=(lognormal, there), daemon=True)
+    server.start()
+    url = here.recv()
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        cpu = pool.submit(client, url, *arguments).result()
+    here.send("enough")
+    trace = here.recv()
+    server.join()
+    return trace, cpu
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="How busy a run keeps its model server.")
+    parser.add_argument("--at-once", type=int, nargs="+", default=[64, 256, 1024], help="ceilings of calls in flight")
+    parser.add_argument("--delays", nargs="+", choices=["fixed", "lognormal"], default=["fixed", "lognormal"])
+    parser.add_argument(
+        "--clients", nargs="+", choices=["multi", "single", "openai"], default=["multi", "single", "openai"]
+    )
+    parser.add_argument("--seconds", type=float, default=30, help="how long each takes, roughly")
+    parser.add_argument("--profile", action="store_true", help="where the time goes, in place of how much it is")
+    asked = parser.parse_args()
+    table = Table("client", "delays", "ceiling", "in flight", "calls a second", "CPU ms a call", "busy")
+    console = Console(width=120)
+    for delays in asked.delays:
+        for at_once in asked.at_once:
+            calls = int(asked.seconds * min(at_once / MEAN_S, MOST_A_SECOND)) + at_once
+            bodies: list[dict[str, Any]] = []
+            for client in sorted(asked.clients, key=lambda name: name == "openai"):
+                if client == "openai":
+                    trace, cpu = against(delays == "lognormal", plain, at_once, calls, bodies or sample_bodies())
+                else:
+                    dialogs = calls // CALLS_A_DIALOG[client]
+                    profile = f"{tempfile.gettempdir()}/saturation.profile" if asked.profile else None
+                    trace, cpu = against(delays == "lognormal", ours, client, at_once, dialogs, profile)
+                    bodies = bodies or trace.bodies
+                    if profile:
+                        pstats.Stats(profile).sort_stats("tottime").print_stats(45)
+                        continue
+                found = measured(trace, cpu, at_once)
+                figures = (f"{found.in_flight:.3f}", f"{found.calls_s:.0f}", f"{found.cpu_ms:.2f}", f"{found.busy:.2f}")
+                table.add_row(client, delays, str(at_once), *figures)
+                console.print(client, delays, at_once, *figures)
+    console.print(table)
+
+
+def sample_bodies() -> list[dict[str, Any]]:
+    """Prompts of a short run, for the plain client alone."""
+    trace, _ = against(False, ours, "multi", 16, 20, None)
+    return trace.bodies
+
+
+if __name__ == "__main__":
+    main()
