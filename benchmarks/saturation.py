@@ -3,6 +3,7 @@
     uv run python -m benchmarks.saturation                            # all of it: half an hour
     uv run python -m benchmarks.saturation --at-once 64 --delays fixed --clients multi openai
     uv run python -m benchmarks.saturation --at-once 1024 --delays fixed --clients multi --profile
+    uv run python -m benchmarks.saturation --at-once 64 --delays lognormal --clients multi --trace
 
 A server of ours takes any number of calls at once and answers each after 250 ms, or after lognormal delays of that mean
 (sigma 0.8). The whole pipeline runs against it in a process of its own: Algorithm 1 or 2, BM25, judge, dedup, store.
@@ -20,6 +21,7 @@ import math
 import multiprocessing
 import pstats
 import random
+import sqlite3
 import sys
 import tempfile
 import threading
@@ -27,6 +29,7 @@ import time
 from array import array
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -53,18 +56,22 @@ SAMPLED_EVERY_S = 0.05
 
 
 class Trace(NamedTuple):
-    """What the server saw: when calls came and went, in seconds of the machine's monotonic clock; and some bodies."""
+    """What the server saw: when calls came and when they went, in seconds of the machine's monotonic clock; what those
+    that went were for; and some bodies.
+    """
 
     begun: NDArray[np.float64]
     ended: NDArray[np.float64]
+    stages: NDArray[np.str_]
     bodies: list[dict[str, Any]]
 
 
-class Cpu(NamedTuple):
-    """CPU seconds of a process at moments of the machine's monotonic clock."""
+class Spent(NamedTuple):
+    """Of a client, at moments of the machine's monotonic clock: its CPU seconds so far, and the dialogs it stored."""
 
     at: NDArray[np.float64]
-    seconds: NDArray[np.float64]
+    cpu: NDArray[np.float64]
+    stored: NDArray[np.float64]
 
 
 class Measured(NamedTuple):
@@ -87,6 +94,7 @@ def serve(lognormal: bool, pipe: Connection) -> None:
     """Serve until a word comes through the pipe; then send what was seen."""
     draw = random.Random(1)
     begun, ended = array("d"), array("d")
+    stages: list[str] = []
     bodies: list[dict[str, Any]] = []
 
     async def chat(request: web.Request) -> web.Response:
@@ -102,6 +110,7 @@ def serve(lognormal: bool, pipe: Connection) -> None:
         reply = {"id": "1", "object": "chat.completion", "created": 0, "model": MODEL, "choices": [choice]}
         await asyncio.sleep(until - time.monotonic())
         ended.append(time.monotonic())
+        stages.append(body["response_format"]["json_schema"]["name"])
         return web.json_response(reply | {"usage": usage})
 
     async def models(_: web.Request) -> web.Response:
@@ -119,17 +128,18 @@ def serve(lognormal: bool, pipe: Connection) -> None:
         await runner.cleanup()
 
     asyncio.run(running())
-    pipe.send(Trace(np.array(begun), np.array(ended), bodies))
+    pipe.send(Trace(np.array(begun), np.array(ended), np.array(stages), bodies))
 
 
-def sampled(work: Callable[[], None], profile: str | None) -> Cpu:
-    """Do the work, and note the CPU time of this process as it goes on."""
-    at, seconds, over = array("d"), array("d"), threading.Event()
+def sampled(work: Callable[[], None], profile: str | None, store: Path | None = None) -> Spent:
+    """Do the work, and note the CPU time of this process and what its `store` holds as it goes on."""
+    at, cpu, stored, over = array("d"), array("d"), array("d"), threading.Event()
 
     def sample() -> None:
         while not over.wait(SAMPLED_EVERY_S):
             at.append(time.monotonic())
-            seconds.append(time.process_time())
+            cpu.append(time.process_time())
+            stored.append(dialogs_in(store))
 
     watching = threading.Thread(target=sample)
     watching.start()
@@ -141,10 +151,19 @@ def sampled(work: Callable[[], None], profile: str | None) -> Cpu:
         watching.join()
     if profile:
         profiler.dump_stats(profile)
-    return Cpu(np.array(at), np.array(seconds))
+    return Spent(np.array(at), np.array(cpu), np.array(stored))
 
 
-def ours(url: str, algorithm: str, at_once: int, dialogs: int, profile: str | None) -> Cpu:
+def dialogs_in(store: Path | None) -> int:
+    """The dialogs of a run's file, so far."""
+    if store is None or not store.exists():
+        return 0
+    with closing(sqlite3.connect(f"{store.as_uri()}?mode=ro", uri=True)) as db, suppress(sqlite3.OperationalError):
+        return int(db.execute("SELECT count(dialog) FROM plans").fetchone()[0])
+    return 0  # its tables aren't made yet
+
+
+def ours(url: str, algorithm: str, at_once: int, dialogs: int, profile: str | None, trace: bool) -> Spent:
     """A whole run as the command makes it."""
     from generator.__main__ import main
 
@@ -164,10 +183,10 @@ def ours(url: str, algorithm: str, at_once: int, dialogs: int, profile: str | No
             code = main()
             assert code == 0, f"the run ended with {code}"
 
-        return sampled(work, profile)
+        return sampled(work, profile, Path(folder, "run", "run.db") if trace else None)
 
 
-def plain(url: str, at_once: int, calls: int, bodies: Sequence[dict[str, Any]]) -> Cpu:
+def plain(url: str, at_once: int, calls: int, bodies: Sequence[dict[str, Any]]) -> Spent:
     """The same prompts by the `openai` client."""
     import openai
 
@@ -187,21 +206,33 @@ def plain(url: str, at_once: int, calls: int, bodies: Sequence[dict[str, Any]]) 
     return sampled(lambda: asyncio.run(calling()), None)
 
 
-def measured(trace: Trace, cpu: Cpu, at_once: int) -> Measured:
+def measured(trace: Trace, spent: Spent, at_once: int) -> Measured:
     """What the middle half of the calls says."""
     ends = np.sort(trace.ended)
     since, until = ends[len(ends) // 4], ends[3 * len(ends) // 4]
     begun, ended = trace.begun[: len(trace.ended)], trace.ended
-    # The calls' time in the window, whichever begin belongs to which end.
+    # The calls' time in the window: which of them began belongs to which that ended makes no difference.
     open_s = (np.clip(ended, since, until) - since).sum() - (np.clip(trace.begun, since, until) - since).sum()
     open_s += (len(trace.begun) - len(begun)) * (until - since)
     calls = int(((ended > since) & (ended <= until)).sum())
-    spent = float(np.interp(until, *cpu) - np.interp(since, *cpu))
+    cpu = float(np.interp(until, spent.at, spent.cpu) - np.interp(since, spent.at, spent.cpu))
     span = float(until - since)
-    return Measured(float(open_s) / span / at_once, calls / span, spent / calls * 1000, spent / span)
+    return Measured(float(open_s) / span / at_once, calls / span, cpu / calls * 1000, cpu / span)
 
 
-def against(lognormal: bool, client: Callable[..., Cpu], *arguments: Any) -> tuple[Trace, Cpu]:
+def traced(trace: Trace, spent: Spent) -> Table:
+    """What was going on in each tenth of a run: calls answered, by what they were for, and dialogs stored."""
+    edges = np.linspace(trace.begun[0], trace.ended[-1] + 2 * SAMPLED_EVERY_S, 11)
+    names = ("ask", "rewrite", "answer", "judge")
+    table = Table("tenth of the run", *names, "dialogs stored")
+    counts = [np.histogram(trace.ended[trace.stages == name], edges)[0] for name in names]
+    stored = np.diff(np.interp(edges, spent.at, spent.stored)).round().astype(int)
+    for number, row in enumerate(zip(*counts, stored, strict=True), start=1):
+        table.add_row(str(number), *map(str, row))
+    return table
+
+
+def against(lognormal: bool, client: Callable[..., Spent], *arguments: Any) -> tuple[Trace, Spent]:
     """Run a client in a process of its own against a server in another."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
@@ -209,11 +240,11 @@ def against(lognormal: bool, client: Callable[..., Cpu], *arguments: Any) -> tup
     server.start()
     url = here.recv()
     with ProcessPoolExecutor(1, mp_context=context) as pool:
-        cpu = pool.submit(client, url, *arguments).result()
+        spent = pool.submit(client, url, *arguments).result()
     here.send("enough")
     trace = here.recv()
     server.join()
-    return trace, cpu
+    return trace, spent
 
 
 def main() -> None:
@@ -225,6 +256,7 @@ def main() -> None:
     )
     parser.add_argument("--seconds", type=float, default=30, help="how long each takes, roughly")
     parser.add_argument("--profile", action="store_true", help="where the time goes, in place of how much it is")
+    parser.add_argument("--trace", action="store_true", help="what goes on at the same time")
     asked = parser.parse_args()
     table = Table("client", "delays", "ceiling", "in flight", "calls a second", "CPU ms a call", "busy")
     console = Console(width=120)
@@ -234,16 +266,18 @@ def main() -> None:
             bodies: list[dict[str, Any]] = []
             for client in sorted(asked.clients, key=lambda name: name == "openai"):
                 if client == "openai":
-                    trace, cpu = against(delays == "lognormal", plain, at_once, calls, bodies or sample_bodies())
+                    trace, spent = against(delays == "lognormal", plain, at_once, calls, bodies or sample_bodies())
                 else:
                     dialogs = calls // CALLS_A_DIALOG[client]
                     profile = f"{tempfile.gettempdir()}/saturation.profile" if asked.profile else None
-                    trace, cpu = against(delays == "lognormal", ours, client, at_once, dialogs, profile)
+                    trace, spent = against(delays == "lognormal", ours, client, at_once, dialogs, profile, asked.trace)
                     bodies = bodies or trace.bodies
+                    if asked.trace:
+                        console.print(traced(trace, spent))
                     if profile:
                         pstats.Stats(profile).sort_stats("tottime").print_stats(45)
                         continue
-                found = measured(trace, cpu, at_once)
+                found = measured(trace, spent, at_once)
                 figures = (f"{found.in_flight:.3f}", f"{found.calls_s:.0f}", f"{found.cpu_ms:.2f}", f"{found.busy:.2f}")
                 table.add_row(client, delays, str(at_once), *figures)
                 console.print(client, delays, at_once, *figures)
@@ -252,7 +286,7 @@ def main() -> None:
 
 def sample_bodies() -> list[dict[str, Any]]:
     """Prompts of a short run, for the plain client alone."""
-    trace, _ = against(False, ours, "multi", 16, 20, None)
+    trace, _ = against(False, ours, "multi", 16, 20, None, False)
     return trace.bodies
 
 
