@@ -75,7 +75,7 @@ class MultiDocumentDialog(Conversing):
             question = await self.question(passages, history, kind, start)
         else:  # the algorithm's input
             question = source if isinstance(source, str) else await self.question((source,), (), kind, start)
-        sought = await self.sought(passages, history, question)
+        sought = await self.sought(passages, history, question, kind)
         found = _each_once(await self.retriever.search(sought, self.k, split))  # lines 3 and 10
         known = {p.id for p in passages}
         hits = [
@@ -93,10 +93,12 @@ class MultiDocumentDialog(Conversing):
             return ""
         return await fresh_start(self.retriever, 2 * self.k, split, passages, history, place)
 
-    async def sought(self, passages: Sequence[Passage], history: Sequence[Turn], question: str) -> str:
-        """The text that the retriever is asked with."""
-        rewritten = None
-        if self.query == "rewrite" and history:
+    async def sought(
+        self, passages: Sequence[Passage], history: Sequence[Turn], question: str, kind: QuestionType
+    ) -> str:
+        """The text that the retriever is asked with; a question that was written to stand alone needs no rewriting."""
+        rewritten = question
+        if self.query == "rewrite" and history and not kind.stands_alone:
             rewritten = await self.rewrite.acall(Documents(passages=tuple(passages)), history, question)
         return retrieval_query(self.query, history, question, rewritten)
 

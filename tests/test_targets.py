@@ -15,7 +15,7 @@ from generator.errors import TaxonomyError
 from generator.modules import Draft
 from generator.multi import MultiDocumentDialog
 from generator.relabel import relabelled
-from generator.schema import Evidence, Turn, Verdict
+from generator.schema import Evidence, QueryForm, Turn, Verdict
 from generator.single import SingleDocumentDialog
 from taxonomy import Mix, QuestionType, Target, Taxonomy, first_type, load, read_facets, turn_types
 from tests.openai_server import Body, OpenAIServer
@@ -145,8 +145,10 @@ def target(
 A, B, C = (piece(name) for name in ("pier", "quay", "mole"))
 
 
-def multi(model: Scripted, shelf: Shelf, wanted: Sequence[Target], moving: bool = False) -> Draft:
-    program = MultiDocumentDialog(Repetition(0.8), shelf, 2, "last_turn", planned=True, moving=moving)
+def multi(
+    model: Scripted, shelf: Shelf, wanted: Sequence[Target], moving: bool = False, query: QueryForm = "last_turn"
+) -> Draft:
+    program = MultiDocumentDialog(Repetition(0.8), shelf, 2, query, planned=True, moving=moving)
     draft: Draft = model.run(lambda: program.acall(A, wanted, "", "train"))
     return draft
 
@@ -175,6 +177,16 @@ def test_the_prompt_of_a_question_tells_all_that_is_planned() -> None:
     assert [p.question_type for p in planned if p] == ["factoid", "how-to", "opinion"]
     assert [p.answerability for p in planned if p] == ["answerable", "partial", "answerable"]
     assert [p.multi_turn_type for p in planned if p] == [None, "follow-up", "clarification-of-answer"]
+
+
+def test_a_question_that_stands_alone_is_not_rewritten() -> None:
+    wanted = [target(link=None), target("how-to"), target("opinion", alone=False)]
+    questions = ("When did the pier open?", "How do I paint a quay?", "Is it blue?")
+    model = Scripted(ask=asks(*questions), rewrite=[{"query": "Is the quay blue?"}])
+    shelf = Shelf([[A], [B], [C]])
+    multi(model, shelf, wanted, query="rewrite")
+    assert [sought for sought, _, _ in shelf.asked] == [*questions[:2], "Is the quay blue?"]
+    assert len(model.of("rewrite")) == 1
 
 
 @pytest.mark.parametrize("algorithm", ["single", "multi"])
