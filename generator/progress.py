@@ -117,5 +117,11 @@ def closing_table(summary: Summary) -> None:
     table.add_row(
         "model", f"{usage} calls, {tokens.prompt} prompt tokens ({cached}), {tokens.completion} completion tokens"
     )
+    if summary.pair_cost:
+        shown = (
+            f"{stage} {c.calls:.1f} calls, {c.computed:.0f} prompt tokens computed, {c.completion:.0f} completed"
+            for stage, c in summary.pair_cost.items()
+        )
+        table.add_row("cost of a pair", "\n".join(shown))
     table.add_row("time", clock(summary.seconds))
     Console(file=sys.stdout).print(table)

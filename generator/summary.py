@@ -29,6 +29,16 @@ class Tokens(Record):
     completion: int
 
 
+class PairCost(Record):
+    """What an accepted pair cost, with its part of all that came to nothing: calls, prompt tokens that the server
+    computed, completion tokens.
+    """
+
+    calls: float
+    computed: float
+    completion: float
+
+
 Counts = Mapping[str, Mapping[str, int]]
 
 
@@ -37,7 +47,8 @@ class Summary(Record):
 
     `pairs_kept` is what the dataset holds: `pairs == pairs made in accepted dialogs - dropped_pairs`. A question type
     that is planned for first and for later turns is named with its stage. `multi_turn_types` and `answerability` are
-    empty where the taxonomy doesn't plan them.
+    empty where the taxonomy doesn't plan them. `pair_cost` is by stage, and of all (`all`); empty without
+    a pair.
     """
 
     attempted: int
@@ -54,6 +65,7 @@ class Summary(Record):
     lm_calls: int
     tokens: Tokens
     stages: Mapping[str, Usage]
+    pair_cost: Mapping[str, PairCost]
     skipped: int
     seconds: float
     complete: bool
@@ -88,10 +100,17 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
         lm_calls=usage.calls,
         tokens=Tokens(prompt=usage.prompt, cached=usage.cached, completion=usage.completion),
         stages=stages,
+        pair_cost={stage: _cost(spent, kept) for stage, spent in {**stages, "all": usage}.items()} if kept else {},
         skipped=skipped,
         seconds=round(store.seconds, 3),
         complete=store.accepted >= dialogs,
     )
+
+
+def _cost(spent: Usage, pairs: int) -> PairCost:
+    computed = spent.prompt - spent.cached
+    calls, computed_each, completion = (round(n / pairs, 2) for n in (spent.calls, computed, spent.completion))
+    return PairCost(calls=calls, computed=computed_each, completion=completion)
 
 
 def _types(taxonomy: Taxonomy, asked: Statistics) -> dict[str, Share]:

@@ -132,6 +132,8 @@ class Site:
         del summary["seconds"], summary["tokens"]["cached"]
         for usage in summary["stages"].values():
             del usage["cached"]
+        for cost in summary["pair_cost"].values():
+            del cost["computed"]
         return summary
 
     def dialogs(self) -> list[dict[str, Any]]:

@@ -104,6 +104,14 @@ def test_a_run_folder_holds_what_is_promised_and_nothing_lies_about(site: Site, 
     assert summary["tokens"].keys() == {"prompt", "cached", "completion"}
     assert all(share.keys() >= {"target", "achieved"} for share in summary["question_types"].values())
     assert summary["lm_calls"] == len(openai_server.bodies)
+    cost, pairs = summary["pair_cost"], summary["pairs"]
+    assert cost.keys() == {"ask", "rewrite", "answer", "judge", "all"}
+    assert cost["all"]["calls"] == pytest.approx(summary["lm_calls"] / pairs, abs=0.01)
+    computed = summary["tokens"]["prompt"] - summary["tokens"]["cached"]
+    assert cost["all"]["computed"] == pytest.approx(computed / pairs, abs=0.01)
+    assert cost["all"]["completion"] == pytest.approx(summary["tokens"]["completion"] / pairs, abs=0.01)
+    assert sum(stage["calls"] for stage in cost.values()) == pytest.approx(2 * cost["all"]["calls"], abs=0.05)
+    assert "cost of a pair" in done.out
     dialogs = site.dialogs()
     assert len(dialogs) == summary["accepted"] == 3
     for dialog in dialogs:
