@@ -212,9 +212,17 @@ def _desc(field: FieldInfo) -> str:
 
 
 def _inputs(signature: SignatureType, values: dict[str, Any]) -> list[str]:
-    """The task's own inputs, each under its description; empty ones are left out."""
-    shown = ((f, values.get(name)) for name, f in signature.input_fields.items() if not _is_context(f))
-    return [f"{_desc(field)}:\n{harmless(str(value))}" for field, value in shown if value]
+    """The task's own inputs, each under its description; empty ones are left out. A line in one that passes for such a
+    heading loses its colon, so that no answer brings a reference of its own.
+    """
+    shown = [(f, values.get(name)) for name, f in signature.input_fields.items() if not _is_context(f)]
+    headings = {f"{_desc(field)}:".casefold() for field, _ in shown}
+    return [f"{_desc(field)}:\n{_no_heading(harmless(str(value)), headings)}" for field, value in shown if value]
+
+
+def _no_heading(text: str, headings: Collection[str]) -> str:
+    lines = text.splitlines(keepends=True)
+    return "".join(line.replace(":", "") if line.strip().casefold() in headings else line for line in lines)
 
 
 def _outputs(signature: SignatureType) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import hydra
+import yaml
 from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -17,6 +18,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from generator.advice import of_hydra
 from generator.errors import ConfigError, GroundedDialogsError
+from generator.notes import printable
 
 PROGRAM = "python -m generator"
 # Groups and settings whose value stands in a run folder's name anyway.
@@ -53,7 +55,7 @@ def run_command(
         job()
     except ConfigError as error:
         return _fail(error, program)
-    except (HydraException, OmegaConfBaseException) as error:
+    except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
         return _fail(ConfigError(of_hydra(error)), program)
     except ValueError as error:
         if not str(error).startswith("Config group override"):
@@ -76,10 +78,33 @@ def _options_first(arguments: list[str]) -> list[str]:
     parser = get_args_parser()
     parser.error = refuse  # its own prints the usage and exits
     known, others = parser.parse_known_intermixed_args(arguments)
+    if known.config_path:
+        _check_stored(Path(known.config_path, f"{known.config_name}.yaml"))
     if unknown := [argument for argument in others if argument.startswith("-")]:
         refuse(f"{unknown[0]}: there is no such option")
     settings = known.overrides
+    for setting in settings:
+        if found := re.match(r"[+~]*(hydra\.(?!(?:searchpath|run|sweep|output_subdir|mode)\b)[^=]*)", setting):
+            raise ConfigError(f"{found[1]}: Hydra would make what it names, whatever that is; leave it out")
     return [*(argument for argument in arguments if argument not in settings), *settings]
+
+
+def _check_stored(file: Path) -> None:
+    """A configuration may come from somebody else: it holds settings, and nothing that Hydra itself goes by.
+
+    Raises:
+        ConfigError: it isn't so.
+    """
+    if not file.exists():  # Hydra says so
+        return
+    try:
+        stored = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+        raise ConfigError(f"{file}: can't be read as YAML ({error})") from error
+    if not isinstance(stored, dict):
+        raise ConfigError(f"{file}: holds no settings; give the config.yaml of a run folder")
+    if own := [name for name in ("hydra", "defaults") if name in stored]:
+        raise ConfigError(f"{file}: holds {own[0]}, which no run stores and which could run anything; remove it")
 
 
 def _run(cfg: DictConfig, arguments: list[str]) -> int:
@@ -114,5 +139,5 @@ def swept_settings(arguments: list[str], named: set[str]) -> str:
 
 
 def _fail(error: GroundedDialogsError, program: str) -> int:
-    print(f"error: {str(error).replace(PROGRAM, program)}", file=sys.stderr)
+    print(f"error: {printable(str(error)).replace(PROGRAM, program)}", file=sys.stderr)
     return error.exit_code

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, cast, get_type_hints
+from typing import Annotated, Any, NoReturn, cast, get_type_hints
 
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 from yaml import YAMLError
 
@@ -211,14 +211,25 @@ def plain(cfg: DictConfig) -> dict[str, Any]:
     there what they refer to.
 
     Raises:
-        ConfigError: a mandatory setting is missing or an interpolation fails.
+        ConfigError: a mandatory setting is missing, an interpolation fails, or one asks for an environment variable.
     """
+    # What a setting holds is stored with the run, and variables hold keys.
+    OmegaConf.register_new_resolver("oc.env", _no_variable, replace=True)
     try:
         data = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
+    except InterpolationResolutionError as error:
+        name = getattr(error, "full_key", None) or "configuration"
+        raise ConfigError(f"{name}: can't be resolved: {of_hydra(error)}") from error
     except OmegaConfBaseException as error:
         name = getattr(error, "full_key", None) or "configuration"
         raise ConfigError(f"{name}: has no value; give {name}=… on the command line") from error
     return {str(k): v for k, v in cast(dict[Any, Any], data).items() if k != "hydra" and not str(k).startswith("_")}
+
+
+def _no_variable(name: str, *_: object) -> NoReturn:
+    raise ValueError(
+        f"settings are stored, so they hold no environment variable ({name}); the shell can put in what is no secret"
+    )
 
 
 def exporters() -> list[str]:
@@ -298,11 +309,11 @@ def _flat(prefix: str, node: dict[str, Any]) -> Iterable[tuple[str, Any]]:
             yield name, value
 
 
-def _class(group: str, target: str | None) -> type | None:
+def _class(group: str, target: object) -> type | None:
     if target is None:
         return None
-    module, _, name = target.rpartition(".")
-    if not target.startswith(PACKAGES):
+    module, _, name = str(target).rpartition(".")
+    if not (isinstance(target, str) and target.startswith(PACKAGES)):
         raise ConfigError(f"{group}._target_={target}: must be a class of this project ({', '.join(PACKAGES)}…)")
     try:
         found = getattr(import_module(module), name)
@@ -311,6 +322,9 @@ def _class(group: str, target: str | None) -> type | None:
     # What our modules import from others has a name in them too.
     if not (isinstance(found, type) and found.__module__.startswith(PACKAGES)):
         raise ConfigError(f"{group}._target_={target}: is no class of this project")
+    # Others of our classes do something when they are made.
+    if not (hasattr(found, "judge") if group == "judge" else issubclass(found, BaseModel)):
+        raise ConfigError(f"{group}._target_={target}: is a class of this project, but none that settings can make")
     return found
 
 

@@ -15,6 +15,8 @@ from typing import Any
 import aiohttp
 from dspy import lm15
 
+from generator.notes import printable, without_secrets
+
 # As vLLM and OpenAI ("maximum context length"), newer vLLM ("maximum model length") and llama.cpp ("available context
 # size") say that a prompt does not fit; OpenAI's code and llama.cpp's type beside them.
 _OVERFLOW = re.compile(
@@ -34,7 +36,7 @@ def refusal(where: str, status: int, body: bytes, headers: Mapping[str, str], ke
         headers: of the answer.
         key_env: the environment variable that holds the key, for the message.
     """
-    text = said(body)
+    text = said(body, key_env)
     message = f"{where} answered HTTP {status}: {text}"
     match status:
         case 401 | 403:
@@ -81,15 +83,20 @@ def reason(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def said(body: bytes) -> str:
-    """The server's own words on one line, from whichever form it wraps them in."""
+def said(body: bytes, key_env: str | None) -> str:
+    """The server's own words on one line, from whichever form it wraps them in; without the key, if it repeats that.
+
+    Args:
+        body: of its answer.
+        key_env: the environment variable that holds the key.
+    """
     text: Any = body.decode(errors="replace")
     with suppress(ValueError):
         parsed = json.loads(text)
         if isinstance(parsed, dict):
             text = parsed.get("error") or parsed.get("message") or parsed.get("detail") or text
             text = text.get("message", text) if isinstance(text, dict) else text
-    line = " ".join(str(text).split())
+    line = without_secrets(printable(str(text)), key_env)
     return line if len(line) <= _LONGEST else line[:_LONGEST] + "…"
 
 

@@ -74,7 +74,9 @@ class Endpoint(Record, ABC):
     @asynccontextmanager
     async def connected(self, api_base: str, key_env: str | None = None, share: int = 1) -> AsyncIterator["HttpClient"]:
         """The client of one server, which has the model; one of `share` servers that the calls are divided among."""
-        key = os.environ.get(key_env) if key_env else None
+        key = os.environ.get(key_env, "").strip() if key_env else ""
+        if not (key.isascii() and key.isprintable()):
+            raise ModelError(f"the environment variable {key_env} holds what can't be a key; set it anew")
         _allow_sockets(self.concurrency)
         # The slots of the client are the ceiling, so the connector needs none.
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_S)
@@ -169,7 +171,7 @@ class HttpClient:
         if status in (404, 405):
             return
         if status != 200:
-            raise ModelError(f"{self.api_base}/models answered HTTP {status}: {said(body)}; try again when it is ready")
+            raise ModelError(f"{self.api_base}/models answered HTTP {status}: {said(body, self._key_env)}; try again when it is ready")
         try:
             names = [str(model["id"]) for model in json.loads(body)["data"]]
         except (ValueError, TypeError, LookupError) as error:
@@ -192,7 +194,7 @@ class HttpClient:
         try:
             return _reply(json.loads(content), self.model)
         except (ValueError, TypeError, LookupError, AttributeError) as error:
-            raise lm15.ServerError(f"{url} answered with no chat completion: {said(content)}") from error
+            raise lm15.ServerError(f"{url} answered with no chat completion: {said(content, self._key_env)}") from error
 
     async def _sent(self, url: str, body: bytes) -> bytes:
         try:

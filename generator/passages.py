@@ -3,13 +3,17 @@
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from generator.errors import ConfigError
 from generator.schema import Document, Passage
 
 TOKEN = re.compile(r"\w+|[^\w\s]")
 LONGEST_SENTENCE = 600
+# Characters of a line that are looked at together for its sentences, since finding them takes time by the square of
+# their number in some scripts; and how many of those are only there to tell where the sentences before them end.
+_AT_ONCE, _AFTER = 6 * LONGEST_SENTENCE, LONGEST_SENTENCE
+_LONG = 100_000
 
 _LINE_BREAK = re.compile(r"\n\s*")
 _LIST_MARKER = re.compile(r"\s*\w{1,3}[.)]\s*")
@@ -19,6 +23,11 @@ _PIECE = re.compile(rf"\S(?:.{{0,{LONGEST_SENTENCE - 2}}}\S)?(?!\S)|\S{{{LONGEST
 def count_tokens(text: str) -> int:
     """The number of words and punctuation marks in `text`, as `split` counts them."""
     return sum(1 for _ in TOKEN.finditer(text))
+
+
+def has_more_tokens(text: str, count: int) -> bool:
+    """Whether `text` has more tokens than `count`; looks no further than it must."""
+    return next(islice(TOKEN.finditer(text), count, None), None) is not None
 
 
 def windows(text: str, size: int = 512, overlap: int = 100) -> Iterator[tuple[int, int]]:
@@ -36,12 +45,14 @@ def windows(text: str, size: int = 512, overlap: int = 100) -> Iterator[tuple[in
         raise ConfigError(
             f"passages of {size} tokens can't overlap by {overlap}: give an overlap of 0 or more and below the size"
         )
-    tokens = [match.span() for match in TOKEN.finditer(text)]
-    for first in range(0, len(tokens), size - overlap):
-        last = min(first + size, len(tokens)) - 1
-        yield tokens[first][0], tokens[last][1]
-        if last == len(tokens) - 1:  # a further window would only repeat the end of this one
-            return
+    held: list[tuple[int, int]] = []  # of one window, so that a text of any length takes no more memory
+    for match in TOKEN.finditer(text):
+        if len(held) == size:  # and there is more: else a further window would only repeat the end of this one
+            yield held[0][0], held[-1][1]
+            held = held[size - overlap :]
+        held.append(match.span())
+    if held:
+        yield held[0][0], held[-1][1]
 
 
 def passage(document: Document, start: int, end: int) -> Passage:
@@ -62,7 +73,6 @@ def split(document: Document, size: int = 512, overlap: int = 100) -> Iterator[P
     return (passage(document, start, end) for start, end in windows(document.text, size, overlap))
 
 
-@lru_cache(maxsize=4096)  # every prompt of a dialog numbers the sentences of the same texts
 def sentences(text: str) -> tuple[tuple[int, int], ...]:
     """Spans (start, end; characters) of the sentences of `text`, without the white space around them.
 
@@ -70,18 +80,32 @@ def sentences(text: str) -> tuple[tuple[int, int], ...]:
     each on a line of its own, are sentences of their own; a line that goes on in lower case is a wrapped one.
     What is longer than 600 characters is cut between words.
     """
+    # Every prompt of a dialog numbers the sentences of the same texts; of whole books, a few are enough to remember.
+    return _of_long(text) if len(text) > _LONG else _of_short(text)
+
+
+def _sentences(text: str) -> tuple[tuple[int, int], ...]:
     from sentencex import get_sentence_boundaries
 
     spans: list[tuple[int, int]] = []
     for block_start, block_end in _blocks(text):
-        # Only where sentences start is taken over, so that nothing between two of them can get lost.
-        found = get_sentence_boundaries("en", text[block_start:block_end])
-        starts = [block_start, *(block_start + boundary["start_index"] for boundary in found[1:]), block_end]
-        if len(starts) > 2 and _LIST_MARKER.fullmatch(text, starts[0], starts[1]):
-            del starts[1]
-        for start, end in pairwise(starts):
-            spans.extend(piece.span() for piece in _PIECE.finditer(text, start, end))
+        start = block_start
+        while start < block_end:
+            end = min(start + _AT_ONCE, block_end)
+            # Only where sentences start is taken over, so that nothing between two of them can get lost.
+            found = get_sentence_boundaries("en", text[start:end])
+            starts = [start, *(start + boundary["start_index"] for boundary in found[1:]), end]
+            if start == block_start and len(starts) > 2 and _LIST_MARKER.fullmatch(text, starts[0], starts[1]):
+                del starts[1]
+            pieces = [piece.span() for first, last in pairwise(starts) for piece in _PIECE.finditer(text, first, last)]
+            # What ends near the cut could end elsewhere with what follows: it is read again with that.
+            sure = [piece for piece in pieces if piece[1] <= end - _AFTER or end == block_end]
+            spans.extend(sure)
+            start = pieces[len(sure)][0] if len(sure) < len(pieces) else end
     return tuple(spans)
+
+
+_of_short, _of_long = lru_cache(maxsize=4096)(_sentences), lru_cache(maxsize=4)(_sentences)
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:

@@ -7,6 +7,7 @@ stand next to each other, for the server's prefix cache; each starts from senten
 import hashlib
 import random
 import sys
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ import numpy as np
 from generator.errors import ConfigError
 from generator.library import Library
 from generator.openings import Opening
-from generator.passages import count_tokens, passage, sentences
+from generator.passages import count_tokens, has_more_tokens, passage, sentences
 from generator.schema import Document, Passage, Record, Split
 from taxonomy import QuestionType, Taxonomy, first_type, turn_types
 
@@ -156,18 +157,19 @@ class Planner:
     def _window(self, document: Document, focus: tuple[int, int]) -> Passage:
         """The whole document, or the sentences around the focus that fit the window."""
         start, end = 0, len(document.text)
-        if count_tokens(document.text) > self.window:
-            spans = [(span, count_tokens(document.text[slice(*span)])) for span in sentences(document.text)]
-            inside = [i for i, (span, _) in enumerate(spans) if focus[0] <= span[0] < focus[1]]
-            first, last = inside[0], inside[-1]
-            used = sum(size for _, size in spans[first : last + 1])
+        if has_more_tokens(document.text, self.window):
+            spans = sentences(document.text)
+
+            def size(number: int) -> int:  # only of those near the focus: there may be a whole book of others
+                return count_tokens(document.text[slice(*spans[number])])
+
+            first, last = bisect_left(spans, (focus[0], 0)), bisect_left(spans, (focus[1], 0)) - 1
+            used = sum(map(size, range(first, last + 1)))
             while True:
-                nearest = [
-                    i for i in (last + 1, first - 1) if 0 <= i < len(spans) and used + spans[i][1] <= self.window
-                ]
+                nearest = [i for i in (last + 1, first - 1) if 0 <= i < len(spans) and used + size(i) <= self.window]
                 if not nearest:
                     break
-                used += spans[nearest[0]][1]
+                used += size(nearest[0])
                 first, last = min(first, nearest[0]), max(last, nearest[0])
-            start, end = spans[first][0][0], spans[last][0][1]
+            start, end = spans[first][0], spans[last][1]
         return passage(document, start, end)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from generator.errors import ConfigError, GroundedDialogsError
+from generator.notes import printable
 
 
 class Parser(argparse.ArgumentParser):
@@ -23,7 +24,7 @@ def ended(command: Callable[[], None]) -> int:
     except SystemExit:  # of --help; what is wrong is a ConfigError
         return 0
     except GroundedDialogsError as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"error: {printable(str(error))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         return 130

@@ -8,7 +8,9 @@ from rich.console import Console
 from rich.progress import BarColumn, SpinnerColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
+from rich.text import Text
 
+from generator.notes import printable
 from generator.pipeline import Progress
 from generator.summary import Summary
 
@@ -70,7 +72,7 @@ class Display:
 
     def note(self, text: str) -> None:
         """A line above the bar."""
-        self._bar.console.print(text, highlight=False, markup=False, soft_wrap=True)
+        self._bar.console.print(text, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
     def update(self, progress: Progress) -> None:
         """Show how far the run is."""
@@ -102,7 +104,7 @@ def closing_table(summary: Summary) -> None:
     ):
         reasons = [f"{count} × {stage}: {why}" for stage, whys in counts.items() for why, count in whys.items()]
         if reasons:
-            table.add_row(title, "\n".join(reasons))
+            table.add_row(title, Text("\n".join(map(printable, reasons))))
     for title, shares in (
         ("question types", summary.question_types),
         ("multi-turn types", summary.multi_turn_types),
@@ -110,7 +112,7 @@ def closing_table(summary: Summary) -> None:
     ):
         if shares:
             reached = (f"{name} {s.achieved:.0%} (target {s.target:.0%})" for name, s in shares.items())
-            table.add_row(title, ", ".join(reached))
+            table.add_row(title, Text(printable(", ".join(reached))))
     if summary.skipped:
         table.add_row("skipped", f"{summary.skipped} documents that can't be read, listed in skipped.jsonl")
     cached = f"{tokens.cached / tokens.prompt:.0%} from the server's cache" if tokens.prompt else "none"

@@ -11,7 +11,9 @@ from functools import cached_property, lru_cache
 from generator.passages import sentences
 from generator.schema import Evidence, Passage, Record, Turn
 
-_TAG = re.compile(r"<(?=\s*/?\s*(?:documents?|dialog|task)\b)", re.IGNORECASE)
+# Whatever stands between bracket and word, invisible characters too; in one class, so that a long gap costs no more
+# than its length.
+_TAG = re.compile(r"<(?=[^\w<>]*(?:documents?|dialog|task)\b)", re.IGNORECASE)
 _SPACE = re.compile(r"\s+")
 
 

@@ -5,7 +5,7 @@ Records are frozen; no dict crosses a module boundary. What `dialogs.jsonl` and 
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, Protocol, get_args
+from typing import Annotated, Literal, Protocol, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -43,11 +43,16 @@ class Document(Record):
     collection: str = ""
 
 
-class Broken(Record):
-    """A record of a corpus that can't be read: `where` (file, and line or record) and why."""
+def _writable(value: object) -> object:
+    """Text without the halves of characters that JSON's escapes can smuggle in."""
+    return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
 
-    where: str
-    reason: str
+
+class Broken(Record):
+    """A record of a corpus that can't be read: `where` (file, and line or record) and why, in the file's own words."""
+
+    where: Annotated[str, BeforeValidator(_writable)]
+    reason: Annotated[str, BeforeValidator(_writable)]
 
 
 class Passage(Record):

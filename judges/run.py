@@ -17,6 +17,7 @@ from typing import Any, cast
 import dspy
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from generator.adapter import SharedPrefixAdapter
 from generator.calls import asking
@@ -26,7 +27,7 @@ from generator.errors import ConfigError, CorpusError, GroundedDialogsError, Mod
 from generator.files import written
 from generator.interruption import interruptible, unless
 from generator.lm import Endpoint
-from generator.notes import note
+from generator.notes import note, printable
 from generator.ordered import in_order
 from generator.pipeline import Progress
 from generator.progress import Display, clock
@@ -255,7 +256,8 @@ def closing_table(summary: JudgingSummary) -> None:
     for voice in summary.voices:
         figures = voice.all
         labels = ", ".join(f"{count} {label}" for label, count in figures.labels.items())
-        table.add_row(voice.model or voice.judge, str(figures.turns), labels, *_shown(figures))
+        named = (Text(printable(text)) for text in (voice.model or voice.judge, str(figures.turns), labels))
+        table.add_row(*named, *_shown(figures))
     console = Console()
     console.print(table)
     tokens = summary.tokens

@@ -138,11 +138,11 @@ class Site:
 
     def dialogs(self) -> list[dict[str, Any]]:
         """The lines of dialogs.jsonl."""
-        return [json.loads(line) for line in (self.run_dir / "dialogs.jsonl").read_text("utf-8").splitlines()]
+        return [json.loads(line) for line in lines(self.run_dir / "dialogs.jsonl")]
 
     def drops(self) -> list[dict[str, Any]]:
         """The lines of drops.jsonl."""
-        return [json.loads(line) for line in (self.run_dir / "drops.jsonl").read_text("utf-8").splitlines()]
+        return [json.loads(line) for line in lines(self.run_dir / "drops.jsonl")]
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows of the dataset."""
@@ -187,6 +187,13 @@ class Site:
         assert summary["pairs"] == len(rows)
         made = sum(len(dialog["turns"]) for dialog in self.dialogs())
         assert summary["pairs"] + sum(drop["scope"] == "pair" for drop in drops) == made
+
+
+def lines(path: Path) -> list[str]:
+    """The lines of a file, which end in line feeds alone: `splitlines` takes more characters than that for ends."""
+    *found, last = path.read_text(encoding="utf-8").split("\n")
+    assert last == ""
+    return found
 
 
 def stage(body: Body) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from generator.corpora.base import CorpusSettings, located
+from generator.notes import printable
 from generator.schema import Broken, Document
 
 
@@ -45,7 +46,7 @@ def _string(record: Mapping[str, Any], field: str) -> str:
     if value is None and field in record:
         raise _Unusable(f"its `{field}` is null")
     if value is None:
-        raise _Unusable(f"it has no `{field}`, only {', '.join(sorted(record)) or 'nothing'}")
+        raise _Unusable(f"it has no `{field}`, only {printable(', '.join(sorted(record)))[:200] or 'nothing'}")
     return value
 
 

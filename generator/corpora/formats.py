@@ -13,7 +13,8 @@ from generator.corpora.base import located
 from generator.corpora.files import File, reason
 from generator.schema import Broken, Document
 
-_FRONT_MATTER = re.compile(r"\A---\n(.*?\n)---\n", re.DOTALL)
+# YAML is read slowly, and what is longer is no front matter.
+_FRONT_MATTER = re.compile(r"\A---\n(.{0,20000}?\n)---\n", re.DOTALL)
 _FIRST_HEADING = re.compile(r"\s*# +(.+)\n?")
 
 # What a page has beside its text.
@@ -50,7 +51,7 @@ def _decoded(data: bytes, encoding: str = "utf-8") -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise _Unreadable(f"line {line} isn't {encoding} (byte 0x{data[error.start]:02x}); save it as UTF-8") from error
-    except LookupError as error:
+    except (LookupError, UnicodeError) as error:
         raise _Unreadable(f"it names an unknown encoding, {encoding}; save it as UTF-8") from error
     return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
@@ -65,12 +66,13 @@ def _markdown(data: bytes) -> tuple[str, str]:
     if front := _FRONT_MATTER.match(text):
         try:
             settings = yaml.safe_load(front[1])
-        except yaml.YAMLError:
+        except (yaml.YAMLError, ValueError, RecursionError):  # also of a date that there is none, or of endless brackets
             settings = None
         if isinstance(settings, dict):
             text = text[front.end() :]
-            if settings.get("title"):
-                return str(settings["title"]), text
+            # A list could hold itself many times over, by references.
+            if (title := settings.get("title")) and not isinstance(title, list | dict):
+                return str(title), text
     if heading := _FIRST_HEADING.match(text):
         return heading[1], text[heading.end() :]
     return "", text

@@ -12,6 +12,8 @@ from generator.schema import Broken
 
 M = TypeVar("M", bound=BaseModel)
 
+LARGEST = 1 << 30  # bytes
+
 
 def items(file: File, key: str, format_name: str) -> Iterator[tuple[str, Any]]:
     """The members of the list `key` of a JSON object, or of a JSON array if `key` is empty; each with its place.
@@ -46,9 +48,14 @@ def whole(file: File) -> Any:
     """
     try:
         with opened(file) as content:
-            return json.loads(content.read().decode())
+            read = content.read(LARGEST + 1)
+        if len(read) > LARGEST:  # an archive of some kilobytes can unpack to what no memory holds
+            raise CorpusError(f"{file.where}: holds more than 1 GiB, so it is none of the published files")
+        return json.loads(read.decode())
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise CorpusError(f"{file.where}: not JSON: {_told(error)}") from error
+    except (ValueError, RecursionError) as error:
+        raise CorpusError(f"{file.where}: not JSON: {reason(error)}") from error
     except READ_ERRORS as error:
         raise CorpusError(f"{file.where}: can't be read: {reason(error)}") from error
 

@@ -8,6 +8,9 @@ from generator.corpora.files import READ_ERRORS, File, opened, reason
 from generator.errors import CorpusError
 from generator.schema import Broken
 
+# Bytes; an archive of some kilobytes can unpack to a line that no memory holds.
+LONGEST_LINE = 1 << 28
+
 
 def lines(file: File, *, nan: bool = False) -> Iterator[tuple[int, dict[str, Any] | Broken]]:
     """The JSON objects of a file, each with the number of its line, from 1; empty lines are left out.
@@ -21,7 +24,9 @@ def lines(file: File, *, nan: bool = False) -> Iterator[tuple[int, dict[str, Any
     number = 0
     try:
         with opened(file) as stream:
-            for number, line in enumerate(stream, start=1):
+            for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), start=1):
+                if len(line) > LONGEST_LINE:
+                    raise CorpusError(f"{file.where}: line {number} is longer than 256 MiB; a document has one line")
                 if line.strip():
                     yield number, _parsed(f"{file.where}:{number}", line, nan)
     except READ_ERRORS as error:

@@ -16,6 +16,7 @@ import yaml
 from generator.export.chat import Filter, Row
 from generator.export.markdown import block, line, table
 from generator.export.statistics import Statistics
+from generator.notes import printable
 from generator.schema import Algorithm, Record, Scope, Split
 
 EXAMPLE_CHARS = 300
@@ -158,7 +159,7 @@ def _metadata(info: Origin, splits: Mapping[Split, SplitFile]) -> dict[str, Any]
     if "license_name" in licence and info.source.startswith(("http://", "https://")):
         licence["license_link"] = info.source
     return {
-        "pretty_name": " ".join(info.name.split()),
+        "pretty_name": printable(info.name),
         "language": [info.language],
         **licence,
         "task_categories": ["question-answering", "text-generation"],

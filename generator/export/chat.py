@@ -15,7 +15,7 @@ from generator.schema import Algorithm, Answerability, Dialog, Drop, Evidence, L
 
 Filter = Literal["pairs", "prefix", "dialog"]
 
-_DELIMITER = re.compile(r"<(?=\s*/?\s*passages?\b)", re.IGNORECASE)
+_DELIMITER = re.compile(r"<(?=[^\w<>]*passages?\b)", re.IGNORECASE)
 # Where judges differ, the strictest decides: correct is what all of them found correct.
 _STRICTEST = ("incorrect", "unjudged", "correct")
 

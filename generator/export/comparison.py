@@ -15,6 +15,7 @@ from rich.text import Text
 from generator.export import markdown
 from generator.export.statistics import Portion, Statistics
 from generator.export.variety import LENGTHS, Variety
+from generator.notes import printable
 from generator.schema import Record
 
 Format = Literal["terminal", "csv", "markdown"]
@@ -71,8 +72,8 @@ def comparison(columns: Sequence[Column], form: Format, console: Console | None 
     Args:
         console: the terminal that it is for, with its width and styles; None: as wide as it needs, and plain.
     """
-    names = [_plain(column.name) for column in columns]
-    rows = [row._replace(figure=_plain(row.figure)) for row in _rows(columns)]
+    names = [printable(column.name) for column in columns]
+    rows = [row._replace(figure=printable(row.figure)) for row in _rows(columns)]
     if form == "csv":
         return _csv(names, rows)
     return _markdown(names, rows) if form == "markdown" else _terminal(names, rows, console)
@@ -132,11 +133,6 @@ def _share(portions: Sequence[Portion], name: str) -> float | None:
 
 def _target(column: Column, stage: str, name: str) -> float | None:
     return next((t.share for t in column.targets if (t.stage, t.name) == (stage, name)), None)
-
-
-def _plain(text: str) -> str:
-    """On one line, and nothing in it that steers a terminal."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(text.split()))
 
 
 def _cells(row: _Row) -> list[str]:

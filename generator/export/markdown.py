@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 
+from generator.notes import printable
+
 
 def line(text: str) -> str:
     """Text as one line in which nothing is markup."""
-    escaped = "".join(f"\\{c}" if c in "\\`*_[]|~$" else c for c in " ".join(text.split()))
+    escaped = "".join(f"\\{c}" if c in "\\`*_[]|~$" else c for c in printable(text))
     return escaped.replace("&", "&amp;").replace("<", "&lt;")
 
 
@@ -17,4 +19,4 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def block(text: str) -> str:
     """Text word for word, as an indented block, which nothing in it can end."""
-    return "\n".join(f"    {part}" for part in text.splitlines())
+    return "\n".join(f"    {printable(part)}" for part in text.splitlines())

@@ -15,6 +15,7 @@ from pydantic import Field, field_validator
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
 
 from generator.errors import RetrieverError
+from generator.notes import without_secrets
 from generator.schema import OneOrMore, Record
 
 if TYPE_CHECKING:
@@ -203,7 +204,8 @@ class Server:
         return error
 
     def _refused(self, doing: str, refusal: Refusal) -> RetrieverError:
-        status, kind, reason = refusal.status, refusal.kind, refusal.reason
+        status, kind = refusal.status, refusal.kind
+        reason = without_secrets(refusal.reason, self.access.api_key_env, self.access.password_env)
         text = f"{kind} {reason}"
         said = f"{self.access.where}: {status} {kind}".rstrip() + f" while {doing}" + (f" ({reason})" if reason else "")
         access = self.access
