@@ -265,6 +265,7 @@ def _window(settings: Settings, taxonomy: Taxonomy) -> int:
 def _load_program(program: SingleDocumentDialog | MultiDocumentDialog, path: Path) -> None:
     try:
         program.load(str(path))
+        program.set_lm(None)  # a program that was saved with a model would ask that one, past the run's bookkeeping
     except Exception as error:  # DSPy raises what it meets, from OSError to KeyError
         why = " ".join(f"{type(error).__name__}: {error}".split())
         raise ConfigError(f"program={path}: no program of this algorithm that DSPy's `save` wrote ({why})") from error
