@@ -171,7 +171,8 @@ class HttpClient:
         if status in (404, 405):
             return
         if status != 200:
-            raise ModelError(f"{self.api_base}/models answered HTTP {status}: {said(body, self._key_env)}; try again when it is ready")
+            why = said(body, self._key_env)
+            raise ModelError(f"{self.api_base}/models answered HTTP {status}: {why}; try again when it is ready")
         try:
             names = [str(model["id"]) for model in json.loads(body)["data"]]
         except (ValueError, TypeError, LookupError) as error:

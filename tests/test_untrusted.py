@@ -318,7 +318,7 @@ def test_ten_megabytes_on_one_line_are_a_document(kind: str, tmp_path: Path, ope
         records = [{"id": "long", "text": text}, {"id": "short", "text": "The ferry is blue. It is fast."}]
         site.documents.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     algorithm = "algorithm=single" if kind == "folder" else "algorithm=multi"
-    arguments = site.arguments(openai_server, algorithm, "dialogs=2", "turns=1", "validation=0")
+    arguments = site.arguments(openai_server, algorithm, "dialogs=1", "turns=1", "validation=0")
     if kind == "folder":
         arguments[:2] = ["corpus=folder", f"corpus.path={tmp_path / 'texts'}"]
     program = "import resource, sys; from generator.__main__ import main; code = main(); "

@@ -66,7 +66,7 @@ def _markdown(data: bytes) -> tuple[str, str]:
     if front := _FRONT_MATTER.match(text):
         try:
             settings = yaml.safe_load(front[1])
-        except (yaml.YAMLError, ValueError, RecursionError):  # also of a date that there is none, or of endless brackets
+        except (yaml.YAMLError, ValueError, RecursionError):  # a date that there is none, endless brackets
             settings = None
         if isinstance(settings, dict):
             text = text[front.end() :]
