@@ -21,6 +21,8 @@ from generator.schema import Document, Passage, Record, Split
 from taxonomy import QuestionType, Taxonomy, first_type, turn_types
 
 FOCUS_CHARS = 300
+# Of the number in brackets that stands before every sentence of a prompt.
+NUMBER_TOKENS = 3
 
 
 class Turns(Record):
@@ -73,7 +75,7 @@ class Planner:
         turns: the number of turns of a dialog.
         seed: of the run.
         per_document: dialogs in a row on the same document.
-        window: tokens (`generator.passages.count_tokens`) of a document that a prompt may hold.
+        window: tokens (`generator.passages.count_tokens`) of a document, sentences numbered, that a prompt may hold.
         openings: the first questions, one for each plan; without any they are asked of the documents.
     """
 
@@ -157,11 +159,11 @@ class Planner:
     def _window(self, document: Document, focus: tuple[int, int]) -> Passage:
         """The whole document, or the sentences around the focus that fit the window."""
         start, end = 0, len(document.text)
-        if has_more_tokens(document.text, self.window):
-            spans = sentences(document.text)
+        spans = sentences(document.text)
+        if has_more_tokens(document.text, max(0, self.window - NUMBER_TOKENS * len(spans))):
 
             def size(number: int) -> int:  # only of those near the focus: there may be a whole book of others
-                return count_tokens(document.text[slice(*spans[number])])
+                return NUMBER_TOKENS + count_tokens(document.text[slice(*spans[number])])
 
             first, last = bisect_left(spans, (focus[0], 0)), bisect_left(spans, (focus[1], 0)) - 1
             used = sum(map(size, range(first, last + 1)))

@@ -184,14 +184,18 @@ def test_a_window_holds_the_focus_in_as_many_whole_sentences_as_fit(tmp_path: Pa
         document = next(d for d in map(documents.document, range(2)) if d.id == shown.document_id)
         assert plan.focus in shown.text
         assert shown.text == document.text[shown.start : shown.end]
+
+        def size(text: str) -> int:
+            return count_tokens("".join(f"[1] {text[start:end]}" for start, end in sentences(text)))
+
         # A focus may be larger than a tiny window; then it is all there is.
-        assert count_tokens(shown.text) <= max(window, count_tokens(plan.focus))
+        assert size(shown.text) <= max(window, size(plan.focus))
         spans = sentences(document.text)
         starts, ends = [start for start, _ in spans], [end for _, end in spans]
         first, last = starts.index(shown.start), ends.index(shown.end)
         around = [spans[i] for i in (first - 1, last + 1) if 0 <= i < len(spans)]
-        room = window - count_tokens(shown.text)
-        assert around and all(count_tokens(document.text[slice(*span)]) > room for span in around)
+        room = window - size(shown.text)
+        assert around and all(size(document.text[slice(*span)]) > room for span in around)
 
 
 # --- kinds and turns
