@@ -7,16 +7,19 @@ a little is missed. The result depends on the texts and on the order in which th
 
 import gzip
 import json
+import sqlite3
 import zlib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
-from generator.errors import ConfigError
+from generator.errors import ConfigError, RunError
 from generator.schema import Dialog, OneOrMore, Record
 from generator.shingles import Shingles, digest, jaccard, question_shingles, text_shingles, words
 
@@ -74,10 +77,11 @@ class Repetition:
 
 
 class Deduplicator:
-    """The dialogs kept so far. To `add` one of 300 words takes 0.6 ms and 13 kB of memory.
+    """The dialogs kept so far, in temporary files: memory doesn't grow with them (`docs/performance.md`).
 
     Raises:
         ConfigError: a file of `against` can't be read.
+        RunError: there is no room for the temporary files; so do `check` and `add`.
     """
 
     def __init__(self, settings: DedupSettings) -> None:
@@ -95,7 +99,7 @@ class Deduplicator:
 
         A first question is a duplicate whatever document it is about: the same opening again teaches a model little.
         """
-        for text, least in _utterances(dialog):
+        for text, least in _utterances(dialog) if len(self._references) else ():
             if len(words(text)) >= least and (found := self._references.nearest(text)):
                 return Duplicate(kind="contamination", exact=found.exact, text=text, of=found.name)
         if not self._between_dialogs:
@@ -117,7 +121,7 @@ class Asked:
     """How many questions of a set repeat an earlier one, by `generator.shingles.question_shingles`.
 
     Nothing is compared before all are there: so a question takes the hashes of its bands and its shingles, some 300
-    bytes, in place of the 5 kB of an index that can be asked at any time. One asked before word for word takes none.
+    bytes of memory, and no index. One asked before word for word takes none.
 
     Attributes:
         questions: how many were added.
@@ -127,9 +131,7 @@ class Asked:
     def __init__(self, settings: DedupSettings) -> None:
         self.questions = self.repeated_in_dialog = 0
         self._threshold = settings.threshold
-        self._empty, lsh = _banding(settings)
-        self._shape = lsh.b, lsh.r
-        self._factors = np.random.default_rng(1).integers(1 << 63, size=lsh.r, dtype=np.uint64)
+        self._banding = _Banding(settings)
         self._seen: set[int] = set()
         self._word_for_word = 0
         self._known: list[bool] = []  # to repeat one of its dialog; and of the same question …
@@ -152,7 +154,7 @@ class Asked:
     def repeated(self) -> int:
         """How many questions repeat an earlier one, of whatever dialog."""
         alike = np.array(self._known, dtype=np.bool_)
-        for band in np.frombuffer(self._bands, dtype=np.uint64).reshape(-1, self._shape[0]).T:
+        for band in np.frombuffer(self._bands, dtype=np.uint64).reshape(-1, self._banding.bands).T:
             order = np.argsort(band, kind="stable")
             edges = np.concatenate(([0], np.flatnonzero(np.diff(band[order])) + 1, [len(order)]))
             for group in np.flatnonzero(np.diff(edges) > 1):
@@ -167,9 +169,7 @@ class Asked:
             self._word_for_word += 1
             return
         self._seen.add(hash(content))
-        bands, rows = self._shape
-        values = _signature(self._empty, shingles).hashvalues[: bands * rows].reshape(self._shape)
-        self._bands.frombytes((values * self._factors).sum(axis=1, dtype=np.uint64).tobytes())
+        self._bands.frombytes(self._banding.hashes(shingles).tobytes())
         self._shingles.frombytes(content)
         self._ends.append(len(self._shingles))
         self._known.append(known)
@@ -186,57 +186,116 @@ class _Match(NamedTuple):
     exact: bool
 
 
-class _Entry(NamedTuple):
-    name: str
-    digest: bytes
+class _Looked(NamedTuple):
+    """A text as it is looked at: its shingles, the hashes of its bands as SQLite keeps integers, its words' digest."""
+
+    text: str
     shingles: Shingles
+    bands: list[int]
+    digest: bytes
+
+
+class _Banding:
+    """What makes two texts candidates: an equal band in their signatures, known by a hash of 64 bits.
+
+    Bands and rows are those with the least cost if a miss weighs 19 times as much as a false candidate, which costs
+    microseconds. With b bands of r rows a pair that is s alike becomes a candidate with probability
+    1 - (1 - s^r)^b: at the defaults (threshold 0.8, 128 permutations: 16 bands of 8) that is 0.947 at s = 0.8 and
+    0.99996 at s = 0.91; equal texts always do.
+
+    Attributes:
+        bands: how many there are.
+    """
+
+    def __init__(self, settings: DedupSettings) -> None:
+        from datasketch import MinHash, MinHashLSH
+
+        lsh = MinHashLSH(threshold=settings.threshold, num_perm=settings.num_perm, weights=(0.05, 0.95))
+        self.bands = lsh.b
+        self._empty = MinHash(num_perm=settings.num_perm, seed=1, hashfunc=int)
+        self._factors = np.random.default_rng(1).integers(1 << 63, size=(lsh.b, lsh.r), dtype=np.uint64)
+
+    def hashes(self, shingles: Shingles) -> NDArray[np.uint64]:
+        """One for each band; shape (bands,)."""
+        signature = self._empty.copy()
+        signature.update_batch(shingles.tolist())
+        values = signature.hashvalues[: self._factors.size].reshape(self._factors.shape)
+        return (values * self._factors).sum(axis=1, dtype=np.uint64)
 
 
 class _Index:
     """Texts that can be found by what is like them.
 
-    The banding weighs a miss 19 times as much as a false candidate, which costs microseconds. With b bands of r rows a
-    pair that is s alike becomes a candidate with probability 1 - (1 - s^r)^b: at the defaults (threshold 0.8, 128
-    permutations: 16 bands of 8) that is 0.947 at s = 0.8 and 0.99996 at s = 0.91; equal texts always do.
+    They lie in a temporary database of SQLite: a file without a name, gone with the process; memory holds 2 MB of it.
     """
 
     def __init__(self, shingles: Callable[[str], Shingles], settings: DedupSettings) -> None:
         self._shingles = shingles
         self._threshold = settings.threshold
-        self._empty, self._lsh = _banding(settings)
-        self._entries: list[_Entry] = []
+        self._banding = _Banding(settings)
+        self._last: _Looked | None = None
+        self._count = 0
+        with _roomy():
+            # What is written is never committed: that would do nothing but flush it.
+            self._db = sqlite3.connect("")
+            self._db.execute("PRAGMA journal_mode = OFF")
+            self._db.execute("CREATE TABLE texts (number INTEGER PRIMARY KEY, name TEXT, digest BLOB, shingles BLOB)")
+            self._db.execute(
+                "CREATE TABLE bands (hash INTEGER, number INTEGER, PRIMARY KEY (hash, number)) WITHOUT ROWID"
+            )
+        self._candidates = (
+            "SELECT number, name, digest, shingles FROM texts WHERE number IN "
+            f"(SELECT number FROM bands WHERE hash IN ({', '.join('?' * self._banding.bands)}))"
+        )
+
+    def __len__(self) -> int:
+        return self._count
 
     def add(self, text: str, name: str) -> None:
-        shingles = self._shingles(text)
-        self._lsh.insert(len(self._entries), _signature(self._empty, shingles), check_duplication=False)
-        self._entries.append(_Entry(name, digest(text), shingles))
+        """Remember a text."""
+        looked = self._looked(text)
+        number, self._count = self._count, self._count + 1
+        with _roomy():
+            row = (number, name, looked.digest, looked.shingles.tobytes())
+            self._db.execute("INSERT INTO texts VALUES (?, ?, ?, ?)", row)
+            bands = ((band, number) for band in looked.bands)
+            self._db.executemany("INSERT OR IGNORE INTO bands VALUES (?, ?)", bands)
 
     def nearest(self, text: str) -> _Match | None:
         """The first of the texts that are most like `text`, if any is like it."""
-        if not self._entries:
+        if not self._count:
             return None
-        shingles, same = self._shingles(text), digest(text)
-        candidates = self._lsh.query(_signature(self._empty, shingles))
-        similarity = {n: jaccard(shingles, self._entries[n].shingles) for n in candidates}
-        alike = [n for n in candidates if similarity[n] >= self._threshold]
+        looked = self._looked(text)
+        alike: list[tuple[bool, float, int, str]] = []
+        with _roomy():
+            for number, name, hashed, content in self._db.execute(self._candidates, looked.bands):
+                similarity = jaccard(looked.shingles, np.frombuffer(content, dtype=np.uint32))
+                if similarity >= self._threshold:
+                    alike.append((hashed == looked.digest, similarity, -number, name))
         if not alike:
             return None
-        best = max(alike, key=lambda n: (self._entries[n].digest == same, similarity[n], -n))
-        return _Match(self._entries[best].name, self._entries[best].digest == same)
+        exact, _, _, name = max(alike)
+        return _Match(name, exact)
+
+    def _looked(self, text: str) -> _Looked:
+        """A text that isn't found is added next: it is looked at once."""
+        if self._last is None or self._last.text != text:
+            shingles = self._shingles(text)
+            bands = self._banding.hashes(shingles).view(np.int64).tolist()
+            self._last = _Looked(text, shingles, bands, digest(text))
+        return self._last
 
 
-def _banding(settings: DedupSettings) -> tuple[Any, Any]:
-    """The signature of nothing, and an empty index, which knows its number of bands `b` and of rows `r`."""
-    from datasketch import MinHash, MinHashLSH
-
-    empty = MinHash(num_perm=settings.num_perm, seed=1, hashfunc=int)
-    return empty, MinHashLSH(threshold=settings.threshold, num_perm=settings.num_perm, weights=(0.05, 0.95))
-
-
-def _signature(empty: Any, shingles: Shingles) -> Any:
-    signature = empty.copy()
-    signature.update_batch(shingles.tolist())
-    return signature
+@contextmanager
+def _roomy() -> Iterator[None]:
+    """Say where room is needed, if there is none."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise RunError(
+            f"dedup: can't keep the dialogs in a temporary file ({error}); make room in $TMPDIR, or in /var/tmp if "
+            "that isn't set, and the same command continues"
+        ) from error
 
 
 def _whole(dialog: Dialog) -> str:

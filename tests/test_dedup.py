@@ -2,8 +2,10 @@ import gzip
 import json
 import os
 import random
+import resource
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +15,7 @@ import yaml
 from pydantic import ValidationError
 
 from generator.dedup import Asked, Deduplicator, DedupSettings, Repetition
-from generator.errors import ConfigError
+from generator.errors import ConfigError, RunError
 from generator.schema import Dialog, Turn
 from generator.shingles import question_shingles, text_shingles
 
@@ -225,6 +227,36 @@ def test_near_duplicates_among_many_are_found_and_nothing_else(random_dialogs: l
         else:
             deduplicator.add(made)
     assert found == {f"b{number}": f"a{number}" for number in range(200)}
+
+
+def test_memory_does_not_grow_with_what_is_kept() -> None:
+    rng = random.Random(3)
+    said = [" ".join(rng.choices("abcdefghijklmnopqrst", k=100)) for _ in range(300)]
+    dialogs = [dialog(str(number), f"Is it {text[:19]}?", text) for number, text in enumerate(said)]
+    deduplicator = after()
+    held = []
+    tracemalloc.start()
+    try:
+        for made in dialogs:
+            deduplicator.add(made)
+            held.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert held[-1] - held[100] < 200 * 100, "bytes"
+
+
+def test_no_room_for_what_is_kept_is_one_line() -> None:
+    rng = random.Random(3)
+    deduplicator = after()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))  # as on a disk that is full
+    try:
+        with pytest.raises(RunError, match=r"^dedup: can't keep the dialogs in a temporary file \(.+\); make room .+"):
+            for number in range(1000):
+                answer = " ".join(rng.choices("abcdefghijklmnop", k=3000))
+                deduplicator.add(dialog(str(number), f"What is {number}?", answer))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def outcome() -> str:
