@@ -1,0 +1,264 @@
+"""Near-duplicates among dialogs, ours beside rensa and datatrove: processor time, memory, recall and false alarms.
+
+    uv venv .venv-peers && uv pip install --python .venv-peers rensa datatrove spacy regex "xxhash<4"
+    python -m benchmarks.dedup 20000
+    python -m benchmarks.dedup 200000 --only ours rensa
+    python -m benchmarks.dedup --bands      # how many pairs of a given likeness become candidates: computed, and found
+
+The peers are no dependencies: they stand in an environment of their own, and are left out where it isn't there.
+
+Dialogs of 300 words in six turns, from a vocabulary of 30,000 with frequencies as 1/rank. A tenth are copies of an
+earlier one, half of these with 1% of the words changed and half with 3%. Two dialogs are duplicates if their runs of
+five words are 0.8 alike: recall is the share of those copies that is found; what else is found is a false alarm.
+Ours is `Deduplicator` as a run uses it, with its comparison of first questions, whose finds aren't counted; the peers
+get a dialog as one text. All have 128 permutations. Each contender has a process of its own.
+"""
+
+import argparse
+import json
+import random
+import resource
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from itertools import accumulate, islice
+from pathlib import Path
+
+TURNS, QUESTION, WORDS, VOCABULARY = 6, 12, 300, 30_000
+THRESHOLD, PERMUTATIONS = 0.8, 128
+CHANGED = (3, 9)
+ORIGINALS = 10_000  # of which there are copies
+PAIRS = 5_000
+
+# Processor seconds for signatures and for everything else, and the numbers of the dialogs that are called duplicates.
+Found = tuple[float, float, list[int]]
+
+
+def generate(path: Path, count: int) -> list[tuple[int, float]]:
+    """Write `count` dialogs, a line each. Returns how many words of each are changed, and how alike its original is."""
+    chance = random.Random(0)
+    words = ["".join(chance.choices("abcdefghijklmnoprstuvw", k=chance.randint(2, 9))) for _ in range(VOCABULARY)]
+    steps = list(accumulate(1 / rank for rank in range(1, VOCABULARY + 1)))
+    originals: list[list[str]] = []
+    planted = []
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(count):
+            said, changed, alike = chance.choices(words, cum_weights=steps, k=WORDS), 0, 0.0
+            if number % 10 == 9:
+                original, changed = chance.choice(originals), CHANGED[number // 10 % 2]
+                kept = set(range(WORDS)).difference(chance.sample(range(WORDS), changed))
+                said = [original[place] if place in kept else word for place, word in enumerate(said)]
+                one, other = shingles(original), shingles(said)
+                alike = len(one & other) / len(one | other)
+            elif len(originals) < ORIGINALS:
+                originals.append(said)
+            file.write(" ".join(said) + "\n")
+            planted.append((changed, alike))
+    return planted
+
+
+def shingles(said: list[str]) -> set[str]:
+    return {" ".join(said[first : first + 5]) for first in range(len(said) - 4)}
+
+
+def lines(path: Path) -> Iterator[str]:
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            yield line.rstrip("\n")
+
+
+def ours(path: Path) -> Found:
+    from generator.config import near_duplicates
+    from generator.dedup import Deduplicator
+    from generator.schema import Dialog, Turn
+
+    def dialog(number: int, said: list[str]) -> Dialog:
+        each = len(said) // TURNS
+        turns = (said[first : first + each] for first in range(0, len(said), each))
+        return Dialog(
+            id=f"{number:016}",
+            corpus="generated",
+            algorithm="single",
+            split="train",
+            document_ids=("d",),
+            turns=tuple(
+                Turn(
+                    turn=turn,
+                    query=" ".join(words[:QUESTION]),
+                    question_type="direct",
+                    answerability="answerable",
+                    reasoning="",
+                    answer=" ".join(words[QUESTION:]),
+                    consistent=True,
+                )
+                for turn, words in enumerate(turns, start=1)
+            ),
+            passages=(),
+            ended="complete",
+            lm="none",
+            prompt_version="",
+            seed=0,
+        )
+
+    deduplicator = Deduplicator(near_duplicates())
+    signing = total = 0.0
+    for index in (deduplicator._dialogs, deduplicator._first_questions):
+        looked = index._looked
+
+        def timed(text: str, looked: Callable = looked):
+            nonlocal signing
+            start = time.process_time()
+            found = looked(text)
+            signing += time.process_time() - start
+            return found
+
+        index._looked = timed  # type: ignore[method-assign]
+    found = []
+    for number, text in enumerate(lines(path)):
+        made = dialog(number, text.split())
+        start = time.process_time()
+        duplicate = deduplicator.check(made)
+        if duplicate is None:
+            deduplicator.add(made)
+        elif duplicate.kind == "dialog":
+            found.append(number)
+        total += time.process_time() - start
+    return signing, total - signing, found
+
+
+def rensa(path: Path, bands: int) -> Found:
+    from rensa import RMinHash, RMinHashDeduplicator
+
+    deduplicator = RMinHashDeduplicator(THRESHOLD, PERMUTATIONS, use_lsh=True, num_bands=bands)
+    signing = finding = 0.0
+    found = []
+    texts = enumerate(lines(path))
+    while batch := list(islice(texts, 1000)):
+        start = time.process_time()
+        signatures = RMinHash.from_token_sets([list(shingles(text.split())) for _, text in batch], PERMUTATIONS, 42)
+        signed = time.process_time()
+        added = [deduplicator.add(str(n), signature) for (n, _), signature in zip(batch, signatures, strict=True)]
+        found += [number for (number, _), new in zip(batch, added, strict=True) if not new]
+        signing, finding = signing + signed - start, finding + time.process_time() - signed
+    return signing, finding, found
+
+
+def datatrove(path: Path) -> Found:
+    from datatrove.data import Document
+    from datatrove.pipeline.dedup.minhash import (
+        MinhashConfig,
+        MinhashDedupBuckets,
+        MinhashDedupCluster,
+        MinhashDedupSignature,
+    )
+    from loguru import logger
+
+    logger.remove()
+    config = MinhashConfig(n_grams=5, num_buckets=16, hashes_per_bucket=8)
+    signatures, buckets, clusters = (str(path.parent / name) for name in ("signatures", "buckets", "clusters"))
+    start = time.process_time()
+    documents = (Document(text=text, id=str(number)) for number, text in enumerate(lines(path)))
+    MinhashDedupSignature(signatures, config).run(documents)
+    signed = time.process_time()
+    finding = MinhashDedupBuckets(signatures, buckets, config=config)
+    for bucket in range(config.num_buckets):
+        finding.run(None, bucket, config.num_buckets)
+    MinhashDedupCluster(buckets, clusters, config).run(None, 0, 1)
+    removed = Path(clusters, "000000.remove").read_bytes()
+    return signed - start, time.process_time() - signed, [number for (number,) in struct.iter_unpack("<I", removed)]
+
+
+CONTENDERS: dict[str, Callable[[Path], Found]] = {
+    "ours": ours,
+    "rensa, 16 bands": lambda path: rensa(path, 16),
+    "rensa, 32 bands": lambda path: rensa(path, 32),
+    "datatrove, 16 bands": datatrove,
+}
+
+
+def bands() -> None:
+    """Print how many pairs of texts that are so much alike become candidates."""
+    import numpy as np
+
+    from generator.config import near_duplicates
+    from generator.dedup import _Banding
+
+    banding = _Banding(near_duplicates())
+    rows, chance = banding._factors.shape[1], np.random.default_rng(0)
+    print(f"{banding.bands} bands of {rows} rows\n")
+    print("| Jaccard similarity | candidates, computed | candidates, found |\n| --- | --- | --- |")
+    for own in (100, 74, 50, 37, 26, 14):  # of each of the two, beside 296 shared
+        alike = 296 / (296 + 2 * own)
+        found = 0
+        for _ in range(PAIRS):
+            values = chance.integers(1 << 32, size=296 + 2 * own, dtype=np.uint32)
+            one, other = np.unique(values[own:]), np.unique(values[: len(values) - own])
+            found += bool((banding.hashes(one) == banding.hashes(other)).any())
+        computed = 1 - (1 - alike**rows) ** banding.bands
+        print(f"| {alike:.3f} | {computed:.2%} | {found / PAIRS:.2%} |", flush=True)
+
+
+def main() -> None:
+    """Measure and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("dialogs", nargs="?", type=int, default=20_000)
+    parser.add_argument("--only", nargs="+", default=[""], help="contenders whose names begin so")
+    parser.add_argument(
+        "--peers", default=".venv-peers/bin/python", help="the interpreter that has rensa and datatrove"
+    )
+    parser.add_argument("--bands", action="store_true", help="the share of candidates instead")
+    parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.bands:
+        bands()
+        return
+    if given.measure:
+        signing, finding, found = CONTENDERS[given.measure[0]](Path(given.measure[1]))
+        print(json.dumps([signing, finding, found, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "dialogs.txt")
+        planted = generate(path, given.dialogs)
+        for changed in CHANGED:
+            alike = [similarity for words, similarity in planted if words == changed]
+            duplicates = sum(similarity >= THRESHOLD for similarity in alike)
+            print(
+                f"{len(alike):,} copies with {changed} of {WORDS} words changed: {sum(alike) / len(alike):.3f} alike, ",
+                end="",
+            )
+            print(f"{duplicates:,} of them duplicates")
+        print("\n| | signatures | the rest | peak memory | 1% changed | 3% changed | recall | false alarms |")
+        print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+        for name in CONTENDERS:
+            if name.startswith(tuple(given.only)):
+                interpreter = sys.executable if name == "ours" else given.peers
+                print(row(name, interpreter, path, planted), flush=True)
+
+
+def row(name: str, interpreter: str, path: Path, planted: list[tuple[int, float]]) -> str:
+    """A contender's line of the table."""
+    command = [interpreter, "-m", "benchmarks.dedup", "--measure", name, str(path)]
+    try:
+        done = subprocess.run(command, capture_output=True, check=True, text=True)
+    except FileNotFoundError:
+        return f"| {name} | skipped: there is no {interpreter} |"
+    except subprocess.CalledProcessError as error:
+        return f"| {name} | skipped: {error.stderr.strip().rpartition(chr(10))[2]} |"
+    signing, finding, found, peak = json.loads(done.stdout.splitlines()[-1])
+    said = set(found)
+
+    def share(wanted: Callable[[int, float], bool]) -> str:
+        those = [number for number, (changed, alike) in enumerate(planted) if wanted(changed, alike)]
+        return f"{sum(number in said for number in those) / max(1, len(those)):.1%}"
+
+    few, many = (share(lambda changed, _, words=words: changed == words) for words in CHANGED)
+    recall = share(lambda _, alike: alike >= THRESHOLD)
+    alarms = sum(planted[number][1] < THRESHOLD for number in said)
+    return f"| {name} | {signing:.1f} s | {finding:.1f} s | {peak:.0f} MiB | {few} | {many} | {recall} | {alarms} |"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""How much memory a whole run takes, by its number of dialogs, with a model that answers at once.
+
+    python -m benchmarks.memory                              # 1,000, 10,000 and 50,000 dialogs
+    python -m benchmarks.memory 500 5000 --algorithm single
+
+Everything is as in a run with its defaults (plans, BM25, the modules through DSPy, the judge, near-duplicates, the
+store, all files of the run folder), 64 dialogs at a time over 200 documents of 100 words, but for two things that make
+it end in time: a dialog has one turn (two, if its question type has a number of its own), and the model is a client in
+the process, without HTTP. It replies made-up words, with answers of 70, so that no dialog repeats another. Each figure
+is that of a process of its own.
+"""
+
+import argparse
+import json
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, redirect_stdout
+from pathlib import Path
+
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from generator.__main__ import CONF, normalised
+from generator.config import load, plain
+from generator.engine import ChatReply, ChatRequest, Profile, Sampling
+from generator.lm import Endpoint
+from generator.run import run
+from generator.schema import Usage
+from tests.openai_server import fill, words
+
+DOCUMENTS, DOCUMENT = 200, 100
+
+
+class Instant(Endpoint):
+    """A model in the process that answers at once; every client is this one."""
+
+    @asynccontextmanager
+    async def open(self, folder: Path) -> AsyncIterator["Instant"]:
+        yield self
+
+    def for_dialog(self, document: str) -> AbstractContextManager["Instant"]:
+        return nullcontext(self)
+
+    def sampling(self, profile: Profile) -> Sampling:
+        return self.turns if profile == "turns" else self.sampled
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        reply = json.loads(fill(request.body()))
+        if "answer" in reply:
+            chance = random.Random(request.key())
+            reply["answer"] = " ".join(words(chance, 80) for _ in range(9))[:490]
+        text = json.dumps(reply)
+        usage = Usage(calls=1, prompt=len(request.prompt) // 4, completion=len(text) // 4)
+        return ChatReply(text=text, finish_reason="stop", model=self.model, usage=usage)
+
+
+def measured(algorithm: str, dialogs: int) -> None:
+    """Make a run; print the dialogs accepted, seconds, and the highest resident memory in MiB."""
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = Path(folder, "documents.jsonl")
+        chance = random.Random(0)
+        with corpus.open("w", encoding="utf-8") as file:
+            for number in range(DOCUMENTS):
+                text = " ".join(words(chance, 80) for _ in range(DOCUMENT // 10))
+                file.write(json.dumps({"id": f"d{number}", "text": text}) + "\n")
+        arguments = [
+            *("corpus=jsonl", f"corpus.path={corpus}", f"cache_dir={folder}/cache", f"run_dir={folder}/run"),
+            *("lm=openai", "lm.model=instant", "lm.concurrency=64"),
+            *(f"algorithm={algorithm}", f"dialogs={dialogs}", "turns=1"),
+        ]
+        with initialize_config_dir(str(CONF), version_base="1.3"):
+            configuration = compose("config", normalised(arguments))
+        settings = load(configuration)
+        model = Instant(
+            model="instant", context=8192, max_tokens=512, concurrency=64, timeout_s=1, retries=0, retry_wait_s=1
+        )
+        start = time.perf_counter()
+        with redirect_stdout(sys.stderr):
+            code = run(
+                settings.model_copy(update={"lm": model}), plain(configuration), OmegaConf.to_yaml(configuration), "-"
+            )
+        if code:
+            sys.exit(code)
+        seconds = time.perf_counter() - start
+        calls = json.loads(Path(folder, "run", "summary.json").read_text())["lm_calls"]
+    print(calls, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def main() -> None:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("dialogs", nargs="*", type=int, default=[1_000, 10_000, 50_000])
+    parser.add_argument("--algorithm", choices=["single", "multi"], default="multi")
+    parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.measure:
+        measured(given.algorithm, given.dialogs[0])
+        return
+    print("| dialogs | calls | seconds | peak memory | growth |\n| --- | --- | --- | --- | --- |")
+    before = None
+    for dialogs in given.dialogs:
+        command = [sys.executable, "-m", "benchmarks.memory", "--measure", "--algorithm", given.algorithm, str(dialogs)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
+        calls, seconds, peak = map(float, done.stdout.split())
+        growth = f"{peak / before - 1:+.1%}" if before else ""
+        print(f"| {dialogs:,} | {calls:,.0f} | {seconds:.0f} | {peak:.0f} MiB | {growth} |", flush=True)
+        before = peak
+
+
+if __name__ == "__main__":
+    main()
