@@ -264,7 +264,10 @@ class Elasticsearch:
                 return Refusal(int(response.get("status", 500)), error)
             if response.get("timed_out") or response.get("_shards", {}).get("failed"):
                 return Refusal(503, {"type": "partial_result", "reason": "not every shard of the index answered"})
-            rankings.append([(int(hit["_id"]), float(hit["_score"])) for hit in response["hits"]["hits"]])
+            ranking: dict[int, float] = {}
+            for hit in response["hits"]["hits"]:
+                ranking.setdefault(int(hit["_id"]), float(hit["_score"]))  # copies in an index would count twice
+            rankings.append([*ranking.items()])
         settings = self._settings
         if settings.mode != "hybrid":
             return sorted(rankings[0], key=lambda found: (-found[1], found[0]))[:k]
