@@ -63,7 +63,7 @@ class OpenAIEndpoint(Endpoint):
                 await stack.enter_async_context(self.connected(address, self.api_key_env, share))
                 for address in self.api_base
             ]
-            yield clients[0] if share == 1 else Servers(clients)
+            yield clients[0] if share == 1 else Servers(clients, self.retries, self.retry_wait_s)
 
     def _check_openai(self, address: str) -> None:
         if not os.environ.get(self.api_key_env):

@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -101,10 +100,10 @@ def said(body: bytes, key_env: str | None) -> str:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, as the server asks: the header holds seconds or a date."""
+    """Seconds to wait, as the server asks: the header holds seconds, or a date, which is by the server's own clock."""
     value = headers.get("Retry-After", "")
     with suppress(ValueError):
         return max(0.0, float(value))
-    with suppress(ValueError, TypeError):
-        return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
+    with suppress(ValueError, TypeError, KeyError):
+        return max(0.0, (parsedate_to_datetime(value) - parsedate_to_datetime(headers["Date"])).total_seconds())
     return None

@@ -23,6 +23,7 @@ from tenacity import (
     wait_exponential,
     wait_random,
 )
+from tenacity.wait import wait_base
 
 from generator.engine import ChatReply, ChatRequest, Clients, Profile, Sampling
 from generator.errors import ModelError
@@ -88,7 +89,11 @@ class Endpoint(Record, ABC):
 
 
 class ServerGone(lm15.TransportError):
-    """A server that doesn't even say which models it has any more."""
+    """A server that is lost to the run: it isn't there any more, or answers nothing, however often it is asked."""
+
+
+class ServerMissed(ServerGone):
+    """One of several servers that isn't there at this moment; it wasn't waited for."""
 
 
 class HttpClient:
@@ -103,8 +108,7 @@ class HttpClient:
     ) -> None:
         self.api_base = api_base
         self._endpoint, self._key_env, self._session = endpoint, key_env, session
-        first = endpoint.retry_wait_s
-        self._backoff = wait_exponential(multiplier=first, max=LONGEST_PAUSE_S) + wait_random(0, first)
+        self._backoff = backoff(endpoint.retry_wait_s)
         self._limiter = Limiter(-(-endpoint.concurrency // share))
         self._alone = share == 1
         self._timeout = aiohttp.ClientTimeout(total=endpoint.timeout_s, sock_connect=min(30, endpoint.timeout_s))
@@ -136,7 +140,7 @@ class HttpClient:
         """Make one call, and make it again as long as that can help.
 
         Raises:
-            lm15.LM15Error: the server refused it, or failed at every attempt; `ServerGone` if the server is.
+            lm15.LM15Error: the server refused it, or failed at every attempt; `ServerGone` if it fails at any call.
         """
         retrying = AsyncRetrying(
             stop=stop_after_attempt(self._endpoint.retries + 1),
@@ -203,8 +207,8 @@ class HttpClient:
                 content = await response.read()
         except (aiohttp.ClientError, OSError) as error:
             failure = broken(url, error, self._endpoint.timeout_s)
-            if isinstance(failure, lm15.TransportError) and not self._alone and not await self._there():
-                raise ServerGone(f"the model server is gone: {failure.message}") from error
+            if not self._alone and not await self._there():
+                raise ServerMissed(_stopped("is gone", failure)) from error
             raise failure from error
         if response.status != 200:
             raise refusal(url, response.status, content, response.headers, self._key_env)
@@ -215,9 +219,20 @@ class HttpClient:
         return max(self._backoff(state), min(getattr(error, "retry_after", None) or 0, LONGEST_ASKED_PAUSE_S))
 
     async def _in_the_end(self, error: lm15.LM15Error) -> lm15.LM15Error:
-        """What repeated failure means: this call is lost, or the server is."""
+        """What repeated failure means: this call is lost, or the server is.
+
+        Only the first is a drop. A server that fails at everything would have every dialog dropped; so it is asked
+        for what nobody can fail at.
+        """
         if not await self._there():
-            return ServerGone(f"the model server is gone: {error.message}")
+            return ServerGone(_stopped("is gone", error))
+        trial = ChatRequest(
+            model=self.model, prompt="Say hello.", sampling=self.sampling("turns"), seed=0, max_tokens=16
+        )
+        try:
+            await self._post(trial.body())
+        except lm15.LM15Error:
+            return ServerGone(_stopped("fails at every call", error))
         return lm15.ServerError(error.message) if isinstance(error, lm15.TransportError) else error
 
     async def _there(self) -> bool:
@@ -232,6 +247,16 @@ class HttpClient:
             f"{self.api_base}/models", timeout=aiohttp.ClientTimeout(total=_PROBE_S)
         ) as response:
             return response.status, await response.read()
+
+
+def backoff(first_s: float) -> wait_base:
+    """The pauses between attempts: they double, up to a minute, and differ from call to call."""
+    return wait_exponential(multiplier=first_s, max=LONGEST_PAUSE_S) + wait_random(0, first_s)
+
+
+def _stopped(how: str, error: lm15.LM15Error) -> str:
+    why = error.message.partition("\n")[0]  # lm15 adds advice for its own users below
+    return f"the model server {how}: {why}; when it is well, the same command continues"
 
 
 def _worth_repeating(error: BaseException) -> bool:

@@ -2,12 +2,15 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from zlib import crc32
 
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
+
 from generator.engine import ChatReply, ChatRequest, Client, Profile, Sampling
-from generator.lm import HttpClient, ServerGone
+from generator.lm import HttpClient, ServerGone, ServerMissed, backoff
 from generator.notes import note
 
 # A server may have so many times its share of the dialogs before one that prefers it goes elsewhere ("consistent
@@ -20,11 +23,16 @@ _AWAY_S = 60
 class Servers:
     """A `Client` for each dialog; dialogs on the same document prefer the same server.
 
-    When a server is gone, its dialogs go on with another one; when all are, with none.
+    When a server is gone, its dialogs go on with another one; when all are, one that comes back is waited for.
+
+    Args:
+        retries: how often all are asked again when none is there.
+        retry_wait_s: before the first time; then it doubles.
     """
 
-    def __init__(self, clients: Sequence[HttpClient]) -> None:
+    def __init__(self, clients: Sequence[HttpClient], retries: int, retry_wait_s: float) -> None:
         self._clients = list(clients)
+        self._stop, self._wait = stop_after_attempt(retries + 1), backoff(retry_wait_s)
         self._dialogs: Counter[HttpClient] = Counter()
         self._away: dict[HttpClient, float] = {}
 
@@ -51,6 +59,16 @@ class Servers:
         chosen = next(client for client in preferred if self._dialogs[client] < share * _SLACK + 1)
         self._dialogs[chosen] += 1
         return chosen
+
+    def __len__(self) -> int:
+        return len(self._clients)
+
+    async def patiently(self, attempt: Callable[[], Awaitable[ChatReply]]) -> ChatReply:
+        """What `attempt` gives, made again as long as no server is there and patience lasts."""
+        waiting = AsyncRetrying(
+            stop=self._stop, wait=self._wait, retry=retry_if_exception_type(ServerMissed), reraise=True
+        )
+        return await waiting(attempt)
 
     def leave(self, client: HttpClient) -> None:
         """A dialog is done with its server."""
@@ -88,12 +106,17 @@ class _Bound:
         return self._client.sampling(profile)
 
     async def chat(self, request: ChatRequest) -> ChatReply:
+        return await self._servers.patiently(partial(self._anywhere, request))
+
+    async def _anywhere(self, request: ChatRequest) -> ChatReply:
+        failed = 0
         while True:
             client = self._client
             try:
                 return await client.chat(request)
             except ServerGone:
-                if not self._servers.lost(client):
+                failed += 1
+                if not self._servers.lost(client) or failed == len(self._servers):
                     raise
                 if client is self._client:  # else another call of the dialog has moved it already
                     self.leave()

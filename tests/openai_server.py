@@ -50,7 +50,12 @@ class OpenAIServer:
         delay_s: how long a reply takes; or a function that says so from its request's body.
         hold: replies wait until so many calls are in flight (10 s at the longest).
         port: 0 for a free one.
+
+    Attributes:
+        silent: True: connections are accepted, and nothing is ever said.
     """
+
+    silent = False
 
     def __init__(
         self,
@@ -138,6 +143,17 @@ class OpenAIServer:
         }
         return OpenAIEndpoint(**{**usual, **settings})
 
+    def vanish(self, seconds: float | None = None) -> None:
+        """Be gone from now on: connections break, and nobody listens; with `seconds`, for so long."""
+
+        async def gone() -> None:
+            await self._runner.cleanup()
+            if seconds is not None:
+                await asyncio.sleep(seconds)
+                await self._start()
+
+        self._gone = asyncio.run_coroutine_threadsafe(gone(), self._loop)
+
     async def _start(self) -> None:
         app = web.Application(client_max_size=2**26)
         app.router.add_get("/v1/models", self._models)
@@ -154,6 +170,8 @@ class OpenAIServer:
         return _error(401, "Incorrect API key provided.", "invalid_api_key")
 
     async def _models(self, request: web.Request) -> web.Response:
+        if self.silent:
+            await asyncio.Event().wait()
         if not self.lists_models:
             return _error(404, "Not Found")
         models = {"object": "list", "data": [{"id": self.model, "object": "model"}]}
@@ -190,6 +208,8 @@ class OpenAIServer:
         return self.faults[number - 1] if number <= len(self.faults) else None
 
     async def _answer(self, request: web.Request, body: Body) -> web.StreamResponse:
+        if self.silent:
+            await asyncio.Event().wait()
         completion = _completion(body, self.responder(body), cached=self._cached(prompt(body)))
         response = web.json_response(completion)
         await response.prepare(request)

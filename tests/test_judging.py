@@ -396,7 +396,8 @@ def test_calls_that_fail_leave_turns_unjudged_and_say_why(place: Judging) -> Non
 
 
 def test_when_every_call_fails_the_run_says_so(place: Judging) -> None:
-    with OpenAIServer(faults=lambda number, body: fake.status(500)) as server:
+    """A server that is well otherwise, as it is seen to be; tests/test_faults.py has one that fails at all."""
+    with OpenAIServer(faults=lambda _, body: fake.status(500) if "response_format" in body else None) as server:
         done = place.run(server, "lm.retries=0")
     assert done.code == 1
     assert f"none of {2 * DIALOGS} turns could be judged, most often: ServerError" in done.err

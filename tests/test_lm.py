@@ -21,7 +21,7 @@ from generator.endpoints import OpenAIEndpoint
 from generator.engine import ChatReply, ChatRequest, Sampling, language_model
 from generator.errors import ModelError
 from generator.failures import refusal
-from generator.lm import HttpClient
+from generator.lm import HttpClient, ServerGone
 from generator.schema import Usage
 from tests import openai_server as fake
 from tests.openai_server import OpenAIServer
@@ -291,7 +291,16 @@ def test_when_attempts_are_used_up_only_the_call_is_lost(fault: fake.Fault, erro
         with pytest.raises(error) as caught:
             chat(server.endpoint(retries=2, timeout_s=0.3))
         assert type(caught.value) is error
-        assert len(server.bodies) == 3
+        assert [fake.prompt(body) for body in server.bodies] == ["Say something."] * 3 + ["Say hello."]
+
+
+def test_when_nothing_is_answered_the_server_is_lost() -> None:
+    with OpenAIServer(faults=[fake.status(429)] * 4) as server:
+        with pytest.raises(
+            ServerGone, match=r"fails at every call: .* HTTP 429: The server said no\.; when it is well"
+        ):
+            chat(server.endpoint(retries=2))
+        assert len(server.bodies) == 4
 
 
 def test_a_server_that_is_gone_is_a_transport_error() -> None:

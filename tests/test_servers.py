@@ -1,6 +1,7 @@
 """Several servers behind one setting: a dialog stays on one, load is shared, and a server that goes is made up for."""
 
 import asyncio
+import time
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from generator import servers as module
 from generator.servers import Servers
 from tests.openai_server import Body, OpenAIServer, fill, prompt
 from tests.runs import Site
@@ -29,7 +31,7 @@ def documents(body: Body) -> str:
 
 
 def test_dialogs_on_a_document_share_a_server_within_bounds() -> None:
-    servers: Any = Servers([Named(1), Named(2), Named(3)])  # type: ignore[list-item]
+    servers: Any = Servers([Named(1), Named(2), Named(3)], retries=0, retry_wait_s=1)  # type: ignore[list-item]
     with ExitStack() as stack:
         first = servers.enter("a")
         assert servers.enter("a") is first
@@ -39,6 +41,18 @@ def test_dialogs_on_a_document_share_a_server_within_bounds() -> None:
             stack.enter_context(servers.for_dialog("one document" if number % 2 else f"document {number}"))
         assert max(servers._dialogs.values()) <= 1.25 * 100 + 2
     assert set(servers._dialogs.values()) == {0}
+
+
+def test_a_server_that_was_gone_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_AWAY_S", 0.2)
+    servers: Any = Servers([Named(1), Named(2)], retries=0, retry_wait_s=1)  # type: ignore[list-item]
+    first = servers.enter("a")
+    assert servers.lost(first)
+    second = servers.enter("a")
+    assert second is not first
+    assert not servers.lost(second), "none is left"
+    time.sleep(0.25)
+    assert servers.enter("a") is first
 
 
 def test_a_run_uses_all_servers_and_a_dialog_one(tmp_path: Path) -> None:
