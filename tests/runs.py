@@ -110,7 +110,7 @@ class Site:
         )
         log = self.folder / "log"
         process = context.Process(
-            target=_command, args=(self.program, self.arguments(server, *more), log, largest_file), daemon=True
+            target=run_logged, args=(self.program, self.arguments(server, *more), log, largest_file), daemon=True
         )
         process.start()
         return process
@@ -221,7 +221,8 @@ def some(body: Body, share: float) -> bool:
     return random.Random(f"{stage(body)} {turn(body)} {body['seed']}").random() < share
 
 
-def _command(program: Callable[[], int], arguments: list[str], log: Path, largest_file: int | None) -> None:
+def run_logged(program: Callable[[], int], arguments: list[str], log: Path, largest_file: int | None) -> None:
+    """Run a command to its end and end this process with its code; what it prints goes into a file."""
     with log.open("wb") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)

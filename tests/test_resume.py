@@ -9,6 +9,8 @@ calls that were repeated are as many as were lost so, and no more. Where nothing
 kill, none is.
 """
 
+import asyncio
+import multiprocessing
 import os
 import random
 import signal
@@ -16,14 +18,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
+from typing import Any, Self
 
 import pytest
 
+from generator.__main__ import main
+from generator.config import Settings
 from tests import openai_server as fake
 from tests.openai_server import Body, Fault, OpenAIServer
-from tests.runs import Site
+from tests.runs import Site, run_logged
 
 ALGORITHMS = ("single", "multi")
 IN_FLIGHT = 4
@@ -31,7 +37,64 @@ DIALOGS = 24
 SETTINGS = (f"lm.concurrency={IN_FLIGHT}", f"dialogs={DIALOGS}")
 
 
-def until(condition: Callable[[], bool], process: ForkServerProcess | None = None) -> None:
+class Warm:
+    """A run whose settings, documents and index are ready, in a process that forks another for each sitting of it.
+
+    What is left of a sitting is `Run.go`: the files are opened, the server is looked at, dialogs are made.
+    """
+
+    def __init__(self, site: Site, server: OpenAIServer, *settings: str) -> None:
+        self._ours, theirs = multiprocessing.Pipe()
+        arguments = (site.arguments(server, *settings), site.folder / "log", theirs)
+        self._process = multiprocessing.get_context("forkserver").Process(target=_sittings, args=arguments, daemon=True)
+        self._process.start()
+        assert self._ours.recv() == "ready"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._process.kill()
+        self._process.join()
+
+    def start(self) -> Self:
+        """Begin a sitting."""
+        self._ours.send("start")
+        self._pid = int(self._ours.recv())
+        return self
+
+    def is_alive(self) -> bool:
+        """Whether the sitting goes on."""
+        return not self._ours.poll()
+
+    def kill(self) -> None:
+        """End it at once."""
+        os.kill(self._pid, signal.SIGKILL)
+
+    def join(self) -> int:
+        """Wait for its end; its exit code, or the negative number of the signal that killed it."""
+        assert self._ours.poll(60), "the sitting did not end within a minute"
+        return int(self._ours.recv())
+
+
+def _sittings(arguments: list[str], log: Path, pipe: Connection) -> None:
+    from generator import run
+
+    def sit(settings: Settings, data: dict[str, Any], configuration: str, command: str) -> int:
+        ready = run.Run(settings, data, configuration, command)
+        pipe.send("ready")
+        while pipe.recv() == "start":
+            if not (pid := os.fork()):
+                os._exit(0 if asyncio.run(ready.go(asyncio.Event())).complete else 1)
+            pipe.send(pid)
+            pipe.send(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        return 0
+
+    run.run = sit  # type: ignore[assignment]
+    run_logged(main, arguments, log, None)
+
+
+def until(condition: Callable[[], bool], process: ForkServerProcess | Warm | None = None) -> None:
     """Wait for something that the run does; 30 s at the longest."""
     end = time.monotonic() + 30
     while not condition():
@@ -40,7 +103,7 @@ def until(condition: Callable[[], bool], process: ForkServerProcess | None = Non
         time.sleep(0.001)
 
 
-def killed(process: ForkServerProcess, server: OpenAIServer) -> None:
+def killed(process: ForkServerProcess | Warm, server: OpenAIServer) -> None:
     """Kill a run, and wait until the server has noticed."""
     assert process.is_alive()
     process.kill()
@@ -48,7 +111,7 @@ def killed(process: ForkServerProcess, server: OpenAIServer) -> None:
     arrived = -1
     while arrived < len(server.bodies) or server.in_flight:  # a request may still lie unread in the server's socket
         arrived = len(server.bodies)
-        time.sleep(0.2)
+        time.sleep(0.1)
 
 
 def site(folder: Path) -> Site:
@@ -57,31 +120,42 @@ def site(folder: Path) -> Site:
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_killed_at_ten_random_moments(algorithm: str, tmp_path: Path) -> None:
-    """20 kills over both algorithms, with a judge; some before the first call, most in the middle of calls."""
+def test_killed_at_fifty_random_moments(algorithm: str, tmp_path: Path) -> None:
+    """100 kills over both algorithms, with a judge; some before the first call, most in the middle of calls.
+
+    Four are of a command from its start on, the others of sittings that begin where it has read its documents.
+    """
     chance = random.Random(f"kill {algorithm}")
-    settings = (*SETTINGS, f"algorithm={algorithm}")
+    settings = (f"lm.concurrency={IN_FLIGHT}", "dialogs=64", f"algorithm={algorithm}")
     with OpenAIServer(delay_s=lambda _: chance.uniform(0.005, 0.025)) as server:
         undisturbed, mauled = site(tmp_path / "undisturbed"), site(tmp_path / "mauled")
         assert undisturbed.run(server, *settings).code == 0
 
     with OpenAIServer(delay_s=lambda _: chance.uniform(0.005, 0.025)) as server:
         lost = finished = recorded = 0
-        for _ in range(10):
-            process = mauled.start(server, *settings)
+
+        def maul(process: ForkServerProcess | Warm) -> None:
+            nonlocal lost, finished, recorded
             arrivals, later = chance.choice((0, 4, 6, 8, 10, 12)), chance.uniform(0, 0.02)
             if arrivals:
                 awaited = len(server.bodies) + arrivals
-                until(lambda awaited=awaited: len(server.bodies) >= awaited, process)  # type: ignore[misc]
+                until(lambda: len(server.bodies) >= awaited, process)
             else:
-                later *= 10
+                later *= 10 if isinstance(process, ForkServerProcess) else 3
             time.sleep(later)
             killed(process, server)
             made, known = server.finished.total() - finished, mauled.recorded() - recorded
             assert known >= 0, "a finished call was forgotten"
             assert 0 <= made - known <= IN_FLIGHT
             lost, finished, recorded = lost + made - known, finished + made, recorded + known
-        assert recorded > 20, "the kills should fall into the midst of the work"
+
+        for _ in range(4):
+            maul(mauled.start(server, *settings))
+        with Warm(mauled, server, *settings) as warm:
+            for _ in range(46):
+                maul(warm.start())
+        assert recorded > 100, "the kills should fall into the midst of the work"
+        assert recorded < undisturbed.summary()["lm_calls"] - 20, "and not behind it"
         assert mauled.ended(mauled.start(server, *settings)).code == 0
         repeated = server.finished.total() - len(server.finished)
 
