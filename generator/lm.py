@@ -230,7 +230,7 @@ class HttpClient:
             model=self.model, prompt="Say hello.", sampling=self.sampling("turns"), seed=0, max_tokens=16
         )
         try:
-            await self._post(trial.body())
+            await self._post(trial.content)
         except lm15.LM15Error:
             return ServerGone(_stopped("fails at every call", error))
         return lm15.ServerError(error.message) if isinstance(error, lm15.TransportError) else error
