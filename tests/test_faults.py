@@ -295,10 +295,10 @@ def test_what_the_model_says_is_kept_or_dropped_and_never_lost(what: str, algori
 
 
 def test_replies_that_are_cut_off_are_repaired_or_dropped_without_noise(tmp_path: Path) -> None:
-    chance, site = random.Random(3), Site(tmp_path)
+    site, share = Site(tmp_path), {"ask": 0.4, "answer": 0.4, "judge": 0.6}
 
     def cut(_: int, body: Body) -> Fault | None:
-        return fake.cut_off if chance.random() < {"ask": 0.4, "answer": 0.4, "judge": 0.6}.get(stage(body), 0) else None
+        return fake.cut_off if random.Random(fake.digest(body)).random() < share[stage(body)] else None
 
     with OpenAIServer(faults=cut) as server:
         # A process of its own, as a person starts it: DSPy's log goes where it pleases.
