@@ -19,7 +19,8 @@ def test_a_test_that_is_named_is_there(file: str, name: str) -> None:
 
 
 def test_every_fault_names_its_test() -> None:
-    rows = [line for line in TEXT.splitlines() if line.startswith("| ") and line.count(" | ") == 2]
+    matrix = TEXT.partition("\n## The faults\n")[2].partition("\n## ")[0]
+    rows = [line for line in matrix.splitlines() if line.startswith("| ")]
     faults = [row for row in rows if not row.startswith(("| fault |", "| --- |"))]
     assert len(faults) > 25
     assert [row for row in faults if "::test_" not in row.rpartition(" | ")[2]] == []
