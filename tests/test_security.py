@@ -325,7 +325,7 @@ def test_names_in_tables_are_names(text: str) -> None:
 def test_the_closing_table_shows_names_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     name = "[red]x[/nonsense] \x1b[2J :boom:"
     share = {"type": name, "target": 0.5, "achieved": 0.5, "stage": "first", "turns": 2}
-    empty: dict[str, Any] = {"multi_turn_types": {}, "answerability": {}, "stages": {}, "ended": {}}
+    empty: dict[str, Any] = {"multi_turn_types": {}, "answerability": {}, "stages": {}, "pair_cost": {}, "ended": {}}
     tokens = {"prompt": 1, "cached": 0, "completion": 1}
     counts = {"attempted": 1, "accepted": 1, "pairs": 1, "unjudged_pairs": 0, "lm_calls": 1, "skipped": 0, "seconds": 1}
     reasons = {"dropped": {"ask": {name: 2}}, "dropped_turns": {}, "dropped_pairs": {}}
