@@ -86,9 +86,10 @@ class Deduplicator:
 
     def __init__(self, settings: DedupSettings) -> None:
         self._between_dialogs = settings.between_dialogs
-        self._dialogs = _Index(text_shingles, settings)
-        self._first_questions = _Index(question_shingles, settings)
-        self._references = _Index(question_shingles, settings)
+        banding = _Banding(settings)
+        self._dialogs = _Index(text_shingles, settings.threshold, banding)
+        self._first_questions = _Index(question_shingles, settings.threshold, banding)
+        self._references = _Index(question_shingles, settings.threshold, banding)
         for path in settings.against:
             for where, text in _references(path.expanduser()):
                 if len(words(text)) >= _LEAST_QUESTION_WORDS:
@@ -229,10 +230,8 @@ class _Index:
     They lie in a temporary database of SQLite: a file without a name, gone with the process; memory holds 2 MB of it.
     """
 
-    def __init__(self, shingles: Callable[[str], Shingles], settings: DedupSettings) -> None:
-        self._shingles = shingles
-        self._threshold = settings.threshold
-        self._banding = _Banding(settings)
+    def __init__(self, shingles: Callable[[str], Shingles], threshold: float, banding: _Banding) -> None:
+        self._shingles, self._threshold, self._banding = shingles, threshold, banding
         self._last: _Looked | None = None
         self._count = 0
         with _roomy():
