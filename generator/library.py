@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 from array import array
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -102,6 +103,10 @@ class Library:
         folder = built_once(cache_dir / f"{corpus}-{fingerprint[:12]}-{size}-{overlap}", build)
         return cls(folder, corpus, fingerprint, size, overlap)
 
+    def __reduce__(self) -> tuple[type["Library"], tuple[Path, str, str, int, int]]:
+        """In another process it is the same folder, opened there."""
+        return Library, (self.folder.absolute(), self.corpus, self.fingerprint, self.size, self.overlap)
+
     def close(self) -> None:
         self._db.close()
 
@@ -122,16 +127,21 @@ class Library:
     def passage(self, row: int) -> Passage:
         return self._passage(self.document(self.document_rows[row]), row)
 
-    def documents(self) -> Iterator[tuple[Document, list[Passage]]]:
-        """All documents with their passages in the order of their rows, as a stream."""
-        for document_row in range(len(self)):
+    def documents(self, rows: range | None = None) -> Iterator[tuple[Document, list[Passage]]]:
+        """The documents of some rows, or all, with their passages in the order of their rows, as a stream."""
+        for document_row in range(len(self)) if rows is None else rows:
             document = self.document(document_row)
             yield document, [self._passage(document, row) for row in self.passage_rows(document_row)]
 
-    def passages(self) -> Iterator[Passage]:
-        """All passages in the order of their rows, as a stream."""
-        for _, found in self.documents():
-            yield from found
+    def passages(self, rows: range | None = None) -> Iterator[Passage]:
+        """The passages of some rows, or all, in their order, as a stream."""
+        rows = range(self.passage_count) if rows is None else rows
+        if not rows:
+            return
+        first, last = (int(self.document_rows[row]) for row in (rows[0], rows[-1]))
+        found = chain.from_iterable(passages for _, passages in self.documents(range(first, last + 1)))
+        before = self.passage_rows(first).start
+        yield from islice(found, rows.start - before, rows.stop - before)
 
     def passage_rows(self, document_row: int) -> range:
         """The rows of the passages of a document."""

@@ -1,11 +1,15 @@
 """Many pieces of work at once, their results in order: what was done first waits for what comes before it."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection, Coroutine
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Iterable, Iterator
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
+Piece = TypeVar("Piece")
+
+# Whether to begin another piece, given how many are under way and the results that wait.
+Wanted = Callable[[int, Collection[T]], bool]
 
 # Results that wait for an earlier one are held in memory: so many for each piece of work under way.
 LOOKAHEAD = 4
@@ -17,7 +21,7 @@ async def in_order(
     first: int,
     at_once: int,
     stop: asyncio.Event,
-    wanted: Callable[[int, Collection[T]], bool] = lambda under_way, waiting: True,
+    wanted: Wanted[T] = lambda under_way, waiting: True,
 ) -> AsyncGenerator[tuple[int, T], None]:
     """Number and result of each piece of work, in the order of the numbers from `first` on; close it when done.
 
@@ -70,3 +74,17 @@ async def in_order(
 
 def _told(finished: asyncio.Queue[int], number: int, _: object) -> None:
     finished.put_nowait(number)
+
+
+class Spread(Protocol):
+    """Divides work that needs no order but has one: what `function` makes of each piece, in the order of the pieces.
+
+    Other processes may do the work, so `function`, the pieces and what comes of them can be pickled.
+    """
+
+    def __call__(self, function: Callable[[Piece], T], pieces: Iterable[Piece]) -> Iterator[T]: ...
+
+
+def one_by_one(function: Callable[[Piece], T], pieces: Iterable[Piece]) -> Iterator[T]:
+    """A `Spread` over nobody: this process does it all."""
+    return map(function, pieces)

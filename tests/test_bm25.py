@@ -93,14 +93,14 @@ def test_k_below_one_is_refused(tmp_path: Path, k: int) -> None:
 
 def test_the_index_is_built_once_for_each_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reads = 0
-    passages = generator.library.Library.passages
+    documents = generator.library.Library.documents
 
-    def counted(self: Library) -> Iterator[Passage]:
+    def counted(self: Library, rows: range) -> Iterator[tuple[Document, list[Passage]]]:
         nonlocal reads
         reads += 1
-        return passages(self)
+        return documents(self, rows)
 
-    monkeypatch.setattr(generator.library.Library, "passages", counted)
+    monkeypatch.setattr(generator.library.Library, "documents", counted)
     first = found(bm25(library(tmp_path)), "river tram")
     assert reads == 1
     again = bm25(library(tmp_path))

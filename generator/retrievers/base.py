@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from generator.errors import ConfigError
 from generator.library import Library
+from generator.ordered import Spread
 from generator.schema import QueryForm, Record, Retriever, Scored, Split
 
 
@@ -31,6 +32,13 @@ class RetrieverSettings(Record, ABC):
         if self.overlap >= self.passage_tokens:
             raise ValueError(f"overlap ({self.overlap}) must be less than passage_tokens ({self.passage_tokens})")
         return self
+
+    def build(self, library: Library, spread: Spread) -> None:  # noqa: B027: none need do it
+        """Build the index if it isn't there yet, where the work can be divided; `open` builds it otherwise.
+
+        Raises:
+            RetrieverError: it can't be built.
+        """
 
     @abstractmethod
     def open(self, library: Library, validation: NDArray[np.bool_]) -> Retriever:

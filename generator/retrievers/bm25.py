@@ -3,9 +3,8 @@
 import asyncio
 import hashlib
 import re
-from array import array
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,12 @@ from pydantic import Field
 
 from generator.errors import RetrieverError
 from generator.library import Library, built_once
+from generator.ordered import Spread, one_by_one
 from generator.retrievers.base import Ranker, RetrieverSettings
 from generator.schema import Split
 
+# Documents whose words are found together.
+DOCUMENTS = 256
 _WORD = re.compile(r"\b\w\w+\b")
 
 
@@ -31,6 +33,9 @@ class Bm25Settings(RetrieverSettings):
 
     k1: float = Field(gt=0)
     b: float = Field(ge=0, le=1)
+
+    def build(self, library: Library, spread: Spread) -> None:
+        index_folder(library, self.k1, self.b, spread)
 
     def open(self, library: Library, validation: NDArray[np.bool_]) -> "Bm25":
         return Bm25(library, validation, self.k1, self.b)
@@ -47,8 +52,7 @@ class Bm25(Ranker):
         super().__init__(library, validation)
         import bm25s
 
-        settings = hashlib.sha256(f"{bm25s.__version__} {k1} {b}".encode()).hexdigest()[:12]
-        folder = built_once(library.folder / f"bm25-{settings}", lambda path: _build(library, path, k1, b))
+        folder = index_folder(library, k1, b, one_by_one)
         try:
             self._index = bm25s.BM25.load(folder, mmap=True, show_progress=False)
         except (OSError, ValueError) as error:
@@ -70,20 +74,38 @@ class Bm25(Ranker):
         return [(int(row), float(scores[row])) for row in best]
 
 
-def _build(library: Library, folder: Path, k1: float, b: float) -> None:
+def index_folder(library: Library, k1: float, b: float, spread: Spread) -> Path:
+    """Where the index is, built if it isn't there yet."""
+    import bm25s
+
+    settings = hashlib.sha256(f"{bm25s.__version__} {k1} {b}".encode()).hexdigest()[:12]
+    return built_once(library.folder / f"bm25-{settings}", lambda path: _build(library, path, k1, b, spread))
+
+
+def _build(library: Library, folder: Path, k1: float, b: float, spread: Spread) -> None:
     import bm25s
 
     vocabulary = {"": 0}  # for passages that have no word between them: bm25s needs one, and divides by their length
-    ids = [
-        array(
-            "i", (vocabulary.setdefault(word, len(vocabulary)) for word in _words(f"{passage.title}\n{passage.text}"))
-        )
-        for passage in library.passages()
-    ]
+    ids: list[NDArray[np.int32]] = []
+    pieces = [range(start, min(start + DOCUMENTS, len(library))) for start in range(0, len(library), DOCUMENTS)]
+    for words, passages in spread(partial(_counted, library), pieces):
+        known = np.array([vocabulary.setdefault(word, len(vocabulary)) for word in words], dtype=np.int32)
+        ids.extend(known[passage] for passage in passages)
     index = bm25s.BM25(k1=k1, b=b)
     with np.errstate(invalid="ignore"):
         index.index((ids, vocabulary), create_empty_token=False, show_progress=False)
     index.save(folder, show_progress=False)
+
+
+def _counted(library: Library, rows: range) -> tuple[list[str], list[NDArray[np.int32]]]:
+    """The words of some documents, in the order in which they first occur, and each passage as places among them."""
+    places: dict[str, int] = {}
+    passages = [
+        np.array([places.setdefault(word, len(places)) for word in _words(f"{p.title}\n{p.text}")], dtype=np.int32)
+        for _, found in library.documents(rows)
+        for p in found
+    ]
+    return list(places), passages
 
 
 def _words(text: str) -> list[str]:

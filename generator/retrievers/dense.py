@@ -1,9 +1,8 @@
 """Passages found by what they mean: vectors of a sentence encoder, compared with every query, in the process."""
 
 import hashlib
-from array import array
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -14,11 +13,12 @@ from pydantic import Field, model_validator
 from generator.errors import RetrieverError
 from generator.library import Library, built_once
 from generator.notes import note
+from generator.ordered import Spread, one_by_one
 from generator.passages import windows
 from generator.retrievers.base import Ranker, RetrieverSettings
 from generator.retrievers.batching import Batched
 from generator.retrievers.encoder import Encoder
-from generator.schema import Split
+from generator.schema import Record, Split
 
 # Windows that are encoded and put on disk together: what a build that is broken off may lose.
 CHUNK = 1024
@@ -53,6 +53,9 @@ class EncodedSettings(RetrieverSettings):
 class DenseSettings(EncodedSettings):
     """Settings of `Dense`."""
 
+    def build(self, library: Library, spread: Spread) -> None:
+        index_folder(library, Encoder(self.model), self.window, self.window_overlap, spread)
+
     def open(self, library: Library, validation: NDArray[np.bool_]) -> "Dense":
         return Dense(library, validation, self.model, self.window, self.window_overlap)
 
@@ -73,12 +76,7 @@ class Dense(Ranker):
     ) -> None:
         super().__init__(library, validation)
         self._encoder = Encoder(model)
-        settings = f"{self._encoder.identity()} {window} {window_overlap}"
-        name = f"dense-{hashlib.sha256(settings.encode()).hexdigest()[:12]}"
-        folder = built_once(
-            library.folder / name,
-            lambda unfinished: _build(library, unfinished, name, self._encoder, window, window_overlap),
-        )
+        folder = index_folder(library, self._encoder, window, window_overlap, one_by_one)
         try:
             self._firsts: NDArray[np.int64] = np.load(folder / "firsts.npy")
             shape = (int(self._firsts[-1]), self._encoder.dimensions)
@@ -148,29 +146,64 @@ class _Nearest:
             self.rows, self._scores = self.rows[good], self._scores[good]
 
 
-def _build(library: Library, folder: Path, name: str, encoder: Encoder, window: int, window_overlap: int) -> None:
-    counts = array("q")
+def index_folder(library: Library, encoder: Encoder, window: int, window_overlap: int, spread: Spread) -> Path:
+    """Where the vectors are, made if they aren't there yet."""
+    settings = f"{encoder.identity()} {window} {window_overlap}"
+    name = f"dense-{hashlib.sha256(settings.encode()).hexdigest()[:12]}"
+    return built_once(
+        library.folder / name,
+        lambda unfinished: _build(library, unfinished, name, encoder, window, window_overlap, spread),
+    )
 
-    def texts() -> Iterator[str]:
-        for passage in library.passages():
-            title = f"{passage.title}\n" if passage.title else ""
-            spans = list(windows(passage.text, window, window_overlap))
-            counts.append(len(spans))
-            yield from (f"{title}{passage.text[start:end]}" for start, end in spans)
 
+def _build(
+    library: Library, folder: Path, name: str, encoder: Encoder, window: int, window_overlap: int, spread: Spread
+) -> None:
     # Beside the folder, which is emptied when it is begun again. Of a build that was broken off, whole chunks count.
-    partial = library.folder / f"{name}.part"
+    partial_file = library.folder / f"{name}.part"
     size = CHUNK * encoder.dimensions * 4
-    done = partial.stat().st_size // size if partial.exists() else 0
-    with partial.open("ab") as file:
+    done = partial_file.stat().st_size // size if partial_file.exists() else 0
+    counts = (len(list(windows(passage.text, window, window_overlap))) for passage in library.passages())
+    firsts = np.cumsum([0, *counts], dtype=np.int64)
+    pieces = list(_pieces(firsts))
+    with partial_file.open("ab") as file:
         file.truncate(done * size)
-        stream, number = texts(), 0
-        while chunk := list(islice(stream, CHUNK)):
-            number += 1
-            if number > done:
-                file.write(encoder.encode(chunk).tobytes())
-                file.flush()
-                if number % 10 == 0:
-                    note(f"making vectors: {len(counts)} of {library.passage_count} passages")
-    np.save(folder / "firsts.npy", np.cumsum([0, *counts], dtype=np.int64))
-    partial.replace(folder / "vectors.f32")
+        encoded = spread(partial(_encoded, library, encoder, window, window_overlap), pieces[done:])
+        for number, vectors in enumerate(encoded, done + 1):
+            file.write(vectors.tobytes())
+            file.flush()
+            if number % 10 == 0:
+                note(f"making vectors: {pieces[number - 1].rows.stop} of {library.passage_count} passages")
+    np.save(folder / "firsts.npy", firsts)
+    partial_file.replace(folder / "vectors.f32")
+
+
+class _Piece(Record):
+    """Windows that are encoded together: of the passages of some rows, from number `first` to before `end`."""
+
+    model_config = Record.model_config | {"arbitrary_types_allowed": True}
+
+    rows: range
+    first: int
+    end: int
+
+
+def _pieces(firsts: NDArray[np.int64]) -> Iterator[_Piece]:
+    """All windows, `CHUNK` at a time, of passages whose first windows have the numbers `firsts`."""
+    total = int(firsts[-1])
+    for start in range(0, total, CHUNK):
+        end = min(start + CHUNK, total)
+        row = int(np.searchsorted(firsts, start, "right")) - 1
+        rows = range(row, int(np.searchsorted(firsts, end, "left")))
+        yield _Piece(rows=rows, first=start - int(firsts[row]), end=end - int(firsts[row]))
+
+
+def _encoded(
+    library: Library, encoder: Encoder, window: int, window_overlap: int, piece: _Piece
+) -> NDArray[np.float32]:
+    """The vectors of a piece; shape (windows, dimensions)."""
+    texts: list[str] = []
+    for passage in library.passages(piece.rows):
+        title = f"{passage.title}\n" if passage.title else ""
+        texts += [f"{title}{passage.text[start:end]}" for start, end in windows(passage.text, window, window_overlap)]
+    return encoder.encode(texts[piece.first : piece.end])

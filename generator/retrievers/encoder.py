@@ -37,6 +37,10 @@ class Encoder:
         self._model = _loaded(model)
         self.dimensions = self.encode([""]).shape[1]
 
+    def __reduce__(self) -> tuple[type["Encoder"], tuple[str]]:
+        """In another process it is the same model, loaded there."""
+        return Encoder, (self._name,)
+
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors; shape (texts, dimensions). What is longer than the model reads is cut off by it.
 

@@ -7,9 +7,12 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from generator.library import Library
+from generator.ordered import Spread
+from generator.retrievers import bm25, dense
 from generator.retrievers.base import Ranker
 from generator.retrievers.bm25 import Bm25
 from generator.retrievers.dense import Dense, EncodedSettings
+from generator.retrievers.encoder import Encoder
 from generator.retrievers.fusion import fused
 from generator.schema import Split
 
@@ -29,6 +32,10 @@ class HybridSettings(EncodedSettings):
     depth: int = Field(ge=1)
     k1: float = Field(gt=0)
     b: float = Field(ge=0, le=1)
+
+    def build(self, library: Library, spread: Spread) -> None:
+        bm25.index_folder(library, self.k1, self.b, spread)
+        dense.index_folder(library, Encoder(self.model), self.window, self.window_overlap, spread)
 
     def open(self, library: Library, validation: NDArray[np.bool_]) -> "Hybrid":
         return Hybrid(
