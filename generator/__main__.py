@@ -29,6 +29,7 @@ GROUPS = {
     "judge": "judges",
     "dedup": "removal of duplicates",
     "export": "files for other tools",
+    "executor": "where dialogs are made",
     "experiment": "experiments, which choose several of these",
 }
 

@@ -20,6 +20,7 @@ from generator.advice import CONF, of_hydra, of_pydantic, of_stored
 from generator.corpora.human import DialogCorpus
 from generator.dedup import DedupSettings
 from generator.errors import ConfigError
+from generator.executors.base import ExecutorSettings
 from generator.export.chat import Filter
 from generator.export.material import Exporter
 from generator.lm import Endpoint
@@ -33,7 +34,7 @@ PACKAGES = ("generator.", "judges.", "taxonomy.")
 
 # Settings that don't change what a run's data is: a run may be continued with others. The documents behind
 # `corpus.path` do, and stand for themselves by their fingerprint; so do the questions of another run.
-_OPERATIONAL = {"dialogs", "max_attempts", "run_dir", "fresh", "index_only", "cache_dir", "export"}
+_OPERATIONAL = {"dialogs", "max_attempts", "run_dir", "fresh", "index_only", "cache_dir", "export", "executor"}
 _OPERATIONAL_PARTS = {
     "algorithm": {"first_questions"},
     # `no_answer`, `rewrites` and `answers` are about human dialogs.
@@ -118,6 +119,7 @@ class Settings(Record):
     retriever: RetrieverSettings
     judge: JudgeSettings
     dedup: DedupSettings
+    executor: ExecutorSettings
     export: Any
 
     @property
@@ -182,6 +184,7 @@ def load(cfg: DictConfig) -> Settings:
     data["algorithm"] = _validated(AlgorithmSettings, "algorithm", algorithm)
     data["judge"] = _judge(data.get("judge"))
     data["export"] = _exporter(data.get("export"))
+    data["executor"] = _part("executor", _by_name("executor", data.get("executor", "local")))
     return _validated(Settings, "", data)
 
 
@@ -365,14 +368,20 @@ def _exporter(node: object) -> Exporter | None:
 
     A configuration stored before there were any has none; nor has one without a class.
     """
-    if isinstance(node, str):
-        files = {file.stem: file for file in sorted((CONF / "export").glob("*.yaml"))}
-        if node not in files:
-            raise ConfigError(f"export={node}: no such choice; choose from: {', '.join(files)}")
-        node = OmegaConf.to_container(OmegaConf.load(files[node]))
+    node = _by_name("export", node)
     if node is None or (isinstance(node, dict) and "_target_" not in node):
         return None
     return cast(Exporter, _part("export", node))
+
+
+def _by_name(group: str, node: object) -> object:
+    """A part of the configuration; one that is given by its name alone as its file in `conf/` has it."""
+    if not isinstance(node, str):
+        return node
+    files = {file.stem: file for file in sorted((CONF / group).glob("*.yaml"))}
+    if node not in files:
+        raise ConfigError(f"{group}={node}: no such choice; choose from: {', '.join(files)}")
+    return OmegaConf.to_container(OmegaConf.load(files[node]))
 
 
 def _no_part(group: str, node: object) -> ConfigError:

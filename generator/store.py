@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
@@ -52,12 +52,24 @@ class Outcome(Record):
     usage: tuple[tuple[str, Usage], ...]
 
 
+class Calls(Protocol):
+    """Where the finished calls of dialogs in the making are: the store, or what stands between it and a worker."""
+
+    def calls(self, dialog_id: str) -> dict[str, ChatReply]:
+        """The finished calls of a dialog that has no outcome yet."""
+        ...
+
+    def add_call(self, dialog_id: str, key: str, stage: str, turn: int, reply: ChatReply) -> None:
+        """Write a finished call down."""
+        ...
+
+
 class Journal:
     """The finished calls of one dialog; see `generator.engine.Journal`."""
 
-    def __init__(self, store: "Store", dialog_id: str) -> None:
-        self._store, self._dialog_id = store, dialog_id
-        self._replies = store.calls(dialog_id)
+    def __init__(self, calls: Calls, dialog_id: str) -> None:
+        self._calls, self._dialog_id = calls, dialog_id
+        self._replies = calls.calls(dialog_id)
         self._spent: dict[tuple[str, int], Usage] = {}
 
     def find(self, key: str, stage: str, turn: int) -> ChatReply | None:
@@ -69,7 +81,7 @@ class Journal:
 
     def add(self, key: str, stage: str, turn: int, reply: ChatReply) -> None:
         """Write a finished call down."""
-        self._store.add_call(self._dialog_id, key, stage, turn, reply)
+        self._calls.add_call(self._dialog_id, key, stage, turn, reply)
         self._count(stage, turn, reply)
 
     def cost(self, turn: int) -> Cost:
@@ -156,6 +168,12 @@ class Store:
         with _explained(self.folder):
             rows = self._rows("SELECT key, reply FROM calls WHERE dialog_id = ?", dialog_id)
             return {key: ChatReply.model_validate_json(reply) for key, reply in rows}
+
+    def all_calls(self) -> Iterator[tuple[str, str, ChatReply]]:
+        """The finished calls of all such dialogs: dialog, key and reply."""
+        with _explained(self.folder):
+            for dialog_id, key, reply in self._db.execute("SELECT dialog_id, key, reply FROM calls"):
+                yield dialog_id, key, ChatReply.model_validate_json(reply)
 
     def add_call(self, dialog_id: str, key: str, stage: str, turn: int, reply: ChatReply) -> None:
         """Write a finished call down."""

@@ -17,6 +17,9 @@ from generator.dedup import DedupSettings
 from generator.embedded import EmbeddedEndpoint
 from generator.endpoints import OpenAIEndpoint
 from generator.errors import ConfigError
+from generator.executors.base import ExecutorSettings
+from generator.executors.local import LocalSettings
+from generator.executors.ray import RaySettings
 from generator.lm import Endpoint
 from generator.retrievers.base import RetrieverSettings
 from taxonomy import Mix
@@ -39,6 +42,7 @@ BASES: dict[str, type] = {
     "lm": Endpoint,
     "retriever": RetrieverSettings,
     "dedup": DedupSettings,
+    "executor": ExecutorSettings,
 }
 
 
@@ -90,6 +94,21 @@ def test_the_bare_command_is_what_the_readme_says() -> None:
     assert isinstance(made.lm, EmbeddedEndpoint)
     assert made.judge.name == "correctness"
     assert made.folder == Path("outputs/sample-mixed-multi-SmolLM2-135M-Instruct-0")
+
+
+def test_a_stored_configuration_may_be_made_elsewhere() -> None:
+    """One from before there were executors, and one that has another."""
+    stored = composed()
+    decided = identity(plain(stored), "f" * 64, "p", "")
+    stored.executor = "ray"
+    assert isinstance(load(stored).executor, RaySettings)
+    assert identity(plain(stored), "f" * 64, "p", "") == decided
+    stored.executor = "spark"
+    with pytest.raises(ConfigError, match=r"^executor=spark: no such choice; choose from: local, ray$"):
+        load(stored)
+    del stored.executor
+    assert isinstance(load(stored).executor, LocalSettings)
+    assert identity(plain(stored), "f" * 64, "p", "") == decided
 
 
 def test_a_judge_with_a_model_of_its_own() -> None:

@@ -14,7 +14,8 @@ ROOT = Path(__file__).parents[1]
 # A module may import what stands on a line above its own, and nothing else of ours: neighbours don't know each other.
 # `*` takes the modules of a package that have no line of their own, so a new corpus needs no entry here.
 LAYERS = (
-    "generator.schema generator.errors generator.notes generator.shingles generator.ordered generator.mtrag_names",
+    "generator.schema generator.errors generator.notes generator.shingles generator.ordered generator.mtrag_names "
+    "generator.executors generator.executors.exchange",
     "generator.program generator.interruption generator.relabel generator.files generator.guard generator.limiter "
     "generator.passages generator.failures "
     "generator.engine generator.dedup generator.advice taxonomy.types generator.corpora.files "
@@ -38,10 +39,12 @@ LAYERS = (
     "generator.checks generator.diversity generator.openings generator.summary",
     "generator.modules generator.plan judges.summary",
     "generator.single generator.multi",
-    "generator.pipeline",
+    "generator.making",
+    "generator.pipeline generator.executors.base generator.executors.worker",
+    "generator.executors.*",
     "generator.config generator.progress",
     "generator.exports",
-    "generator.results generator.human generator.sets",
+    "generator.results generator.human generator.sets generator.parts",
     "generator.run judges.run",
     "generator.command",
     "generator.__main__ generator.statistics judges.command",
