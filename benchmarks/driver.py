@@ -1,0 +1,154 @@
+"""How many dialogs the driver of `executor=ray` can take from its workers: all that is left to one process.
+
+    python -m benchmarks.driver            # 2,000 dialogs, without Ray
+    python -m benchmarks.driver --ray      # the same from two workers on this machine, which take 2 s for each
+
+Four turns a dialog, 12 passages of 512 words, 16 calls, of made-up words with frequencies as 1/rank: their rows are
+read, their calls written down as they come, then each is compared with those before it and written down with its
+outcome, as in a run.
+"""
+
+import argparse
+import asyncio
+import random
+import tempfile
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from itertools import accumulate
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from generator.config import near_duplicates
+from generator.dedup import Deduplicator
+from generator.engine import ChatReply
+from generator.executors.base import Work
+from generator.executors.ray import RaySettings
+from generator.making import Made
+from generator.ordered import Wanted
+from generator.pipeline import Pipeline
+from generator.schema import Dialog, Passage, Turn, Usage
+from generator.store import Calls, Store
+
+TURNS, PASSAGES, CALLS = 4, 12, 16
+SECONDS, IN_FLIGHT = 2, 128
+QUESTION, ANSWER, PASSAGE, REPLY, VOCABULARY = 13, 50, 512, 120, 30_000
+
+
+class Texts:
+    """Dialogs of made-up words, and what is asked of a `Maker` and its `Planner`."""
+
+    def __init__(self) -> None:
+        chance = random.Random(0)
+        letters = "abcdefghijklmnoprstuvw"
+        self._words = ["".join(chance.choices(letters, k=chance.randint(2, 9))) for _ in range(VOCABULARY)]
+        self._steps = list(accumulate(1 / rank for rank in range(1, VOCABULARY + 1)))
+        texts = [self._said(chance, PASSAGE) for _ in range(500)]
+        self._passages = [
+            Passage(id=f"{n}:0", document_id=f"{n}", text=text, start=0, end=len(text)) for n, text in enumerate(texts)
+        ]
+        self._reply = ChatReply(text="word " * REPLY, finish_reason="stop", model="none", usage=Usage(calls=1))
+        self.planner = self
+
+    def plan(self, number: int) -> Any:
+        return SimpleNamespace(number=number, dialog_id=f"{number:016x}")
+
+    async def make(self, plan: Any, calls: Calls) -> Made:
+        """As a worker does it, but for the models."""
+        for call in range(CALLS):
+            calls.add_call(plan.dialog_id, f"{call:064x}", "answer", 1, self._reply)
+        await asyncio.sleep(SECONDS)
+        return self.made(plan.number)
+
+    def made(self, number: int) -> Made:
+        chance = random.Random(number)
+        turns = [
+            Turn(
+                turn=turn,
+                query=self._said(chance, QUESTION),
+                question_type="direct",
+                answerability="answerable",
+                retrieval_query=self._said(chance, QUESTION),
+                reasoning=self._said(chance, QUESTION),
+                answer=self._said(chance, ANSWER),
+                consistent=True,
+            )
+            for turn in range(1, TURNS + 1)
+        ]
+        found = tuple(chance.sample(self._passages, PASSAGES))
+        dialog = Dialog(
+            id=f"{number:016x}",
+            corpus="generated",
+            algorithm="multi",
+            split="train",
+            document_ids=tuple(p.document_id for p in found),
+            turns=tuple(turns),
+            passages=found,
+            ended="complete",
+            lm="none",
+            prompt_version="",
+            seed=number,
+        )
+        usage = (("answer", Usage(calls=CALLS, prompt=1, completion=1)),)
+        return Made(dialog_id=dialog.id, dialog=dialog, drops=(), usage=usage)
+
+    async def arriving(
+        self, rows: list[str], store: Store, wanted: Wanted[Made], stop: asyncio.Event
+    ) -> AsyncGenerator[tuple[int, Made], None]:
+        """What workers would send, all at once."""
+        reply = self._reply.model_dump_json()
+        for number, row in enumerate(rows):
+            for call in range(CALLS):
+                store.add_call(f"{number:016x}", f"{call:064x}", "answer", 1, ChatReply.model_validate_json(reply))
+            yield number, Made.model_validate_json(row)
+
+    def _said(self, chance: random.Random, length: int) -> str:
+        return " ".join(chance.choices(self._words, cum_weights=self._steps, k=length))
+
+
+class Recipe:
+    """Makes `Texts` in a worker."""
+
+    @asynccontextmanager
+    async def opened(self, workers: int) -> AsyncIterator[Any]:
+        yield Texts()
+
+
+def main() -> None:
+    """Measure, and print one line."""
+    from benchmarks.driver import Recipe  # by this name workers find it
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("dialogs", type=int, nargs="?", default=2000)
+    parser.add_argument("--ray", action="store_true")
+    arguments = parser.parse_args()
+    count, texts = arguments.dialogs, Texts()
+    rows = [] if arguments.ray else [texts.made(number).model_dump_json() for number in range(count)]
+
+    settings = RaySettings(workers=2, address=None, cpus=1, gpus=0)
+    with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "run", {}) as store, settings.open() as ray:
+        recipe: Any = Recipe()
+        work = Work(make=lambda number: None, recipe=recipe, store=store, limit=count, at_once=IN_FLIGHT)  # type: ignore[arg-type,return-value]
+        began: list[tuple[float, float]] = []
+        pipeline = Pipeline(
+            results=partial(ray.results, work) if arguments.ray else partial(texts.arriving, rows, store),
+            dedup=Deduplicator(near_duplicates()),
+            keep="pairs",
+            store=store,
+            dialogs=count,
+            # From the first dialog on: how long a cluster takes to start is another matter.
+            on_progress=lambda progress: began.append((time.perf_counter(), time.process_time())),
+        )
+        asyncio.run(pipeline.run(asyncio.Event()))
+        seconds, computed = (last - first for first, last in zip(began[0], began[-1], strict=True))
+        size = sum(file.stat().st_size for file in (Path(folder) / "run").iterdir())
+        print(
+            f"{count} dialogs: {count / seconds:.0f} a second, {computed / count * 1000:.1f} ms of one core each, "
+            f"run folder {size / count / 1000:.0f} kB a dialog"
+        )
+
+
+if __name__ == "__main__":
+    main()
