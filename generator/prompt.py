@@ -60,8 +60,14 @@ class Documents(Record):
 def _rendered(title: str, text: str, first: int) -> str:
     """One passage, its sentences numbered from `first`."""
     name = quote(title).replace('"', "'")
-    said = (f"[{number}] {quote(text[start:end])}" for number, (start, end) in enumerate(sentences(text), first))
+    said = (f"[{number}] {sentence}" for number, sentence in enumerate(_quoted(text), first))
     return "\n".join([f'<document title="{name}">' if name else "<document>", *said, "</document>"])
+
+
+@lru_cache(maxsize=4096)  # which stand elsewhere in another prompt
+def _quoted(text: str) -> tuple[str, ...]:
+    """The sentences of a passage."""
+    return tuple(quote(text[start:end]) for start, end in sentences(text))
 
 
 class Conversation(Record):

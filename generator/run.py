@@ -1,6 +1,7 @@
 """One run: its parts put together and set going, and how it ends for the person who started it."""
 
 import asyncio
+import gc
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any
@@ -92,7 +93,8 @@ class Run:
                 recipe=self.recipe,
                 store=store,
                 limit=max_attempts,
-                at_once=settings.lm.concurrency,
+                # Some more dialogs than calls, so that there is always one that has a call to make.
+                at_once=settings.lm.concurrency + settings.lm.concurrency // 8,
             )
             pipeline = Pipeline(
                 results=partial(self.executor.results, work),
@@ -139,7 +141,9 @@ def run(settings: Settings, data: dict[str, Any], configuration: str, command: s
             return build_index(settings, executor)
         dspy.disable_logging()  # what it would say of a reply stands with the reply's drop
         ready = Run(settings, data, configuration, command, executor)
-        summary, interrupted = asyncio.run(interruptible(ready.go))
+        # What is imported lives as long as the run: the garbage collector needn't look through it again and again.
+    gc.freeze()
+    summary, interrupted = asyncio.run(interruptible(ready.go))
     closing_table(summary)
     print(f"run folder: {settings.folder}", flush=True)
     if interrupted and not summary.complete:
