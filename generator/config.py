@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn, cast, get_type_hints
 
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException
+from omegaconf.errors import InterpolationKeyError, InterpolationResolutionError, OmegaConfBaseException
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 from yaml import YAMLError
 
@@ -220,11 +220,10 @@ def plain(cfg: DictConfig) -> dict[str, Any]:
     OmegaConf.register_new_resolver("oc.env", _no_variable, replace=True)
     try:
         data = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
-    except InterpolationResolutionError as error:
-        name = getattr(error, "full_key", None) or "configuration"
-        raise ConfigError(f"{name}: can't be resolved: {of_hydra(error)}") from error
     except OmegaConfBaseException as error:
         name = getattr(error, "full_key", None) or "configuration"
+        if isinstance(error, InterpolationResolutionError) and not isinstance(error, InterpolationKeyError):
+            raise ConfigError(f"{name}: can't be resolved: {of_hydra(error)}") from error
         raise ConfigError(f"{name}: has no value; give {name}=… on the command line") from error
     return {str(k): v for k, v in cast(dict[Any, Any], data).items() if k != "hydra" and not str(k).startswith("_")}
 

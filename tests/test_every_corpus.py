@@ -69,6 +69,8 @@ def test_a_run_on_a_collection_as_or_quac_has_it(tmp_path: Path, openai_server: 
     done = site.run(openai_server, *given, f"algorithm.first_questions={source.run_dir}")
     assert done.code == 0, done.err
     first = [[dialog["turns"][0]["query"] for dialog in run.dialogs()] for run in (source, site)]
-    assert first[0] == first[1]
+    lost = [drop for drop in site.drops() if drop["scope"] == "dialog"]
+    assert first[1] == [query for query in first[0] if query in first[1]]
+    assert 0 < len(first[1]) == len(first[0]) - len(lost)
     assert all(p["document_id"].endswith("@0") for dialog in site.dialogs() for p in dialog["passages"])
     site.check_ledger()
