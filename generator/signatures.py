@@ -49,6 +49,7 @@ sentences. Then draft its answer and check it."""
         max_length=250,
     )
     consistent: bool = dspy.OutputField(desc="true if they agree")
+    evidence: list[int] = dspy.OutputField(desc="numbers of the sentences that the answer rests on", max_length=6)
 
 
 class NextQuestion(dspy.Signature):
