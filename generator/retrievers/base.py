@@ -33,7 +33,7 @@ class RetrieverSettings(Record, ABC):
             raise ValueError(f"overlap ({self.overlap}) must be less than passage_tokens ({self.passage_tokens})")
         return self
 
-    def build(self, library: Library, spread: Spread) -> None:  # noqa: B027 (few need do it)
+    def build(self, library: Library, spread: Spread) -> None:
         """Build the index if it isn't there yet, where the work can be divided; `open` builds it otherwise.
 
         Raises:
