@@ -142,8 +142,8 @@ def run(settings: Settings, data: dict[str, Any], configuration: str, command: s
         dspy.disable_logging()  # what it would say of a reply stands with the reply's drop
         ready = Run(settings, data, configuration, command, executor)
         # What is imported lives as long as the run: the garbage collector needn't look through it again and again.
-    gc.freeze()
-    summary, interrupted = asyncio.run(interruptible(ready.go))
+        gc.freeze()
+        summary, interrupted = asyncio.run(interruptible(ready.go))
     closing_table(summary)
     print(f"run folder: {settings.folder}", flush=True)
     if interrupted and not summary.complete:

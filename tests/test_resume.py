@@ -48,6 +48,7 @@ class Warm:
         arguments = (site.arguments(server, *settings), site.folder / "log", theirs)
         self._process = multiprocessing.get_context("forkserver").Process(target=_sittings, args=arguments, daemon=True)
         self._process.start()
+        assert self._ours.poll(60), "the run was not ready within a minute"
         assert self._ours.recv() == "ready"
 
     def __enter__(self) -> Self:
@@ -81,13 +82,14 @@ def _sittings(arguments: list[str], log: Path, pipe: Connection) -> None:
     from generator import run
 
     def sit(settings: Settings, data: dict[str, Any], configuration: str, command: str) -> int:
-        ready = run.Run(settings, data, configuration, command)
-        pipe.send("ready")
-        while pipe.recv() == "start":
-            if not (pid := os.fork()):
-                os._exit(0 if asyncio.run(ready.go(asyncio.Event())).complete else 1)
-            pipe.send(pid)
-            pipe.send(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        with settings.executor.open() as executor:
+            ready = run.Run(settings, data, configuration, command, executor)
+            pipe.send("ready")
+            while pipe.recv() == "start":
+                if not (pid := os.fork()):
+                    os._exit(0 if asyncio.run(ready.go(asyncio.Event())).complete else 1)
+                pipe.send(pid)
+                pipe.send(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
         return 0
 
     run.run = sit  # type: ignore[assignment]
