@@ -2,7 +2,8 @@
 
 import asyncio
 import gc
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -141,9 +142,8 @@ def run(settings: Settings, data: dict[str, Any], configuration: str, command: s
             return build_index(settings, executor)
         dspy.disable_logging()  # what it would say of a reply stands with the reply's drop
         ready = Run(settings, data, configuration, command, executor)
-        # What is imported lives as long as the run: the garbage collector needn't look through it again and again.
-        gc.freeze()
-        summary, interrupted = asyncio.run(interruptible(ready.go))
+        with _frozen():
+            summary, interrupted = asyncio.run(interruptible(ready.go))
     closing_table(summary)
     print(f"run folder: {settings.folder}", flush=True)
     if interrupted and not summary.complete:
@@ -168,6 +168,17 @@ def run(settings: Settings, data: dict[str, Any], configuration: str, command: s
             f"{summary.attempted} attempted{more}"
         )
     return 0
+
+
+@contextmanager
+def _frozen() -> Iterator[None]:
+    """What is there now outlives the block: the garbage collector needn't look through it again and again."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _window(settings: Settings, taxonomy: Taxonomy) -> int:
