@@ -57,8 +57,8 @@ class ChatRequest(Record):
 
     @cached_property
     def content(self) -> bytes:
-        """The body as it is sent: JSON with sorted keys."""
-        return json.dumps(self.body(), sort_keys=True, separators=(",", ":")).encode()
+        """The body as it is sent. Keys keep their order: a server has the model reply in the order of the schema's."""
+        return json.dumps(self.body(), separators=(",", ":")).encode()
 
     @cached_property
     def key(self) -> str:

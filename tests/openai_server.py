@@ -252,7 +252,7 @@ def prompt(body: Body) -> str:
 
 def digest(body: Body) -> str:
     """A hash of a request's body, the same as `generator.engine.ChatRequest.key`."""
-    return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(body, separators=(",", ":")).encode()).hexdigest()
 
 
 def fill(body: Body) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from generator.ordered import LOOKAHEAD
+from generator.signatures import FirstQuestion, GroundedAnswer
 from tests import openai_server as fake
 from tests.openai_server import Body, Fault, OpenAIServer, Responder, prompt, words
 from tests.runs import Site, replying, some, stage, turn
@@ -52,6 +53,19 @@ def test_every_attempt_is_accepted_or_dropped(algorithm: str, trouble: str, tmp_
     if trouble == "unjudged":
         assert 0 < summary["unjudged_pairs"] < summary["pairs"]
         assert not summary["dropped_pairs"], "a judge that fails is not a low score"
+
+
+def test_a_reply_is_asked_for_in_the_order_of_its_signature(tmp_path: Path) -> None:
+    """On the wire too: servers hold a model to the order of the schema's keys, and reasoning comes before its result."""
+    site = Site(tmp_path)
+    with OpenAIServer() as server:
+        assert site.run(server, "dialogs=1", "turns=1", "algorithm=single", "taxonomy=direct").code == 0
+    asked = {
+        stage(body): list(body["response_format"]["json_schema"]["schema"]["properties"]) for body in server.bodies
+    }
+    assert asked["answer"] == list(GroundedAnswer.output_fields)
+    assert asked["ask"] == [name for name in FirstQuestion.output_fields if name != "can_ask"]
+    assert asked["judge"][-1] == "label"
 
 
 def test_the_judge_is_on_unless_it_is_turned_off(tmp_path: Path) -> None:
