@@ -56,7 +56,7 @@ def test_every_attempt_is_accepted_or_dropped(algorithm: str, trouble: str, tmp_
 
 
 def test_a_reply_is_asked_for_in_the_order_of_its_signature(tmp_path: Path) -> None:
-    """On the wire too: servers hold a model to the order of the schema's keys, and reasoning comes before its result."""
+    """On the wire too: servers hold a model to the order of the schema's keys, and reasoning comes before results."""
     site = Site(tmp_path)
     with OpenAIServer() as server:
         assert site.run(server, "dialogs=1", "turns=1", "algorithm=single", "taxonomy=direct").code == 0
