@@ -85,7 +85,7 @@ def test_what_passes_leaves_no_trace(fault: Fault, algorithm: str, undisturbed: 
     site = Site(tmp_path)
     with OpenAIServer(faults=twice(fault)) as server:
         # Only who never answers is to be given up soon: a busy machine can be slow.
-        patience = f"lm.timeout_s={1.5 if fault is fake.hang else 60}"
+        patience = f"lm.timeout_s={3 if fault is fake.hang else 60}"
         ended = site.run(server, f"algorithm={algorithm}", patience, *SETTINGS)
         assert ended.code == 0, ended.err
         assert set(server.finished.values()) == {1}
