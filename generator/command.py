@@ -18,7 +18,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from generator.advice import of_hydra
 from generator.errors import ConfigError, GroundedDialogsError
-from generator.notes import printable
+from generator.untrusted import printable
 
 PROGRAM = "python -m generator"
 # Groups and settings whose value stands in a run folder's name anyway.

@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 from dspy import lm15
 
-from generator.notes import printable, without_secrets
+from generator.untrusted import printable, without_secrets
 
 # As vLLM and OpenAI ("maximum context length"), newer vLLM ("maximum model length") and llama.cpp ("available context
 # size") say that a prompt does not fit; OpenAI's code and llama.cpp's type beside them.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from generator.errors import ConfigError, GroundedDialogsError
-from generator.notes import printable
+from generator.untrusted import printable
 
 
 class Parser(argparse.ArgumentParser):

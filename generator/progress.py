@@ -10,9 +10,9 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
-from generator.notes import printable
 from generator.pipeline import Progress
 from generator.summary import Summary
+from generator.untrusted import printable
 
 PLAIN_SECONDS = 10.0
 

@@ -27,7 +27,7 @@ from generator.errors import ConfigError, CorpusError, GroundedDialogsError, Mod
 from generator.files import written
 from generator.interruption import interruptible, unless
 from generator.lm import Endpoint
-from generator.notes import note, printable
+from generator.notes import note
 from generator.ordered import in_order
 from generator.pipeline import Progress
 from generator.progress import Display, clock
@@ -35,6 +35,7 @@ from generator.schema import Broken, Dialog, Judge, Turn, Verdict
 from generator.sets import DialogSet, dialog_set, response_set
 from generator.signatures import prompt_version
 from generator.store import Journal, Outcome, Store
+from generator.untrusted import printable
 from judges.panel import median_name, median_of
 from judges.summary import Figures, JudgingSummary, summarise
 

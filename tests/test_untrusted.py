@@ -18,10 +18,10 @@ import yaml
 
 from generator.corpora import json_lines
 from generator.export.chat import pairs
-from generator.notes import printable
 from generator.passages import sentences, split
 from generator.prompt import Documents, harmless
 from generator.schema import Dialog, Document, Drop
+from generator.untrusted import printable
 from judges.__main__ import main as judging
 from judges.base import ModelJudge
 from tests.corpora import broken, corpus, good, message, read

@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import Field
 
 from generator.corpora.base import CorpusSettings, located
-from generator.notes import printable
 from generator.schema import Broken, Document
+from generator.untrusted import printable
 
 
 class _Unusable(Exception):

@@ -16,8 +16,8 @@ import yaml
 from generator.export.chat import Filter, Row
 from generator.export.markdown import block, line, table
 from generator.export.statistics import Statistics
-from generator.notes import printable
 from generator.schema import Algorithm, Record, Scope, Split
+from generator.untrusted import printable
 
 EXAMPLE_CHARS = 300
 

@@ -15,8 +15,8 @@ from rich.text import Text
 from generator.export import markdown
 from generator.export.statistics import Portion, Statistics
 from generator.export.variety import LENGTHS, Variety
-from generator.notes import printable
 from generator.schema import Record
+from generator.untrusted import printable
 
 Format = Literal["terminal", "csv", "markdown"]
 _ABSENT = "–"

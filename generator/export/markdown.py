@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from generator.notes import printable
+from generator.untrusted import printable
 
 
 def line(text: str) -> str:

@@ -15,8 +15,8 @@ from pydantic import Field, field_validator
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
 
 from generator.errors import RetrieverError
-from generator.notes import without_secrets
 from generator.schema import OneOrMore, Record
+from generator.untrusted import without_secrets
 
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch
