@@ -210,11 +210,10 @@ def measured(trace: Trace, spent: Spent, at_once: int) -> Measured:
     """What the middle half of the calls says."""
     ends = np.sort(trace.ended)
     since, until = ends[len(ends) // 4], ends[3 * len(ends) // 4]
-    begun, ended = trace.begun[: len(trace.ended)], trace.ended
     # The calls' time in the window: which of them began belongs to which that ended makes no difference.
-    open_s = (np.clip(ended, since, until) - since).sum() - (np.clip(trace.begun, since, until) - since).sum()
-    open_s += (len(trace.begun) - len(begun)) * (until - since)
-    calls = int(((ended > since) & (ended <= until)).sum())
+    open_s = (np.clip(trace.ended, since, until) - since).sum() - (np.clip(trace.begun, since, until) - since).sum()
+    open_s += (len(trace.begun) - len(trace.ended)) * (until - since)
+    calls = int(((trace.ended > since) & (trace.ended <= until)).sum())
     cpu = float(np.interp(until, spent.at, spent.cpu) - np.interp(since, spent.at, spent.cpu))
     span = float(until - since)
     return Measured(float(open_s) / span / at_once, calls / span, cpu / calls * 1000, cpu / span)

@@ -1,10 +1,9 @@
-"""A model call as data, and the `dspy.LM` that makes one: it asks a `Client`, unless a `Journal` remembers the reply.
+"""A model call as data, and DSPy's model that makes one: it asks a `Client`, unless a `Journal` remembers the reply.
 
 Nothing here touches the network (`generator.lm` does) or the disk (`generator.store` does).
 """
 
 import hashlib
-import json
 from collections import Counter
 from contextlib import AbstractContextManager
 from functools import cached_property
@@ -14,6 +13,7 @@ import dspy
 from dspy import lm15
 from dspy.clients.errors import error_boundary
 from pydantic import Field
+from pydantic_core import to_json
 
 from generator.schema import Record, Usage
 
@@ -58,7 +58,7 @@ class ChatRequest(Record):
     @cached_property
     def content(self) -> bytes:
         """The body as it is sent. Keys keep their order: a server has the model reply in the order of the schema's."""
-        return json.dumps(self.body(), separators=(",", ":")).encode()
+        return to_json(self.body())
 
     @cached_property
     def key(self) -> str:
@@ -131,16 +131,6 @@ class Journal(Protocol):
         ...
 
 
-def language_model(client: Client, journal: Journal, seed: int) -> dspy.BaseLM:
-    """A language model of DSPy's for one dialog; await its calls.
-
-    Each call names its decoding profile, its stage and its turn: `config={"metadata": {"profile": "turns", "stage":
-    "ask", "turn": "1"}}`; of that, only the profile's sampling reaches the server. `seed` is every call's seed, but a
-    request that the dialog has made before gets the next one, so that it has a key of its own and can fare better.
-    """
-    return _LanguageModel(client, journal, seed)
-
-
 class _Purpose(Record):
     """What a call is for."""
 
@@ -149,8 +139,15 @@ class _Purpose(Record):
     turn: int
 
 
-class _LanguageModel(dspy.BaseLM):
-    """Asks the client at once. `dspy.LM` would take every call through two other forms and two threads."""
+class LanguageModel(dspy.BaseLM):
+    """A language model of DSPy's for one dialog; await its calls.
+
+    Each call names its decoding profile, its stage and its turn: `config={"metadata": {"profile": "turns", "stage":
+    "ask", "turn": "1"}}`; of that, only the profile's sampling reaches the server. `seed` is every call's seed, but a
+    request that the dialog has made before gets the next one, so that it has a key of its own and can fare better.
+
+    It asks the client at once: `dspy.LM` would take every call through two other forms and two threads.
+    """
 
     def __init__(self, client: Client, journal: Journal, seed: int) -> None:
         super().__init__(client.model, cache=False)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from generator.adapter import SharedPrefixAdapter
 from generator.calls import asking
-from generator.engine import Client, Clients, language_model
+from generator.engine import Client, Clients, LanguageModel
 from generator.errors import ModelError
 from generator.export.chat import Filter, pairs
 from generator.modules import Draft
@@ -80,7 +80,7 @@ class Maker:
 
     async def made(self, plan: Plan, client: Client, journal: Journal) -> Made:
         """The same, with the client and the journal for it."""
-        with asking(language_model(client, journal, plan.seed), self.adapter):
+        with asking(LanguageModel(client, journal, plan.seed), self.adapter):
             draft = await self.generate(plan)
         drops = tuple(self.cut(plan, draft))
         dialog = None
@@ -159,7 +159,7 @@ class Maker:
                 return Verdict(judge=judge.name, label="unjudged", explanation=str(error), model=model, decides=decides)
 
         own = judging.clients and judging.clients.for_dialog(dialog.document_ids[0])
-        with own or nullcontext(client) as used, asking(language_model(used, journal, dialog.seed), judging.adapter):
+        with own or nullcontext(client) as used, asking(LanguageModel(used, journal, dialog.seed), judging.adapter):
             # Judge by judge: what one sees of a turn begins like what it sees of the next, and a server with one slot
             # remembers only the last.
             verdicts = await asyncio.gather(*(judged_by(judge, turn) for judge in judging.judges for turn in asked))

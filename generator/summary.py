@@ -45,7 +45,7 @@ Counts = Mapping[str, Mapping[str, int]]
 class Summary(Record):
     """`accepted + sum(dropped) == attempted`, all of dialogs; pairs are context-response pairs.
 
-    `pairs_kept` is what the dataset holds: `pairs == pairs made in accepted dialogs - dropped_pairs`. A question type
+    `pairs` is what the dataset holds: pairs made in accepted dialogs less `dropped_pairs`. A question type
     that is planned for first and for later turns is named with its stage. `multi_turn_types` and `answerability` are
     empty where the taxonomy doesn't plan them. `pair_cost` is by stage, and of all (`all`); empty without
     a pair.

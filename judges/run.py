@@ -22,7 +22,7 @@ from rich.text import Text
 from generator.adapter import SharedPrefixAdapter
 from generator.calls import asking
 from generator.config import JudgingSettings, judging_identity
-from generator.engine import Clients, language_model
+from generator.engine import Clients, LanguageModel
 from generator.errors import ConfigError, CorpusError, GroundedDialogsError, ModelError
 from generator.files import written
 from generator.interruption import interruptible, unless
@@ -182,7 +182,7 @@ async def _verdicts(dialog: Dialog, member: Member, journal: Journal) -> list[Ve
     about = dialog.document_ids[0] if dialog.document_ids else dialog.id
     with (
         member.clients.for_dialog(about) as client,
-        asking(language_model(client, journal, dialog.seed), member.adapter),
+        asking(LanguageModel(client, journal, dialog.seed), member.adapter),
     ):
         return list(await asyncio.gather(*map(verdict, dialog.own_turns)))
 

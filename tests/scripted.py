@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import dspy
 
 from generator.adapter import SharedPrefixAdapter
-from generator.engine import ChatReply, ChatRequest, Profile, Sampling, language_model
+from generator.engine import ChatReply, ChatRequest, LanguageModel, Profile, Sampling
 from generator.modules import Draft
 from generator.schema import Document, Passage, Scored, Split, Turn, Usage
 from taxonomy import QuestionType, read_types
@@ -77,7 +77,7 @@ class Scripted:
     def current(self, structured_outputs: bool = True) -> AbstractContextManager[None]:
         """As in `Pipeline.make`."""
         context: AbstractContextManager[None] = dspy.context(
-            lm=language_model(self, self, seed=7), adapter=SharedPrefixAdapter(structured_outputs, self.tasks)
+            lm=LanguageModel(self, self, seed=7), adapter=SharedPrefixAdapter(structured_outputs, self.tasks)
         )
         return context
 

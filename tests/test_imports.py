@@ -19,6 +19,7 @@ LAYERS = (
     "generator.executors generator.executors.exchange",
     "generator.program generator.interruption generator.relabel generator.files generator.guard generator.limiter "
     "generator.passages generator.failures "
+    "generator.executors.cluster "
     "generator.engine generator.dedup generator.advice taxonomy.types generator.corpora.files "
     "generator.export.markdown generator.export.chat "
     "generator.retrievers.batching generator.retrievers.fusion generator.retrievers.encoder "

@@ -18,7 +18,7 @@ from dspy.utils import exceptions as lm_errors
 from pydantic import ValidationError
 
 from generator.endpoints import OpenAIEndpoint
-from generator.engine import ChatReply, ChatRequest, Sampling, language_model
+from generator.engine import ChatReply, ChatRequest, LanguageModel, Sampling
 from generator.errors import ModelError
 from generator.failures import refusal
 from generator.lm import HttpClient, ServerGone
@@ -91,7 +91,7 @@ def predict(
     client: HttpClient, memory: Memory, *, profile: str = "turns", stage: str = "ask", turn: int = 1, seed: int = 7
 ) -> Callable[[str], Coroutine[Any, Any, dspy.Prediction]]:
     """A predictor of one dialog, as the modules use it."""
-    lm = language_model(client, memory, seed)
+    lm = LanguageModel(client, memory, seed)
     config = {"metadata": {"profile": profile, "stage": stage, "turn": str(turn)}}
 
     async def call(question: str) -> dspy.Prediction:
@@ -392,7 +392,7 @@ def test_a_synchronous_call_says_what_to_do() -> None:
 
         async def work(client: HttpClient) -> None:
             with pytest.raises(lm_errors.LMUnsupportedFeatureError, match="await `acall`"):
-                language_model(client, Memory(), 0)("Why?")
+                LanguageModel(client, Memory(), 0)("Why?")
 
         asked(server.endpoint(), work)
 
