@@ -26,6 +26,7 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import accumulate, islice
 from pathlib import Path
+from typing import Any
 
 TURNS, QUESTION, WORDS, VOCABULARY = 6, 12, 300, 30_000
 THRESHOLD, PERMUTATIONS = 0.8, 128
@@ -108,7 +109,7 @@ def ours(path: Path) -> Found:
     for index in (deduplicator._dialogs, deduplicator._first_questions):
         looked = index._looked
 
-        def timed(text: str, looked: Callable = looked):
+        def timed(text: str, looked: Callable[[str], Any] = looked) -> Any:
             nonlocal signing
             start = time.process_time()
             found = looked(text)
@@ -250,12 +251,11 @@ def row(name: str, interpreter: str, path: Path, planted: list[tuple[int, float]
     signing, finding, found, peak = json.loads(done.stdout.splitlines()[-1])
     said = set(found)
 
-    def share(wanted: Callable[[int, float], bool]) -> str:
-        those = [number for number, (changed, alike) in enumerate(planted) if wanted(changed, alike)]
+    def share(those: list[int]) -> str:
         return f"{sum(number in said for number in those) / max(1, len(those)):.1%}"
 
-    few, many = (share(lambda changed, _, words=words: changed == words) for words in CHANGED)
-    recall = share(lambda _, alike: alike >= THRESHOLD)
+    few, many = (share([n for n, (changed, _) in enumerate(planted) if changed == words]) for words in CHANGED)
+    recall = share([n for n, (_, alike) in enumerate(planted) if alike >= THRESHOLD])
     alarms = sum(planted[number][1] < THRESHOLD for number in said)
     return f"| {name} | {signing:.1f} s | {finding:.1f} s | {peak:.0f} MiB | {few} | {many} | {recall} | {alarms} |"
 

@@ -200,7 +200,7 @@ def evaluated(data: Path) -> list[tuple[Scored, Mapping[str, float]]]:
         raise CorpusError(f"{file}: isn't mtRAG's human evaluation")
     content = json.loads(file.read_text(encoding="utf-8"))
     given = {f"{e['task_id']}/{e['model_id']}": e["annotations"] for e in content["evaluations"]}
-    result = []
+    result: list[tuple[Scored, Mapping[str, float]]] = []
     for dialog in found.records():
         if not isinstance(dialog, Dialog):
             raise CorpusError(f"{dialog.where}: {dialog.reason}")

@@ -52,7 +52,7 @@ class Instant(Endpoint):
     async def chat(self, request: ChatRequest) -> ChatReply:
         reply = json.loads(fill(request.body()))
         if "answer" in reply:
-            chance = random.Random(request.key())
+            chance = random.Random(request.key)
             reply["answer"] = " ".join(words(chance, 80) for _ in range(9))[:490]
         text = json.dumps(reply)
         usage = Usage(calls=1, prompt=len(request.prompt) // 4, completion=len(text) // 4)

@@ -42,8 +42,7 @@ async def asked(retriever: dense.Dense, at_once: int) -> list[list[Scored]]:
 
 def main() -> None:
     count = int(sys.argv[1])
-    dense.Encoder = RandomEncoder  # type: ignore[assignment,misc]
-    dense.note = lambda text: None
+    vars(dense).update(Encoder=RandomEncoder, note=lambda text: None)
     with tempfile.TemporaryDirectory() as folder:
         documents = (Document(id=str(number), text="word") for number in range(count))
         library = Library.open("random", "f" * 64, lambda: documents, Path(folder), 512, 100)

@@ -4,12 +4,14 @@
     uv run python -m benchmarks.saturation --at-once 64 --delays fixed --clients multi openai
     uv run python -m benchmarks.saturation --at-once 1024 --delays fixed --clients multi --profile
     uv run python -m benchmarks.saturation --at-once 64 --delays lognormal --clients multi --trace
+    uv run python -m benchmarks.saturation --at-once 256 --clients multi --workers 2     # with the extra `ray`
 
 A server of ours takes any number of calls at once and answers each after 250 ms, or after lognormal delays of that mean
 (sigma 0.8). The whole pipeline runs against it in a process of its own: Algorithm 1 or 2, BM25, judge, dedup, store.
 What counts is the middle half of a run: the mean number of calls in flight, as the server sees them, over the ceiling,
 and the CPU time of the client's process over the calls that it finished. The plain `openai` client sends prompts of
-such a run, as calls that know nothing of each other. `busy` is the client's CPU seconds a second: on a machine with
+such a run, as calls that know nothing of each other. With `--workers`, Ray's make the dialogs, and CPU time is the
+driver's alone. `busy` is the client's CPU seconds a second: on a machine with
 other work it is below what the client wanted.
 """
 
@@ -163,7 +165,7 @@ def dialogs_in(store: Path | None) -> int:
     return 0  # its tables aren't made yet
 
 
-def ours(url: str, algorithm: str, at_once: int, dialogs: int, profile: str | None, trace: bool) -> Spent:
+def ours(url: str, algorithm: str, at_once: int, dialogs: int, profile: str | None, trace: bool, workers: int) -> Spent:
     """A whole run as the command makes it."""
     from generator.__main__ import main
 
@@ -176,6 +178,7 @@ def ours(url: str, algorithm: str, at_once: int, dialogs: int, profile: str | No
             *("corpus=jsonl", f"corpus.path={folder}/documents.jsonl"),
             *("lm=openai", f"lm.model={MODEL}", f"lm.api_base={url}", f"algorithm={algorithm}", f"turns={TURNS}"),
             *(f"dialogs={dialogs}", f"lm.concurrency={at_once}", f"run_dir={folder}/run", f"cache_dir={folder}/cache"),
+            *(("executor=ray", f"executor.workers={workers}") if workers else ()),
         ]
 
         def work() -> None:
@@ -256,6 +259,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30, help="how long each takes, roughly")
     parser.add_argument("--profile", action="store_true", help="where the time goes, in place of how much it is")
     parser.add_argument("--trace", action="store_true", help="what goes on at the same time")
+    parser.add_argument("--workers", type=int, default=0, help="of Ray; 0: this process makes the dialogs")
     asked = parser.parse_args()
     table = Table("client", "delays", "ceiling", "in flight", "calls a second", "CPU ms a call", "busy")
     console = Console(width=120)
@@ -269,7 +273,8 @@ def main() -> None:
                 else:
                     dialogs = calls // CALLS_A_DIALOG[client]
                     profile = f"{tempfile.gettempdir()}/saturation.profile" if asked.profile else None
-                    trace, spent = against(delays == "lognormal", ours, client, at_once, dialogs, profile, asked.trace)
+                    of_run = (client, at_once, dialogs, profile, asked.trace, asked.workers)
+                    trace, spent = against(delays == "lognormal", ours, *of_run)
                     bodies = bodies or trace.bodies
                     if asked.trace:
                         console.print(traced(trace, spent))
@@ -285,7 +290,7 @@ def main() -> None:
 
 def sample_bodies() -> list[dict[str, Any]]:
     """Prompts of a short run, for the plain client alone."""
-    trace, _ = against(False, ours, "multi", 16, 20, None, False)
+    trace, _ = against(False, ours, "multi", 16, 20, None, False, 0)
     return trace.bodies
 
 
