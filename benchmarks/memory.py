@@ -26,8 +26,9 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from generator.__main__ import CONF, normalised
-from generator.config import load, plain
+from generator.config import load
 from generator.engine import ChatReply, ChatRequest, Profile, Sampling
+from generator.instantiate import plain
 from generator.lm import Endpoint
 from generator.run import run
 from generator.schema import Usage

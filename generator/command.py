@@ -108,7 +108,8 @@ def _check_stored(file: Path) -> None:
 
 
 def _run(cfg: DictConfig, arguments: list[str]) -> int:
-    from generator.config import load, plain
+    from generator.config import load
+    from generator.instantiate import plain
     from generator.run import run
 
     settings = load(cfg)

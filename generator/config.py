@@ -1,36 +1,32 @@
-"""YAML in, frozen settings out: the one place that sees Hydra's objects, and that says what is wrong with a setting.
+"""YAML in, frozen settings out; and which of them decide a run's data, and which only how it is made.
 
-A part (corpus, model, retriever, judge, …) is a class of this project, named by `_target_` in its file in `conf/`; the
-other keys of that file are its arguments. Knows which settings decide a run's data, and which only how it is made.
+What is wrong with a setting, and how a part of the configuration becomes an object, is `generator.instantiate`.
 """
 
 import inspect
-import re
 from collections.abc import Iterable, Sequence
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, cast, get_type_hints
+from typing import Annotated, Any, cast, get_type_hints
 
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import InterpolationKeyError, InterpolationResolutionError, OmegaConfBaseException
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
+from omegaconf.errors import OmegaConfBaseException
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 from yaml import YAMLError
 
-from generator.advice import CONF, of_hydra, of_pydantic, of_stored
+from generator.advice import CONF, of_hydra
 from generator.corpora.human import DialogCorpus
 from generator.dedup import DedupSettings
 from generator.errors import ConfigError
 from generator.executors.base import ExecutorSettings
 from generator.export.chat import Filter
 from generator.export.material import Exporter
+from generator.instantiate import by_name, class_of, no_part, part, plain, validated
 from generator.lm import Endpoint
 from generator.plan import Turns
 from generator.relabel import MEASURES
 from generator.retrievers.base import RetrieverSettings
 from generator.schema import Algorithm, Corpus, Judge, Record
 from taxonomy import Mix
-
-PACKAGES = ("generator.", "judges.", "taxonomy.")
 
 # Settings that don't change what a run's data is: a run may be continued with others. The documents behind
 # `corpus.path` do, and stand for themselves by their fingerprint; so do the questions of another run.
@@ -142,34 +138,6 @@ class Settings(Record):
         return self.run_dir or Path("outputs") / name
 
 
-class JudgingSettings(Record):
-    """All settings of `python -m judges`, as in `conf/judges.yaml`, and its parts."""
-
-    input: LocalPath
-    format: str | None
-    predictions: bool
-    run_dir: LocalPath | None
-    fresh: bool
-    lm: Endpoint
-    judge: JudgeSettings
-
-    @property
-    def endpoints(self) -> dict[str, Endpoint]:
-        """The models that are asked, by a name for each; none for a judge that asks none."""
-        if not self.judge.asks_model:
-            return {}
-        return self.judge.panel or {"lm": self.judge.lm or self.lm}
-
-    @property
-    def folder(self) -> Path:
-        """The run folder."""
-        if self.run_dir is not None:
-            return self.run_dir
-        name = re.sub(r"(\.jsonl?)?(\.gz)?$", "", self.input.expanduser().absolute().name)
-        models = [endpoint.model.rstrip("/").rpartition("/")[2] for endpoint in self.endpoints.values()]
-        return Path("outputs") / "-".join([name, self.judge.name, *filter(None, ["+".join(models)])])
-
-
 def load(cfg: DictConfig) -> Settings:
     """The settings of a composed configuration.
 
@@ -178,60 +146,14 @@ def load(cfg: DictConfig) -> Settings:
     """
     data = plain(cfg)
     for group in ("corpus", "taxonomy", "lm", "retriever", "dedup"):
-        data[group] = _part(group, data.get(group))
+        data[group] = part(group, data.get(group))
     if not isinstance(algorithm := data.get("algorithm"), dict):
-        raise _no_part("algorithm", algorithm)
-    data["algorithm"] = _validated(AlgorithmSettings, "algorithm", algorithm)
-    data["judge"] = _judge(data.get("judge"))
+        raise no_part("algorithm", algorithm)
+    data["algorithm"] = validated(AlgorithmSettings, "algorithm", algorithm)
+    data["judge"] = judge_settings(data.get("judge"))
     data["export"] = _exporter(data.get("export"))
-    data["executor"] = _part("executor", _by_name("executor", data.get("executor", "local")))
-    return _validated(Settings, "", data)
-
-
-def load_judging(cfg: DictConfig) -> JudgingSettings:
-    """The same for `python -m judges`.
-
-    Raises:
-        ConfigError: as `load`; or there is no judge, or its panel has a model twice.
-    """
-    data = plain(cfg)
-    settings = _validated(
-        JudgingSettings, "", data | {"lm": _part("lm", data.get("lm")), "judge": _judge(data.get("judge"))}
-    )
-    judge = cast(JudgeSettings, settings.judge)
-    if judge.target is None:
-        raise ConfigError(f"judge={judge.name}: judges nothing; `python -m judges --help` lists the judges")
-    if judge.panel and not judge.asks_model:
-        raise ConfigError(f"judge.panel: {judge.name} asks no model; leave it out")
-    models = [endpoint.model for endpoint in judge.panel.values()]
-    if twice := [model for model in models if models.count(model) > 1]:
-        raise ConfigError(f"judge.panel: has the model {twice[0]} twice; one voice each")
-    return cast(JudgingSettings, settings)
-
-
-def plain(cfg: DictConfig) -> dict[str, Any]:
-    """The configuration as plain data, without Hydra's own and without what begins with `_`: files in `conf/` name
-    there what they refer to.
-
-    Raises:
-        ConfigError: a mandatory setting is missing, an interpolation fails, or one asks for an environment variable.
-    """
-    # What a setting holds is stored with the run, and variables hold keys.
-    OmegaConf.register_new_resolver("oc.env", _no_variable, replace=True)
-    try:
-        data = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
-    except OmegaConfBaseException as error:
-        name = getattr(error, "full_key", None) or "configuration"
-        if isinstance(error, InterpolationResolutionError) and not isinstance(error, InterpolationKeyError):
-            raise ConfigError(f"{name}: can't be resolved: {of_hydra(error)}") from error
-        raise ConfigError(f"{name}: has no value; give {name}=… on the command line") from error
-    return {str(k): v for k, v in cast(dict[Any, Any], data).items() if k != "hydra" and not str(k).startswith("_")}
-
-
-def _no_variable(name: str, *_: object) -> NoReturn:
-    raise ValueError(
-        f"settings are stored, so they hold no environment variable ({name}); the shell can put in what is no secret"
-    )
+    data["executor"] = part("executor", by_name("executor", data.get("executor", "local")))
+    return validated(Settings, "", data)
 
 
 def exporters() -> list[str]:
@@ -244,7 +166,7 @@ def human_corpora() -> list[str]:
     """The corpora of `conf/` whose publishers have conversations of people about them."""
     files = sorted((CONF / "corpus").glob("*.yaml"))
     targets = {file.stem: cast(DictConfig, OmegaConf.load(file)).get("_target_") for file in files}
-    return [name for name, target in targets.items() if issubclass(_class("corpus", target) or object, DialogCorpus)]
+    return [name for name, target in targets.items() if issubclass(class_of("corpus", target) or object, DialogCorpus)]
 
 
 def human_corpus(name: str, path: str, changes: Sequence[str] = ()) -> DialogCorpus:
@@ -260,96 +182,67 @@ def human_corpus(name: str, path: str, changes: Sequence[str] = ()) -> DialogCor
         settings = cast(dict[str, Any], OmegaConf.to_container(node, resolve=True))
     except (OmegaConfBaseException, YAMLError) as error:
         raise ConfigError(f"corpus={name}: {of_hydra(error)}") from error
-    return cast(DialogCorpus, _part("corpus", {**settings, "path": path}))
+    return cast(DialogCorpus, part("corpus", {**settings, "path": path}))
 
 
 def measures(model: str) -> tuple[Judge, ...]:
     """The judges that label what turns turned out to be (`generator.relabel`), asking `model`."""
     files = (OmegaConf.load(CONF / "judge" / f"{name}.yaml") for name in MEASURES)
-    targets = (_class("judge", cast(DictConfig, file).get("_target_")) for file in files)
+    targets = (class_of("judge", cast(DictConfig, file).get("_target_")) for file in files)
     return tuple(cast(Judge, target(model)) for target in targets if target)
 
 
 def near_duplicates() -> DedupSettings:
     """The settings of `dedup=minhash` as `conf/` has them."""
-    return cast(DedupSettings, _part("dedup", OmegaConf.to_container(OmegaConf.load(CONF / "dedup" / "minhash.yaml"))))
+    return cast(DedupSettings, part("dedup", OmegaConf.to_container(OmegaConf.load(CONF / "dedup" / "minhash.yaml"))))
 
 
 def identity(data: dict[str, Any], fingerprint: str, prompts: str, openings: str) -> dict[str, Any]:
     """The settings that decide what a run's data is, by dotted name; see `generator.store.Store`."""
     kept = {k: v for k, v in data.items() if k not in _OPERATIONAL}
-    for part, names in _OPERATIONAL_PARTS.items():
-        kept[part] = {k: v for k, v in kept[part].items() if k not in names}
+    kept |= {group: deciding(group, kept[group]) for group in _OPERATIONAL_PARTS}
     if own := kept["judge"].get("lm"):
-        kept["judge"] = {**kept["judge"], "lm": {k: v for k, v in own.items() if k not in _OPERATIONAL_PARTS["lm"]}}
+        kept["judge"] = {**kept["judge"], "lm": deciding("lm", own)}
     told = {
         "the corpus's documents": fingerprint[:16],
         "the prompts' version": prompts,
         "the first questions": openings,
     }
-    return dict(_flat("", kept)) | told
+    return dict(dotted(kept)) | told
 
 
-def judging_identity(settings: JudgingSettings, data: dict[str, Any], fingerprint: str, prompts: str) -> dict[str, Any]:
-    """The same for a run of `python -m judges`; its input stands for itself by the fingerprint of its dialogs."""
-    judge = {name: value for name, value in data["judge"].items() if name not in ("filter", "lm", "panel")}
-    asked = data["judge"].get("panel") or {"lm": data["judge"].get("lm") or data["lm"]}
-    models = {
-        name: {k: v for k, v in asked[name].items() if k not in _OPERATIONAL_PARTS["lm"]} for name in settings.endpoints
-    }
-    kept = {"judge": {**judge, "panel": models}} if settings.judge.panel else {"judge": judge, **models}
-    told = {"the input's dialogs": fingerprint[:16], "the prompts' version": prompts}
-    return dict(_flat("", kept)) | told
+def deciding(group: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Of a part's settings those that decide a run's data."""
+    return {name: value for name, value in settings.items() if name not in _OPERATIONAL_PARTS[group]}
 
 
-def _flat(prefix: str, node: dict[str, Any]) -> Iterable[tuple[str, Any]]:
+def dotted(node: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+    """The settings of nested parts, by dotted name."""
     for key, value in node.items():
         name = f"{prefix}{key}"
         if isinstance(value, dict) and value:
-            yield from _flat(f"{name}.", value)
+            yield from dotted(value, f"{name}.")
         else:
             yield name, value
 
 
-def _class(group: str, target: object) -> type | None:
-    if target is None:
-        return None
-    module, _, name = str(target).rpartition(".")
-    if not (isinstance(target, str) and target.startswith(PACKAGES)):
-        raise ConfigError(f"{group}._target_={target}: must be a class of this project ({', '.join(PACKAGES)}…)")
-    try:
-        found = getattr(import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"{group}._target_={target}: there is no such class ({error})") from error
-    # What our modules import from others has a name in them too.
-    if not (isinstance(found, type) and found.__module__.startswith(PACKAGES)):
-        raise ConfigError(f"{group}._target_={target}: is no class of this project")
-    # Others of our classes do something when they are made.
-    if not (hasattr(found, "judge") if group == "judge" else issubclass(found, BaseModel)):
-        raise ConfigError(f"{group}._target_={target}: is a class of this project, but none that settings can make")
-    return found
+def judge_settings(node: Any) -> JudgeSettings:
+    """The settings of a judge, its own among them.
 
-
-def _part(group: str, node: Any) -> Any:
-    if not isinstance(node, dict) or "_target_" not in node:
-        raise _no_part(group, node)
-    arguments = dict(node)
-    part = _class(group, arguments.pop("_target_"))
-    return _validated(cast(Any, part), group, arguments)
-
-
-def _judge(node: Any) -> JudgeSettings:
+    Raises:
+        ConfigError: one is wrong.
+    """
     if not isinstance(node, dict):
-        raise _no_part("judge", node)
-    target = _class("judge", node.get("_target_"))
+        raise no_part("judge", node)
+    target = class_of("judge", node.get("_target_"))
     common = {name: node[name] for name in ("name", "filter", "lm", "panel") if name in node}
     if common.get("lm"):
-        common["lm"] = _part("judge.lm", common["lm"])
+        common["lm"] = part("judge.lm", common["lm"])
     if isinstance(panel := common.get("panel"), dict):
-        common["panel"] = {name: _part(f"judge.panel.{name}", endpoint) for name, endpoint in panel.items()}
+        common["panel"] = {name: part(f"judge.panel.{name}", endpoint) for name, endpoint in panel.items()}
     own = {name: value for name, value in node.items() if name not in {"_target_", *common}}
-    arguments = dict(_validated(_arguments(target), "judge", own))
-    return cast(JudgeSettings, _validated(JudgeSettings, "judge", {**common, "target": target, "arguments": arguments}))
+    arguments = dict(validated(_arguments(target), "judge", own))
+    return cast(JudgeSettings, validated(JudgeSettings, "judge", {**common, "target": target, "arguments": arguments}))
 
 
 def _arguments(judge: type | None) -> type[BaseModel]:
@@ -367,32 +260,7 @@ def _exporter(node: object) -> Exporter | None:
 
     A configuration stored before there were any has none; nor has one without a class.
     """
-    node = _by_name("export", node)
+    node = by_name("export", node)
     if node is None or (isinstance(node, dict) and "_target_" not in node):
         return None
-    return cast(Exporter, _part("export", node))
-
-
-def _by_name(group: str, node: object) -> object:
-    """A part of the configuration; one that is given by its name alone as its file in `conf/` has it."""
-    if not isinstance(node, str):
-        return node
-    files = {file.stem: file for file in sorted((CONF / group).glob("*.yaml"))}
-    if node not in files:
-        raise ConfigError(f"{group}={node}: no such choice; choose from: {', '.join(files)}")
-    return OmegaConf.to_container(OmegaConf.load(files[node]))
-
-
-def _no_part(group: str, node: object) -> ConfigError:
-    if isinstance(node, str):
-        return ConfigError(of_stored(group))
-    return ConfigError(f"{group}: is missing; `python -m generator --help` lists the choices of {group}=")
-
-
-def _validated(part: Any, group: str, arguments: dict[str, Any]) -> Any:
-    try:
-        return part(**arguments)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        name = ".".join(map(str, (group, *problem["loc"]) if group else problem["loc"]))
-        raise ConfigError(of_pydantic(name, problem)) from None
+    return cast(Exporter, part("export", node))

@@ -5,7 +5,8 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf
 
 from generator import command
-from generator.config import load_judging, plain
+from generator.instantiate import plain
+from judges.config import load_judging
 from judges.run import run
 
 # Groups and settings whose value stands in a run folder's name anyway.

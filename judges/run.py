@@ -21,7 +21,6 @@ from rich.text import Text
 
 from generator.adapter import SharedPrefixAdapter
 from generator.calls import asking
-from generator.config import JudgingSettings, judging_identity
 from generator.engine import Clients, LanguageModel
 from generator.errors import ConfigError, CorpusError, GroundedDialogsError, ModelError
 from generator.files import written
@@ -36,6 +35,7 @@ from generator.sets import DialogSet, dialog_set, response_set
 from generator.signatures import prompt_version
 from generator.store import Journal, Outcome, Store
 from generator.untrusted import printable
+from judges.config import JudgingSettings, judging_identity
 from judges.panel import median_name, median_of
 from judges.summary import Figures, JudgingSummary, summarise
 

@@ -11,7 +11,7 @@ from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
 
 from generator.__main__ import CONF, PACKAGE, help_text, normalised
-from generator.config import PACKAGES, Settings, identity, load, plain
+from generator.config import Settings, identity, load
 from generator.corpora.base import CorpusSettings
 from generator.dedup import DedupSettings
 from generator.embedded import EmbeddedEndpoint
@@ -20,6 +20,7 @@ from generator.errors import ConfigError
 from generator.executors.base import ExecutorSettings
 from generator.executors.local import LocalSettings
 from generator.executors.ray import RaySettings
+from generator.instantiate import PACKAGES, plain
 from generator.lm import Endpoint
 from generator.retrievers.base import RetrieverSettings
 from taxonomy import Mix
@@ -154,6 +155,14 @@ def test_every_class_is_ours(file: Path) -> None:
 def test_no_other_class_is_called(group: str, target: str) -> None:
     with pytest.raises(ConfigError, match=rf"^{group}\._target_={re.escape(target)}: .*class") as error:
         settings(f"++{group}._target_={target}")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("group", ["corpus", "taxonomy", "lm", "retriever", "dedup", "executor"])
+@pytest.mark.parametrize("target", ["null", "3", "[]", "''"])
+def test_a_part_without_a_class_is_one_line(group: str, target: str) -> None:
+    with pytest.raises(ConfigError, match=rf"^{group}(: is missing|\._target_=)") as error:
+        settings("+corpus=folder", f"++{group}._target_={target}")
     assert "\n" not in str(error.value)
 
 

@@ -107,25 +107,27 @@ class Switched:
         return self.fault if self.on and number >= self.first else None
 
 
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
 def test_a_server_that_fails_at_every_call_stops_the_run(
-    fault: Fault, undisturbed: Undisturbed, tmp_path: Path
+    fault: Fault, algorithm: str, undisturbed: Undisturbed, tmp_path: Path
 ) -> None:
     """Would it drop what fails, none of the dialogs under way would be left, and none that come after them."""
     site, storm = Site(tmp_path), Switched(fault, 12)
+    settings = (f"algorithm={algorithm}", *SETTINGS)
     with OpenAIServer(faults=storm) as server:
         impatient = ("lm.retries=1", f"lm.timeout_s={0.5 if fault is fake.hang else 60}")
-        stopped = site.run(server, *SETTINGS, *impatient)
+        stopped = site.run(server, *settings, *impatient)
         assert stopped.code == 2
         assert stopped.error.startswith("the model server fails at every call: ")
         assert stopped.error.endswith(CONTINUES)
         assert site.recorded() == server.finished.total() == 11
         assert site.drops() == []
         storm.on = False
-        assert site.run(server, *SETTINGS).code == 0
+        assert site.run(server, *settings).code == 0
         assert set(server.finished.values()) == {1}
         assert server.finished.total() == site.summary()["lm_calls"]
-    assert same(site, undisturbed("multi"))
+    assert same(site, undisturbed(algorithm))
 
 
 @pytest.mark.parametrize("at_once", [1, 4])

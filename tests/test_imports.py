@@ -24,7 +24,7 @@ LAYERS = (
     "generator.export.markdown generator.export.chat "
     "generator.retrievers.batching generator.retrievers.fusion generator.retrievers.encoder "
     "generator.retrievers.elasticsearch_server",
-    "generator.prompt generator.library generator.store generator.lm "
+    "generator.instantiate generator.prompt generator.library generator.store generator.lm "
     "generator.corpora.fetching generator.corpora.json_file generator.corpora.json_lines "
     "taxonomy.files generator.corpora.base generator.export.statistics generator.export.variety "
     "generator.export.material",
@@ -45,7 +45,7 @@ LAYERS = (
     "generator.pipeline generator.executors.base generator.executors.worker",
     "generator.executors.*",
     "generator.config generator.progress",
-    "generator.exports",
+    "generator.exports judges.config",
     "generator.results generator.human generator.sets generator.parts",
     "generator.run judges.run",
     "generator.command",
@@ -60,7 +60,8 @@ MAY_IMPORT = {
 }
 # Commands read files and search as the generator does: the layers alone hold for them.
 COMMANDS = {"judges.__main__", "judges.command", "judges.retrieval", "judges.retrieval_tasks", "judges.run"} | {
-    "judges.summary"
+    "judges.config",
+    "judges.summary",
 }
 
 

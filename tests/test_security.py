@@ -56,7 +56,7 @@ def refused(done: Ended) -> str:
         "corpus._target_=[os.system]",
         "corpus._target_={_target_:os.system}",
         "corpus._target_=builtins.exec",
-        "corpus._target_=generator.config.import_module",  # a function that ours imports
+        "corpus._target_=generator.instantiate.import_module",  # a function that ours imports
         "corpus._target_=generator.config.Path",  # a class that ours imports
         "corpus._target_=generator.library.shutil.rmtree",
         "corpus._target_=generator.x.os.system",
