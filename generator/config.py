@@ -20,6 +20,7 @@ from generator.errors import ConfigError
 from generator.executors.base import ExecutorSettings
 from generator.export.chat import Filter
 from generator.export.material import Exporter
+from generator.files import LocalPath
 from generator.instantiate import by_name, class_of, no_part, part, plain, validated
 from generator.lm import Endpoint
 from generator.plan import Turns
@@ -43,19 +44,6 @@ _OPERATIONAL_PARTS = {
     "retriever": {"hosts", "index", "api_key_env", "user", "password_env", "ca_certs", "timeout_s", "build_timeout_s"}
     | {"retries", "retry_wait_s", "chunk", "ingest_endpoint", "search_endpoint", "search_threads"},
 }
-
-
-def _path(value: object) -> object:
-    """A path as a person writes it."""
-    if value == "":
-        raise ValueError("is empty; give a path, or leave the setting out")
-    try:
-        return Path(value).expanduser() if isinstance(value, str) else value
-    except RuntimeError as error:  # the home directory of nobody
-        raise ValueError(str(error)) from error
-
-
-LocalPath = Annotated[Path, BeforeValidator(_path)]
 
 
 class JudgeSettings(Record):

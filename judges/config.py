@@ -6,8 +6,9 @@ from typing import Any, cast
 
 from omegaconf import DictConfig
 
-from generator.config import JudgeSettings, LocalPath, deciding, dotted, judge_settings
+from generator.config import JudgeSettings, deciding, dotted, judge_settings
 from generator.errors import ConfigError
+from generator.files import LocalPath
 from generator.instantiate import part, plain, validated
 from generator.lm import Endpoint
 from generator.schema import Record

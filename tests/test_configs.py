@@ -1,5 +1,6 @@
 """Every choice in `conf/` can be made: it composes, its class is ours, and what is built of it is what it says."""
 
+import copy
 import re
 from importlib import import_module
 from pathlib import Path
@@ -8,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 from hydra import compose, initialize_config_dir
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from generator.__main__ import CONF, PACKAGE, help_text, normalised
-from generator.config import Settings, identity, load
+from generator.config import Settings, dotted, identity, load
 from generator.corpora.base import CorpusSettings
 from generator.dedup import DedupSettings
 from generator.embedded import EmbeddedEndpoint
@@ -164,6 +165,21 @@ def test_a_part_without_a_class_is_one_line(group: str, target: str) -> None:
     with pytest.raises(ConfigError, match=rf"^{group}(: is missing|\._target_=)") as error:
         settings("+corpus=folder", f"++{group}._target_={target}")
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("odd", [None, -1, "", "\0", [1], {"a": 1}, float("nan")], ids=repr)
+def test_whatever_a_setting_holds_it_is_loaded_or_one_line(odd: Any) -> None:
+    """Any setting, and any group."""
+    cfg = composed("corpus=quac", "executor=ray", "export=mtrag")
+    names = {".".join(name.split(".")[:deep]) for name, _ in dotted(plain(cfg)) for deep in (1, 2, 3)}
+    OmegaConf.set_struct(cfg, False)
+    for name in sorted(names):
+        changed = copy.deepcopy(cfg)
+        OmegaConf.update(changed, name, odd, merge=False)
+        try:
+            load(changed)
+        except ConfigError as error:
+            assert "\n" not in str(error), name
 
 
 def test_a_misspelt_setting_of_a_part_is_named() -> None:

@@ -124,6 +124,12 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     assert opening_error(endpoint(path=path)) == f"{path}: no such model file; lm.path names a GGUF file"
 
 
+def test_a_path_from_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    settings = endpoint(path="~/absent.gguf")
+    assert (settings.path, settings.model) == (tmp_path / "absent.gguf", "absent")
+
+
 def test_a_file_that_is_no_model(tmp_path: Path) -> None:
     path = tmp_path / "model.gguf"
     path.write_text("not a model")
