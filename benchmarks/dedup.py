@@ -1,6 +1,6 @@
 """Near-duplicates among dialogs, ours beside rensa and datatrove: processor time, memory, recall and false alarms.
 
-    uv venv .venv-peers && uv pip install --python .venv-peers rensa datatrove spacy regex "xxhash<4"
+    uv venv .venv-peers && uv pip install --python .venv-peers rensa datatrove spacy tokenizers regex "xxhash<4"
     python -m benchmarks.dedup 20000
     python -m benchmarks.dedup 200000 --only ours rensa
     python -m benchmarks.dedup --bands      # how many pairs of a given likeness become candidates: computed, and found
@@ -185,9 +185,10 @@ def bands() -> None:
     import numpy as np
 
     from generator.config import near_duplicates
-    from generator.dedup import _Banding
+    from generator.minhash import Banding
 
-    banding = _Banding(near_duplicates())
+    settings = near_duplicates()
+    banding = Banding(settings.threshold, settings.num_perm)
     rows, chance = banding._factors.shape[1], np.random.default_rng(0)
     print(f"{banding.bands} bands of {rows} rows\n")
     print("| Jaccard similarity | candidates, computed | candidates, found |\n| --- | --- | --- |")

@@ -17,9 +17,10 @@ LAYERS = (
     "generator.untrusted",
     "generator.schema generator.errors generator.notes generator.shingles generator.ordered generator.mtrag_names "
     "generator.executors generator.executors.exchange",
+    "generator.minhash",
     "generator.program generator.interruption generator.relabel generator.files generator.guard generator.limiter "
     "generator.passages generator.failures "
-    "generator.executors.cluster "
+    "generator.executors.cluster generator.corpora.mtrag_forms "
     "generator.engine generator.dedup generator.advice taxonomy.types generator.corpora.files "
     "generator.export.markdown generator.export.chat "
     "generator.retrievers.batching generator.retrievers.fusion generator.retrievers.encoder "
@@ -59,8 +60,13 @@ MAY_IMPORT = {
     "taxonomy": {"generator.schema", "generator.errors"},
 }
 # Commands read files and search as the generator does: the layers alone hold for them.
-COMMANDS = {"judges.__main__", "judges.command", "judges.retrieval", "judges.retrieval_tasks", "judges.run"} | {
+COMMANDS = {
+    "judges.__main__",
+    "judges.command",
     "judges.config",
+    "judges.retrieval",
+    "judges.retrieval_tasks",
+    "judges.run",
     "judges.summary",
 }
 

@@ -3,145 +3,26 @@
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal, NamedTuple
-
-from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Field
+from typing import Any, NamedTuple
 
 from generator.corpora.files import File, opened
 from generator.corpora.human import UNLABELLED, dialog, turn
 from generator.corpora.json_file import items, parsed
 from generator.corpora.json_lines import lines
-from generator.mtrag_names import NO_LABEL, SPEAKER, domain, parted
+from generator.corpora.mtrag_forms import (
+    AnsweredTask,
+    Asked,
+    Context,
+    Conversation,
+    Evaluation,
+    Labels,
+    Query,
+    Said,
+    Task,
+)
+from generator.mtrag_names import NO_LABEL, SPEAKER, domain
 from generator.mtrag_names import read as as_ours
-from generator.schema import TASK, Answerability, Broken, Dialog, Evidence, Hit, Passage, Turn
-
-
-def _named(collection: object) -> str:
-    domain(str(collection))
-    return str(collection)
-
-
-def _only(value: object) -> object:
-    return str(value[0]).lower() if isinstance(value, list) and len(value) == 1 else value
-
-
-_Text = Annotated[str, Field(pattern=r"\S")]
-_Collection = Annotated[str, BeforeValidator(_named)]
-_TurnId = Annotated[tuple[str, int], BeforeValidator(lambda value: parted(str(value)))]
-_Names = Annotated[list[str], BeforeValidator(lambda value: value or [])]  # null, where it was NaN
-
-
-class _Labels(BaseModel):
-    answerability: Annotated[Answerability, BeforeValidator(_only)] = Field(
-        validation_alias=AliasChoices("Answerability", "answerability")
-    )
-    question_type: _Names = Field(default=[], validation_alias="Question Type")
-    multi_turn: _Names = Field(default=[], validation_alias="Multi-Turn")
-
-
-class _Mark(BaseModel):
-    value: str
-
-
-class _Feedback(BaseModel):
-    relevant: dict[str, _Mark] = {}
-
-
-class _Context(BaseModel):
-    document_id: _Text
-    text: _Text
-    title: str | None = None
-    url: str | None = None
-    score: float | None = None
-    feedback: _Feedback = _Feedback()
-
-    @property
-    def relevant(self) -> bool:
-        """What the last of the people who looked at it said: an editor's word comes after an annotator's."""
-        marks = list(self.feedback.relevant.values())
-        return bool(marks) and marks[-1].value == "yes"
-
-    def passage(self) -> Passage:
-        return Passage(
-            id=self.document_id,
-            # Without the offsets of the passage in the document.
-            document_id=self.document_id.rsplit("-", 2)[0],
-            title=self.title or "",
-            text=self.text,
-            # Some files have the pattern that addresses were checked with in their place.
-            url=self.url if self.url and self.url.startswith(("http://", "https://")) else None,
-            start=0,
-            end=len(self.text),
-        )
-
-
-class _Asked(BaseModel):
-    speaker: Literal["user"]
-    text: _Text
-    enrichments: _Labels
-
-
-class _Said(BaseModel):
-    speaker: Literal["agent"]
-    text: _Text
-    contexts: list[_Context]
-    original_text: str = ""
-
-
-class _Conversation(BaseModel):
-    collection: _Collection = Field(
-        validation_alias=AliasChoices(AliasPath("retriever", "collection", "name"), "domain")
-    )
-    messages: list[Annotated[_Asked | _Said, Field(discriminator="speaker")]]
-
-
-class _Message(BaseModel):
-    text: _Text
-
-
-class _Relevance(BaseModel):
-    system: list[int] = []
-
-
-class _Annotations(BaseModel):
-    context_relevance: _Relevance = _Relevance()
-
-
-class _Task(_Labels):
-    task_id: _TurnId
-    collection: _Collection = Field(validation_alias=AliasChoices("Collection", "collection"))
-    input: list[_Message] = Field(min_length=1)
-    targets: list[_Message] = Field(min_length=1)
-    contexts: list[_Context]
-    annotations: _Annotations = _Annotations()
-
-
-class _Utterance(_Message):
-    speaker: Literal["user", "agent"]
-
-
-class _Prediction(_Message):
-    model_id: str | None = None
-
-
-class _AnsweredTask(_Labels):
-    task_id: _TurnId
-    collection: _Collection = Field(validation_alias=AliasChoices("Collection", "collection"))
-    input: list[_Utterance]
-    targets: list[_Message] = []
-    contexts: list[_Context]
-    predictions: list[_Prediction] = []
-
-
-class _Evaluation(BaseModel):
-    task_id: _TurnId
-    model: _Text = Field(validation_alias="model_id")
-    response: _Text = Field(validation_alias="model_response")
-
-
-class _Query(BaseModel):
-    id: _TurnId = Field(validation_alias="_id")
-    text: _Text
+from generator.schema import TASK, Broken, Dialog, Evidence, Hit, Passage, Turn
 
 
 class _Exchange(NamedTuple):
@@ -151,8 +32,8 @@ class _Exchange(NamedTuple):
     answer: str
     original: str
     others: list[str]
-    labels: _Labels
-    contexts: list[_Context]
+    labels: Labels
+    contexts: list[Context]
     relevant: set[int]
 
 
@@ -170,7 +51,7 @@ class Queries:
     def read(self, file: File) -> Iterator[Broken]:
         """Take over a `<domain>_questions.jsonl` or `<domain>_rewrite.jsonl`, but for lines that can't be read."""
         for number, line in lines(file):
-            found = parsed(_Query, f"{file.where}:{number}", line)
+            found = parsed(Query, f"{file.where}:{number}", line)
             if isinstance(found, Broken):
                 yield found
             elif "_rewrite." in file.name:
@@ -210,14 +91,14 @@ def dialogs(file: File, corpus: str, wanted: str | None, queries: Queries) -> It
 
 def _conversations(file: File, corpus: str, wanted: str | None, queries: Queries) -> Iterator[Dialog | Broken]:
     for where, item in items(file, "", "mtRAG"):
-        found = parsed(_Conversation, where, item)
+        found = parsed(Conversation, where, item)
         if isinstance(found, Broken):
             yield found
             continue
         if wanted not in (None, domain(found.collection)):
             continue
-        asked = [message for message in found.messages[::2] if isinstance(message, _Asked)]
-        said = [message for message in found.messages[1::2] if isinstance(message, _Said)]
+        asked = [message for message in found.messages[::2] if isinstance(message, Asked)]
+        said = [message for message in found.messages[1::2] if isinstance(message, Said)]
         if len(asked) + len(said) < len(found.messages) or len(asked) != len(said):
             yield Broken(where=where, reason="messages: user and agent don't take turns")
             continue
@@ -241,7 +122,7 @@ def _tasks(file: File, corpus: str, wanted: str | None, queries: Queries) -> Ite
     conversations: dict[str, dict[int, tuple[str, _Exchange]]] = {}
     collections: dict[str, str] = {}
     for where, item in _task_items(file):
-        task = parsed(_Task, where, item)
+        task = parsed(Task, where, item)
         if isinstance(task, Broken):
             yield task
             continue
@@ -289,11 +170,11 @@ def responses(file: File, corpus: str) -> Iterator[Dialog | Broken]:
     Raises:
         CorpusError: it can't be read to its end, or is neither.
     """
-    tasks: dict[tuple[str, int], _AnsweredTask] = {}
+    tasks: dict[tuple[str, int], AnsweredTask] = {}
     is_lines = file.name.lower().endswith((".jsonl", ".jsonl.gz"))
     named = re.sub(r"\.jsonl(\.gz)?$", "", file.name.rpartition("/")[2], flags=re.IGNORECASE)
     for where, item in _task_items(file):
-        task = parsed(_AnsweredTask, where, item)
+        task = parsed(AnsweredTask, where, item)
         if isinstance(task, Broken):
             yield task
         elif not is_lines:
@@ -307,7 +188,7 @@ def responses(file: File, corpus: str) -> Iterator[Dialog | Broken]:
     if is_lines:
         return
     for where, item in items(file, "evaluations", "mtRAG"):
-        found = parsed(_Evaluation, where, item)
+        found = parsed(Evaluation, where, item)
         if isinstance(found, Broken):
             yield found
         elif found.task_id not in tasks:
@@ -316,7 +197,7 @@ def responses(file: File, corpus: str) -> Iterator[Dialog | Broken]:
             yield _response(where, corpus, tasks[found.task_id], found.model, found.response)
 
 
-def _response(where: str, corpus: str, task: _AnsweredTask, model: str, answer: str) -> Dialog | Broken:
+def _response(where: str, corpus: str, task: AnsweredTask, model: str, answer: str) -> Dialog | Broken:
     if [said.speaker for said in task.input] != [*(["user", "agent"] * (len(task.input) // 2)), "user"]:
         return Broken(where=where, reason="input: user and agent don't take turns up to a question")
     *given, asked = task.input
