@@ -97,7 +97,7 @@ class Run:
                 store=store,
                 limit=max_attempts,
                 # Some more dialogs than calls, so that there is always one that has a call to make.
-                at_once=settings.lm.concurrency + settings.lm.concurrency // 8,
+                at_once=settings.lm.concurrency + settings.lm.concurrency // 4,
             )
             pipeline = Pipeline(
                 results=partial(self.executor.results, work),
