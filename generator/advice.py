@@ -102,7 +102,9 @@ def of_pydantic(name: str, problem: Any) -> str:
     given, context = problem.get("input"), problem.get("ctx", {})
     shown = "null" if given is None else str(given).lower() if isinstance(given, bool) else given
     shown = re.sub(r"(^|//)[^/]*@", r"\1…@", str(shown))  # a password
-    setting = f"{name}={shown}" if given is None or isinstance(given, str | int | float) else name
+    shown = re.sub(r"(://[^?]*\?).*", r"\1…", shown)  # a key, perhaps
+    secret = name.endswith("_env")  # where a key was given in place of its variable
+    setting = name if secret or not (given is None or isinstance(given, str | int | float)) else f"{name}={shown}"
     match problem["type"]:
         case "extra_forbidden":
             return unknown(name)

@@ -21,7 +21,7 @@ from generator.engine import Clients
 from generator.errors import ModelError
 from generator.lm import Endpoint
 from generator.notes import note
-from generator.schema import OneOrMore
+from generator.schema import OneOrMore, VariableName
 from generator.servers import Servers
 
 _HERE = ("127.0.0.1", "localhost", "::1")
@@ -37,7 +37,7 @@ class OpenAIEndpoint(Endpoint):
     """
 
     api_base: Annotated[tuple[str, ...], OneOrMore, Field(min_length=1)]
-    api_key_env: str
+    api_key_env: VariableName
 
     @field_validator("api_base")
     @classmethod
@@ -45,8 +45,8 @@ class OpenAIEndpoint(Endpoint):
         for value in values:
             if not value.startswith(("http://", "https://")):
                 raise ValueError("must be an address that begins with http:// or https://")
-            if "@" in value:  # it would be stored with the run
-                raise ValueError("must hold no password; keys are taken from the environment variable api_key_env")
+            if "@" in value or "?" in value:  # it would be stored with the run
+                raise ValueError("must hold no password or key; it is taken from the environment variable api_key_env")
         addresses = tuple(value.rstrip("/") for value in values)
         if len(set(addresses)) < len(addresses):
             raise ValueError("names a server twice")

@@ -4,10 +4,11 @@ Records are frozen; no dict crosses a module boundary. What `dialogs.jsonl` and 
 `Dialog` and `Drop`, one JSON object a line.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal, Protocol, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 Algorithm = Literal["single", "multi"]
 # `conversational`: thanks, greetings and the like, which ask for nothing (Katsis et al. 2025, section 3.1).
@@ -22,6 +23,16 @@ QueryForm = Literal["last_turn", "rewrite", "user_turns", "full"]
 
 # Of settings: one text stands for a list of one.
 OneOrMore = BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
+
+
+def _variable(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value):
+        raise ValueError("must be the name of an environment variable that holds the key; a key would be stored here")
+    return value
+
+
+# The name of an environment variable with a key, which itself is no setting and so never stored.
+VariableName = Annotated[str, AfterValidator(_variable)]
 
 
 class Record(BaseModel):

@@ -76,6 +76,7 @@ WRONG_VALUES = [
     ("lm.max_tokens=40000", "max_tokens=40000 leaves no room for a prompt in context=32768"),
     ("lm.api_base=localhost:8000", "lm.api_base=localhost:8000: must be an address that begins with http://"),
     ("lm.api_base=http://me:secret@host/v1", "lm.api_base=http://…@host/v1: must hold no password"),
+    ('lm.api_base="http://host/v1?key=secret"', "lm.api_base=http://host/v1?…: must hold no password or key"),
     ("lm.api_base=me:secret@host/v1", "lm.api_base=…@host/v1: must be an address that begins with http://"),
     ("lm.model=", "lm.model=: must be a text that isn't empty"),
     ("run_dir=", "run_dir=: is empty"),

@@ -272,6 +272,15 @@ def test_a_setting_holds_no_variable(setting: str, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("setting", ["lm.api_key_env", "retriever.api_key_env", "retriever.password_env"])
+def test_a_key_in_place_of_its_variable_is_refused_and_not_repeated(setting: str, tmp_path: Path) -> None:
+    chosen = (f"run_dir={tmp_path / 'run'}", f"cache_dir={tmp_path / 'cache'}", "retriever=elasticsearch")
+    done = command(*NOBODY, *chosen, f"{setting}={CANARY}")
+    assert refused(done).startswith(f"{setting}: must be the name of an environment variable")
+    assert CANARY not in done.out + done.err
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("key", ["two\nlines of it", "né", "\x00\x07bell"])
 def test_what_can_be_no_key_is_not_sent(key: str, monkeypatch: pytest.MonkeyPatch, openai_server: OpenAIServer) -> None:
     if "\x00" not in key:

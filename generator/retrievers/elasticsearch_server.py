@@ -15,7 +15,7 @@ from pydantic import Field, field_validator
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
 
 from generator.errors import RetrieverError
-from generator.schema import OneOrMore, Record
+from generator.schema import OneOrMore, Record, VariableName
 from generator.untrusted import without_secrets
 
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ class Access(Record):
     """
 
     hosts: Annotated[tuple[str, ...], OneOrMore, Field(min_length=1)]
-    api_key_env: str = Field(min_length=1)
+    api_key_env: VariableName
     user: str | None = Field(min_length=1)
-    password_env: str = Field(min_length=1)
+    password_env: VariableName
     ca_certs: str | None = Field(min_length=1)
     timeout_s: float = Field(gt=0)
     build_timeout_s: float = Field(gt=0)
