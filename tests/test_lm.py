@@ -489,7 +489,7 @@ def test_a_server_that_lists_no_models_is_taken_at_its_word() -> None:
 
 def test_a_server_of_another_kind() -> None:
     with OpenAIServer() as server:
-        base = server.url.removesuffix("/v1") + "/stats?"
+        base = server.url.removesuffix("/v1") + "/another"
         assert opening_error(server.endpoint(api_base=base)) == (
             f"{base} has no OpenAI API; lm.api_base usually ends in /v1"
         )
