@@ -7,17 +7,16 @@ a judge's own model, for new shares of question types, and for the configuration
 
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from generator.program import despite_closed_pipe
+from generator.notes import note
+from generator.program import unheard
 
 CONF = Path(__file__).parent.parent / "conf"
 DEFAULTS = {"corpus": "sample", "taxonomy": "mixed"}
-# A run folder's config.yaml says nothing about Hydra: it is to write no files and no log of its own.
-QUIET = ["hydra.output_subdir=null", "hydra.run.dir=.", "hydra.sweep.dir=outputs/.sweep", "hydra.sweep.subdir=."]
-QUIET += ["hydra/job_logging=disabled", "hydra/hydra_logging=disabled"]
 PACKAGE = "# @package _global_\n"
 PLUS = {*DEFAULTS, "experiment"}
 GROUPS = {
@@ -39,7 +38,7 @@ def normalised(arguments: list[str]) -> list[str]:
     stored = [Path(argument).absolute() for argument in arguments if is_file(argument)]
     done = [spelt(argument) for argument in arguments if not is_file(argument)]
     if stored:
-        return ["--config-path", str(stored[0].parent), "--config-name", stored[0].stem, *done, *QUIET]
+        return ["--stored", str(stored[0]), *done]
     chosen = {argument.partition("=")[0] for argument in done}
     provided = {group for argument in done if argument.startswith("+experiment=") for group in _chooses(argument)}
     # What an experiment chooses is there already, and is only changed.
@@ -101,12 +100,12 @@ def choices(group: str, title: str) -> list[str]:
 
 def defaults(primary: str) -> list[str]:
     """What `--help` says of the settings in a primary configuration."""
-    shown = (CONF / f"{primary}.yaml").read_text(encoding="utf-8").split("  - _self_\n")[1].split("\nhydra:")[0]
+    shown = (CONF / f"{primary}.yaml").read_text(encoding="utf-8").split("  - _self_\n")[1]
     return ["", "settings, with their defaults", *(f"  {line}" for line in shown.strip().splitlines() if line)]
 
 
 def started(help_text: Callable[[], str], run: Callable[[list[str]], int]) -> int:
-    """The exit code of a program of ours: its help, or what `run` makes of the arguments, with Hydra's own ways off."""
+    """The exit code of a program of ours: its help, or what `run` makes of the arguments."""
 
     def command() -> int:
         arguments = sys.argv[1:]
@@ -114,10 +113,15 @@ def started(help_text: Callable[[], str], run: Callable[[list[str]], int]) -> in
             print(help_text(), flush=True)
             return 0
         os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or DSPy and LiteLLM try the network at import
-        os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors, and we print them on one line
-        return run(arguments)
+        # Until dialogs are made (`generator.interruption`), SIGTERM is what Ctrl-C is.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            return run(arguments)
+        except KeyboardInterrupt:
+            note("interrupted; the same command continues")
+            return 130
 
-    return despite_closed_pipe(command)
+    return unheard(command)
 
 
 def main() -> int:

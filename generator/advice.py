@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 from hydra.errors import MissingConfigException, OverrideParseException
+from omegaconf.errors import InterpolationKeyError, InterpolationResolutionError
 
 CONF = Path(__file__).parent.parent / "conf"
 JUDGES = "the judges' command"
@@ -42,6 +43,11 @@ def groups() -> list[str]:
     return sorted(folder.name for folder in CONF.iterdir() if any(folder.glob("*.yaml")))
 
 
+def choices(group: str) -> list[str]:
+    """What a group of `conf/` can be."""
+    return sorted(file.stem for file in (CONF / group).glob("*.yaml"))
+
+
 def unknown(name: str) -> str:
     """What to say of a setting that isn't there."""
     known = settings()
@@ -67,13 +73,13 @@ def of_stored(group: str) -> str:
 
 
 def of_hydra(error: Exception) -> str:
-    """One of Hydra's or OmegaConf's errors on one line."""
+    """One of Hydra's or OmegaConf's errors on one line, without what a setting was given: a key, perhaps."""
     text = " ".join(str(error).split())
     if isinstance(error, OverrideParseException):
         name, equals, _ = error.override.partition("=")
         if not equals:
             return f"{error.override}: a setting is given as name=value"
-        return f"{error.override}: can't be read; quote a value with special characters twice: '{name}=\"…\"'"
+        return f"{name}: can't be read; quote a value with special characters twice: '{name}=\"…\"'"
     if isinstance(error, MissingConfigException) and error.options:
         group, _, name = str(error.missing_cfg_file).rpartition("/")
         near = difflib.get_close_matches(name, error.options, 1)
@@ -82,13 +88,17 @@ def of_hydra(error: Exception) -> str:
         return f"{group}={name}: no such choice; {advice}choose from: {', '.join(error.options)}{own_name}"
     if isinstance(error, MissingConfigException):
         return f"{error.missing_cfg_file}: there is no such configuration file"
+    if isinstance(error, InterpolationResolutionError) and not isinstance(error, InterpolationKeyError):
+        return f"{error.full_key}: can't be resolved: {text.partition(' full_key: ')[0]}"
+    if found := re.match(r"Error merging override \+*([^=]+)", text):
+        return f"{found[1]}: what is given isn't of the kind that belongs there; {_WHERE_ALL_ARE}"
     if found := re.match(r"You must specify '(\w+)'", text):
         return f"{found[1]}: is missing; `python -m generator --help` lists the choices of {found[1]}="
     if found := re.match(r"Could not override '([^'@]+)", text):
         return unknown(found[1])
     if found := re.search(r"An item is already at '([^']+)'", text):
         return of_stored(found[1]) if found[1] in groups() else f"+{found[1]}: is a setting already; leave out the +"
-    if found := re.match(r"Ambiguous value for argument '\+*(.+?)' 1\.", text):
+    if found := re.match(r"Ambiguous value for argument '\+*([^=]+)", text):
         return (
             f"{found[1]}: a run for each of several values needs -m; quote one value that has a comma twice: \"'a,b'\""
         )
@@ -101,10 +111,11 @@ def of_pydantic(name: str, problem: Any) -> str:
     """One of pydantic's problems with the setting `name`, on one line."""
     given, context = problem.get("input"), problem.get("ctx", {})
     shown = "null" if given is None else str(given).lower() if isinstance(given, bool) else given
-    shown = re.sub(r"(^|//)[^/]*@", r"\1…@", str(shown))  # a password
-    shown = re.sub(r"(://[^?]*\?).*", r"\1…", shown)  # a key, perhaps
-    secret = name.endswith("_env")  # where a key was given in place of its variable
-    setting = name if secret or not (given is None or isinstance(given, str | int | float)) else f"{name}={shown}"
+    shown = re.sub(r"^(\w+://)?.*@", r"\1…@", str(shown))  # a password
+    shown = re.sub(r"(://[^?#]*[?#]).*", r"\1…", shown)  # a key, perhaps
+    # Nor is shown what stands in place of a variable's name: a key, perhaps.
+    short = (given is None or isinstance(given, str | int | float)) and not name.endswith("_env")
+    setting = f"{name}={shown}" if short else name
     match problem["type"]:
         case "extra_forbidden":
             return unknown(name)
@@ -112,8 +123,12 @@ def of_pydantic(name: str, problem: Any) -> str:
             return f"{name}: has no value; give {name}=…"
         case "int_parsing" | "int_type" | "int_from_float":
             wanted = "must be a whole number"
-        case "float_parsing" | "float_type" | "finite_number":
+        case "float_parsing" | "float_type":
             wanted = "must be a number"
+        case "finite_number":
+            wanted = "must be a finite number"
+        case "path_type":
+            wanted = "must be a path"
         case "bool_parsing" | "bool_type":
             wanted = "must be true or false"
         case "greater_than_equal":

@@ -4,7 +4,7 @@ What is wrong with a setting, and how a part of the configuration becomes an obj
 """
 
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast, get_type_hints
 
@@ -20,13 +20,12 @@ from generator.errors import ConfigError
 from generator.executors.base import ExecutorSettings
 from generator.export.chat import Filter
 from generator.export.material import Exporter
-from generator.files import LocalPath
 from generator.instantiate import by_name, class_of, no_part, part, plain, validated
 from generator.lm import Endpoint
 from generator.plan import Turns
 from generator.relabel import MEASURES
 from generator.retrievers.base import RetrieverSettings
-from generator.schema import Algorithm, Corpus, Judge, Record
+from generator.schema import Algorithm, Corpus, Judge, LocalPath, Record
 from taxonomy import Mix
 
 # Settings that don't change what a run's data is: a run may be continued with others. The documents behind
@@ -185,18 +184,13 @@ def near_duplicates() -> DedupSettings:
     return cast(DedupSettings, part("dedup", OmegaConf.to_container(OmegaConf.load(CONF / "dedup" / "minhash.yaml"))))
 
 
-def identity(data: dict[str, Any], fingerprint: str, prompts: str, openings: str) -> dict[str, Any]:
-    """The settings that decide what a run's data is, by dotted name; see `generator.store.Store`."""
+def identity(data: dict[str, Any], contents: Mapping[str, str]) -> dict[str, Any]:
+    """What decides a run's data, by name: settings, and hashes of what they lead to; see `generator.store.Store`."""
     kept = {k: v for k, v in data.items() if k not in _OPERATIONAL}
     kept |= {group: deciding(group, kept[group]) for group in _OPERATIONAL_PARTS}
     if own := kept["judge"].get("lm"):
         kept["judge"] = {**kept["judge"], "lm": deciding("lm", own)}
-    told = {
-        "the corpus's documents": fingerprint[:16],
-        "the prompts' version": prompts,
-        "the first questions": openings,
-    }
-    return dict(dotted(kept)) | told
+    return {**dict(dotted(kept)), **contents}
 
 
 def deciding(group: str, settings: dict[str, Any]) -> dict[str, Any]:
@@ -239,7 +233,7 @@ def _arguments(judge: type | None) -> type[BaseModel]:
     own = list(inspect.signature(made).parameters.values())[2:] if made and judge else []
     hints = get_type_hints(made, include_extras=True) if own else {}
     fields = {p.name: (hints.get(p.name, Any), ... if p.default is p.empty else p.default) for p in own}
-    config = ConfigDict(extra="forbid", protected_namespaces=(), arbitrary_types_allowed=True)
+    config = ConfigDict(extra="forbid", allow_inf_nan=False, protected_namespaces=(), arbitrary_types_allowed=True)
     return cast(type[BaseModel], create_model("Arguments", __config__=config, **cast(Any, fields)))
 
 

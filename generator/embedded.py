@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import model_validator
 
 from generator.errors import ModelError
-from generator.files import LocalPath
 from generator.lm import Endpoint, HttpClient
+from generator.schema import LocalPath
 
 if TYPE_CHECKING:
     from xllamacpp import Server

@@ -21,7 +21,7 @@ from generator.engine import Clients
 from generator.errors import ModelError
 from generator.lm import Endpoint
 from generator.notes import note
-from generator.schema import OneOrMore, VariableName
+from generator.schema import Address, LocalPath, OneOrMore, VariableName
 from generator.servers import Servers
 
 _HERE = ("127.0.0.1", "localhost", "::1")
@@ -36,17 +36,12 @@ class OpenAIEndpoint(Endpoint):
     that holds the key (the key itself is no setting, so that it is never stored).
     """
 
-    api_base: Annotated[tuple[str, ...], OneOrMore, Field(min_length=1)]
+    api_base: Annotated[tuple[Address, ...], OneOrMore, Field(min_length=1)]
     api_key_env: VariableName
 
     @field_validator("api_base")
     @classmethod
     def _addresses(cls, values: tuple[str, ...]) -> tuple[str, ...]:
-        for value in values:
-            if not value.startswith(("http://", "https://")):
-                raise ValueError("must be an address that begins with http:// or https://")
-            if "@" in value or "?" in value:  # it would be stored with the run
-                raise ValueError("must hold no password or key; it is taken from the environment variable api_key_env")
         addresses = tuple(value.rstrip("/") for value in values)
         if len(set(addresses)) < len(addresses):
             raise ValueError("names a server twice")
@@ -86,12 +81,18 @@ class VllmEndpoint(OpenAIEndpoint):
     """
 
     serve: bool
-    serve_python: Path | None
+    serve_python: LocalPath | None
     serve_args: str
     serve_timeout_s: float = Field(gt=0)
 
     @model_validator(mode="after")
     def _can_be_started(self) -> Self:
+        # Not shown: what is in there may be a key.
+        if re.search(r"--(api[-_]k|hf[-_]t)", self.serve_args):
+            raise ValueError(
+                "serve_args would be stored with the key in it: leave it out, and set the environment variable "
+                "VLLM_API_KEY (for --hf-token: HF_TOKEN), which vLLM reads itself"
+            )
         if not self.serve:
             return self
         if len(self.api_base) > 1 or urlsplit(self.api_base[0]).hostname not in _HERE:
@@ -102,7 +103,7 @@ class VllmEndpoint(OpenAIEndpoint):
         try:
             shlex.split(self.serve_args)
         except ValueError as error:
-            raise ValueError(f"serve_args={self.serve_args}: {error}") from error
+            raise ValueError(f"serve_args: {error}") from error
         return self
 
     def command(self) -> list[str]:

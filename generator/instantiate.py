@@ -4,7 +4,9 @@ A part (corpus, model, retriever, judge, …) is a class of this project, named 
 other keys of that file are its arguments. A configuration can't run any other code.
 """
 
+from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from omegaconf import DictConfig, OmegaConf
@@ -14,6 +16,8 @@ from pydantic import BaseModel, ValidationError
 from generator.advice import CONF, of_hydra, of_pydantic, of_stored
 from generator.errors import ConfigError
 
+_LARGEST = 2**53  # from here on JSON's readers disagree
+_NAMES = (".name", ".model")  # of files and folders, among others
 PACKAGES = ("generator.", "judges.", "taxonomy.")
 
 
@@ -24,22 +28,36 @@ def plain(cfg: DictConfig) -> dict[str, Any]:
     Raises:
         ConfigError: a mandatory setting is missing, an interpolation fails, or one asks for an environment variable.
     """
-    # What a setting holds is stored with the run, and variables hold keys.
-    OmegaConf.register_new_resolver("oc.env", _no_variable, replace=True)
     try:
         data = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:
         name = getattr(error, "full_key", None) or "configuration"
         if isinstance(error, InterpolationResolutionError) and not isinstance(error, InterpolationKeyError):
-            raise ConfigError(f"{name}: can't be resolved: {of_hydra(error)}") from error
+            raise ConfigError(of_hydra(error)) from error
         raise ConfigError(f"{name}: has no value; give {name}=… on the command line") from error
     return {str(k): v for k, v in cast(dict[Any, Any], data).items() if k != "hydra" and not str(k).startswith("_")}
+
+
+def shown(cfg: DictConfig, resolve: bool) -> str:
+    """The configuration as YAML, for a person.
+
+    Raises:
+        ConfigError: an interpolation can't be resolved.
+    """
+    try:
+        return OmegaConf.to_yaml(cfg, resolve=resolve)
+    except OmegaConfBaseException as error:
+        raise ConfigError(of_hydra(error)) from error
 
 
 def _no_variable(name: str, *_: object) -> NoReturn:
     raise ValueError(
         f"settings are stored, so they hold no environment variable ({name}); the shell can put in what is no secret"
     )
+
+
+# What a setting holds is stored with the run, and variables hold keys: for whatever of this program resolves one.
+OmegaConf.register_new_resolver("oc.env", _no_variable, replace=True)
 
 
 def class_of(group: str, target: object) -> type | None:
@@ -103,8 +121,29 @@ def validated(kind: Any, group: str, settings: dict[str, Any]) -> Any:
         ConfigError: one of them is wrong; the first.
     """
     try:
-        return kind(**settings)
+        made = kind(**settings)
     except ValidationError as error:
         problem = error.errors()[0]
-        name = ".".join(map(str, (group, *problem["loc"]) if group else problem["loc"]))
+        # A place in a list has no name that a person could type.
+        names = [str(part) for part in problem["loc"] if not isinstance(part, int)]
+        name = ".".join([group, *names] if group else names)
         raise ConfigError(of_pydantic(name, problem)) from None
+    for name, value in _values(group, made):
+        if isinstance(value, int) and abs(value) > _LARGEST:
+            raise ConfigError(f"{name}: is too large a number")
+        named = name.endswith(_NAMES) and isinstance(value, str) and not value.isprintable()
+        if named or "\0" in str(value):
+            raise ConfigError(f"{name}: holds a control character; leave it out")
+    return made
+
+
+def _values(name: str, node: object) -> Iterator[tuple[str, object]]:
+    """All that a part holds, however deep, by dotted name."""
+    if isinstance(node, BaseModel | dict):
+        for key, value in dict(node).items():
+            yield from _values(f"{name}.{key}" if name else str(key), value)
+    elif isinstance(node, list | tuple):
+        for value in node:
+            yield from _values(name, value)
+    elif isinstance(node, str | int | Path):
+        yield name, node

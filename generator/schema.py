@@ -6,6 +6,7 @@ Records are frozen; no dict crosses a module boundary. What `dialogs.jsonl` and 
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Annotated, Literal, Protocol, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -35,10 +36,35 @@ def _variable(value: str) -> str:
 VariableName = Annotated[str, AfterValidator(_variable)]
 
 
+def _address(value: str) -> str:
+    if not value.startswith(("http://", "https://")):
+        raise ValueError("must be an address that begins with http:// or https://")
+    if set("@?#") & set(value):
+        raise ValueError("must hold no password or key: it would be stored here, and keys come from the environment")
+    return value
+
+
+# The address of a server, as `http://127.0.0.1:8000/v1`.
+Address = Annotated[str, AfterValidator(_address)]
+
+
+def _path(value: object) -> object:
+    if value == "":
+        raise ValueError("is empty; give a path, or leave the setting out")
+    try:
+        return Path(value).expanduser() if isinstance(value, str) else value
+    except RuntimeError as error:  # the home directory of nobody
+        raise ValueError(str(error)) from error
+
+
+# A path as a person writes it.
+LocalPath = Annotated[Path, BeforeValidator(_path)]
+
+
 class Record(BaseModel):
     """A frozen record that knows all of its fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Document(Record):
@@ -166,7 +192,7 @@ class Turn(Record):
     answers, where several people answered. `original_answer` is what a model had said where a person mended it.
     """
 
-    turn: int
+    turn: int = Field(ge=1, lt=1 << 63)  # what SQLite holds
     query: str
     question_type: str
     multi_turn_type: str | None = None

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from generator.__main__ import CONF, GROUPS, QUIET, choices, defaults, is_file, spelt, started
+from generator.__main__ import CONF, GROUPS, choices, defaults, is_file, spelt, started
 
 
 def normalised(arguments: list[str]) -> list[str]:
@@ -12,7 +12,7 @@ def normalised(arguments: list[str]) -> list[str]:
     done = [spelt(argument) for argument in arguments if not is_file(argument)]
     done = [argument[1:] if argument.startswith(("+judge=", "+lm=")) else argument for argument in done]
     if stored:
-        return ["--config-path", str(stored[0].parent), "--config-name", stored[0].stem, *done, *QUIET]
+        return ["--stored", str(stored[0]), *done]
     return done
 
 

@@ -1,5 +1,6 @@
 """The command of `python -m judges`: its configuration, checked and run."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
@@ -18,9 +19,9 @@ def run_command(conf: Path, arguments: list[str]) -> int:
     return command.run_command(conf, arguments, "judges", _judge, "python -m judges")
 
 
-def _judge(cfg: DictConfig, arguments: list[str]) -> int:
+def _judge(cfg: DictConfig, varied: Mapping[str, str]) -> int:
     settings = load_judging(cfg)
-    if settings.run_dir is None and (swept := command.swept_settings(arguments, _NAMED)):
+    if settings.run_dir is None and (swept := command.swept_settings(varied, _NAMED)):
         cfg.run_dir = f"{settings.folder}-{swept}"
         settings = load_judging(cfg)
     return run(settings, plain(cfg), OmegaConf.to_yaml(cfg, resolve=True))

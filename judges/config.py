@@ -8,10 +8,9 @@ from omegaconf import DictConfig
 
 from generator.config import JudgeSettings, deciding, dotted, judge_settings
 from generator.errors import ConfigError
-from generator.files import LocalPath
 from generator.instantiate import part, plain, validated
 from generator.lm import Endpoint
-from generator.schema import Record
+from generator.schema import LocalPath, Record
 
 
 class JudgingSettings(Record):
@@ -37,7 +36,7 @@ class JudgingSettings(Record):
         """The run folder."""
         if self.run_dir is not None:
             return self.run_dir
-        name = re.sub(r"(\.jsonl?)?(\.gz)?$", "", self.input.expanduser().absolute().name)
+        name = re.sub(r"(\.jsonl?)?(\.gz)?$", "", self.input.absolute().name)
         models = [endpoint.model.rstrip("/").rpartition("/")[2] for endpoint in self.endpoints.values()]
         return Path("outputs") / "-".join([name, self.judge.name, *filter(None, ["+".join(models)])])
 

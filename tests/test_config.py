@@ -27,8 +27,6 @@ NOBODY = ["lm=openai", "lm.model=some-model", "lm.api_base=http://127.0.0.1:9/v1
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An empty working directory, and no key."""
-    # Hydra composes everything twice, first to look for a mode that nobody sets; once is enough here.
-    monkeypatch.setattr("hydra._internal.hydra.Hydra.get_mode", lambda *_, **__: None)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     yield
@@ -41,7 +39,7 @@ def refused(*arguments: str) -> str:
     assert done.code == 2, done.err
     assert done.out == ""
     assert done.err.count("\n") == 1, done.err
-    assert {path.name for path in Path("outputs").glob("*")} <= {".cache", ".sweep"}
+    assert {path.name for path in Path("outputs").glob("*")} <= {".cache"}
     assert {path.name for path in Path().iterdir() if path.is_dir()} <= {"outputs", "types"}
     return done.error
 
@@ -81,6 +79,20 @@ WRONG_VALUES = [
     ("lm.model=", "lm.model=: must be a text that isn't empty"),
     ("run_dir=", "run_dir=: is empty"),
     ("cache_dir=", "cache_dir=: is empty"),
+    ("taxonomy.path=", "taxonomy.path=: is empty"),
+    ("taxonomy.first.direct=nan", "taxonomy.first.direct=nan: must be a finite number"),
+    ("dedup.against=['']", "dedup.against=: is empty"),
+    ("run_dir=3", "run_dir=3: must be a path"),
+    ("program=3", "program=3: must be a path"),
+    ("lm.timeout_s=inf", "lm.timeout_s=inf: must be a finite number"),
+    ("retriever.k1=inf", "retriever.k1=inf: must be a finite number"),
+    ("retriever.b=nan", "retriever.b=nan: must be a "),
+    ("lm.context=99999999999999999999999", "lm.context: is too large a number"),
+    ("dialogs=99999999999999999999999", "dialogs: is too large a number"),
+    ("seed='99999999999999999999999'", "seed: is too large a number"),
+    ("corpus.name='a\0b'", "corpus.name: holds a control character"),
+    ("taxonomy.name='a\nb'", "taxonomy.name: holds a control character"),
+    ("judge.name='a\x1bb'", "judge.name: holds a control character"),
 ]
 
 
@@ -128,7 +140,15 @@ WRONG = [
     ("retriever=bm52", "retriever=bm52: no such choice; did you mean bm25?"),
     ("judge=strict", "judge=strict: no such choice; choose from: "),
     ("lm=gpt-4", "a model's own name goes into lm.model"),
-    ("judge=null", "null is no choice"),
+    ("judge=null", "judge=null: is no choice; choose from: "),
+    ("export=3", "export=3: is no choice; choose from: mtrag, none"),
+    ("executor=3", "executor=3: is no choice; choose from: local, ray"),
+    ("judge.lm=3", "judge.lm=3: is no choice; choose from: embedded, openai, vllm"),
+    ("corpus={a:b}", "corpus: is no choice; choose from: "),
+    ("taxonomy.first=[]", "taxonomy.first: what is given isn't of the kind that belongs there"),
+    ("lm.turns=[]", "lm.turns: what is given isn't of the kind that belongs there"),
+    ('corpus.name="a\0b"', "corpus.name: holds a control character"),
+    ("judge=rl_f +judge.x=inf", "judge.x: "),
     ("~judge", "judge: is missing; `python -m generator --help` lists the choices of judge="),
     ("corpus._target_=os.system", "corpus._target_=os.system: must be a class of this project"),
     ("lm._target_=generator.lm.Nope", "lm._target_=generator.lm.Nope: there is no such class"),
@@ -140,14 +160,20 @@ WRONG = [
     # how a command line is written
     ("dialogs", "dialogs: a setting is given as name=value"),
     ("dialogs 3", "dialogs: a setting is given as name=value"),
-    ("lm.model=[", "lm.model=[: can't be read; quote a value with special characters twice: 'lm.model=\"…\"'"),
-    ("turns=2,3", "turns=2,3: a run for each of several values needs -m"),
+    ("lm.model=[", "lm.model: can't be read; quote a value with special characters twice: 'lm.model=\"…\"'"),
+    ("turns=2,3", "turns: a run for each of several values needs -m"),
     ("corpus=sample +corpus=sample", "corpus: is given twice"),
     ("corpus=sample +corpus=jsonl", "corpus: is given twice"),
     ("--frobnicate", "--frobnicate: there is no such option; `python -m generator --help`"),
     ("dialogs=3 -x", "-x: there is no such option"),
     ("--cfg", "--cfg/-c: expected one argument"),
-    ("nowhere.yaml", "nowhere: there is no such configuration file"),
+    ("--resolve", "--resolve: belongs to --cfg job"),
+    ("-m --cfg job", "--cfg: shows one configuration; leave -m out"),
+    ("--config-name judges", "--config-name"),
+    ("--config-dir nowhere", "nowhere: there is no such folder of configurations"),
+    ("hydra.searchpath=[nowhere]", "nowhere: there is no such folder of configurations"),
+    ("hydra.searchpath=3", "hydra.searchpath: must be a list of folders, such as [file:///srv/conf]"),
+    ("nowhere.yaml", "nowhere.yaml: there is no such configuration file"),
     # files
     ("program=nowhere.json", "program=nowhere.json: there is no such file"),
     ("program=.", "program=.: there is no such file"),

@@ -101,16 +101,16 @@ def test_the_bare_command_is_what_the_readme_says() -> None:
 def test_a_stored_configuration_may_be_made_elsewhere() -> None:
     """One from before there were executors, and one that has another."""
     stored = composed()
-    decided = identity(plain(stored), "f" * 64, "p", "")
+    decided = identity(plain(stored), {})
     stored.executor = "ray"
     assert isinstance(load(stored).executor, RaySettings)
-    assert identity(plain(stored), "f" * 64, "p", "") == decided
+    assert identity(plain(stored), {}) == decided
     stored.executor = "spark"
     with pytest.raises(ConfigError, match=r"^executor=spark: no such choice; choose from: local, ray$"):
         load(stored)
     del stored.executor
     assert isinstance(load(stored).executor, LocalSettings)
-    assert identity(plain(stored), "f" * 64, "p", "") == decided
+    assert identity(plain(stored), {}) == decided
 
 
 def test_a_judge_with_a_model_of_its_own() -> None:
@@ -189,7 +189,7 @@ def test_a_misspelt_setting_of_a_part_is_named() -> None:
 
 def test_settings_of_human_dialogs_may_change_when_a_run_is_continued() -> None:
     def decided(*arguments: str) -> dict[str, Any]:
-        return identity(plain(composed("corpus=quac", *arguments)), "f" * 64, "p", "")
+        return identity(plain(composed("corpus=quac", *arguments)), {})
 
     assert decided("corpus.rewrites=canard", "corpus.no_answer=No") == decided()
     assert decided("corpus.strict=true") != decided()

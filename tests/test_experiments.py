@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
+from generator.__main__ import normalised
 from generator.advice import CONF
+from generator.composition import Configuration, composed, understood
 from generator.errors import ConfigError
 from taxonomy import load
 from tests.test_configs import settings
@@ -18,6 +19,10 @@ TABLE_9 = {
     "orquac": {"aggregate": 9006, "comparative": 9993, "direct": 5000},
 }
 FIRST = "algorithm.first_questions=outputs/quac"
+
+
+def runs(*arguments: str) -> list[Configuration]:
+    return composed(CONF, "config", understood(normalised([*arguments])))
 
 
 def needs(corpus: str) -> list[str]:
@@ -68,10 +73,20 @@ def test_the_companion_set_is_two_hundred_conversations_over_four_domains() -> N
     assert (made.documents.name, made.taxonomy.name, made.algorithm.name) == ("mtrag", "mtrag", "multi")
     assert (made.turns.least, made.turns.most, made.retriever.query) == (6, 10, "rewrite")
     assert made.folder == Path("outputs/mtrag_s-fiqa-0")
-    sweep = yaml.safe_load((CONF / "experiment" / "mtrag_s.yaml").read_text(encoding="utf-8"))["hydra"]["sweeper"][
-        "params"
-    ]
-    assert made.dialogs * len(sweep["corpus.domain"].split(",")) == 200
+    assert made.dialogs * len(runs("+experiment=mtrag_s")) == 200
+
+
+@pytest.mark.parametrize(
+    ("given", "domains"),
+    [
+        ((), ["clapnq", "cloud", "fiqa", "govt"]),
+        (("corpus.domain=clapnq,fiqa",), ["clapnq", "fiqa"]),
+        (("corpus.domain=fiqa",), ["fiqa"]),
+        (("seed=0,1", "corpus.domain=fiqa"), ["fiqa", "fiqa"]),
+    ],
+)
+def test_an_experiment_may_be_a_sweep(given: tuple[str, ...], domains: list[str]) -> None:
+    assert [run.settings.corpus.domain for run in runs("+experiment=mtrag_s", *given)] == domains
 
 
 def test_what_an_experiment_chooses_can_be_chosen_otherwise_with_or_without_a_plus() -> None:

@@ -17,7 +17,7 @@ LAYERS = (
     "generator.untrusted",
     "generator.schema generator.errors generator.notes generator.shingles generator.ordered generator.mtrag_names "
     "generator.executors generator.executors.exchange",
-    "generator.minhash",
+    "generator.minhash generator.retrievers.elasticsearch_answers",
     "generator.program generator.interruption generator.relabel generator.files generator.guard generator.limiter "
     "generator.passages generator.failures "
     "generator.executors.cluster generator.corpora.mtrag_forms "
@@ -25,7 +25,7 @@ LAYERS = (
     "generator.export.markdown generator.export.chat "
     "generator.retrievers.batching generator.retrievers.fusion generator.retrievers.encoder "
     "generator.retrievers.elasticsearch_server",
-    "generator.instantiate generator.prompt generator.library generator.store generator.lm "
+    "generator.instantiate generator.composition generator.prompt generator.library generator.store generator.lm "
     "generator.corpora.fetching generator.corpora.json_file generator.corpora.json_lines "
     "taxonomy.files generator.corpora.base generator.export.statistics generator.export.variety "
     "generator.export.material",

@@ -1,11 +1,13 @@
 """Configuration runs nothing, files of a run hold no key, and what we write for others can't be taken for markup."""
 
+import base64
 import json
 import pickle
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 import numpy as np
 import pytest
@@ -23,7 +25,9 @@ from generator.progress import closing_table
 from generator.retrievers.bm25 import Bm25Settings
 from generator.schema import Document
 from generator.single import SingleDocumentDialog
+from generator.statistics import main as statistics
 from generator.summary import Summary
+from generator.untrusted import without_secrets
 from judges.__main__ import main as judging
 from tests import openai_server as fake
 from tests.openai_server import OpenAIServer, openai_server
@@ -88,6 +92,24 @@ def refused(done: Ended) -> str:
         "+hydra.callbacks={x:{_target_:os.system}}",
         "++hydra.launcher._target_=generator.store.Store",
         "hydra.job_logging.formatters={x:{}}",
+        "hydra.run.dir=outputs",
+        "hydra.mode=MULTIRUN",
+        "hydra/job_logging=default",
+        "+hydra/job_logging=../../x/nice",
+        "+corpus@hydra.job_logging=sample",
+        "corpus@hydra=sample",
+        "corpus=../x/nice",
+        "corpus=[sample,../x/nice]",
+        "-m corpus=sample,../x/nice",
+        "corpus=/x/nice",
+        "+experiment=../x/nice",
+        "hydra.searchpath=[pkg://antigravity]",
+        "hydra.searchpath=pkg://antigravity",
+        "--experimental-rerun=config.pickle",
+        "--info",
+        "--hydra-help",
+        "--cfg=hydra",
+        "--shell-completion",
     ],
 )
 def test_settings_make_nothing_but_parts(given: str, tmp_path: Path) -> None:
@@ -131,6 +153,44 @@ def test_a_stored_configuration_runs_nothing(tmp_path: Path, openai_server: Open
             assert str(file) in refused(command(str(file), **more))
     assert not owned.exists() and not (tmp_path / "new").exists()
     assert len(openai_server.bodies) == asked
+
+
+@pytest.mark.parametrize(
+    "header", ["# @package hydra.job_logging", "\n#@package hydra.job_logging", "# @package _global_"]
+)
+def test_no_file_of_settings_is_obeyed_by_hydra(header: str, tmp_path: Path) -> None:
+    """Neither one that a run stores nor one in a folder like `conf/`, however that is named."""
+    owned, file = tmp_path / "owned", tmp_path / "conf" / "corpus" / "nice.yaml"
+    handlers: dict[str, Any] = {"x": {"()": "distutils.spawn.spawn", "cmd": ["touch", str(owned)]}}
+    handlers["y"] = {"class": "logging.FileHandler", "filename": str(owned), "mode": "w"}
+    logging = {"version": 1, "handlers": handlers, "root": {"handlers": ["x", "y"]}}
+    callbacks = {"x": {"_target_": "os.system", "command": f"touch {owned}"}}
+    sections = dict.fromkeys(("job_logging", "hydra_logging"), logging) | {"callbacks": callbacks}
+    content = {"hydra": sections} if "_global_" in header else logging
+    file.parent.mkdir(parents=True)
+    file.write_text(f"{header}\n{yaml.safe_dump(content)}", encoding="utf-8")
+    folder = tmp_path / "conf"
+    for given in (
+        [str(file)],
+        ["--config-dir", str(folder), "corpus=nice"],
+        ["--config-dir", str(folder), "-m", "corpus=nice,sample"],
+        ["--config-dir", "conf", "corpus=nice", "--cfg", "job", "--resolve"],
+        [f"hydra.searchpath=[file://{folder}]", "corpus=nice"],
+        ["--config-dir", str(folder), "+corpus@lm=nice"],
+    ):
+        for program in ({}, {"program": judging}):
+            done = command("lm=vllm", "lm.api_base=http://127.0.0.1:9/v1", "lm.retries=0", *given, **program)
+            assert "Traceback" not in done.out + done.err, given
+            assert done.code == 2 or "--cfg" in given, given
+            assert not owned.exists(), given
+
+
+def test_a_folder_of_ones_own_asks_for_no_variable(tmp_path: Path) -> None:
+    file = tmp_path / "corpus" / "nice.yaml"
+    file.parent.mkdir()
+    file.write_text("# @package _global_\nhydra: {job: {env_copy: [NOBODY_SET_THIS]}}\n", encoding="utf-8")
+    message = refused(command("--config-dir", str(tmp_path), "corpus=nice"))
+    assert message == "hydra.job.env_copy: there is no environment variable 'NOBODY_SET_THIS'; leave it out"
 
 
 def test_a_question_type_runs_nothing(tmp_path: Path) -> None:
@@ -239,6 +299,23 @@ def test_a_key_that_a_server_repeats_is_nowhere(status: int, tmp_path: Path) -> 
     check_nowhere(tmp_path, *ended)
 
 
+@pytest.mark.parametrize("secret", ["hunter2-hunter2", 'hünt "er2/+', "hunter", "aHVudGVyMjpodW50ZXIy=="])
+def test_a_secret_is_known_in_whatever_form_it_comes_back(secret: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET", f"{secret}\n")
+    pairs = [f"{user}{secret}".encode() for user in ("", "u:", "me:", "you:")]
+    coded = [encode(pair).decode() for pair in pairs for encode in (base64.b64encode, base64.urlsafe_b64encode)]
+    forms = [json.dumps(secret), quote(secret), quote_plus(secret), quote(secret, safe="").lower()]
+    forms += coded + [form.rstrip("=") for form in coded] + [quote(form, safe="") for form in coded]
+    if len(secret) > 6:  # else it may be any word
+        forms.append(secret)
+    for form in forms:
+        left = without_secrets(f"the header [{form}] is wrong", "SECRET", None, "ANOTHER")
+        if len(secret) > 6 or form in coded:
+            assert re.fullmatch(r'the header \["?[\w+/-]{0,5}…(%3D|=|")*\] is wrong', left), form
+    monkeypatch.setenv("SECRET", "EMPTY")
+    assert without_secrets("EMPTY", "SECRET") == "EMPTY"
+
+
 @pytest.mark.usefixtures("keys")
 def test_the_judges_command_keeps_keys_to_itself(tmp_path: Path) -> None:
     site = Site(tmp_path)
@@ -269,6 +346,43 @@ def test_a_setting_holds_no_variable(setting: str, tmp_path: Path) -> None:
         assert CANARY not in check and "Traceback" not in check
     plain = refused(command(*NOBODY, setting))
     assert plain.startswith(f"{name}: can't be resolved") and "hold no environment variable (LM_KEY)" in plain
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("keys")
+def test_what_only_shows_settings_shows_no_variable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = command("corpus.source=${oc.env:LM_KEY}", "--cfg", "job", "--resolve")
+    assert refused(shown).startswith("corpus.source: can't be resolved: ")
+    assert CANARY not in shown.out + shown.err
+    assert command("corpus.source=${corpus.name}", "--cfg", "job", "--resolve").out.count("source: sample\n") == 1
+    (tmp_path / "quac.json").write_text("{}", "utf-8")
+    assert statistics([str(tmp_path / "quac.json"), "--corpus", "quac", "--set", "split=${oc.env:LM_KEY}"]) == 2
+    said = "".join(capsys.readouterr())
+    assert "hold no environment variable (LM_KEY)" in said and CANARY not in said
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (f"lm=vllm lm.serve_args='--api-key {CANARY}'", "VLLM_API_KEY"),
+        (f"lm=vllm lm.serve=true lm.serve_args='--api_key={CANARY}'", "VLLM_API_KEY"),
+        (f'lm=vllm lm.serve=true lm.serve_args="--x \'{CANARY}"', "No closing quotation"),
+        (f"lm=vllm lm.serve_args='--hf-token {CANARY}'", "HF_TOKEN"),
+        (f"lm=vllm lm.api_base='http://127.0.0.1:9/v1#{CANARY}'", "must hold no password or key"),
+        (f"lm=vllm lm.api_base='http://me:{CANARY}/@127.0.0.1:9/v1'", "must hold no password or key"),
+        (f"corpus=coqa corpus.base_url=http://me:{CANARY}@127.0.0.1:9", "must hold no password or key"),
+        (f"corpus=coqa corpus.base_url='http://127.0.0.1:9?{CANARY}'", "must hold no password or key"),
+        (f"corpus=coqa corpus.base_url=http://127.0.0.1:9/x?token={CANARY}", "corpus.base_url: can't be read"),
+        (f"corpus=coqa corpus.base_url=http://127.0.0.1:9/x?token,{CANARY}", "corpus.base_url: a run for each"),
+        (f"retriever=elasticsearch retriever.hosts='http://127.0.0.1:9#{CANARY}'", "must hold no password or key"),
+        (f"lm.turns=[{CANARY}]", "lm.turns: "),
+    ],
+)
+def test_a_key_where_none_belongs_is_refused_and_not_repeated(given: str, said: str, tmp_path: Path) -> None:
+    chosen = (f"run_dir={tmp_path / 'run'}", f"cache_dir={tmp_path / 'cache'}")
+    done = command(*NOBODY, *chosen, *re.split(r" (?=[\w.]+=)", given))
+    assert said in refused(done)
+    assert CANARY not in done.out + done.err
     assert not list(tmp_path.iterdir())
 
 
@@ -334,7 +448,8 @@ def test_names_in_tables_are_names(text: str) -> None:
 def test_the_closing_table_shows_names_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     name = "[red]x[/nonsense] \x1b[2J :boom:"
     share = {"type": name, "target": 0.5, "achieved": 0.5, "stage": "first", "turns": 2}
-    empty: dict[str, Any] = {"multi_turn_types": {}, "answerability": {}, "stages": {}, "pair_cost": {}, "ended": {}}
+    names = ("multi_turn_types", "answerability", "stages", "pair_cost", "ended", "unjudged")
+    empty: dict[str, Any] = {key: {} for key in names}
     tokens = {"prompt": 1, "cached": 0, "completion": 1}
     counts = {"attempted": 1, "accepted": 1, "pairs": 1, "unjudged_pairs": 0, "lm_calls": 1, "skipped": 0, "seconds": 1}
     reasons = {"dropped": {"ask": {name: 2}}, "dropped_turns": {}, "dropped_pairs": {}}
@@ -358,6 +473,9 @@ def test_a_card_is_the_same_page_whatever_documents_hold(tmp_path: Path, openai_
         text = (site.run_dir / "dataset" / "README.md").read_text(encoding="utf-8")
         _, metadata, body = text.split("---\n", 2)
         assert yaml.safe_load(metadata)["tags"]
+        assert all(line.isprintable() for line in text.split("\n"))
+        (shown,) = re.findall(r"^```json\n(.*?)^```\n", body, flags=re.DOTALL | re.MULTILINE)
+        assert evil[:100] in json.loads(shown)["messages"][0]["content"]
         fences = [line for line in body.split("\n") if line.startswith(("```", "#", "---"))]
         outside = re.sub(r"^```json\n.*?^```\n", "", body, flags=re.DOTALL | re.MULTILINE)
         pages.append((fences, "<script" in outside, "javascript:" in outside))
