@@ -23,6 +23,7 @@ Profile = Literal["turns", "sampled"]
 _TOKENS_PER_BYTE = 0.3
 # llama.cpp keeps 32 bits of a seed and takes the highest value for "draw one".
 _SEEDS = 2**31
+_SEEDS_A_TURN = 1000
 
 
 class Sampling(Record):
@@ -143,8 +144,9 @@ class LanguageModel(dspy.BaseLM):
     """A language model of DSPy's for one dialog; await its calls.
 
     Each call names its decoding profile, its stage and its turn: `config={"metadata": {"profile": "turns", "stage":
-    "ask", "turn": "1"}}`; of that, only the profile's sampling reaches the server. `seed` is every call's seed, but a
-    request that the dialog has made before gets the next one, so that it has a key of its own and can fare better.
+    "ask", "turn": "1"}}`; of that, only the profile's sampling reaches the server. `seed` is the first turn's, and each
+    later turn has its own: turns are judged at once, and which of two equal requests comes first is chance. A request
+    that the turn has made before gets the next seed, so that it has a key of its own and can fare better.
 
     It asks the client at once: `dspy.LM` would take every call through two other forms and two threads.
     """
@@ -184,7 +186,7 @@ class LanguageModel(dspy.BaseLM):
                 model=self._client.model,
                 prompt=prompt,
                 sampling=self._client.sampling(purpose.profile),
-                seed=self._seed % _SEEDS,
+                seed=(self._seed + _SEEDS_A_TURN * (purpose.turn - 1)) % _SEEDS,
                 max_tokens=self._client.max_tokens,
                 response_format=response_format,
             )

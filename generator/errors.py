@@ -15,6 +15,9 @@
 A record of a corpus that can't be read is data too: see `generator.schema.Broken`.
 """
 
+# What PyYAML raises beside its own errors: at a date, number or truth value that is none, and at endless brackets.
+YAML_SLIPS = (ValueError, LookupError, AttributeError, RecursionError)
+
 
 class GroundedDialogsError(Exception):
     """Something that the person at the keyboard can mend. The message is one line."""

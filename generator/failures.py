@@ -51,9 +51,10 @@ def refusal(where: str, status: int, body: bytes, headers: Mapping[str, str], ke
             return lm15.TimeoutError(message, status=status, retry_after=_retry_after(headers))
         case 429:
             return lm15.RateLimitError(message, status=status, retry_after=_retry_after(headers))
-        case 409:
+        # 1xx to 3xx are no answers; 421, 425 and 499 are a proxy's, which has lost a connection or its patience.
+        case 409 | 421 | 425 | 499:
             return lm15.ServerError(message, status=status, retry_after=_retry_after(headers))
-        case _ if status >= 500:
+        case _ if status < 400 or status >= 500:
             return lm15.ServerError(message, status=status, retry_after=_retry_after(headers))
         case _ if _OVERFLOW.search(body.decode(errors="replace")):
             return lm15.ContextLengthError(message, status=status)
@@ -66,20 +67,20 @@ def overloaded(error: lm15.LM15Error) -> bool:
     return isinstance(error, lm15.RateLimitError | lm15.TimeoutError) or getattr(error, "status", None) == 503
 
 
-def broken(where: str, error: Exception, timeout_s: float) -> lm15.LM15Error:
-    """The error behind a call that got no whole answer."""
+def broken(where: str, error: Exception, timeout_s: float, key_env: str | None) -> lm15.LM15Error:
+    """The error behind a call that got no whole answer; `key_env` as in `refusal`."""
     if isinstance(error, TimeoutError):
         return lm15.TimeoutError(f"{where} did not answer within {timeout_s:g} s")
-    return lm15.TransportError(f"{where}: {reason(error)}")
+    return lm15.TransportError(f"{where}: {reason(error, key_env)}")
 
 
-def reason(error: Exception) -> str:
-    """A network error in a few words."""
+def reason(error: Exception, key_env: str | None) -> str:
+    """A network error in a few words; they may be the server's, and are treated as in `said`."""
     if isinstance(error, aiohttp.ClientConnectorError):
         # asyncio puts words of its own, without the cause, where the system's would stand.
         number = error.os_error.errno or 0
         return os.strerror(number) if number > 0 else str(error.os_error.strerror or error.os_error)
-    return " ".join(str(error).split()) or type(error).__name__
+    return _line(str(error), key_env) or type(error).__name__
 
 
 def said(body: bytes, key_env: str | None) -> str:
@@ -90,12 +91,16 @@ def said(body: bytes, key_env: str | None) -> str:
         key_env: the environment variable that holds the key.
     """
     text: Any = body.decode(errors="replace")
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):
         parsed = json.loads(text)
         if isinstance(parsed, dict):
             text = parsed.get("error") or parsed.get("message") or parsed.get("detail") or text
             text = text.get("message", text) if isinstance(text, dict) else text
-    line = without_secrets(printable(str(text)), key_env)
+    return _line(str(text), key_env)
+
+
+def _line(text: str, key_env: str | None) -> str:
+    line = without_secrets(printable(text), key_env)
     return line if len(line) <= _LONGEST else line[:_LONGEST] + "…"
 
 
@@ -104,6 +109,6 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     value = headers.get("Retry-After", "")
     with suppress(ValueError):
         return max(0.0, float(value))
-    with suppress(ValueError, TypeError, KeyError):
+    with suppress(ValueError, TypeError, KeyError, OverflowError):
         return max(0.0, (parsedate_to_datetime(value) - parsedate_to_datetime(headers["Date"])).total_seconds())
     return None

@@ -30,6 +30,7 @@ from generator.errors import ModelError
 from generator.failures import broken, overloaded, reason, refusal, said
 from generator.limiter import Limiter
 from generator.schema import Record, Usage
+from generator.untrusted import without_secrets
 
 _JSON = {"Content-Type": "application/json"}
 LONGEST_PAUSE_S = 60
@@ -37,6 +38,12 @@ LONGEST_PAUSE_S = 60
 LONGEST_ASKED_PAUSE_S = 600
 # Long enough for any server that is there; a run should not hang on one that isn't.
 _PROBE_S = 10
+# No reply is longer than this, in bytes; a server that sends on and on would take all memory.
+LONGEST_REPLY = 1 << 24
+# Nor did any count so many tokens, which are to be added up.
+_MOST_TOKENS = 1 << 40
+# What a call that got no whole answer ends with; ValueError is of addresses that can't be, to which one was sent on.
+_BROKEN = (aiohttp.ClientError, OSError, ValueError)
 # vLLM closes a connection that idled for 5 s; one that we would reuse at that moment is a broken call.
 _IDLE_S = 4
 
@@ -150,10 +157,16 @@ class HttpClient:
         )
         try:
             return await retrying(self._post, request.content)
+        except (ServerGone, lm15.ContextLengthError, lm15.UnsupportedModelError):
+            raise
+        except (*lm15.RETRYABLE_ERRORS, lm15.InvalidRequestError) as error:
+            await self._see_whether_well(error)
+        try:
+            return await self._post(request.content)  # it may be well since a moment ago
         except ServerGone:
             raise
-        except lm15.RETRYABLE_ERRORS as error:
-            raise await self._in_the_end(error) from error
+        except lm15.TransportError as error:
+            raise lm15.ServerError(error.message) from error
 
     async def check(self) -> None:
         """See that the endpoint answers and has the model.
@@ -163,8 +176,8 @@ class HttpClient:
         """
         try:
             status, body = await self._models()
-        except (aiohttp.ClientError, OSError) as error:
-            why = f"nothing within {_PROBE_S} s" if isinstance(error, TimeoutError) else reason(error)
+        except _BROKEN as error:
+            why = f"nothing within {_PROBE_S} s" if isinstance(error, TimeoutError) else reason(error, self._key_env)
             raise ModelError(
                 f"no model server at {self.api_base} ({why}): start it, or give its address with lm.api_base"
             ) from error
@@ -179,10 +192,10 @@ class HttpClient:
             raise ModelError(f"{self.api_base}/models answered HTTP {status}: {why}; try again when it is ready")
         try:
             names = [str(model["id"]) for model in json.loads(body)["data"]]
-        except (ValueError, TypeError, LookupError) as error:
+        except (ValueError, TypeError, LookupError, RecursionError) as error:
             raise ModelError(f"{self.api_base} has no OpenAI API; lm.api_base usually ends in /v1") from error
         if self.model not in names:
-            known = ", ".join(names[:5]) + (", …" if len(names) > 5 else "") or "none"
+            known = without_secrets(", ".join(names[:5]), self._key_env) + (", …" if len(names) > 5 else "") or "none"
             raise ModelError(f"{self.api_base} has no model {self.model}; set lm.model to one it has: {known}")
 
     async def _post(self, body: bytes) -> ChatReply:
@@ -198,15 +211,15 @@ class HttpClient:
             slot.served()
         try:
             return _reply(json.loads(content), self.model)
-        except (ValueError, TypeError, LookupError, AttributeError) as error:
+        except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
             raise lm15.ServerError(f"{url} answered with no chat completion: {said(content, self._key_env)}") from error
 
     async def _sent(self, url: str, body: bytes) -> bytes:
         try:
             async with self._session.post(url, data=body, headers=_JSON, timeout=self._timeout) as response:
-                content = await response.read()
-        except (aiohttp.ClientError, OSError) as error:
-            failure = broken(url, error, self._endpoint.timeout_s)
+                content = await _whole(response)
+        except _BROKEN as error:
+            failure = broken(url, error, self._endpoint.timeout_s, self._key_env)
             if not self._alone and not await self._there():
                 raise ServerMissed(_stopped("is gone", failure)) from error
             raise failure from error
@@ -218,27 +231,29 @@ class HttpClient:
         error = state.outcome.exception() if state.outcome else None
         return max(self._backoff(state), min(getattr(error, "retry_after", None) or 0, LONGEST_ASKED_PAUSE_S))
 
-    async def _in_the_end(self, error: lm15.LM15Error) -> lm15.LM15Error:
+    async def _see_whether_well(self, error: lm15.LM15Error) -> None:
         """What repeated failure means: this call is lost, or the server is.
 
         Only the first is a drop. A server that fails at everything would have every dialog dropped; so it is asked
         for what nobody can fail at.
+
+        Raises:
+            ServerGone: it doesn't do even that.
         """
         if not await self._there():
-            return ServerGone(_stopped("is gone", error))
+            raise ServerGone(_stopped("is gone", error)) from error
         trial = ChatRequest(
             model=self.model, prompt="Say hello.", sampling=self.sampling("turns"), seed=0, max_tokens=16
         )
         try:
             await self._post(trial.content)
         except lm15.LM15Error:
-            return ServerGone(_stopped("fails at every call", error))
-        return lm15.ServerError(error.message) if isinstance(error, lm15.TransportError) else error
+            raise ServerGone(_stopped("fails at every call", error)) from error
 
     async def _there(self) -> bool:
         try:
             status, _ = await self._models()
-        except (aiohttp.ClientError, OSError):
+        except _BROKEN:
             return False
         return status < 500
 
@@ -246,12 +261,28 @@ class HttpClient:
         async with self._session.get(
             f"{self.api_base}/models", timeout=aiohttp.ClientTimeout(total=_PROBE_S)
         ) as response:
-            return response.status, await response.read()
+            return response.status, await _whole(response)
 
 
 def backoff(first_s: float) -> wait_base:
     """The pauses between attempts: they double, up to a minute, and differ from call to call."""
     return wait_exponential(multiplier=first_s, max=LONGEST_PAUSE_S) + wait_random(0, first_s)
+
+
+async def _whole(response: aiohttp.ClientResponse) -> bytes:
+    """The body of an answer.
+
+    Raises:
+        aiohttp.ClientPayloadError: it is longer than any reply.
+    """
+    if "Content-Encoding" not in response.headers and (response.content_length or LONGEST_REPLY) < LONGEST_REPLY:
+        return await response.read()
+    content = bytearray()
+    async for piece in response.content.iter_any():
+        content += piece
+        if len(content) > LONGEST_REPLY:
+            raise aiohttp.ClientPayloadError(f"its answer is longer than {LONGEST_REPLY >> 20} MiB")
+    return bytes(content)
 
 
 def _stopped(how: str, error: lm15.LM15Error) -> str:
@@ -279,6 +310,7 @@ def _reply(body: Any, model: str) -> ChatReply:
     """Read a chat completion. Servers differ in what they leave out: only the message must be there."""
     choice = body["choices"][0]
     usage = body.get("usage") or {}
+    prompt = _tokens(usage.get("prompt_tokens"))
     return ChatReply(
         # JSON's escapes can smuggle in halves of characters, which nothing can be written with.
         text=(choice["message"].get("content") or "").encode(errors="replace").decode(),
@@ -286,8 +318,16 @@ def _reply(body: Any, model: str) -> ChatReply:
         model=body.get("model") or model,
         usage=Usage(
             calls=1,
-            prompt=usage.get("prompt_tokens") or 0,
-            cached=(usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0,
-            completion=usage.get("completion_tokens") or 0,
+            prompt=prompt,
+            cached=min(prompt, _tokens((usage.get("prompt_tokens_details") or {}).get("cached_tokens"))),
+            completion=_tokens(usage.get("completion_tokens")),
         ),
     )
+
+
+def _tokens(counted: Any) -> int:
+    """A count of tokens; none is 0."""
+    count = int(counted or 0)
+    if not 0 <= count <= _MOST_TOKENS:
+        raise ValueError(f"{count} tokens")
+    return count

@@ -77,10 +77,13 @@ class Servers:
     def lost(self, client: HttpClient) -> bool:
         """A server is gone; returns whether another one is there."""
         now = time.monotonic()
-        if now >= self._away.get(client, 0):
-            note(f"the model server {client.api_base} is gone; its dialogs go on elsewhere")
+        new = now >= self._away.get(client, 0)
         self._away[client] = now + _AWAY_S
-        return any(now >= self._away.get(other, 0) for other in self._clients)
+        others = any(now >= self._away.get(other, 0) for other in self._clients)
+        if new:
+            what = "its dialogs go on elsewhere" if others else "no other is there; one that comes back is waited for"
+            note(f"the model server {client.api_base} is gone; {what}")
+        return others
 
 
 class _Bound:

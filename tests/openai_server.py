@@ -22,6 +22,7 @@ from typing import Any, Self
 
 import pytest
 from aiohttp import web
+from pydantic_core import to_json
 
 from generator.endpoints import OpenAIEndpoint
 
@@ -253,7 +254,7 @@ def prompt(body: Body) -> str:
 
 def digest(body: Body) -> str:
     """A hash of a request's body, the same as `generator.engine.ChatRequest.key`."""
-    return hashlib.sha256(json.dumps(body, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(to_json(body)).hexdigest()
 
 
 def fill(body: Body) -> str:
@@ -317,6 +318,32 @@ def plain(text: str) -> Fault:
     return fault
 
 
+def counting(tokens: object) -> Fault:
+    """A completion that counts so many tokens."""
+
+    async def fault(request: web.Request, body: Body) -> web.StreamResponse:
+        return web.json_response(_completion(body, fill(body)) | {"usage": {"prompt_tokens": tokens}})
+
+    return fault
+
+
+def sent_on(address: str) -> Fault:
+    """A redirection."""
+    return status(307, headers={"Location": address})
+
+
+def raw(line: str) -> Fault:
+    """This line in place of an HTTP answer."""
+
+    async def fault(request: web.Request, body: Body) -> web.StreamResponse:
+        assert isinstance(request.transport, asyncio.Transport)
+        request.transport.write(f"{line}\r\n\r\n".encode())
+        request.transport.close()
+        return web.Response()
+
+    return fault
+
+
 malformed = plain('{"choices": [{"mess')
 no_choices = plain('{"object": "chat.completion", "choices": []}')
 overflow = status(
@@ -341,6 +368,14 @@ async def half_reply(request: web.Request, body: Body) -> web.StreamResponse:
     assert request.transport is not None
     request.transport.close()
     return response
+
+
+async def endless(request: web.Request, body: Body) -> web.StreamResponse:
+    """Send blanks for as long as somebody listens."""
+    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+    await response.prepare(request)
+    while True:
+        await response.write(b" " * (1 << 20))
 
 
 async def hang(request: web.Request, body: Body) -> web.StreamResponse:

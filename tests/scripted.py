@@ -75,7 +75,7 @@ class Scripted:
         return asyncio.run(running())
 
     def current(self, structured_outputs: bool = True) -> AbstractContextManager[None]:
-        """As in `Pipeline.make`."""
+        """As in `generator.making.Maker.made`."""
         context: AbstractContextManager[None] = dspy.context(
             lm=LanguageModel(self, self, seed=7), adapter=SharedPrefixAdapter(structured_outputs, self.tasks)
         )

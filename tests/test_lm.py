@@ -68,7 +68,7 @@ class OneMessage(dspy.Adapter):
         return list(await super().acall(lm, {**lm_kwargs, "response_format": RESPONSE_FORMAT}, *rest, **more))
 
 
-def request(prompt: str = "Say something.", **fields: Any) -> ChatRequest:
+def request(prompt: str = "Say something: “né”.", **fields: Any) -> ChatRequest:
     usual = {"model": "test-model", "sampling": Sampling(temperature=0), "seed": 7, "max_tokens": 64}
     return ChatRequest(prompt=prompt, **{**usual, **fields})
 
@@ -208,11 +208,16 @@ def test_the_limit_of_open_files_is_raised_for_many_calls() -> None:
 @pytest.mark.parametrize(
     "fault",
     [
-        *(fake.status(code) for code in (408, 409, 429, 500, 502, 503, 504)),
+        *(fake.status(code) for code in (204, 304, 408, 409, 421, 425, 429, 499, 500, 502, 503, 504)),
         fake.hang_up,
         fake.half_reply,
         fake.malformed,
         fake.no_choices,
+        fake.plain('{"choices": ' + "[" * 100_000),
+        *(fake.counting(tokens) for tokens in (10**20, -1, float("inf"), "many")),
+        fake.endless,
+        fake.sent_on("http://" + "a" * 70 + ".com/"),
+        fake.status(503, headers={"Retry-After": "Mon, 01 Jan 99999999999 00:00:00 GMT"}),
         fake.hang,
     ],
 )
@@ -227,8 +232,6 @@ def test_a_transient_failure_is_asked_again(fault: fake.Fault) -> None:
 @pytest.mark.parametrize(
     ("fault", "error"),
     [
-        (fake.status(400), lm15.InvalidRequestError),
-        (fake.status(422), lm15.InvalidRequestError),
         (fake.overflow, lm15.ContextLengthError),
         (fake.status(404), lm15.UnsupportedModelError),
         (fake.status(401), lm15.AuthError),
@@ -287,11 +290,33 @@ def test_a_pausing_call_gives_its_slot_to_another() -> None:
     ],
 )
 def test_when_attempts_are_used_up_only_the_call_is_lost(fault: fake.Fault, error: type[lm15.LM15Error]) -> None:
-    with OpenAIServer(faults=[fault] * 3) as server:
+    with OpenAIServer(faults=[*[fault] * 3, None, fault]) as server:
         with pytest.raises(error) as caught:
             chat(server.endpoint(retries=2, timeout_s=0.3))
         assert type(caught.value) is error
-        assert [fake.prompt(body) for body in server.bodies] == ["Say something."] * 3 + ["Say hello."]
+        prompts = [request().prompt] * 3 + ["Say hello.", request().prompt]
+        assert [fake.prompt(body) for body in server.bodies] == prompts
+
+
+def test_a_call_is_made_once_more_when_its_server_is_seen_to_be_well() -> None:
+    with OpenAIServer(faults=[fake.status(500)] * 3) as server:
+        assert chat(server.endpoint(retries=2)).text == fake.fill(server.bodies[-1])
+        assert len(server.bodies) == 5
+
+
+@pytest.mark.parametrize("code", [400, 405, 413, 422])
+def test_a_request_that_is_refused_is_made_twice(code: int) -> None:
+    with OpenAIServer(faults=[fake.status(code), None, fake.status(code)]) as server:
+        with pytest.raises(lm15.InvalidRequestError):
+            chat(server.endpoint())
+        assert [fake.prompt(body) for body in server.bodies] == [request().prompt, "Say hello.", request().prompt]
+
+
+def test_a_server_that_refuses_every_request_is_lost() -> None:
+    with OpenAIServer(faults=[fake.status(400)] * 2) as server:
+        with pytest.raises(ServerGone, match=r"fails at every call: .* HTTP 400"):
+            chat(server.endpoint())
+        assert len(server.bodies) == 2
 
 
 def test_when_nothing_is_answered_the_server_is_lost() -> None:
@@ -352,6 +377,25 @@ def test_errors_are_told_on_one_line(body: bytes, words: str) -> None:
     assert refusal("http://x/v1", 400, body, {}, None).message == f"http://x/v1 answered HTTP 400: {words}"
 
 
+@pytest.mark.parametrize("line", ["HTTP/1.1 abc {}", "HTTP/1.1 200 OK\r\nkey {}: x\r\n{}", "{}"])
+def test_no_key_is_in_what_is_no_http(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-canary-of-no-http"
+    monkeypatch.setenv("LM_KEY", key)
+    with OpenAIServer(key=key, faults=[None, *[fake.raw(line.format(key, key))] * 3]) as server:
+        endpoint = server.endpoint(retries=0, timeout_s=5, api_key_env="LM_KEY")
+        chat(endpoint)
+        with pytest.raises(lm15.LM15Error) as caught:
+            chat(endpoint)
+    assert key not in str(caught.value)
+
+
+def test_no_key_is_among_the_names_of_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LM_KEY", "sk-canary-of-a-name")
+    with OpenAIServer(key="sk-canary-of-a-name", model="sk-canary-of-a-name") as server:
+        message = opening_error(server.endpoint(model="other", api_key_env="LM_KEY"))
+    assert message.endswith("set lm.model to one it has: …")
+
+
 # Through DSPy
 
 
@@ -369,7 +413,7 @@ def test_errors_are_told_on_one_line(body: bytes, words: str) -> None:
     ],
 )
 def test_dspy_gives_failures_its_own_names(fault: fake.Fault, error: type[lm_errors.LMError]) -> None:
-    with OpenAIServer(faults=[fault]) as server:
+    with OpenAIServer(faults=[fault, None, fault]) as server:
         endpoint = server.endpoint(retries=0, timeout_s=0.3)
         with pytest.raises(error) as caught:
             asked(endpoint, lambda client: predict(client, Memory())("Why?"))
@@ -408,14 +452,31 @@ def test_a_replay_repeats_no_finished_call() -> None:
         ask = predict(client, memory)
         return [(await ask(question)).answer for question in ("one", "one", "two")]
 
-    with OpenAIServer(faults=[None, None, fake.status(400)]) as server:
-        with pytest.raises(lm_errors.LMInvalidRequestError):
+    with OpenAIServer(faults=[None, None, fake.overflow]) as server:
+        with pytest.raises(lm_errors.ContextWindowExceededError):
             asked(server.endpoint(), lambda client: dialog(client, memory))
         assert len(memory.added) == 2
         answers = asked(server.endpoint(), lambda client: dialog(client, memory))
         assert len(server.bodies) == 4
         assert set(server.finished.values()) == {1}
         assert asked(server.endpoint(), lambda client: dialog(client, again)) == answers
+
+
+def test_equal_requests_of_two_turns_are_two_whichever_comes_first() -> None:
+    async def work(client: HttpClient) -> list[set[tuple[int, int]]]:
+        found = []
+        for turns in ((1, 2), (2, 1)):
+            before, lm = len(server.bodies), LanguageModel(client, Memory(), 7)
+            for turn in turns:
+                metadata = {"profile": "sampled", "stage": "judge", "turn": str(turn)}
+                await lm.acall(messages=[{"role": "user", "content": "one"}], metadata=metadata)
+            found.append(set(zip(turns, (body["seed"] for body in server.bodies[before:]), strict=True)))
+        return found
+
+    with OpenAIServer() as server:
+        first, second = asked(server.endpoint(), work)
+    assert first == second
+    assert len({seed for _, seed in first}) == 2
 
 
 def test_the_same_request_again_gets_the_next_seed() -> None:

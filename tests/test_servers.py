@@ -43,14 +43,18 @@ def test_dialogs_on_a_document_share_a_server_within_bounds() -> None:
     assert set(servers._dialogs.values()) == {0}
 
 
-def test_a_server_that_was_gone_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_was_gone_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(module, "_AWAY_S", 0.2)
     servers: Any = Servers([Named(1), Named(2)], retries=0, retry_wait_s=1)  # type: ignore[list-item]
     first = servers.enter("a")
     assert servers.lost(first)
     second = servers.enter("a")
     assert second is not first
+    assert "go on elsewhere" in capsys.readouterr().err
     assert not servers.lost(second), "none is left"
+    assert "no other is there" in capsys.readouterr().err
     time.sleep(0.25)
     assert servers.enter("a") is first
 
