@@ -17,8 +17,9 @@ from generator.errors import ConfigError, RetrieverError
 from generator.library import Library
 from generator.retrievers.base import RetrieverSettings
 from generator.retrievers.batching import Batched
+from generator.retrievers.elasticsearch_answers import Answer, Refusal, Searches, Unreadable, read
 from generator.retrievers.elasticsearch_index import Contents, Fields, Index, Part, split_filters
-from generator.retrievers.elasticsearch_server import Access, Refusal, Server
+from generator.retrievers.elasticsearch_server import Access, Server
 from generator.retrievers.encoder import Encoder
 from generator.retrievers.fusion import fused
 from generator.schema import Passage, Scored, Split
@@ -222,7 +223,9 @@ class Elasticsearch:
             for part in parts
             for line in ({"index": self._index}, self._body(part, question, vector))
         ]
-        responses = (client or self._server.client).msearch(searches=searches)["responses"]
+        responses = read(Searches, (client or self._server.client).msearch(searches=searches)).responses
+        if len(responses) != len(questions) * len(parts):
+            raise Unreadable(f"{len(responses)} answers to {len(questions) * len(parts)} searches")
         return [
             self._joined(responses[first : first + len(parts)], question.k)
             for question, first in zip(questions, range(0, len(responses), len(parts)), strict=True)
@@ -257,17 +260,15 @@ class Elasticsearch:
             }
         return body | {"query": {"bool": {"must": [query]} | ({"filter": [clause]} if clause else {})}}
 
-    def _joined(self, responses: Sequence[Fields], k: int) -> Found | Exception:
-        rankings = []
-        for response in responses:
-            if error := response.get("error"):
-                return Refusal(int(response.get("status", 500)), error)
-            if response.get("timed_out") or response.get("_shards", {}).get("failed"):
-                return Refusal(503, {"type": "partial_result", "reason": "not every shard of the index answered"})
-            ranking: dict[int, float] = {}
-            for hit in response["hits"]["hits"]:
-                ranking.setdefault(int(hit["_id"]), float(hit["_score"]))  # copies in an index would count twice
-            rankings.append([*ranking.items()])
+    def _joined(self, answers: Sequence[Answer], k: int) -> Found | Exception:
+        rankings: list[Found] = []
+        for answer in answers:
+            ranking = answer.ranking
+            if isinstance(ranking, Refusal):
+                return ranking
+            if any(row >= self._library.passage_count for row, _ in ranking):
+                return Unreadable("a passage that isn't in the index")
+            rankings.append(ranking)
         settings = self._settings
         if settings.mode != "hybrid":
             return sorted(rankings[0], key=lambda found: (-found[1], found[0]))[:k]

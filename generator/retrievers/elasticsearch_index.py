@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from generator.errors import RetrieverError
 from generator.library import Library
 from generator.notes import note
-from generator.retrievers.elasticsearch_server import Refusal, Server, speaks_as_elasticsearch
+from generator.retrievers.elasticsearch_answers import Count, Indexes, Load, Lookup, Refusal, Unreadable, read
+from generator.retrievers.elasticsearch_server import Server, speaks_as_elasticsearch
 from generator.schema import Passage, Record, Split
 
 Part = Literal["bm25", "dense", "elser"]
@@ -163,11 +164,11 @@ class Index:
     def _meta(self) -> Fields | None:
         """What the index says of itself; None if there is no such index."""
 
-        def look(client: Any) -> Fields | None:
+        def look(client: Any) -> Indexes | None:
             from elasticsearch import NotFoundError
 
             try:
-                return dict(client.indices.get_mapping(index=self.name))
+                return read(Indexes, client.indices.get_mapping(index=self.name))
             except NotFoundError as error:
                 if not speaks_as_elasticsearch(error):
                     raise
@@ -176,9 +177,11 @@ class Index:
         found = self._server.ask("looking for the index", look, at_once=True)
         if found is None:
             return None
-        if len(found) != 1:
-            raise RetrieverError(f"{self._shown}: is an alias of {len(found)} indexes; name one as retriever.index")
-        return dict(next(iter(found.values()))["mappings"].get("_meta", {}))
+        if len(found.root) != 1:
+            raise RetrieverError(
+                f"{self._shown}: is an alias of {len(found.root)} indexes; name one as retriever.index"
+            )
+        return next(iter(found.root.values())).mappings.meta
 
     def _compared(self, meta: Fields) -> Fields:
         wanted = self._contents.model_dump(mode="json")
@@ -242,9 +245,10 @@ class Index:
     def _known(self, rows: list[int]) -> set[int]:
         ids = [str(row) for row in rows]
         found = self._server.ask(
-            "looking for what is missing", lambda client: client.mget(index=self.name, ids=ids, source=False)
+            "looking for what is missing",
+            lambda client: read(Lookup, client.mget(index=self.name, ids=ids, source=False)),
         )
-        return {int(entry["_id"]) for entry in found["docs"] if entry.get("found")}
+        return {held.row for held in found.docs if held.found}
 
     def _send(self, passages: list[tuple[int, Passage]]) -> None:
         """Load some passages; those that the server had no time for are sent again."""
@@ -259,13 +263,11 @@ class Index:
         def send(client: Any) -> None:
             nonlocal waiting
             operations = [line for name, body in waiting for line in ({"index": {"_id": name}}, body)]
-            items = client.bulk(index=self.name, operations=operations)["items"]
+            items = read(Load, client.bulk(index=self.name, operations=operations)).items
+            if len(items) != len(waiting):
+                raise Unreadable(f"{len(items)} answers to {len(waiting)} passages")
             answers = [next(iter(item.values())) for item in items]
-            refused = {
-                answer["_id"]: Refusal(answer["status"], answer.get("error"))
-                for answer in answers
-                if answer["status"] >= 300
-            }
+            refused = {answer.name: Refusal(answer.status, answer.error) for answer in answers if answer.status >= 300}
             waiting = [item for item in waiting if item[0] in refused]
             # One that stays is told first: the others may only be waiting for their turn.
             for refusal in sorted(refused.values(), key=self._server.transient):
@@ -274,7 +276,7 @@ class Index:
         self._server.ask("loading passages", send)
 
     def _count(self) -> int:
-        return int(self._server.ask("counting passages", lambda c: c.count(index=self.name))["count"])
+        return self._server.ask("counting passages", lambda c: read(Count, c.count(index=self.name))).count
 
     def _finish(self) -> None:
         meta = self._contents.model_dump(mode="json") | {"complete": True}

@@ -6,7 +6,7 @@ import os
 import re
 import ssl
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import urlsplit
@@ -15,8 +15,9 @@ from pydantic import Field, field_validator
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
 
 from generator.errors import RetrieverError
-from generator.schema import OneOrMore, Record, VariableName
-from generator.untrusted import without_secrets
+from generator.retrievers.elasticsearch_answers import Refusal, Unreadable
+from generator.schema import Address, OneOrMore, Record, VariableName
+from generator.untrusted import printable, without_secrets
 
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 LONGEST_PAUSE_S = 60
+# Characters of the server's words that a message repeats.
+_LONGEST = 400
 TRANSIENT = frozenset({429, 502, 503, 504})
 _UNDEPLOYED = re.compile(r"deploy|allocat|trained model|inference (endpoint|id|entity)", re.IGNORECASE)
 
@@ -35,7 +38,7 @@ class Access(Record):
     are never stored. With a `user` the password is sent, else the API key if there is one.
     """
 
-    hosts: Annotated[tuple[str, ...], OneOrMore, Field(min_length=1)]
+    hosts: Annotated[tuple[Address, ...], OneOrMore, Field(min_length=1)]
     api_key_env: VariableName
     user: str | None = Field(min_length=1)
     password_env: VariableName
@@ -59,26 +62,6 @@ class Access(Record):
     def pauses(self) -> Any:
         """The pauses between attempts, for tenacity: growing, and not the same for all who wait."""
         return wait_exponential(multiplier=self.retry_wait_s, max=LONGEST_PAUSE_S) + wait_random(0, self.retry_wait_s)
-
-
-class Refusal(Exception):
-    """What Elasticsearch answered in place of a result, to a whole request or to one of many in it.
-
-    Attributes:
-        status: of HTTP, or of the one answer in a 200.
-        kind: Elasticsearch's name for it, such as `index_not_found_exception`.
-        reason: in words, on one line.
-    """
-
-    def __init__(self, status: int, error: object) -> None:
-        self.status, self.kind = status, str(error.get("type", "")) if isinstance(error, dict) else ""
-        # What caused an error often repeats its words.
-        told: list[str] = []
-        for reason in _reasons(error):
-            if reason and not any(reason in other for other in told):
-                told.append(reason)
-        self.reason = " ".join(": ".join(told).split())[:400]
-        super().__init__(f"{status} {self.kind}: {self.reason}")
 
 
 class Server:
@@ -136,13 +119,13 @@ class Server:
 
         Args:
             doing: what it is for, as in "while loading passages".
-            at_once: True says at once that nobody is there, for the first request of all.
+            at_once: True says at once that nobody is there, or somebody else, for the first request of all.
 
         Raises:
             RetrieverError: it can't be had; one line.
         """
         attempts = Retrying(
-            retry=retry_if_exception(lambda error: self.transient(error) and not (at_once and _unreachable(error))),
+            retry=retry_if_exception(lambda error: self.transient(error) and not (at_once and _nobody_there(error))),
             stop=stop_after_attempt(self.access.retries + 1),
             wait=self.access.pauses,
             reraise=True,
@@ -156,6 +139,8 @@ class Server:
         """Whether the same request may succeed later."""
         from elastic_transport import ApiError, ConnectionError, ConnectionTimeout, TlsError
 
+        if _strange(error):  # whatever stands in front of the server may go again, as with a 502
+            return True
         if isinstance(error, ApiError):
             return error.meta.status in TRANSIENT
         if isinstance(error, Refusal):
@@ -164,13 +149,15 @@ class Server:
 
     def explained(self, doing: str, error: Exception, timeout_s: float) -> Exception:
         """What went wrong and what to do, as an error for a person; what isn't the server's comes back as it is."""
-        from elastic_transport import ApiError, ConnectionError, ConnectionTimeout, TlsError, TransportError
-        from elasticsearch import UnsupportedProductError
+        from elastic_transport import ApiError, ConnectionError, ConnectionTimeout, TlsError
 
         where = self.access.where
         stranger = RetrieverError(f"{where}: what answers there is not Elasticsearch; look at retriever.hosts")
-        if isinstance(error, UnsupportedProductError):
-            return stranger
+        if what := _strange(error):
+            return RetrieverError(
+                f"{where}: what answers there is not Elasticsearch, while {doing} ({self._repeated(what)}); look at "
+                "retriever.hosts, and at what stands in front of it; the same command continues"
+            )
         if isinstance(error, ApiError):
             if not speaks_as_elasticsearch(error):
                 return stranger
@@ -180,7 +167,7 @@ class Server:
             )
         if isinstance(error, Refusal):
             return self._refused(doing, error)
-        why = _line(error)
+        why = self._repeated(_cause(error))
         if isinstance(error, TlsError):
             if "WRONG_VERSION_NUMBER" in why or "RECORD_LAYER_FAILURE" in why:
                 return RetrieverError(f"{where}: has no https there; write http:// in retriever.hosts")
@@ -199,13 +186,10 @@ class Server:
                 f"{where}: can't be reached while {doing} ({why}); start Elasticsearch there (docs/elasticsearch.md "
                 f"says how) or give its address as retriever.hosts{secure}; the same command continues"
             )
-        if isinstance(error, TransportError):  # what came back isn't JSON
-            return stranger
         return error
 
     def _refused(self, doing: str, refusal: Refusal) -> RetrieverError:
-        status, kind = refusal.status, refusal.kind
-        reason = without_secrets(refusal.reason, self.access.api_key_env, self.access.password_env)
+        status, kind, reason = refusal.status, self._repeated(refusal.kind), self._repeated(refusal.reason)
         text = f"{kind} {reason}"
         said = f"{self.access.where}: {status} {kind}".rstrip() + f" while {doing}" + (f" ({reason})" if reason else "")
         access = self.access
@@ -250,6 +234,10 @@ class Server:
             advice = "docs/elasticsearch.md says what the server must have and allow"
         return RetrieverError(f"{said}: {advice}")
 
+    def _repeated(self, text: str) -> str:
+        """The server's words as a message may repeat them."""
+        return without_secrets(printable(text), self.access.api_key_env, self.access.password_env)[:_LONGEST]
+
 
 def speaks_as_elasticsearch(error: Any) -> bool:
     """Whether an error may be Elasticsearch's own: proxies in front of it refuse and fail in their own words."""
@@ -258,24 +246,7 @@ def speaks_as_elasticsearch(error: Any) -> bool:
     return "x-elastic-product" in error.meta.headers or (isinstance(error.body, dict) and "error" in error.body)
 
 
-def _reasons(error: object) -> Iterator[str]:
-    """What an error says, and then what lies behind it."""
-    if isinstance(error, str):
-        yield error
-    if isinstance(error, dict):
-        yield str(error.get("reason", ""))
-        # Of a search, only what is behind it says more than that the shards failed.
-        for root in error.get("root_cause", []):
-            if root.get("type") != error.get("type"):
-                yield f"{root.get('type')}: {root.get('reason')}"
-        yield from _reasons(error.get("caused_by"))
-
-
 def _address(host: str) -> str:
-    if "@" in host or "?" in host:  # it would be stored with the run
-        raise ValueError(
-            "must hold no password or key; those are taken from environment variables (api_key_env, password_env)"
-        )
     try:
         parts = urlsplit(host.rstrip("/"))
         port = parts.port or {"https": 443, "http": 80}.get(parts.scheme)
@@ -294,15 +265,29 @@ def _key(variable: str) -> str:
     return key
 
 
-def _unreachable(error: BaseException) -> bool:
+def _nobody_there(error: BaseException) -> bool:
     from elastic_transport import ConnectionError
 
-    return isinstance(error, ConnectionError)
+    return isinstance(error, ConnectionError) or bool(_strange(error))
 
 
-def _line(error: BaseException) -> str:
-    """The cause in a few words, without the client's wrappings."""
+def _strange(error: BaseException) -> str:
+    """Why what came with a 200 is no answer of Elasticsearch's; empty: that isn't what went wrong."""
+    from elastic_transport import SerializationError
+    from elasticsearch import UnsupportedProductError
+
+    if isinstance(error, UnsupportedProductError):
+        return "it doesn't say that it is"
+    if isinstance(error, SerializationError):
+        return "no JSON"
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    return str(error) if isinstance(error, Unreadable) else ""
+
+
+def _cause(error: BaseException) -> str:
+    """The cause without the client's wrappings."""
     text = " ".join(str(getattr(error, "message", None) or error).split())
     if found := re.search(r"\[Errno -?\d+\] ([^'\")]+)|(\[SSL[^'\"]+)", text):
-        return (found[1] or found[2])[:200]
-    return text[:200]
+        return found[1] or found[2]
+    return text
