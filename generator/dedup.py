@@ -17,7 +17,7 @@ from pydantic import Field
 
 from generator.errors import ConfigError
 from generator.minhash import Banding, Index
-from generator.schema import Dialog, OneOrMore, Record
+from generator.schema import Dialog, LocalPath, OneOrMore, Record
 from generator.shingles import Shingles, jaccard, question_shingles, text_shingles, words
 
 _TEST_FILES = (".json", ".jsonl", ".txt", ".json.gz", ".jsonl.gz", ".txt.gz", ".parquet")
@@ -37,7 +37,7 @@ class DedupSettings(Record):
     threshold: float = Field(ge=0.3, le=0.99)
     num_perm: int = Field(ge=64, le=1024)
     between_dialogs: bool
-    against: Annotated[tuple[Path, ...], OneOrMore]
+    against: Annotated[tuple[LocalPath, ...], OneOrMore]
 
 
 class Duplicate(Record):
@@ -88,7 +88,7 @@ class Deduplicator:
         self._first_questions = Index(question_shingles, settings.threshold, banding)
         self._references = Index(question_shingles, settings.threshold, banding)
         for path in settings.against:
-            for where, text in _references(path.expanduser()):
+            for where, text in _references(path):
                 if len(words(text)) >= _LEAST_QUESTION_WORDS:
                     self._references.add(text, where)
 
@@ -196,6 +196,8 @@ def _references(path: Path) -> Iterator[tuple[str, str]]:
     try:
         for number, record in _records(path):
             yield from ((f"{path}:{number}", text) for text in _strings(record))
+    except RecursionError as error:
+        raise ConfigError(f"dedup.against: can't read {path}: it is nested too deeply") from error
     except (OSError, EOFError, ValueError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError(f"dedup.against: can't read {path}: {reason}") from error

@@ -1,27 +1,12 @@
-"""Files and folders that are whole or not there, and paths as people write them."""
+"""Files and folders that are whole or not there."""
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, TextIO
-
-from pydantic import BeforeValidator
+from typing import TextIO
 
 from generator.errors import ExportError, RunError
-
-
-def _path(value: object) -> object:
-    """A path as a person writes it."""
-    if value == "":
-        raise ValueError("is empty; give a path, or leave the setting out")
-    try:
-        return Path(value).expanduser() if isinstance(value, str) else value
-    except RuntimeError as error:  # the home directory of nobody
-        raise ValueError(str(error)) from error
-
-
-LocalPath = Annotated[Path, BeforeValidator(_path)]
 
 
 @contextmanager
@@ -41,7 +26,8 @@ def written(path: Path) -> Iterator[TextIO]:
             f"{path}: can't be written ({error.strerror or error}); make room, then the same command"
         ) from error
     finally:
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):  # what went wrong before says more
+            unfinished.unlink()
 
 
 @contextmanager

@@ -8,7 +8,11 @@ from itertools import islice, pairwise
 from generator.errors import ConfigError
 from generator.schema import Document, Passage
 
-TOKEN = re.compile(r"\w+|[^\w\s]")
+# Thai, Lao, Burmese, Khmer, Chinese and Japanese: their letters stand for words, which no spaces part.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+TOKEN = re.compile(rf"[^\W{_UNSPACED}]{{1,64}}|[^\w\s]|[{_UNSPACED}]")
 LONGEST_SENTENCE = 600
 # Characters of a line that are looked at together for its sentences, since finding them takes time by the square of
 # their number in some scripts; and how many of those are only there to tell where the sentences before them end.
@@ -35,8 +39,9 @@ def windows(text: str, size: int = 512, overlap: int = 100) -> Iterator[tuple[in
 
     Each holds exactly `size` tokens (the last one may hold fewer) and shares exactly `overlap` with the one before
     it (Lee et al. 2024, section 2.4.2). A token is a word or a punctuation mark, `\w+|[^\w\s]`, and not a piece of
-    some model's vocabulary: passages then need no download and are the same whichever model reads them. Scripts
-    that write no spaces between words count a whole run of letters as one token.
+    some model's vocabulary: passages then need no download and are the same whichever model reads them. Of scripts
+    that write no spaces between words each letter is a token, and of what is longer than any word each 64 letters:
+    no passage is endless.
 
     Raises:
         ConfigError: unless `size > overlap >= 0`.

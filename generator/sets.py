@@ -14,7 +14,7 @@ from generator.config import human_corpora, human_corpus
 from generator.corpora.files import READ_ERRORS, File, opened, reason
 from generator.corpora.human import DialogCorpus
 from generator.corpora.mtrag_dialogs import responses
-from generator.errors import ConfigError, CorpusError, RunError
+from generator.errors import YAML_SLIPS, ConfigError, CorpusError, RunError
 from generator.notes import note
 from generator.schema import Broken, Dialog
 
@@ -74,6 +74,8 @@ def dialog_set(path: str, corpus: str | None, changes: Sequence[str]) -> DialogS
     try:
         if not place.exists():
             raise CorpusError(f"{path}: doesn't exist (looked in {Path.cwd()}); give a run folder or dialogs")
+        if not (place.is_dir() or place.is_file()):  # a pipe would be waited for
+            raise CorpusError(f"{path}: is neither a file nor a folder; give a run folder or dialogs")
         is_run = place.is_dir() and (place / "dialogs.jsonl").exists()
         if not is_run and place.is_dir() and (place / "run.db").exists():
             raise RunError(f"{path}: the run has no dialogs.jsonl yet; the command that began it continues it")
@@ -94,10 +96,17 @@ def dialog_set(path: str, corpus: str | None, changes: Sequence[str]) -> DialogS
 
 
 def response_set(path: str) -> DialogSet | None:
-    """What models answered to mtRAG's tasks, as a dialog each, if the file `path` holds such; see `responses`."""
+    """What models answered to mtRAG's tasks, as a dialog each, if the file `path` holds such; see `responses`.
+
+    Raises:
+        CorpusError: there can be no such file.
+    """
     place = Path(path)
-    if not place.is_file():
-        return None
+    try:
+        if not place.is_file():
+            return None
+    except OSError as error:  # a name too long
+        raise CorpusError(f"{path}: can't be read: {reason(error)}") from error
     read = partial(responses, File(place.name, place), "mtrag")
     return DialogSet(path, read, {}, None) if _fit(read) else None
 
@@ -123,7 +132,7 @@ def _kept(file: Path, model: type[M]) -> M | None:
         return model.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except (OSError, yaml.YAMLError, *YAML_SLIPS) as error:
         note(f"{file}: can't be read ({type(error).__name__}), so its targets are left out")
         return None
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from generator.errors import TaxonomyError
+from generator.errors import YAML_SLIPS, TaxonomyError
 from taxonomy.types import Example, Exchange, Facet, QuestionType
 
 OURS = Path(__file__).parent / "questions"
@@ -70,6 +70,9 @@ def _read_file(file: Path) -> QuestionType:
         # A misspelt key is missing under its right name too, so the unknown one is the problem to tell.
         problem = min(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
         raise TaxonomyError(f"{file}:{_line(node, problem['loc'])}: {_explain(problem)}") from None
+    except YAML_SLIPS:
+        what = "a date, number or truth value is none, or it is nested too deeply"
+        raise TaxonomyError(f"{file}: not valid YAML: {what}; put text in quotes") from None
 
 
 class _Loader(yaml.SafeLoader):

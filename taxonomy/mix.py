@@ -2,13 +2,12 @@
 
 import difflib
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from generator.errors import TaxonomyError
-from generator.schema import OneOrMore, Record
+from generator.schema import LocalPath, OneOrMore, Record
 from taxonomy.files import Dimension, read_facets, read_types
 from taxonomy.types import Facet, QuestionType
 
@@ -39,7 +38,7 @@ class Mix(Record):
     """
 
     name: str
-    path: Path | None = None
+    path: LocalPath | None = None
     first: dict[str, float]
     later: dict[str, float]
     multi_turn: dict[str, float] = Field(default_factory=dict)

@@ -55,6 +55,7 @@ def test_a_path_that_leads_nowhere_is_an_error(name: str, tmp_path: Path) -> Non
     nowhere = str(tmp_path / "nowhere")
     assert f"corpus.path={nowhere} doesn't exist" in message(lambda: read(name, path=nowhere))
     assert message(lambda: corpus(name, path=nowhere).fingerprint()) == message(lambda: read(name, path=nowhere))
+    assert message(lambda: read(name, path="long" * 100)).endswith(": File name too long")
     assert "found nothing" in message(lambda: read(name, path=str(tmp_path)))
     for other in ("a.docx", "b.docx", "c"):
         (tmp_path / other).touch()
@@ -583,8 +584,9 @@ def test_the_files_in_an_archive_are_read_in_place(tmp_path: Path) -> None:
         archive.writestr("v1/.hidden.jsonl", b"nothing")
         archive.writestr("v1/readme.md", b"# About")
         archive.writestr("../outside.jsonl", line.replace(b'"a"', b'"c"'))
-    assert [d.id for d in good(read("jsonl", path=str(path)))] == ["a", "b"]
+    assert [d.id for d in good(read("jsonl", path=str(path)))] == ["c", "a", "b"]
     assert [file.where for file in corpus("jsonl", path=str(tmp_path)).files()] == [
+        f"{path}/../outside.jsonl",
         f"{path}/v1/a.jsonl.gz",
         f"{path}/v1/b.jsonl",
     ]

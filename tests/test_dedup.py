@@ -329,6 +329,8 @@ def test_what_is_said_everywhere_is_no_contamination(tmp_path: Path) -> None:
         ("gone.jsonl", None, "No such file or directory"),
         ("bad.jsonl", b'{"q": "x"}\n\n{"q": \n', r"line 3 is no JSON \(Expecting value\)"),
         ("bad.json", b"[1, 2", r"Expecting ',' delimiter: line 1 column 6 \(char 5\)"),
+        ("deep.json", b"[" * 100_000, "it is nested too deeply"),
+        ("deep.jsonl", b"[" * 100_000, "it is nested too deeply"),
         ("bad.json.gz", b"[1, 2]", "Not a gzipped file"),
         ("bad.parquet", b"PAR0", ""),
         ("bad.txt", b"\xff\xfe\xfa", "'utf-8' codec can't decode"),

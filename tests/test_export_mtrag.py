@@ -15,7 +15,8 @@ from generator.export.material import Material
 from generator.export.mtrag import MtragExport
 from generator.files import replaced
 from generator.schema import Dialog, Document, Evidence, Hit, Passage, Planned, Turn, Verdict
-from tests.openai_server import OpenAIServer
+from judges.retrieval_tasks import collections
+from tests.openai_server import Body, OpenAIServer
 from tests.runs import Ended, Site, command, replying, some
 
 CLAPNQ, FIQA = "mt-rag-clapnq-elser-512-100-20240503", "mt-rag-fiqa-beir-elser-512-100-20240501"
@@ -301,10 +302,15 @@ def test_collections_whose_folders_would_be_one_get_two(tmp_path: Path) -> None:
     assert list(queries(folder, "lastturn", second)) == ["b<::>1"]
 
 
-def test_odd_ids_stay_one_cell_of_the_qrels(tmp_path: Path) -> None:
-    odd = piece('a\tb "c"')
-    folder = exported(tmp_path, led(said(1, odd), passages=(odd,)))
-    assert tsv(folder / "retrieval_tasks" / "c" / "qrels" / "dev.tsv")[1:] == [["a<::>1", 'a\tb "c"', "1"]]
+def test_odd_ids_come_back_out_of_the_qrels(tmp_path: Path) -> None:
+    names = ['a "c"', '"a"', '"a', "a b", "a\u2028b", "'a'", "ü,;"]
+    passages = [piece(name) for name in names]
+    folder = exported(tmp_path, led(said(1, *passages), name='"x"\u2028', passages=passages))
+    rows = tsv(folder / "retrieval_tasks" / "c" / "qrels" / "dev.tsv")[1:]
+    assert rows == [['"x"\u2028<::>1', name, "1"] for name in names]
+    (read,) = collections(folder / "retrieval_tasks")
+    assert read.relevant == {'"x"\u2028<::>1': dict.fromkeys(names, 1)}
+    assert read.asked == read.relevant.keys()
 
 
 def test_a_disk_that_refuses_leaves_the_old_files(tmp_path: Path) -> None:
@@ -620,3 +626,23 @@ def test_documents_of_several_domains_are_collections_of_their_own(tmp_path: Pat
         ids = collection(folder, name)
         assert {f"{name}-{n}:0-{len(f'The {name} office number {n} opens on Sundays.')}" for n in range(12)} <= set(ids)
         assert {row[1] for row in tsv(folder / "retrieval_tasks" / name / "qrels" / "dev.tsv")[1:]} <= set(ids)
+
+
+@pytest.mark.parametrize("then", ["", '{"_id": "other", "text": "Something else."}\n'], ids=["emptied", "replaced"])
+def test_documents_that_change_in_mid_run_are_told(then: str, tmp_path: Path) -> None:
+    documents = tmp_path / "corpora" / "fiqa.jsonl"
+    documents.parent.mkdir()
+    records = [{"_id": f"d{n}", "text": f"The office number {n} opens on Sundays at {n}."} for n in range(12)]
+    documents.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+    def changing(body: Body) -> dict[str, object]:
+        documents.write_text(then)
+        return {"question": f"When does the office number {body['seed'] % 12} open?"}
+
+    site = Site(tmp_path)
+    with OpenAIServer(replying(ask=changing)) as server:
+        arguments = [a for a in site.arguments(server, "dialogs=2", "export=mtrag", "dedup=none") if "corpus" not in a]
+        done = command("corpus=mtrag", f"corpus.path={documents.parent}", *arguments)
+    assert done.code == 0, done.err
+    assert "of the dialogs alone, since corpus mtrag: its documents changed while the run went on" in done.err
+    assert collection(site.run_dir / "mtrag", "mtrag")

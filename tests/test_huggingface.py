@@ -121,6 +121,17 @@ def test_what_is_no_data_set_is_an_error(tmp_path: Path, capfd: pytest.CaptureFi
     assert capfd.readouterr().err == "", "it is said once"
 
 
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.jsonl.gz", "folder/a.jsonl"])
+def test_a_file_of_null_or_nothing_is_told_before_it_ends_the_process(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    given = path.parent if name.startswith("folder") else path
+    for content, told in ((b"\n null\n", "begins with neither { nor ["), (b" \n", "is empty")):
+        path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        if given == path or told != "is empty":  # of several files one may be empty
+            assert message(lambda: read("huggingface", path=str(given))).startswith(f"{path}: {told}")
+
+
 def test_a_file_that_breaks_off_is_an_error_and_not_a_short_corpus(tmp_path: Path) -> None:
     rows = [json.dumps({"text": f"Row {number}. " + "x" * 1000}) for number in range(30_000)]
     path = tmp_path / "rows.jsonl"

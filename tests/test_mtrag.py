@@ -1,5 +1,6 @@
 """mtRAG: its corpora in the publisher's layout, its conversations and its generation tasks as dialogs."""
 
+import gzip
 import json
 import statistics
 import zipfile
@@ -438,3 +439,11 @@ def test_tasks_without_answers_are_told_one_by_one(data: Path, name: str) -> Non
     found = list(where.dialogs())
     assert len(found) == 10
     assert all(isinstance(record, Broken) for record in found)
+
+
+def test_conversations_that_break_off_at_their_beginning_are_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "conversations.json"
+    path.write_bytes(gzip.compress(b"[" * 9)[:12])
+    where = corpus("mtrag", path=str(tmp_path))
+    assert isinstance(where, DialogCorpus)
+    assert message(lambda: list(where.dialogs())).startswith(f"{path}: can't be read: Compressed file ended")

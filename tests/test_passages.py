@@ -25,6 +25,13 @@ def test_a_token_is_a_word_or_a_punctuation_mark() -> None:
     assert count_tokens(" \n ") == 0
 
 
+def test_what_no_space_parts_is_more_than_a_token() -> None:
+    assert TOKEN.findall("在9点开门。ที่ 日本のバス") == [*"在9点开门。ที่日本のバス"]
+    assert TOKEN.findall("한국어 문서") == ["한국어", "문서"]
+    assert [len(token) for token in TOKEN.findall("x" * 64 + " " + "x" * 130)] == [64, 64, 64, 2]
+    assert max(len(p.text) for p in split(Document(id="d", text="x" * 100_000))) == 512 * 64
+
+
 def test_passages_are_exact_slices_with_ids_made_of_their_offsets() -> None:
     document = Document(id="doc", title="Title", url="https://example.org/", text="  One two. Three  four! ")
     (passage,) = split(document)

@@ -224,6 +224,10 @@ def test_a_type_of_ones_own_is_added_and_replaces_ours_of_its_name(tmp_path: Pat
         ("{[a]: b}", ":1: not valid YAML: found unhashable key"),
         ("", ":1: not a question type; give at least the keys name, stage, definition, steps, phrasings"),
         ("- direct\n", ":1: not a question type; give at least the keys"),
+        *(
+            (TYPE.replace("way-to", value), ": not valid YAML: a date, number or truth value is none, or it is nested")
+            for value in ("2024-99-99", '!!int "x"', '!!float ""', '!!timestamp "x"', '!!bool "x"', "[" * 5000)
+        ),
         ("name: \x07\n", ": can't be read as UTF-8 text (special characters are not allowed)"),
         ("name: caf\xe9\n".encode("latin-1"), ": can't be read as UTF-8 text (invalid continuation byte)"),
     ],
@@ -262,7 +266,6 @@ def test_a_folder_that_is_missing_empty_or_a_file_is_refused(tmp_path: Path) -> 
         ({"follow-up": 1}, {}, "first.follow-up: is for later turns; name it under 'later'"),
         ({"direct": 1.5, "aggregate": -0.5}, {}, "first.aggregate: a share is above 0, not -0.5; leave out a type"),
         ({"direct": 1, "aggregate": 0}, {}, "first.aggregate: a share is above 0, not 0"),
-        ({"direct": float("nan")}, {}, "first.direct: a share is above 0, not nan"),
         ({"direct": 0.5, "aggregate": 0.4}, {}, "first: the shares sum to 0.9; they must sum to 1"),
         ({}, {}, "first: the shares sum to 0; they must sum to 1"),
         ({"direct": 1}, {"follow-up": 0.9, "direct": 0.1}, "later.direct: is for first turns; name it under 'first'"),

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import random
 import re
 import resource
@@ -16,11 +17,13 @@ from typing import Any
 import pytest
 import yaml
 
-from generator.corpora import json_lines
+from generator.corpora import human, json_lines
+from generator.errors import CorpusError
 from generator.export.chat import pairs
 from generator.passages import sentences, split
 from generator.prompt import Documents, harmless
-from generator.schema import Dialog, Document, Drop
+from generator.schema import Broken, Dialog, Document, Drop
+from generator.sets import dialog_set
 from generator.untrusted import printable
 from judges.__main__ import main as judging
 from judges.base import ModelJudge
@@ -245,7 +248,15 @@ def test_dialogs_with_halves_of_characters_are_left_out_and_told(openai_server: 
 
 @pytest.mark.parametrize(
     "front",
-    ["date: 2024-99-99", "title: " + "[" * 3000, "title: !!python/object/apply:os.system [exit]", "? [a, {b: c}]\n: x"],
+    [
+        "date: 2024-99-99",
+        'a: !!timestamp "x"',
+        'a: !!int ""',
+        'a: !!bool "x"',
+        "title: " + "[" * 3000,
+        "title: !!python/object/apply:os.system [exit]",
+        "? [a, {b: c}]\n: x",
+    ],
 )
 def test_front_matter_that_is_none_is_text(front: str, tmp_path: Path) -> None:
     text = f"---\n{front}\n---\nIt opens at nine.\n"
@@ -268,12 +279,54 @@ def test_a_page_that_names_no_real_encoding_is_broken(tmp_path: Path) -> None:
     assert len(broken(read("folder", path=str(tmp_path)))) == 3
 
 
+@pytest.mark.parametrize("sign", ["\n", "\t", "\r", "\0", "\x1b", "\x85"])
+def test_an_id_of_several_lines_or_cells_is_broken(sign: str, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps({"id": f"a{sign}b", "text": "It opens."}) + "\n")
+    ((_, reason),) = broken(read("jsonl", path=str(tmp_path)))
+    assert reason == "its id holds a control character, such as a line break"
+    for name, document in ((f"a{sign}b", "d"), ("a", f"d{sign}")):
+        passages = [piece(document, "It opens.")]
+        found = human.dialog("a:1", "c", name, "multi", said(("Does it?", "Yes.")), passages)
+        assert isinstance(found, Broken) and found.reason == reason
+
+
 def test_names_of_fields_are_told_without_what_they_hold(tmp_path: Path) -> None:
     record = {"id": "a", "\ud800\x1b[2J" + "x" * 1000: 1}
     (tmp_path / "a.jsonl").write_text(json.dumps(record) + "\n", encoding="utf-8")
     ((_, reason),) = broken(read("jsonl", path=str(tmp_path)))
     assert len(reason) < 300 and "\x1b" not in reason
     reason.encode()
+
+
+@pytest.mark.parametrize("name", ["div", "nav", "td", "b"])
+def test_a_deeply_nested_page_takes_time_by_its_length(name: str, tmp_path: Path) -> None:
+    def seconds(depth: int) -> float:
+        text = f"<{name}>" * depth + "It opens." + f"</{name}>" * depth + "<p>It shuts."
+        (tmp_path / "a.html").write_text(text, encoding="utf-8")
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+        (document,) = good(read("folder", path=str(tmp_path)))
+        assert document.text.startswith("It shuts." if name == "nav" else "It opens.")
+        return resource.getrusage(resource.RUSAGE_SELF).ru_utime - before
+
+    seconds(100)
+    # By the square it would be 64 times as long.
+    assert seconds(16_000) < 24 * max(seconds(2000), 0.05)
+
+
+@pytest.mark.parametrize("name", ["quac", "coqa", "squad", "multidoc2dial", "jsonl"])
+@pytest.mark.parametrize("inside", ["", '{"data": ', '{"data": [{"x": '])
+def test_endless_brackets_are_no_corpus(name: str, inside: str, tmp_path: Path) -> None:
+    path = tmp_path / ("deep.jsonl" if name == "jsonl" else "deep.json")
+    path.write_text(inside + "[" * 100_000, encoding="utf-8")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+    if name == "jsonl":
+        ((_, told),) = broken(read(name, path=str(path)))
+    else:
+        told = message(lambda: read(name, path=str(path)))
+    assert "not JSON: " in told or "nested too deeply" in told
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_utime - before < 2
+    with pytest.raises(CorpusError):
+        dialog_set(str(path), None, ())
 
 
 # What a corpus of one line is made of: words, sentences, marks, letters without an end, and scripts without spaces.
@@ -331,6 +384,58 @@ def test_ten_megabytes_on_one_line_are_a_document(kind: str, tmp_path: Path, ope
     assert int(done.stdout.splitlines()[-1]) < 900, "MiB"
 
 
+# --- links and what is no file
+
+
+@pytest.mark.parametrize(("name", "end"), [("folder", ".txt"), ("jsonl", ".jsonl")])
+def test_a_folder_gives_no_file_that_is_elsewhere(name: str, end: str, tmp_path: Path) -> None:
+    record = '{"id": "%s", "text": "It opens."}\n'
+    root = tmp_path / "docs"
+    (root / "blobs").mkdir(parents=True)
+    (tmp_path / f"secret{end}").write_text(record % "secret")
+    (root / "blobs" / f"a{end}").write_text(record % "a")
+    (root / f"inside{end}").symlink_to(f"blobs/a{end}")
+    (root / f"outside{end}").symlink_to(f"../secret{end}")
+    (root / f"endless{end}").symlink_to("/dev/zero")
+    (root / f"loop{end}").symlink_to(f"loop{end}")
+    os.mkfifo(root / f"pipe{end}")
+    (tmp_path / "chosen").symlink_to(root)
+    where = corpus(name, path=str(tmp_path / "chosen"), **({"id_field": None} if name == "jsonl" else {}))
+    found = list(where.read())
+    assert len([record for record in found if isinstance(record, Document)]) == 2, "a link inside is a file"
+    reasons = {Path(place).stem: reason for place, reason in broken(found)}
+    assert reasons == {
+        "endless": "not a regular file",
+        "loop": "Too many levels of symbolic links",
+        "outside": "a link to a file outside of corpus.path; put the file itself there",
+        "pipe": "not a regular file",
+    }
+    before = where.fingerprint()
+    (tmp_path / f"secret{end}").write_text("changed")
+    assert where.fingerprint() == before, "nor does it depend on one"
+
+
+def test_a_file_that_one_names_may_be_a_link(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"id": "a", "text": "It opens."}\n')
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "b.jsonl").symlink_to("../a.jsonl")
+    assert len(good(read("jsonl", path=str(tmp_path / "in" / "b.jsonl")))) == 1
+
+
+def test_data_sets_and_dialogs_are_no_pipes_either(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for end in (".jsonl", ".zip", ".json"):
+        os.mkfifo(tmp_path / "in" / f"a{end}")
+    assert "not a regular file" in message(lambda: read("huggingface", path=str(tmp_path / "in")))
+    assert broken(read("quac", path=str(tmp_path / "in"))) == [
+        (f"{tmp_path}/in/a{end}", "not a regular file") for end in (".json", ".zip")
+    ]
+    assert "isn't a folder" in message(lambda: read("jsonl", path=str(tmp_path / "in" / "a.zip")))
+    for end in (".jsonl", ".json"):
+        told = message(lambda end=end: dialog_set(str(tmp_path / "in" / f"a{end}"), None, ()))
+        assert told.endswith(f"a{end}: is neither a file nor a folder; give a run folder or dialogs")
+
+
 # --- archives
 
 
@@ -348,11 +453,16 @@ def test_an_archive_writes_nothing_anywhere(tmp_path: Path) -> None:
     line = b'{"id": "%d", "text": "It opens."}\n'
     names = ["../../up.jsonl", "/tmp/absolute.jsonl", "a/../../b.jsonl", "c\\..\\d.jsonl", "ok.jsonl"]
     members = [(name, line % place) for place, name in enumerate(names)]
-    path = archive(tmp_path / "in" / "docs.zip", *members, (link, b"/etc/passwd"))
+    inner = (("inner.zip", b""), ("jsonl/inner.jsonl.ZIP", b""), (".git/hidden.jsonl", b""), ("./b.jsonl", line % 5))
+    path = archive(tmp_path / "in" / "docs.zip", *members, (link, b"/etc/passwd"), *inner)
     before = sorted(tmp_path.rglob("*"))
     documents = [record for record in read("jsonl", path=str(path)) if isinstance(record, Document)]
-    assert [document.id for document in documents] == ["1", "3", "4"], "a path that goes up is hidden, as `.git` is"
-    assert [where for where, _ in broken(read("jsonl", path=str(path)))] == [f"{path}/link.jsonl:1"], "no link"
+    assert sorted(document.id for document in documents) == list("012345"), "each is read where it is"
+    assert [where.removeprefix(f"{path}/") for where, _ in broken(read("jsonl", path=str(path)))] == [
+        "inner.zip",
+        "jsonl/inner.jsonl.ZIP",
+        "link.jsonl:1",
+    ]
     assert sorted(tmp_path.rglob("*")) == before
     assert not Path("/tmp/absolute.jsonl").exists()
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,10 @@ from pydantic import Field
 
 from generator.corpora.files import File
 from generator.schema import Broken, Document, Record
+
+# An id is a cell of tables and a part of lines that others read.
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+CONTROLLED = "its id holds a control character, such as a line break"
 
 
 class Located(Document):
@@ -25,6 +30,8 @@ def located(
     """The document with the id `name`, or why there can't be one."""
     if not name.strip():
         return Broken(where=where, reason="its id is empty")
+    if CONTROL.search(name):
+        return Broken(where=where, reason=CONTROLLED)
     if not text.strip():
         return Broken(where=where, reason="it holds no text")
     try:
@@ -75,9 +82,9 @@ class CorpusSettings(Record, ABC):
         digest = hashlib.sha256(f"{type(self).__name__} {settings}".encode())
         states: dict[Path, str] = {}  # an archive holds many files
         for file in self.files():
-            if file.path not in states:
+            if not file.fault and file.path not in states:
                 states[file.path] = _state(file.path)
-            digest.update(f"\0{file.name}\0{states[file.path]}".encode())
+            digest.update(f"\0{file.name}\0{file.fault or states[file.path]}".encode())
         return digest.hexdigest()
 
 
@@ -94,7 +101,10 @@ class FileCorpus(CorpusSettings):
 
     def read(self) -> Iterator[Document | Broken]:
         for file in self.files():
-            yield from self.records(file)
+            if file.fault:
+                yield Broken(where=file.where, reason=file.fault)
+            else:
+                yield from self.records(file)
 
 
 def _state(path: Path) -> str:

@@ -3,15 +3,21 @@
 import io
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import yaml
 
 from generator.corpora.base import located
 from generator.corpora.files import File, reason
+from generator.errors import YAML_SLIPS
 from generator.schema import Broken, Document
+
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup
+    from bs4.element import PageElement
 
 # YAML is read slowly, and what is longer is no front matter.
 _FRONT_MATTER = re.compile(r"\A---\n(.{0,20000}?\n)---\n", re.DOTALL)
@@ -26,7 +32,7 @@ _BLOCKS = (
     "p, div, section, article, main, header, h1, h2, h3, h4, h5, h6, ul, ol, li, dl, dt, dd, table, caption, tr, br, "
     "hr, blockquote, pre, figure, figcaption, details, summary, fieldset, form, address"
 )
-_BREAK = "\x1f"
+_BREAK, _CELL_END = "\x1f", " | "
 
 
 class _Unreadable(Exception):
@@ -66,7 +72,7 @@ def _markdown(data: bytes) -> tuple[str, str]:
     if front := _FRONT_MATTER.match(text):
         try:
             settings = yaml.safe_load(front[1])
-        except (yaml.YAMLError, ValueError, RecursionError):  # a date that there is none, endless brackets
+        except (yaml.YAMLError, *YAML_SLIPS):
             settings = None
         if isinstance(settings, dict):
             text = text[front.end() :]
@@ -91,15 +97,30 @@ def _html(data: bytes) -> tuple[str, str]:
         raise _Unreadable(f"not HTML: {reason(error)}") from error
     heading = soup.title or soup.h1
     title = heading.get_text() if heading else ""
-    for tag in soup.select(_BOILERPLATE):
-        tag.decompose()
-    for cell in soup.select("td, th"):
-        cell.insert_after(" | ")
-    for block in soup.select(_BLOCKS):
-        block.insert_before(_BREAK)
-        block.insert_after(_BREAK)
-    paragraphs = (" ".join(block.split()).strip(" |") for block in soup.get_text().split(_BREAK))
+    paragraphs = (" ".join(block.split()).strip(" |") for block in "".join(_strings(soup)).split(_BREAK))
     return title, "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+
+
+def _strings(soup: "BeautifulSoup") -> Iterator[str]:
+    """What a page shows, in order, with marks where blocks begin and end and where cells end.
+
+    The tree is not changed: each change would be searched through whatever is nested in it.
+    """
+    from bs4.element import CData, NavigableString, Tag
+
+    hidden, blocks = ({id(tag) for tag in soup.select(those)} for those in (_BOILERPLATE, _BLOCKS))
+    ahead: list[PageElement | str] = [soup]  # what comes next, last first
+    while ahead:
+        piece = ahead.pop()
+        if isinstance(piece, Tag):
+            if id(piece) in hidden:
+                continue
+            mark = _BREAK if id(piece) in blocks else ""
+            yield mark
+            ahead.append(_CELL_END if piece.name in ("td", "th") else mark)
+            ahead.extend(reversed(piece.contents))
+        elif type(piece) in (str, NavigableString, CData):  # and no comment
+            yield str(piece)
 
 
 def _pdf(data: bytes) -> tuple[str, str]:

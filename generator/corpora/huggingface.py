@@ -3,7 +3,9 @@
 import glob
 import hashlib
 import logging
+import os
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 from pydantic import Field
 
 from generator.corpora.fields import FieldCorpus
-from generator.corpora.files import File, files, reason
+from generator.corpora.files import File, files, opened, reason
 from generator.errors import CorpusError
 from generator.schema import Broken, Document
 
@@ -70,7 +72,7 @@ class HuggingFaceCorpus(FieldCorpus):
     def _on_hub(self) -> bool:
         """Whether this isn't a local path and can be a name on the hub, which has one slash or none."""
         path = self.path
-        return bool(path.strip()) and path[0] not in "/~." and path.count("/") <= 1 and not Path(path).exists()
+        return bool(path.strip()) and path[0] not in "/~." and path.count("/") <= 1 and not os.path.lexists(path)
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
         rows = self._opened()
@@ -97,7 +99,7 @@ class HuggingFaceCorpus(FieldCorpus):
         if self._on_hub:
             self._reach()
             return load_dataset(self.path, self.subset, split=self.split, revision=self.revision, streaming=True)
-        self.files()  # says it if there is nothing
+        self._check_files()
         path = Path(self.path).expanduser().resolve()
         if any((path / name).is_file() for name in ("state.json", "dataset_dict.json")):
             saved = load_from_disk(path)
@@ -112,8 +114,23 @@ class HuggingFaceCorpus(FieldCorpus):
         if suffix.lower() not in _READERS:
             raise CorpusError(f"corpus.path={self.path}: give a folder, or a file that ends in {', '.join(_READERS)}")
         reader, options = _READERS[suffix.lower()]
-        file = glob.escape(str(path))
-        return load_dataset(reader, data_files=file, split=self.split, streaming=True, **options).reshard()
+        pattern = glob.escape(str(path))
+        return load_dataset(reader, data_files=pattern, split=self.split, streaming=True, **options).reshard()
+
+    def _check_files(self) -> None:
+        """Look for what `datasets` can't bear: it waits for pipes, and a file that holds `null` ends the process."""
+        for file in self.files():  # says it if there is nothing
+            if file.fault:
+                raise CorpusError(f"{file.where}: {file.fault}")
+            if not file.name.lower().endswith((".json", ".jsonl", ".json.gz", ".jsonl.gz")):
+                continue
+            with opened(file) as stream:
+                parts = iter(partial(stream.read, 1 << 16), b"")
+                first = next(filter(None, (part.lstrip()[:1] for part in parts)), b"")
+            if first not in (b"", b"{", b"[", b"\xef"):  # the last begins a byte order mark
+                raise CorpusError(f"{file.where}: begins with neither {{ nor [, so it holds no records")
+            if not first and Path(self.path).expanduser().is_file():
+                raise CorpusError(f"{file.where}: is empty")
 
     def _reach(self) -> None:
         """Ask the hub once whether it has the data set: `datasets` itself tries for half a minute, and isn't quiet."""

@@ -7,7 +7,7 @@ verdicts, no cost; `lm` is `human`.
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 
-from generator.corpora.base import FileCorpus
+from generator.corpora.base import CONTROL, CONTROLLED, FileCorpus
 from generator.schema import Algorithm, Answerability, Broken, Dialog, Evidence, Hit, Passage, Turn
 
 HUMAN = "human"
@@ -80,6 +80,8 @@ def dialog(
         return Broken(where=where, reason="it has no question with an answer")
     if not passages:
         return Broken(where=where, reason="it has no document")
+    if any(CONTROL.search(other) for other in (name, *(passage.id for passage in passages))):
+        return Broken(where=where, reason=CONTROLLED)
     for number, said in enumerate(turns, start=1):
         if not said.query.strip() or not said.answer.strip():
             return Broken(where=where, reason=f"turn {number} has an empty question or answer")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -13,6 +14,8 @@ from generator.schema import Broken
 M = TypeVar("M", bound=BaseModel)
 
 LARGEST = 1 << 30  # bytes
+_DEEPEST = 100  # levels; what ijson remembers of a place grows with the square of its depth
+_STEPS = MappingProxyType({"start_map": 1, "start_array": 1, "end_map": -1, "end_array": -1})
 
 
 def items(file: File, key: str, format_name: str) -> Iterator[tuple[str, Any]]:
@@ -22,14 +25,15 @@ def items(file: File, key: str, format_name: str) -> Iterator[tuple[str, Any]]:
         format_name: whose format it is meant to be, for the error.
 
     Raises:
-        CorpusError: it isn't JSON, ends too early, or has no such list.
+        CorpusError: it isn't JSON, is nested too deeply, ends too early, or has no such list.
     """
     import ijson
 
     number = -1
     try:
         with opened(file) as stream:
-            for number, item in enumerate(ijson.items(stream, f"{key}.item" if key else "item", use_float=True)):
+            events = ijson.parse(_shallow(file, ijson.basic_parse(stream, use_float=True)))
+            for number, item in enumerate(ijson.items(events, f"{key}.item" if key else "item")):
                 yield f"{file.where}: {key}[{number}]", item
     except ijson.JSONError as error:
         raise CorpusError(f"{file.where}: not JSON: {_mistake(file) or reason(error)}") from error
@@ -73,13 +77,31 @@ def parsed(model: type[M], where: str, record: object) -> M | Broken:
 
 
 def _mistake(file: File) -> str | None:
-    """Where the JSON goes wrong, which the incremental parser can't say; None if this parser takes it (NaN)."""
+    """Where the JSON goes wrong, which the incremental parser can't say; None if this one doesn't come that far.
+
+    It takes NaN, and a file can be too large, too deep or damaged further on.
+    """
     try:
         with opened(file) as content:
-            json.loads(content.read().decode())
+            read = content.read(LARGEST + 1)
+        if len(read) <= LARGEST:
+            json.loads(read.decode())
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         return _told(error)
+    except (ValueError, RecursionError, *READ_ERRORS):
+        pass
     return None
+
+
+def _shallow(file: File, events: Iterator[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """The events of a parser, as they come."""
+    depth = 0
+    for event in events:
+        if event[0] in _STEPS:
+            depth += _STEPS[event[0]]
+            if depth > _DEEPEST:
+                raise CorpusError(f"{file.where}: is nested too deeply, in more than {_DEEPEST} levels")
+        yield event
 
 
 def _told(error: json.JSONDecodeError | UnicodeDecodeError) -> str:

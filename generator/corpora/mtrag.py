@@ -16,14 +16,14 @@ from generator.corpora.json_lines import lines
 from generator.corpora.mtrag_dialogs import Queries, dialogs
 from generator.errors import CorpusError
 from generator.mtrag_names import COLLECTIONS
-from generator.schema import Broken, Dialog, Document
+from generator.schema import Address, Broken, Dialog, Document
 
 Domain = Literal["clapnq", "cloud", "fiqa", "govt"]
 
 # The publisher's file (fiqa.jsonl.zip, also unpacked), and a collection beside its retrieval tasks: a pool of judged
 # passages that others make of it, or what `export=mtrag` writes.
 _CORPUS = re.compile(
-    r"(?:^|/)(?P<domain>clapnq|cloud|fiqa|govt)(?:\.jsonl(?:\.gz|\.zip/.*)?|/(?P<pool>corpus(?:_pooled)?\.jsonl))$"
+    r"(?:^|/)(?P<domain>clapnq|cloud|fiqa|govt)(?:\.jsonl(?:\.gz|\.zip(?:/.*)?)?|/(?P<pool>corpus(?:_pooled)?\.jsonl))$"
 )
 _CONVERSATIONS = "conversations.json"
 _QUERIES = ("_questions.jsonl", "_rewrite.jsonl")
@@ -54,7 +54,7 @@ class MtragCorpus(DialogCorpus):
     domain: Domain | None
     level: Literal["passage", "document"]
     cache_dir: str = Field(min_length=1)
-    base_url: str = Field(min_length=1)
+    base_url: Address
 
     def files(self) -> list[File]:
         if self.path is None:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from generator.corpora.files import File, opened
+from generator.corpora.files import READ_ERRORS, File, opened, reason
 from generator.corpora.human import UNLABELLED, dialog, turn
 from generator.corpora.json_file import items, parsed
 from generator.corpora.json_lines import lines
@@ -20,6 +20,7 @@ from generator.corpora.mtrag_forms import (
     Said,
     Task,
 )
+from generator.errors import CorpusError
 from generator.mtrag_names import NO_LABEL, SPEAKER, domain
 from generator.mtrag_names import read as as_ours
 from generator.schema import TASK, Broken, Dialog, Evidence, Hit, Passage, Turn
@@ -81,8 +82,11 @@ def dialogs(file: File, corpus: str, wanted: str | None, queries: Queries) -> It
     Raises:
         CorpusError: it can't be read to its end, or is none of these.
     """
-    with opened(file) as stream:
-        first = stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    try:
+        with opened(file) as stream:
+            first = stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    except READ_ERRORS as error:
+        raise CorpusError(f"{file.where}: can't be read: {reason(error)}") from error
     if first == b"[":
         yield from _conversations(file, corpus, wanted, queries)
     else:

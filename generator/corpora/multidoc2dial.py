@@ -20,7 +20,7 @@ from generator.corpora.human import DialogCorpus, dialog, turn
 from generator.corpora.json_file import parsed, whole
 from generator.errors import CorpusError
 from generator.passages import passage
-from generator.schema import Answerability, Broken, Dialog, Document, Evidence, OneOrMore, Passage
+from generator.schema import Address, Answerability, Broken, Dialog, Document, Evidence, OneOrMore, Passage
 
 # The published archives and their SHA-256, as in Hugging Face's former dataset_infos.json of both.
 PUBLISHED = MappingProxyType(
@@ -114,7 +114,7 @@ class MultiDoc2DialCorpus(DialogCorpus):
     split: Literal["train", "validation", "test"] | None
     domain: Literal["dmv", "ssa", "studentaid", "va"] | None
     cache_dir: str = Field(min_length=1)
-    base_url: str = Field(min_length=1)
+    base_url: Address
 
     def files(self) -> list[File]:
         path = self.path

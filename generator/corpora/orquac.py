@@ -14,7 +14,7 @@ from generator.corpora.human import DialogCorpus, dialog, span, turn
 from generator.corpora.json_file import parsed
 from generator.corpora.json_lines import lines
 from generator.errors import CorpusError
-from generator.schema import Broken, Dialog, Document, Evidence, Hit, Passage, Turn
+from generator.schema import Address, Broken, Dialog, Document, Evidence, Hit, Passage, Turn
 
 # Where below `base_url` the files are, and their MD5.
 _COLLECTION = ("all_blocks.txt.gz", "md5:1095a3408690e7bbe4d8a87a2bae6356")
@@ -73,7 +73,7 @@ class OrquacCorpus(DialogCorpus):
     path: str | None
     split: Literal["train", "validation", "test"]
     cache_dir: str = Field(min_length=1)
-    base_url: str = Field(min_length=1)
+    base_url: Address
     no_answer: str = Field(min_length=1)
 
     def files(self) -> list[File]:

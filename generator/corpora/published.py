@@ -8,6 +8,7 @@ from pydantic import Field
 from generator.corpora.fetching import fetched
 from generator.corpora.files import File, files
 from generator.corpora.human import DialogCorpus
+from generator.schema import Address
 
 
 class PublishedCorpus(DialogCorpus):
@@ -27,7 +28,7 @@ class PublishedCorpus(DialogCorpus):
     path: str | None
     split: Literal["train", "validation"]
     cache_dir: str = Field(min_length=1)
-    base_url: str = Field(min_length=1)
+    base_url: Address
 
     def files(self) -> list[File]:
         path = self.path

@@ -120,7 +120,7 @@ def card(info: Origin, statistics: Statistics, splits: Mapping[Split, SplitFile]
         "statistics": _statistics(statistics),
         "splits": "\n".join(f"| {split} | {file.rows:,} |" for split, file in splits.items()),
         "columns": "\n".join(f"- `{name}`: {field.description}" for name, field in Row.model_fields.items()),
-        "example": json.dumps(_shortened(example.model_dump(mode="json")), ensure_ascii=False, indent=2),
+        "example": _shown(_shortened(example.model_dump(mode="json"))),
         "licence": line(info.licence) or "unknown",
         "source": line(info.source),
     }
@@ -223,6 +223,12 @@ def _statistics(statistics: Statistics) -> str:
         for p in portions
     ]
     return f"{table(head, means)}\n\n{table(('Turns', 'Count', 'Share'), shares)}"
+
+
+def _shown(value: Any) -> str:
+    """A value as JSON to be read, with nothing raw in it that steers a terminal or turns its direction."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
 def _shortened(value: Any) -> Any:
