@@ -3,6 +3,11 @@
 from generator.untrusted import printable
 
 
+def continues(fresh: bool) -> str:
+    """How a run goes on that was stopped; with `fresh` the same command would begin it anew."""
+    return f"the same command{' without fresh=true' if fresh else ''} continues"
+
+
 def note(text: str) -> None:
     """A line for the person, beside what the program gives out."""
     from rich.console import Console  # most commands that end at once have nothing to say

@@ -105,6 +105,10 @@ def closing_table(summary: Summary) -> None:
         reasons = [f"{count} × {stage}: {why}" for stage, whys in counts.items() for why, count in whys.items()]
         if reasons:
             table.add_row(title, Text("\n".join(map(printable, reasons))))
+    if summary.unjudged_pairs:
+        reason = next(iter(summary.unjudged), "")
+        told = f"{summary.unjudged_pairs} of {summary.pairs} pairs, most often: {reason}; python -m judges judges them"
+        table.add_row("unjudged", Text(printable(told)))
     for title, shares in (
         ("question types", summary.question_types),
         ("multi-turn types", summary.multi_turn_types),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from generator.config import Settings
 from generator.embedded import EmbeddedEndpoint
+from generator.errors import CorpusError
 from generator.export import DatasetInfo, DropCount, Share, write_dataset
 from generator.export.material import Material
 from generator.exports import dialogs_digest, remove_exports, write_export
@@ -84,16 +85,24 @@ def _collected(
     """The documents with their collections, which the library doesn't keep: read again, in the same order.
 
     Only if the first one has any: the library's documents are those of the corpus without what is broken.
+
+    Raises:
+        CorpusError: they aren't any more.
     """
+    changed = CorpusError(f"corpus {corpus.name}: its documents changed while the run went on")
     read = (document for document in corpus.read() if isinstance(document, Document))
-    first = next(read)
+    first = next(read, None)
+    if first is None:
+        raise changed
     if not first.collection:
         yield from documents
         return
     again = chain([first], read)
     for document, passages in documents:
-        collection = next((other.collection for other in again if other.id == document.id), "")
-        yield document.model_copy(update={"collection": collection}), passages
+        same = next((other for other in again if other.id == document.id), None)
+        if same is None:
+            raise changed
+        yield document.model_copy(update={"collection": same.collection}), passages
 
 
 def _info(settings: Settings, summary: Summary, store: Store, prompt_version: str, command: str) -> DatasetInfo:

@@ -2,9 +2,11 @@
 
 import asyncio
 import gc
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterable, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import dspy
@@ -16,7 +18,7 @@ from generator.executors.base import Executor, Work
 from generator.files import written
 from generator.human import write_human
 from generator.interruption import interruptible, unless
-from generator.notes import note
+from generator.notes import continues, note
 from generator.openings import fingerprint as of_openings
 from generator.openings import openings
 from generator.parts import Parts, Recipe, open_library, skipped_documents
@@ -34,7 +36,7 @@ RESERVED_TOKENS, RESERVED_FOR_TURN, RESERVED_FOR_TARGETS = 1500, 120, 600
 # A generous guess at how many of a model's tokens a word or punctuation mark becomes.
 TOKENS_PER_WORD = 1.6
 # New objects that the garbage collector waits for; Python's own 700 take a run a tenth of its processor.
-GARBAGE = 50_000
+GC_THRESHOLD = 50_000
 
 
 class Run:
@@ -67,7 +69,15 @@ class Run:
         self.skipped = skipped_documents(settings, fingerprint)
         self.recipe = Recipe(settings, fingerprint, taxonomy, window, first)
         self.parts = Parts(self.recipe, executor.spread)
-        self.identity = identity(data, fingerprint, self.parts.prompts, of_openings(first))
+        contents = {
+            "the corpus's documents": fingerprint[:16],
+            "the prompts' version": self.parts.prompts,
+            "the question types": hashlib.sha256(taxonomy.model_dump_json().encode()).hexdigest()[:16],
+            "the first questions": of_openings(first),
+            "the program's file": _hash([settings.program] if settings.program else []),
+            "the files of dedup.against": _hash(settings.dedup.against),
+        }
+        self.identity = identity(data, contents)
 
     async def go(self, stop: asyncio.Event) -> Summary:
         """Make dialogs until the run is done or `stop` is set; whatever happens, what it has is written out."""
@@ -122,6 +132,15 @@ class Run:
         )
 
 
+def _hash(files: Iterable[Path]) -> str:
+    """A short hash of what files hold."""
+    found = hashlib.sha256()
+    for path in files:
+        with path.open("rb") as file:
+            found.update(hashlib.file_digest(file, "sha256").digest())
+    return found.hexdigest()[:16]
+
+
 def build_index(settings: Settings, executor: Executor) -> int:
     """Build documents, passages and the retriever's index, whatever the algorithm, and say where it is. Returns 0.
 
@@ -151,7 +170,7 @@ def run(settings: Settings, data: dict[str, Any], configuration: str, command: s
     if interrupted and not summary.complete:
         note(
             f"interrupted at {summary.accepted} of {settings.dialogs} dialogs, which are written; "
-            "the same command continues"
+            + continues(settings.fresh)
         )
         return 130
     if not summary.accepted:
@@ -164,7 +183,7 @@ def run(settings: Settings, data: dict[str, Any], configuration: str, command: s
     if not summary.complete:
         used_up = summary.attempted >= ready.parts.planner.limit
         why = "the last of algorithm.first_questions" if used_up else "max_attempts"
-        more = "" if used_up else "; with a higher max_attempts=… the same command continues"
+        more = "" if used_up else f"; with a higher max_attempts=… {continues(settings.fresh)}"
         note(
             f"stopped at {why}: {summary.accepted} of {settings.dialogs} dialogs accepted, "
             f"{summary.attempted} attempted{more}"
@@ -181,7 +200,7 @@ def _frozen() -> Iterator[None]:
     thresholds = gc.get_threshold()
     gc.collect()
     gc.freeze()
-    gc.set_threshold(GARBAGE, *thresholds[1:])
+    gc.set_threshold(GC_THRESHOLD, *thresholds[1:])
     try:
         yield
     finally:

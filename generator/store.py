@@ -123,6 +123,7 @@ class Store:
             names = {path.name for path in folder.iterdir() if not _is_kept(path)}
             if names and "run.db" not in names:
                 raise RunError(f"{folder}: holds files that are no run of ours; give another run_dir=…")
+            begun = not fresh and any(not name.startswith("run.db") for name in names)
             try:
                 self._lock.acquire(timeout=0)
             except Timeout:
@@ -135,7 +136,7 @@ class Store:
                 self._db.execute("PRAGMA synchronous = NORMAL")
                 self._db.executescript(_TABLES)
                 self._file = _identified(folder / "run.db")
-                self._same_run({name: json.dumps(value, sort_keys=True) for name, value in identity.items()})
+                self._same_run({name: json.dumps(value, sort_keys=True) for name, value in identity.items()}, begun)
             except BaseException:
                 self._lock.release()
                 raise
@@ -147,8 +148,10 @@ class Store:
         self._db.close()
         self._lock.release()
 
-    def _same_run(self, identity: dict[str, str]) -> None:
+    def _same_run(self, identity: dict[str, str], begun: bool) -> None:
         stored = {k[1:]: v for k, v in self._rows("SELECT name, value FROM meta WHERE name LIKE '=%'")}
+        if begun and not stored:  # SQLite takes an empty file for a new one
+            raise sqlite3.DatabaseError("it is empty")
         if not stored:
             with self._transaction():
                 self._db.executemany("INSERT INTO meta VALUES (?, ?)", [("=" + k, v) for k, v in identity.items()])
@@ -244,9 +247,17 @@ class Store:
         return dict(self._rows(query))
 
     def usage(self) -> dict[str, Usage]:
-        """What it cost, by stage."""
+        """What the plans that have an outcome cost, by stage."""
         rows = self._rows("SELECT * FROM usage ORDER BY stage")
         return {s: Usage(calls=c, prompt=p, cached=h, completion=o) for s, c, p, h, o in rows}
+
+    def spent(self) -> dict[str, Usage]:
+        """What everything cost so far, by stage: the same, and the finished calls of dialogs in the making."""
+        total = self.usage()
+        with _explained(self.folder):
+            for stage, reply in self._db.execute("SELECT stage, reply FROM calls"):
+                total[stage] = total.get(stage, Usage()) + ChatReply.model_validate_json(reply).usage
+        return dict(sorted(total.items()))
 
     def _rows(self, query: str, *values: object) -> list[Any]:
         with _explained(self.folder):

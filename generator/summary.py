@@ -1,5 +1,6 @@
 """What a run came to, as `summary.json`: read from the run's store, nothing counted twice."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from generator.export.chat import Filter, pairs
@@ -46,7 +47,8 @@ class Summary(Record):
     """`accepted + sum(dropped) == attempted`, all of dialogs; pairs are context-response pairs.
 
     `pairs` is what the dataset holds: pairs made in accepted dialogs less `dropped_pairs`. A question type
-    that is planned for first and for later turns is named with its stage. `multi_turn_types` and `answerability` are
+    that is planned for first and for later turns is named with its stage. `unjudged` has the reasons why
+    `unjudged_pairs` have no verdict. `multi_turn_types` and `answerability` are
     empty where the taxonomy doesn't plan them. `pair_cost` is by stage, and of all (`all`); empty without
     a pair.
     """
@@ -58,6 +60,7 @@ class Summary(Record):
     dropped_pairs: Counts
     pairs: int
     unjudged_pairs: int
+    unjudged: Mapping[str, int]
     ended: Mapping[str, int]
     question_types: Mapping[str, Share]
     multi_turn_types: Mapping[str, Share]
@@ -74,14 +77,14 @@ class Summary(Record):
 def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dialogs: int) -> Summary:
     """The summary of a run as it stands, in one pass over its dialogs."""
     tally = Tally()
-    kept = unjudged = 0
+    kept, unjudged = 0, Counter[str]()
     for dialog in store.dialogs():
         tally.add(dialog)
         rows, _ = pairs(dialog, keep)
         kept += len(rows)
-        unjudged += sum(row.verdict == "unjudged" for row in rows)
+        unjudged.update((row.explanation or "").partition(": ")[0] for row in rows if row.verdict == "unjudged")
     asked = tally.statistics()
-    stages = store.usage()
+    stages = store.spent()
     usage = sum(stages.values(), Usage())
     scopes: tuple[Scope, ...] = ("dialog", "turn", "pair")
     dropped, turns, lost = (store.dropped(scope) for scope in scopes)
@@ -92,7 +95,8 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
         dropped_turns=turns,
         dropped_pairs=lost,
         pairs=kept,
-        unjudged_pairs=unjudged,
+        unjudged_pairs=unjudged.total(),
+        unjudged=dict(unjudged.most_common()),
         ended=store.ended(),
         question_types=_types(taxonomy, asked),
         multi_turn_types=_shares(_links(taxonomy), asked.multi_turn_types, "later"),

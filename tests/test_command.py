@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -15,7 +16,9 @@ import yaml
 from datasets import load_dataset
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from generator.__main__ import CONF
+from generator.__main__ import CONF, started
+from generator.checks import Repetition
+from generator.single import SingleDocumentDialog
 from tests import openai_server as fake
 from tests.openai_server import Body, OpenAIServer, fill, openai_server
 from tests.runs import Ended, Site, command
@@ -73,6 +76,43 @@ def test_help_has_a_line_for_each_choice_and_setting(option: str) -> None:
         assert re.search(rf"^  {file.stem} +\S.{{10,}}$", done.out, re.MULTILINE), file
     for name in yaml.safe_load((CONF / "config.yaml").read_text(encoding="utf-8")).keys() - {"defaults", "hydra"}:
         assert re.search(rf"^  {name}: ", done.out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("closed", ["stderr unread", "stderr full", "both closed"])
+def test_a_run_goes_on_when_nobody_hears_it(closed: str, site: Site, openai_server: OpenAIServer) -> None:
+    program = [sys.executable, "-m", "generator", *site.arguments(openai_server, "dialogs=2", "algorithm=single")]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    if closed == "both closed":
+        done = subprocess.run(["bash", "-c", 'exec "$@" >&- 2>&-', "bash", *program], env=environment, timeout=60)
+    elif closed == "stderr full":
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run(program, stderr=full, stdout=subprocess.DEVNULL, env=environment, timeout=60)
+    else:
+        read, write = os.pipe()
+        os.close(read)
+        done = subprocess.run(program, stderr=write, stdout=subprocess.DEVNULL, env=environment, timeout=60)
+        os.close(write)
+    assert done.returncode == 0
+    assert site.summary()["complete"]
+
+
+def test_a_table_that_finds_no_room_is_said(site: Site, openai_server: OpenAIServer) -> None:
+    program = [sys.executable, "-m", "generator", *site.arguments(openai_server, "dialogs=1", "algorithm=single")]
+    with Path("/dev/full").open("wb") as full:
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, timeout=60)
+    assert done.returncode == 2
+    last = done.stderr.splitlines()[-1]
+    assert last == "error: standard output: can't be written (No space left on device); send it elsewhere"
+    assert site.summary()["complete"]
+
+
+def test_what_is_ended_before_it_began_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["generator"])
+    assert started(str, lambda _: os.kill(os.getpid(), signal.SIGTERM) or time.sleep(5) or 0) == 130
+    assert capsys.readouterr().err == "interrupted; the same command continues\n"
 
 
 def test_help_may_be_cut_off() -> None:
@@ -228,6 +268,12 @@ def test_fresh_begins_anew_once_all_is_seen_to_be_there(site: Site) -> None:
     assert site.data() == before, "what can't be made again isn't thrown away"
 
 
+def test_a_run_that_began_anew_goes_on_without_fresh(site: Site) -> None:
+    with OpenAIServer(faults=lambda number, body: fake.status(500)) as server:
+        stopped = site.run(server, "dialogs=1", "fresh=true", "lm.retries=0")
+    assert refused_at_last(stopped).endswith("when it is well, the same command without fresh=true continues")
+
+
 def test_a_run_of_another_configuration_names_what_differs_with_both_values(
     site: Site, openai_server: OpenAIServer
 ) -> None:
@@ -248,6 +294,35 @@ def test_changed_documents_are_another_configuration(site: Site, openai_server: 
     with site.documents.open("a", encoding="utf-8") as file:
         file.write('\n{"id": "new", "text": "Another lantern."}')
     assert "the corpus's documents" in refused(site.run(openai_server, "dialogs=2"))
+
+
+@pytest.mark.parametrize("setting", ["taxonomy.path", "program", "dedup.against"])
+def test_files_of_settings_are_part_of_the_configuration(
+    setting: str, site: Site, openai_server: OpenAIServer, tmp_path: Path
+) -> None:
+    place = tmp_path / "setting"
+    told = {"taxonomy.path": "question types", "program": "program's file", "dedup.against": "files of dedup.against"}
+    if setting == "taxonomy.path":
+        place.mkdir()
+        file = place / "odd.yaml"
+        file.write_text(
+            (ROOT / "taxonomy" / "questions" / "follow-up.yaml").read_text("utf-8").replace("follow-up", "odd")
+        )
+        more = "\nmay_repeat: false\n"
+        settings = [f"taxonomy.path={place}", "taxonomy.later.odd=0.3", "taxonomy.later.follow-up=0.2"]
+    else:
+        file = place = tmp_path / {"program": "program.json", "dedup.against": "tests.txt"}[setting]
+        if setting == "program":
+            SingleDocumentDialog(Repetition(0.8), False).save(file)
+        else:
+            file.write_text("When is the ferry to the island repaired in winter?\n", encoding="utf-8")
+        more = "\n"
+        settings = [f"{setting}={place}"]
+    first = site.run(openai_server, "algorithm=single", "dialogs=1", *settings)
+    assert first.code == 0, first.err
+    with file.open("a", encoding="utf-8") as appended:
+        appended.write(more)
+    assert told[setting] in refused(site.run(openai_server, "algorithm=single", "dialogs=2", *settings))
 
 
 @pytest.mark.parametrize("algorithm", ["single", "multi"])
@@ -398,6 +473,11 @@ def test_a_judge_that_fails_on_the_way_leaves_pairs_unjudged(site: Site, openai_
     assert summary["accepted"] == 3
     assert summary["unjudged_pairs"] == summary["pairs"] - 2 > 0
     assert [row["verdict"] for row in site.rows()].count("unjudged") == summary["unjudged_pairs"]
+    reason = f"{other.url}/chat/completions answered HTTP 401"
+    assert summary["unjudged"] == {reason: summary["unjudged_pairs"]}
+    shown = "".join(done.out.split())
+    told = f"unjudged {summary['unjudged_pairs']} of {summary['pairs']} pairs, most often: {reason}; python -m judges "
+    assert "".join(told.split()) in shown
     site.check_ledger()
 
 

@@ -98,6 +98,28 @@ def test_a_disk_that_is_full_when_the_files_are_written(file: str, sites: tuple[
     assert same(site, undisturbed)
 
 
+def test_a_run_folder_that_a_file_takes_the_place_of(sites: tuple[Site, Site]) -> None:
+    undisturbed, site = sites
+    moved = site.folder / "moved"
+
+    def responder(body: Body) -> str:
+        if len(server.bodies) == 20:
+            site.run_dir.rename(moved)
+            site.run_dir.write_text("a file")
+        return fill(body)
+
+    with OpenAIServer(responder) as server:
+        stopped = site.run(server, *SETTINGS)
+    assert stopped.code == 2
+    assert "run.db is gone or another file now" in stopped.error
+    assert site.run_dir.read_text() == "a file"
+    site.run_dir.unlink()
+    moved.rename(site.run_dir)
+    with OpenAIServer() as server:
+        assert site.run(server, *SETTINGS).code == 0
+    assert same(site, undisturbed)
+
+
 @pytest.mark.parametrize("algorithm", ["single", "multi"])
 def test_a_run_folder_that_is_removed_in_mid_run(algorithm: str, sites: tuple[Site, Site]) -> None:
     undisturbed, site = sites

@@ -86,6 +86,7 @@ def test_a_run_is_read_back_as_it_was_written(run: Path) -> None:
         assert store.dropped("turn") == {}
         assert store.ended() == {"complete": 1}
         assert store.usage() == {"ask": SPENT + SPENT + SPENT}
+        assert store.spent() == {"ask": SPENT + SPENT + SPENT + SPENT}, "with the call of the dialog in the making"
 
 
 def test_dialogs_and_drops_come_in_the_order_of_plans(tmp_path: Path) -> None:
@@ -225,6 +226,28 @@ def test_a_database_of_another_kind(run: Path) -> None:
     with pytest.raises(RunError) as error, Store(run, IDENTITY):
         pass
     assert "fresh=true" in complaint(error, run)
+
+
+@pytest.mark.parametrize("left", ["", "x"])
+def test_an_empty_file_among_the_results_of_a_run(left: str, run: Path) -> None:
+    (run / "dialogs.jsonl").write_text("{}\n")
+    (run / "run.db").write_text(left)
+    with pytest.raises(RunError) as error, Store(run, IDENTITY):
+        pass
+    assert "damaged" in complaint(error, run)
+    assert (run / "dialogs.jsonl").read_text() == "{}\n"
+    with Store(run, IDENTITY, fresh=True) as store:
+        assert store.attempted == 0
+
+
+def test_a_run_that_was_killed_before_it_was_named_begins(run: Path) -> None:
+    with Store(run, IDENTITY, fresh=True):
+        pass
+    with closing(sqlite3.connect(run / "run.db")) as db:
+        db.execute("DELETE FROM meta")
+        db.commit()
+    with Store(run, IDENTITY) as store:
+        assert store.attempted == 0
 
 
 def test_a_database_with_damaged_pages(tmp_path: Path) -> None:
