@@ -10,217 +10,37 @@ Settings after the options are those of `python -m judges`, which makes the call
 """
 
 import argparse
-import csv
 import hashlib
-import json
 import random
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 
 from scipy.stats import binomtest, spearmanr
 from sklearn.metrics import cohen_kappa_score
 
-from generator.config import human_corpus
-from generator.corpora.human import HUMAN, turn
-from generator.errors import ConfigError, CorpusError, GroundedDialogsError
+from benchmarks.judgements import ASKED, SETS, STORED, drawn, evaluated
+from generator.errors import ConfigError, GroundedDialogsError
 from generator.export.markdown import table
-from generator.schema import TASK, Dialog, Passage, Turn, Verdict
-from generator.sets import response_set
+from generator.schema import Dialog, Verdict
 from judges.base import UNJUDGED
 
-# What people were asked of a response, from 1 to 4, and how often they preferred it.
-ASKED = {
-    "F": "faithfulness",
-    "A": "appropriateness",
-    "N": "naturalness",
-    "C": "completeness",
-    "win rate": "win-rate",
-}
-STORED = ("RougeL", "Bert-Rec", "Bert-KPrec", "rb_agg", "rl_f", "rb_llm")
 # Labels of judges in their order; a judge without a line here gives scores.
 LABELS = {
     "correctness": ("incorrect", "correct"),
     "answerability": ("unanswerable", "partial", "answerable"),
     "idk": ("no", "partial", "yes"),
 }
-
-
-class Item(NamedTuple):
-    """A response to judge, the last turn of its dialog, and people's word on it."""
-
-    dialog: Dialog
-    human: str
-
-
-class Scored(NamedTuple):
-    """A response, and the mean of what each question was answered by people, by the names in `ASKED`."""
-
-    dialog: Dialog
-    human: Mapping[str, float]
-
-
-class Labelled(NamedTuple):
-    """A data set whose people gave labels.
-
-    Attributes:
-        read: all items that have a label.
-        meaning: people's labels, from the lowest, with the word that a judge who agrees would give.
-        judges: whose question this is; the first one's words are those in `meaning`.
-    """
-
-    read: Callable[[Path], Iterator[Item]]
-    meaning: Mapping[str, str]
-    judges: tuple[str, ...]
-
-
-def item(corpus: str, number: int, knowledge: str, query: str, answer: str, human: str) -> Item:
-    """An item of one passage and one turn."""
-    name = f"{corpus}-{number}"
-    passage = Passage(id=name, document_id=name, text=knowledge, start=0, end=len(knowledge))
-    return Item(task(name, corpus, [passage], (), query, answer), human)
-
-
-def task(name: str, corpus: str, passages: Sequence[Passage], said: Sequence[Turn], query: str, answer: str) -> Dialog:
-    """A dialog whose last turn alone is to be judged, by all of the passages."""
-    before = [turn(number, earlier.query, earlier.answer) for number, earlier in enumerate(said, start=1)]
-    return Dialog(
-        id=name,
-        corpus=corpus,
-        algorithm="single",
-        split="train",
-        document_ids=tuple(dict.fromkeys(p.document_id for p in passages)),
-        turns=(*before, turn(len(before) + 1, query, answer)),
-        passages=tuple(passages),
-        ended=TASK,
-        lm=HUMAN,
-        prompt_version="",
-        seed=0,
-    )
-
-
-def q2_wow(data: Path) -> Iterator[Item]:
-    """Responses of two systems to Wizard of Wikipedia: is all that they say in the knowledge?"""
-    for system in ("dodeca", "memnet"):
-        for label in ("consistent", "inconsistent"):
-            for number, row in enumerate(_csv(data / "q2_wow" / f"{system}_{label}.csv")):
-                name = f"q2_wow-{system}-{label}"
-                yield item(name, number, row["knowledge"], row["message"], row["response"], label)
-
-
-def faithdial_audit(data: Path) -> Iterator[Item]:
-    """Responses of three systems and of people to Wizard of Wikipedia, by BEGIN's labels.
-
-    Left out: what is generic or uncooperative, which is neither right nor wrong, and openings, which answer nobody.
-    """
-    for system, response, labels in (
-        ("ctrl", "ctrl", "begin_label"),
-        ("doha", "doha", "begin_label"),
-        ("gpt2", "gpt2", "begin_label"),
-        ("gold", "response", "BEGIN"),
-    ):
-        for number, row in enumerate(_csv(data / "faithdial_audit" / f"{system}_wow.csv")):
-            given = row[labels].lower().strip()
-            label = {"entailment,hallucination": "partial hallucination"}.get(given, given)
-            if label in FAITHFUL and row["history"].strip() and row[response].strip():
-                knowledge = row.get("knowledge") or row["evidence"]
-                yield item(f"faithdial-{system}", number, knowledge, row["history"], row[response], label)
-
-
-def squad2(data: Path) -> Iterator[Item]:
-    """Questions on a paragraph, half of them written so that it seems to have the answer and hasn't."""
-    (file,) = sorted((data / "squad2").glob("*.json"))
-    number = 0
-    for article in json.loads(file.read_text(encoding="utf-8"))["data"]:
-        for paragraph in article["paragraphs"]:
-            for question in paragraph["qas"]:
-                number += 1
-                label = "unanswerable" if question["is_impossible"] else "answerable"
-                yield item("squad2", number, paragraph["context"], question["question"], "", label)
-
-
-def clapnq(data: Path) -> Iterator[Item]:
-    """Questions to a search engine, each on a passage of Wikipedia that has the answer or is only near it."""
-    for label in ("answerable", "unanswerable"):
-        with (data / "clapnq" / f"clapnq_dev_{label}.jsonl").open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines):
-                row = json.loads(line)
-                text = "\n".join(found["text"] for found in row["passages"])
-                yield item(f"clapnq-{label}", number, text, row["input"], "", label)
-
-
-def mtrag(data: Path) -> Iterator[Item]:
-    """The turns of mtRAG's conversations with the passages of their own, but for those that ask for nothing."""
-    for dialog in human_corpus("mtrag", str(data / "mtrag")).dialogs():
-        if not isinstance(dialog, Dialog):
-            raise CorpusError(f"{dialog.where}: {dialog.reason}")
-        texts = {found.id: found for found in dialog.passages}
-        for now in dialog.turns:
-            if now.answerability != "conversational":
-                found = [texts[hit.passage_id] for hit in now.hits]
-                before = dialog.turns[: now.turn - 1]
-                name = f"{dialog.id}-{now.turn}"
-                yield Item(task(name, "mtrag", found, before, now.query, now.answer), now.answerability)
-
-
-FAITHFUL = {"hallucination": "incorrect", "partial hallucination": "incorrect", "entailment": "correct"}
-SETS = {
-    "q2_wow": Labelled(q2_wow, {"inconsistent": "incorrect", "consistent": "correct"}, ("correctness", "rl_f")),
-    "faithdial_audit": Labelled(faithdial_audit, FAITHFUL, ("correctness", "rl_f")),
-    "squad2": Labelled(squad2, {"unanswerable": "unanswerable", "answerable": "answerable"}, ("answerability",)),
-    "clapnq": Labelled(clapnq, {"unanswerable": "unanswerable", "answerable": "answerable"}, ("answerability",)),
-    "mtrag": Labelled(
-        mtrag,
-        {"unanswerable": "unanswerable", "partial": "partial", "answerable": "answerable"},
-        ("answerability",),
-    ),
-    # What people answered to these questions: nobody labelled that, but it follows from what they had to answer.
-    "mtrag_idk": Labelled(mtrag, {"answerable": "no", "partial": "partial", "unanswerable": "yes"}, ("idk",)),
-}
 # mtRAG's human evaluation.
 SCORES, SCORING = "mtrag_scores", ("rb_llm", "rl_f", "mt_bench")
 PAIRS = [f"{name}:{judge}" for name, data in SETS.items() for judge in data.judges] + [
     f"{SCORES}:{judge}" for judge in SCORING
 ]
-
-
-def evaluated(data: Path) -> list[tuple[Scored, Mapping[str, float]]]:
-    """The responses of mtRAG's human evaluation to questions with an answer, with the values that its authors measured.
-
-    The reference's own are left out: beside itself it is perfect by any metric (Katsis et al. 2025, section 8).
-    """
-    (file,) = sorted((data / "mtrag" / "evaluations").glob("*.json"))
-    found = response_set(str(file))
-    if found is None:
-        raise CorpusError(f"{file}: isn't mtRAG's human evaluation")
-    content = json.loads(file.read_text(encoding="utf-8"))
-    given = {f"{e['task_id']}/{e['model_id']}": e["annotations"] for e in content["evaluations"]}
-    result: list[tuple[Scored, Mapping[str, float]]] = []
-    for dialog in found.records():
-        if not isinstance(dialog, Dialog):
-            raise CorpusError(f"{dialog.where}: {dialog.reason}")
-        if dialog.lm != "reference" and dialog.turns[-1].answerability in ("answerable", "partial"):
-            values = {name: fmean(float(one["value"]) for one in by.values()) for name, by in given[dialog.id].items()}
-            human = {short: values[name] for short, name in ASKED.items()}
-            result.append((Scored(dialog, human), {name: values[name] for name in STORED}))
-    return result
-
-
-def drawn(name: str, data: Path, count: int, seed: int) -> list[Item]:
-    """Items of a data set, as many for each word of the judge, in a random order."""
-    words: dict[str, list[Item]] = {}
-    for found in SETS[name].read(data):
-        words.setdefault(SETS[name].meaning[found.human], []).append(found)
-    chance = random.Random(f"{seed} {name}")
-    shares = {word: count // len(words) + (place < count % len(words)) for place, word in enumerate(sorted(words))}
-    chosen = [one for word, share in shares.items() for one in chance.sample(words[word], min(share, len(words[word])))]
-    chance.shuffle(chosen)
-    return chosen
 
 
 def verdicts(
@@ -253,7 +73,7 @@ def agreement(judge: str, meaning: Mapping[str, str], pairs: Sequence[tuple[str,
     """Items, unjudged, accuracy with its 95% interval (Wilson), kappa, Spearman, and what the judge said how often.
 
     Args:
-        meaning: as in `Labelled`.
+        meaning: as in `benchmarks.judgements.Labelled`.
         pairs: people's label and the verdict.
     """
     kept = [(human, verdict) for human, verdict in pairs if verdict.label != UNJUDGED]
@@ -356,11 +176,6 @@ def judged(arguments: Any, settings: Sequence[str]) -> None:
         print("\n" + table(["Spearman with", "items", "no score", *ASKED], scores), flush=True)
     if not whole:
         sys.exit(130)
-
-
-def _csv(path: Path) -> Iterator[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        yield from csv.DictReader(file)
 
 
 if __name__ == "__main__":

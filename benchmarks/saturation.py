@@ -10,9 +10,9 @@ A server of ours takes any number of calls at once and answers each after 250 ms
 (sigma 0.8). The whole pipeline runs against it in a process of its own: Algorithm 1 or 2, BM25, judge, dedup, store.
 What counts is the middle half of a run: the mean number of calls in flight, as the server sees them, over the ceiling,
 and the CPU time of the client's process over the calls that it finished. The plain `openai` client sends prompts of
-such a run, as calls that know nothing of each other. With `--workers`, Ray's make the dialogs, and CPU time is the
-driver's alone. `busy` is the client's CPU seconds a second: on a machine with
-other work it is below what the client wanted.
+such a run, as calls that know nothing of each other. `busy` is the client's CPU seconds a second: on a machine with
+other work it is below what the client wanted. With `--workers`, Ray's make the dialogs, and CPU time is the driver's
+alone.
 """
 
 import argparse

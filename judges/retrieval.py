@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from generator.errors import ConfigError, CorpusError
-from generator.program import Parser, despite_closed_pipe, ended
+from generator.program import Parser, ended, unheard
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when it is needed, so that --help is there at once
     from rich.console import Console
@@ -51,7 +51,7 @@ class Row(NamedTuple):
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code: 0, 2 something to mend, 130 interrupted."""
-    return despite_closed_pipe(lambda: ended(lambda: _command(_parser().parse_args(arguments))))
+    return unheard(lambda: ended(lambda: _command(_parser().parse_args(arguments))))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -7,6 +7,7 @@
 <collection>/corpus*.jsonl                  the passages: _id, title, text
 """
 
+import csv
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -149,14 +150,14 @@ def judgements(path: Path) -> dict[str, dict[str, int]]:
     """
     found: dict[str, dict[str, int]] = {}
     for where, line in _lines(path):
-        cells = line.split("\t")
-        if where.endswith(":1") and cells[-1].strip() == "score":
-            continue
         try:
+            (cells,) = csv.reader([line], delimiter="\t")  # as the publisher's script and BEIR read them
+            if where.endswith(":1") and cells[-1].strip() == "score":
+                continue
             query, passage, grade = cells
             if int(grade) > 0:
                 found.setdefault(query, {})[passage] = int(grade)
-        except ValueError as error:
+        except (ValueError, csv.Error) as error:
             raise CorpusError(
                 f"{where}: must be a query's id, a passage's id and a whole number with tabs between, not {line[:80]!r}"
             ) from error

@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 import time
+from array import array
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from generator.errors import ConfigError, CorpusError, GroundedDialogsError, Mod
 from generator.files import written
 from generator.interruption import interruptible, unless
 from generator.lm import Endpoint
-from generator.notes import note
+from generator.notes import continues, note
 from generator.ordered import in_order
 from generator.pipeline import Progress
 from generator.progress import Display, clock
@@ -73,7 +74,8 @@ class JudgingRun:
             self.judges = [cast(Judge, settings.judge.build(""))]
         self._check_folder()
         self.input = _input(settings)
-        self.total, fingerprint, self.broken = _looked_over(self.input)
+        self.known, fingerprint, self.broken = _looked_over(self.input)
+        self.total = len(self.known)
         judge = self.judges[0]
         signatures = [p.signature for p in judge.predictors()] if isinstance(judge, dspy.Module) else []
         prompts = prompt_version(signatures, SharedPrefixAdapter().rules)
@@ -87,7 +89,12 @@ class JudgingRun:
         return [(judge.name, model) for model in [*(models or [""]), *median]]
 
     async def go(self, stop: asyncio.Event) -> JudgingSummary:
-        """Judge until the input is done or `stop` is set; whatever happens, what it has is written out."""
+        """Judge until the input is done or `stop` is set; whatever happens, what it has is written out.
+
+        Raises:
+            CorpusError: the input isn't any more what it was at the beginning.
+            ModelError, RunError: a model or the run folder can't be used.
+        """
         settings = self.settings
         async with AsyncExitStack() as stack:
             store = None
@@ -119,8 +126,15 @@ class JudgingRun:
         dialogs = islice(_readable(self.input), done, None)
 
         def make(number: int) -> Coroutine[Any, Any, Outcome] | None:
+            if number == self.total:
+                return None
             dialog = next(dialogs, None)
-            return None if dialog is None else judged(dialog, members, Journal(store, f"{number} {dialog.id}"))
+            if dialog is None or hash(dialog.model_dump_json()) != self.known[number]:
+                raise CorpusError(
+                    f"{self.input.path}: changed while it was judged, at dialog {number + 1} of {self.total}; what was "
+                    "judged before is written; with the input as it was the same command continues"
+                )
+            return judged(dialog, members, Journal(store, f"{number} {dialog.id}"))
 
         def completion() -> int:
             return sum(usage.completion for usage in store.usage().values())
@@ -219,24 +233,25 @@ def _readable(of: DialogSet) -> Iterator[Dialog]:
     return (record for record in of.records() if isinstance(record, Dialog))
 
 
-def _looked_over(of: DialogSet) -> tuple[int, str, list[Broken]]:
-    """How many dialogs there are, a hash of them all, and what can't be read."""
-    count, digest, broken = 0, hashlib.sha256(), []
+def _looked_over(of: DialogSet) -> tuple[Sequence[int], str, list[Broken]]:
+    """A number for each dialog, by which this process knows it again, a hash of them all, and what can't be read."""
+    known, digest, broken = array("q"), hashlib.sha256(), []
     for record in of.records():
         if isinstance(record, Broken):
             broken.append(record)
         else:
-            count += 1
-            digest.update(f"{record.model_dump_json()}\n".encode())
+            line = record.model_dump_json()
+            known.append(hash(line))
+            digest.update(f"{line}\n".encode())
     if broken:
-        first = f"{len(broken)} of {count + len(broken)} records can't be read, the first: {broken[0].where}"
+        first = f"{len(broken)} of {len(known) + len(broken)} records can't be read, the first: {broken[0].where}"
         message = f"{of.path}: {first}: {broken[0].reason}"
-        if not count:
+        if not known:
             raise CorpusError(message)
         note(message)
-    if not count:
+    if not known:
         raise CorpusError(f"{of.path}: holds no dialogs")
-    return count, digest.hexdigest(), broken
+    return known, digest.hexdigest(), broken
 
 
 class _Display(Display):
@@ -281,11 +296,16 @@ def run(settings: JudgingSettings, data: dict[str, Any], configuration: str) -> 
     print(f"run folder: {settings.folder}", flush=True)
     if interrupted and not summary.complete:
         note(
-            f"interrupted at {summary.dialogs} of {ready.total} dialogs, which are written; the same command continues"
+            f"interrupted at {summary.dialogs} of {ready.total} dialogs, which are written; "
+            + continues(settings.fresh)
         )
         return 130
     if not summary.judged:
         reasons = next(iter(summary.voices[0].unjudged), "nothing to judge")
         note(f"error: none of {summary.turns} turns could be judged, most often: {reasons}")
         return 1
+    for voice in summary.voices:
+        if reason := next(iter(voice.unjudged), None):
+            count, name = sum(voice.unjudged.values()), voice.model or voice.judge
+            note(f"{name}: {count} of {voice.all.turns} turns are unjudged, most often: {reason}")
     return 0

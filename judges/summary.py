@@ -82,7 +82,7 @@ def summarise(
             for verdict in turn.verdicts:
                 if (tally := tallies.get((verdict.judge, verdict.model))) is not None:
                     tally.add(dialog, turn, verdict)
-    usage = sum(store.usage().values(), Usage())
+    usage = sum(store.spent().values(), Usage())
     return JudgingSummary(
         input=source,
         dialogs=dialogs,

@@ -12,7 +12,8 @@ from generator.schema import Verdict
 from tests.openai_server import Body, OpenAIServer, prompt
 
 pytest.importorskip("sklearn", reason="scikit-learn, which computes kappa, isn't installed")
-from benchmarks.judges import SETS, agreement, drawn, evaluated, main
+from benchmarks.judgements import SETS, drawn, evaluated
+from benchmarks.judges import agreement, main
 
 COUNTS = {
     "q2_wow": {"consistent": 300, "inconsistent": 300},

@@ -379,13 +379,45 @@ def test_another_model_judge_or_input_is_another_run(place: Judging, openai_serv
     assert len(place.dialogs()) == DIALOGS
 
 
+@pytest.mark.parametrize("change", ["cut short", "a line gone", "a line changed"])
+def test_an_input_that_changes_while_it_is_judged_stops_the_run(change: str, tmp_path: Path) -> None:
+    """Long enough that most of it isn't read yet; what was judged of it as it was stays."""
+    dialogs = [dialog(f"d{number}", document_ids=(f"{number}" * 2000,)) for number in range(4 * DIALOGS)]
+    place = Judging(tmp_path, dialogs)
+    before = place.input.read_bytes()
+    lines = before.splitlines(keepends=True)
+    changed = {
+        "cut short": before[: len(before) * 3 // 4 + 9],
+        "a line gone": b"".join(lines[:-2] + lines[-1:]),
+        "a line changed": before.replace(b"When did the d47 open", b"Where did the d47 open"),
+    }
+
+    def responder(body: Body) -> str:
+        if len(server.bodies) == 6:
+            place.input.write_bytes(changed[change])
+        return fake.fill(body)
+
+    with OpenAIServer(responder) as server:
+        stopped = place.run(server, "lm.concurrency=2")
+        assert stopped.code == 2
+        assert stopped.error.startswith(f"{place.input}: changed while it was judged, at dialog ")
+        done = place.summary()["dialogs"]
+        assert 0 < done == len(place.dialogs()) < len(dialogs)
+        place.input.write_bytes(before)
+        assert place.run(server, "lm.concurrency=2").code == 0
+        assert [judged["id"] for judged in place.dialogs()] == [judged.id for judged in dialogs]
+        assert place.summary()["lm_calls"] == 2 * len(dialogs)
+
+
 # A server that fails
 
 
 def test_calls_that_fail_leave_turns_unjudged_and_say_why(place: Judging) -> None:
-    with OpenAIServer(faults=lambda number, body: fake.status(500) if body["seed"] == 2 else None) as server:
+    with OpenAIServer(faults=lambda number, body: fake.status(500) if body["seed"] % 1000 == 2 else None) as server:
         written(place.input, [dialog("a"), dialog("b", seed=2)])
-        assert place.run(server).code == 0
+        done = place.run(server)
+    assert done.code == 0
+    assert "test-model: 2 of 4 turns are unjudged, most often: ServerError" in done.err
     assert [[turn[0]["label"] == "unjudged" for turn in turns] for turns in place.verdicts()] == [
         [False, False],
         [True, True],
@@ -559,6 +591,8 @@ def test_a_judge_without_a_model_opens_none(place: Judging, length: list[str]) -
         ("+judge.longest=long", "judge.longest=long: must be a whole number"),
         ("+judge.shortest=1", "judge.shortest: there is no such setting"),
         ("judge.panel.a=embedded", "judge.panel: length asks no model"),
+        ("+judge.longest=99999999999999999999", "judge.longest: is too large a number"),
+        ("input=null", "input=null: must be a path"),
     ],
 )
 def test_a_judges_own_settings_are_checked_first(setting: str, message: str, place: Judging, length: list[str]) -> None:
@@ -576,6 +610,7 @@ def test_a_judges_own_settings_are_checked_first(setting: str, message: str, pla
         ("judge=idkk input=in.jsonl", "judge=idkk: no such choice; did you mean idk?"),
         ("judge=none input=in.jsonl", "judge=none: judges nothing; `python -m judges --help`"),
         ("judge=idk input=nowhere", "nowhere: doesn't exist"),
+        (f"judge=idk input={'long' * 100}", "can't be read: File name too long"),
         ("judge=idk input=empty.jsonl", "empty.jsonl: is empty"),
         ("judge=idk input=wrong.jsonl", "wrong.jsonl: neither a run folder nor dialogs"),
         ("judge=idk input=in.jsonl format=quak", "corpus=quak: has no conversations of people"),
