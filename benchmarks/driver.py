@@ -26,11 +26,12 @@ from generator.dedup import Deduplicator
 from generator.engine import ChatReply
 from generator.executors.base import Work
 from generator.executors.ray import RaySettings
+from generator.journal import Calls
 from generator.making import Made
 from generator.ordered import Wanted
 from generator.pipeline import Pipeline
 from generator.schema import Dialog, Passage, Turn, Usage
-from generator.store import Calls, Store
+from generator.store import Store
 
 TURNS, PASSAGES, CALLS = 4, 12, 16
 SECONDS, IN_FLIGHT = 2, 128

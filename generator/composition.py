@@ -80,44 +80,40 @@ def composed(conf: Path, primary: str, given: Namespace) -> list[Configuration]:
     try:
         if given.stored is not None:
             _store(given.stored)
-        with (
-            initialize(None, version_base=_VERSION)
-            if given.stored
-            else initialize_config_dir(str(conf), version_base=_VERSION)
-        ):
-            parser = OverridesParser.create(GlobalHydra.instance().config_loader())
-            parsed = parser.parse_overrides(given.overrides)
-            own = [override for override in parsed if override.key_or_group == _SEARCHPATH]
-            parsed = [override for override in parsed if override.key_or_group != _SEARCHPATH]
-            searched = _searched(given.config_dir, own)
-            name = _STORED if given.stored else primary
-
-            def checked(overrides: list[str]) -> list[Override]:
-                single: list[Override] = parser.parse_overrides(overrides)
-                for override in single:
-                    _check(override, given.stored is None)
-                return single
-
-            runs = _each(parsed)
-            checked(runs[0])
-            hydra = compose(name, [*searched, *runs[0]], return_hydra_config=True).hydra
-            if given.multirun or hydra.mode == RunMode.MULTIRUN:
-                parsed = [*parser.parse_overrides(_experiment(hydra, parsed)), *parsed]
-                runs = _each(parsed)
-            else:
-                runs = [[str(override.input_line) for override in parsed]]
-            swept = {override.key_or_group for override in parsed if override.is_sweep_override()}
-            found = []
-            for overrides in runs:
-                varied = [override for override in checked(overrides) if override.key_or_group in swept]
-                settings = compose(name, [*searched, *overrides])
-                values = {override.key_or_group: override.get_value_element_as_str() for override in varied}
-                found.append(Configuration(settings, values))
-            return found
+            with initialize(None, version_base=_VERSION):
+                return _configurations(_STORED, given)
+        with initialize_config_dir(str(conf), version_base=_VERSION):
+            return _configurations(primary, given)
     except (HydraException, OmegaConfBaseException, YAMLError, OSError, ValueError) as error:
         raise ConfigError(of_hydra(error)) from error
     except KeyError as error:  # Hydra looks for these itself, before the section is left out
         raise ConfigError(f"hydra.job.env_copy: there is no environment variable {error}; leave it out") from error
+
+
+def _configurations(name: str, given: Namespace) -> list[Configuration]:
+    """All that are made of the configuration `name`, which Hydra finds."""
+    parser = OverridesParser.create(GlobalHydra.instance().config_loader())
+    settings = parser.parse_overrides(given.overrides)
+    folders = [override for override in settings if override.key_or_group == _SEARCHPATH]
+    searched = _searched(given.config_dir, folders)
+    settings = [override for override in settings if override not in folders]
+
+    def made(run: list[Override], **wanted: bool) -> DictConfig:
+        for override in run:
+            _check(override, given.stored is None)
+        return compose(name, [*searched, *(str(override.input_line) for override in run)], **wanted)
+
+    hydra = made(_each(parser, settings)[0], return_hydra_config=True).hydra
+    if given.multirun or hydra.mode == RunMode.MULTIRUN:
+        settings = [*parser.parse_overrides(_experiment(hydra, settings)), *settings]
+        runs = _each(parser, settings)
+    else:
+        runs = [settings]
+    swept = {override.key_or_group for override in settings if override.is_sweep_override()}
+    return [
+        Configuration(made(run), {o.key_or_group: o.get_value_element_as_str() for o in run if o.key_or_group in swept})
+        for run in runs
+    ]
 
 
 def _store(file: Path) -> None:
@@ -154,10 +150,10 @@ def _searched(config_dir: str | None, own: list[Override]) -> list[str]:
     return [f"{_SEARCHPATH}=[{','.join(quoted)}]"] if folders else []
 
 
-def _each(parsed: list[Override]) -> list[list[str]]:
+def _each(parser: OverridesParser, settings: list[Override]) -> list[list[Override]]:
     """The settings of each run of a sweep."""
-    (batch,) = BasicSweeper.split_arguments(parsed, None)
-    return batch
+    (batch,) = BasicSweeper.split_arguments(settings, None)
+    return [parser.parse_overrides(run) for run in batch]
 
 
 def _experiment(hydra: DictConfig, given: list[Override]) -> list[str]:

@@ -1,19 +1,17 @@
 """The export of a run folder, beside its dataset."""
 
 import shutil
-from hashlib import file_digest
 from pathlib import Path
 
 from generator.config import Settings, exporters
 from generator.export.material import Material
-from generator.files import replaced
+from generator.files import digest, replaced
 
 
 def dialogs_digest(folder: Path) -> str | None:
     """A hash of a run folder's dialogs; None if it has none."""
     try:
-        with (folder / "dialogs.jsonl").open("rb") as content:
-            return file_digest(content, "sha256").hexdigest()
+        return digest(folder / "dialogs.jsonl")
     except OSError:
         return None
 

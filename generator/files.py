@@ -1,5 +1,6 @@
-"""Files and folders that are whole or not there."""
+"""Files and folders that are whole or not there, and what tells one file's content from another's."""
 
+import hashlib
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -7,6 +8,16 @@ from pathlib import Path
 from typing import TextIO
 
 from generator.errors import ExportError, RunError
+
+
+def digest(path: Path) -> str:
+    """The SHA-256 of what a file holds, in hexadecimal.
+
+    Raises:
+        OSError: it can't be read.
+    """
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 @contextmanager

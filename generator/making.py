@@ -12,13 +12,13 @@ from generator.calls import asking
 from generator.engine import Client, Clients, LanguageModel
 from generator.errors import ModelError
 from generator.export.chat import Filter, pairs
+from generator.journal import Calls, Journal
 from generator.modules import Draft
 from generator.multi import MultiDocumentDialog
 from generator.plan import Plan, Planner
 from generator.relabel import relabelled
 from generator.schema import Dialog, Drop, Judge, Record, Turn, Usage, Verdict
 from generator.single import SingleDocumentDialog
-from generator.store import Calls, Journal
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from generator.config import Settings, identity
 from generator.dedup import Deduplicator
 from generator.errors import ConfigError, GroundedDialogsError
 from generator.executors.base import Executor, Work
-from generator.files import written
+from generator.files import digest, written
 from generator.human import write_human
 from generator.interruption import interruptible, unless
 from generator.notes import continues, note
@@ -134,11 +134,7 @@ class Run:
 
 def _hash(files: Iterable[Path]) -> str:
     """A short hash of what files hold."""
-    found = hashlib.sha256()
-    for path in files:
-        with path.open("rb") as file:
-            found.update(hashlib.file_digest(file, "sha256").digest())
-    return found.hexdigest()[:16]
+    return hashlib.sha256("".join(map(digest, files)).encode()).hexdigest()[:16]
 
 
 def build_index(settings: Settings, executor: Executor) -> int:

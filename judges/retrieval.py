@@ -2,26 +2,22 @@
 
 import argparse
 import asyncio
-import csv
-import hashlib
-import io
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from generator.errors import ConfigError, CorpusError
+from generator.files import digest
 from generator.program import Parser, ended, unheard
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when it is needed, so that --help is there at once
-    from rich.console import Console
-
     from generator.retrievers.base import RetrieverSettings
     from generator.schema import Document, Retriever
-    from judges.ranking import Figures, Scores
+    from judges.ranking import Scores
+    from judges.retrieval_table import Row
     from judges.retrieval_tasks import Collection, Form
 
 # A passage of a collection stays whole.
@@ -31,22 +27,6 @@ AT_ONCE = 64
 RETRIEVERS = ("bm25", "dense", "hybrid")
 _DEPTH = 10
 _FIXED = ("k", "query", "passage_tokens", "overlap")
-_ABSENT = "–"
-
-
-class Row(NamedTuple):
-    """The figures of some of the queries, as in table 4 of Katsis et al. 2025.
-
-    Attributes:
-        ranking: whose: a retriever and the form of its queries, or a file.
-        by: what the queries are told apart by; empty: they are all.
-        figures: None if there are no such queries.
-    """
-
-    ranking: str
-    by: str
-    subset: str
-    figures: "Figures | None"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -106,6 +86,7 @@ def _command(given: argparse.Namespace) -> None:
 
     from generator.files import written
     from generator.notes import note
+    from judges.retrieval_table import table
     from judges.retrieval_tasks import collections, run
 
     pools = collections(given.folder, given.split)
@@ -128,7 +109,7 @@ def _command(given: argparse.Namespace) -> None:
 
 def _searched(
     pools: "Sequence[Collection]", retriever: str, changes: Sequence[str], form: "Form | None", cache: Path
-) -> list[Row]:
+) -> "list[Row]":
     from judges.ranking import scores
     from judges.retrieval_tasks import FORMS, documents
 
@@ -182,8 +163,7 @@ def hashed(path: Path) -> str:
         CorpusError: it can't be read.
     """
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return digest(path)
     except OSError as error:
         raise CorpusError(f"{path}: can't be read: {error.strerror}") from error
 
@@ -218,10 +198,11 @@ async def ranked(retriever: "Retriever", queries: Mapping[str, str], k: int) -> 
     return dict(zip(queries, answers, strict=True))
 
 
-def _rows(ranking: str, pools: "Sequence[Collection]", found: "Scores") -> Iterator[Row]:
+def _rows(ranking: str, pools: "Sequence[Collection]", found: "Scores") -> "Iterator[Row]":
     """The rows of one ranking."""
     from generator.notes import note
     from judges.ranking import figures, mean
+    from judges.retrieval_table import Row
     from judges.retrieval_tasks import turn
 
     where = {query: pool for pool in pools for query in pool.relevant}
@@ -245,95 +226,6 @@ def _rows(ranking: str, pools: "Sequence[Collection]", found: "Scores") -> Itera
     for by, subset, chosen in subsets:
         # In one order, so that sums are the same to the last bit.
         yield Row(ranking, by, subset, mean(each[query] for query in sorted(chosen)))
-
-
-def table(rows: Sequence[Row], form: str, console: "Console | None" = None) -> str:
-    """The table as text that ends in a line break: for a terminal, as `markdown`, `csv` or `json`.
-
-    Args:
-        console: the terminal that it is for, with its width and styles; None: as wide as it needs, and plain.
-    """
-    if form == "json":
-        return json.dumps([_object(row) for row in rows], ensure_ascii=False, indent=1) + "\n"
-    if form == "csv":
-        return _csv(rows)
-    return _markdown(rows) if form == "markdown" else _terminal(rows, console)
-
-
-def _header() -> list[str]:
-    from judges.ranking import CUTS
-
-    return ["queries", *(f"{name}@{cut}" for name in ("R", "nDCG") for cut in CUTS)]
-
-
-def _object(row: Row) -> dict[str, object]:
-    from judges.ranking import CUTS
-
-    figures = row.figures
-    return {
-        "ranking": row.ranking,
-        "by": row.by or None,
-        "subset": row.subset,
-        "queries": figures.number if figures else 0,
-        "recall": dict(zip(CUTS, figures.recall, strict=True)) if figures else None,
-        "ndcg": dict(zip(CUTS, figures.ndcg, strict=True)) if figures else None,
-    }
-
-
-def _csv(rows: Sequence[Row]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    header = _header()
-    writer.writerow(["ranking", "by", "subset", *header])
-    for row in rows:
-        values = [round(value, 6) for value in (*row.figures.recall, *row.figures.ndcg)] if row.figures else []
-        empty = [""] * (len(header) - 1 - len(values))
-        writer.writerow([row.ranking, row.by, row.subset, row.figures.number if row.figures else 0, *values, *empty])
-    return text.getvalue()
-
-
-def _cells(row: Row) -> list[str]:
-    if row.figures is None:
-        return ["0", *([_ABSENT] * (len(_header()) - 1))]
-    return [f"{row.figures.number:,}", *(f"{value:.3f}" for value in (*row.figures.recall, *row.figures.ndcg))]
-
-
-def _sections(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
-    """The rows of each ranking and what they are told apart by."""
-    sections: dict[str, list[Row]] = {}
-    for row in rows:
-        sections.setdefault(f"{row.ranking}: by {row.by}" if row.by else row.ranking, []).append(row)
-    yield from sections.items()
-
-
-def _markdown(rows: Sequence[Row]) -> str:
-    from generator.export import markdown
-
-    header = _header()
-    lines: list[list[str]] = []
-    for title, members in _sections(rows):
-        lines.append([f"**{markdown.line(title)}**", *([""] * len(header))])
-        lines += [[markdown.line(row.subset), *_cells(row)] for row in members]
-    return markdown.table(["", *header], lines) + "\n"
-
-
-def _terminal(rows: Sequence[Row], console: "Console | None") -> str:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    shown = Table(box=None, pad_edge=False)
-    shown.add_column("", overflow="fold")
-    for name in _header():
-        shown.add_column(name, justify="right", no_wrap=True)
-    for title, members in _sections(rows):
-        shown.add_row(Text(title, style="bold"))
-        for row in members:
-            shown.add_row(Text(f"  {row.subset}"), *_cells(row))
-    printer = console or Console(file=io.StringIO(), width=10_000)
-    with printer.capture() as text:
-        printer.print(shown, highlight=False)
-    return "".join(f"{line.rstrip()}\n" for line in text.get().splitlines())
 
 
 if __name__ == "__main__":

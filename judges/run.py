@@ -26,6 +26,7 @@ from generator.engine import Clients, LanguageModel
 from generator.errors import ConfigError, CorpusError, GroundedDialogsError, ModelError
 from generator.files import written
 from generator.interruption import interruptible, unless
+from generator.journal import Journal
 from generator.lm import Endpoint
 from generator.notes import continues, note
 from generator.ordered import in_order
@@ -34,7 +35,7 @@ from generator.progress import Display, clock
 from generator.schema import Broken, Dialog, Judge, Turn, Verdict
 from generator.sets import DialogSet, dialog_set, response_set
 from generator.signatures import prompt_version
-from generator.store import Journal, Outcome, Store
+from generator.store import Outcome, Store
 from generator.untrusted import printable
 from judges.config import JudgingSettings, judging_identity
 from judges.panel import median_name, median_of

@@ -25,7 +25,8 @@ LAYERS = (
     "generator.export.markdown generator.export.chat "
     "generator.retrievers.batching generator.retrievers.fusion generator.retrievers.encoder "
     "generator.retrievers.elasticsearch_server",
-    "generator.instantiate generator.composition generator.prompt generator.library generator.store generator.lm "
+    "generator.instantiate generator.composition generator.prompt generator.library generator.journal generator.store "
+    "generator.lm "
     "generator.corpora.fetching generator.corpora.json_file generator.corpora.json_lines "
     "taxonomy.files generator.corpora.base generator.export.statistics generator.export.variety "
     "generator.export.material",
@@ -40,7 +41,7 @@ LAYERS = (
     "generator.corpora.mtrag "
     "generator.export",
     "generator.checks generator.diversity generator.openings generator.summary",
-    "generator.modules generator.plan judges.summary",
+    "generator.modules generator.plan judges.summary judges.retrieval_table",
     "generator.single generator.multi",
     "generator.making",
     "generator.pipeline generator.executors.base generator.executors.worker",
@@ -65,6 +66,7 @@ COMMANDS = {
     "judges.command",
     "judges.config",
     "judges.retrieval",
+    "judges.retrieval_table",
     "judges.retrieval_tasks",
     "judges.run",
     "judges.summary",

@@ -15,6 +15,7 @@ from generator.adapter import SharedPrefixAdapter
 from generator.dedup import Repetition
 from generator.engine import ChatReply
 from generator.errors import Rejected
+from generator.journal import Journal
 from generator.modules import Draft
 from generator.multi import MultiDocumentDialog
 from generator.passages import TOKEN, sentences, split
@@ -22,7 +23,7 @@ from generator.prompt import Conversation, Documents
 from generator.schema import Broken, Dialog, Document, Drop, Passage, Usage
 from generator.signatures import FirstQuestion, GroundedAnswer, NextQuestion, StandaloneQuery
 from generator.single import SingleDocumentDialog
-from generator.store import Journal, Outcome, Store
+from generator.store import Outcome, Store
 from judges.correctness import Correctness, CorrectnessJudge
 from tests.scripted import Scripted, Shelf, kinds, said
 

@@ -11,8 +11,9 @@ import pytest
 
 from generator.engine import ChatReply
 from generator.errors import RunError
+from generator.journal import Journal
 from generator.schema import Cost, Dialog, Drop, Passage, Turn, Usage
-from generator.store import Journal, Outcome, Store
+from generator.store import Outcome, Store
 
 IDENTITY: dict[str, object] = {"seed": 0, "turns": "2-4", "lm.model": "m"}
 SPENT = Usage(calls=1, prompt=100, cached=64, completion=10)

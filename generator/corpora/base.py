@@ -11,6 +11,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from generator.corpora.files import File
+from generator.files import digest
 from generator.schema import Broken, Document, Record
 
 # An id is a cell of tables and a part of lines that others read.
@@ -79,13 +80,13 @@ class CorpusSettings(Record, ABC):
         """
         excluded = {"name", "licence", "source", "path", "cache_dir", "base_url"} | self.beside_documents
         settings = self.model_dump_json(exclude=excluded)
-        digest = hashlib.sha256(f"{type(self).__name__} {settings}".encode())
+        found = hashlib.sha256(f"{type(self).__name__} {settings}".encode())
         states: dict[Path, str] = {}  # an archive holds many files
         for file in self.files():
             if not file.fault and file.path not in states:
                 states[file.path] = _state(file.path)
-            digest.update(f"\0{file.name}\0{file.fault or states[file.path]}".encode())
-        return digest.hexdigest()
+            found.update(f"\0{file.name}\0{file.fault or states[file.path]}".encode())
+        return found.hexdigest()
 
 
 class FileCorpus(CorpusSettings):
@@ -109,7 +110,6 @@ class FileCorpus(CorpusSettings):
 
 def _state(path: Path) -> str:
     try:
-        with path.open("rb") as content:
-            return hashlib.file_digest(content, "sha256").hexdigest()
+        return digest(path)
     except OSError as error:
         return os.strerror(error.errno or 0)  # `records` says which file, and why

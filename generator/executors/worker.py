@@ -89,7 +89,7 @@ class Worker:
 
 
 class _Calls:
-    """The finished calls of one dialog; see `generator.store.Calls`."""
+    """The finished calls of one dialog; see `generator.journal.Calls`."""
 
     def __init__(self, exchange: Any, number: int, found: dict[str, str]) -> None:
         self._exchange, self._number, self._found = exchange, number, found

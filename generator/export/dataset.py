@@ -3,7 +3,6 @@
 The folder is made beside the old one and takes its place when it is whole. Rows pass through; memory holds a row group.
 """
 
-import hashlib
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,7 +12,7 @@ from generator.errors import ExportError
 from generator.export.card import Origin, SplitFile, card
 from generator.export.chat import Row, pairs
 from generator.export.statistics import Statistics, Tally
-from generator.files import replaced
+from generator.files import digest, replaced
 from generator.schema import Dialog, Record, Split
 
 # A row repeats its passages: some 50 kB, so that a group stays below 15 MB.
@@ -64,9 +63,7 @@ def _named(file: "_File", split: Split) -> SplitFile:
     `datasets` takes two folders for the same if their last name and the metadata in their cards are. With one name in
     all cards it would give the rows of whichever run was loaded first for those of any other.
     """
-    with file.path.open("rb") as content:
-        digest = hashlib.file_digest(content, "sha256").hexdigest()[:16]
-    path = f"data/{split}-00000-of-00001-{digest}.parquet"
+    path = f"data/{split}-00000-of-00001-{digest(file.path)[:16]}.parquet"
     file.path.rename(file.path.parent / path)
     return SplitFile(rows=file.rows, path=path)
 
