@@ -19,8 +19,6 @@ from generator.schema import Record, Usage
 
 Profile = Literal["turns", "sampled"]
 
-# How long a dialog's first prompt is taken to be; later ones go by what the server counted. English has about 0.25.
-_TOKENS_PER_BYTE = 0.3
 # llama.cpp keeps 32 bits of a seed and takes the highest value for "draw one".
 _SEEDS = 2**31
 _SEEDS_A_TURN = 1000
@@ -155,7 +153,7 @@ class LanguageModel(dspy.BaseLM):
         super().__init__(client.model, cache=False)
         self._client, self._journal, self._seed = client, journal, seed
         self._asked: Counter[str] = Counter()
-        self._tokens_per_byte = _TOKENS_PER_BYTE
+        self._tokens_per_byte = 0.0  # nothing was counted yet: the server knows what fits
 
     def __call__(self, *prompt: object, **others: object) -> NoReturn:
         """DSPy wants one; ours would block every other dialog."""
@@ -201,7 +199,7 @@ class LanguageModel(dspy.BaseLM):
         return reply
 
     def _check_room(self, asked: ChatRequest) -> None:
-        """Raise ContextLengthError for a prompt that, judged by the dialog's last one, leaves no room for the reply."""
+        """Raise ContextLengthError for a prompt that, judged by the last one counted, leaves no room for the reply."""
         tokens = round(len(asked.prompt.encode()) * self._tokens_per_byte)
         if tokens + asked.max_tokens > self._client.context:
             raise lm15.ContextLengthError(

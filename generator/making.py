@@ -80,13 +80,14 @@ class Maker:
 
     async def made(self, plan: Plan, client: Client, journal: Journal) -> Made:
         """The same, with the client and the journal for it."""
-        with asking(LanguageModel(client, journal, plan.seed), self.adapter):
+        lm = LanguageModel(client, journal, plan.seed)
+        with asking(lm, self.adapter):
             draft = await self.generate(plan)
         drops = tuple(self.cut(plan, draft))
         dialog = None
         if not any(drop.scope == "dialog" for drop in drops):
             dialog = self.dialog(plan, draft)
-            verdicts = await self.verdicts(dialog, journal, client)
+            verdicts = await self.verdicts(dialog, journal, lm)
             turns = [t.model_copy(update={"verdicts": v}) for t, v in zip(dialog.turns, verdicts, strict=True)]
             turns = [relabelled(t.model_copy(update={"usage": journal.cost(t.turn)})) for t in turns]
             dialog = dialog.model_copy(update={"turns": tuple(turns)})
@@ -137,8 +138,12 @@ class Maker:
             seed=plan.seed,
         )
 
-    async def verdicts(self, dialog: Dialog, journal: Journal, client: Client) -> list[tuple[Verdict, ...]]:
-        """The verdicts on each turn of a dialog, all asked for at once; none on a turn that asks for nothing."""
+    async def verdicts(self, dialog: Dialog, journal: Journal, lm: LanguageModel) -> list[tuple[Verdict, ...]]:
+        """The verdicts on each turn of a dialog, all asked for at once; none on a turn that asks for nothing.
+
+        Args:
+            lm: what made the dialog; it judges too, unless the judge has a model of its own.
+        """
         if self.judging is None:
             return [() for _ in dialog.turns]
         judging = self.judging
@@ -159,7 +164,10 @@ class Maker:
                 return Verdict(judge=judge.name, label="unjudged", explanation=str(error), model=model, decides=decides)
 
         own = judging.clients and judging.clients.for_dialog(dialog.document_ids[0])
-        with own or nullcontext(client) as used, asking(LanguageModel(used, journal, dialog.seed), judging.adapter):
+        with (
+            own or nullcontext() as client,
+            asking(LanguageModel(client, journal, dialog.seed) if client else lm, judging.adapter),
+        ):
             # Judge by judge: what one sees of a turn begins like what it sees of the next, and a server with one slot
             # remembers only the last.
             verdicts = await asyncio.gather(*(judged_by(judge, turn) for judge in judging.judges for turn in asked))

@@ -394,12 +394,18 @@ def test_a_request_that_fails_costs_its_turn_only(error: Exception, stage: str, 
 
 
 def test_a_prompt_that_can_not_fit_is_not_even_sent() -> None:
+    """As far as the server's count of a prompt before it tells; until there is one, the server is asked."""
     model = Scripted()
     model.context = 400
+
+    async def answers() -> None:
+        for _ in range(2):
+            await Answer().acall((TRAM, BUS), (), "Is it late?", KINDS["direct"], "tram late", ())
+
     with pytest.raises(Rejected) as caught:
-        answer(model)
+        model.run(answers)
     assert caught.value.stage == "context"
-    assert model.calls == []
+    assert len(model.calls) == 1
 
 
 def test_a_mistake_of_ours_is_no_drop() -> None:

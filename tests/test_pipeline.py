@@ -262,19 +262,23 @@ def lengthy(tmp_path: Path) -> Site:
     return Site(tmp_path, [" ".join(words(chance, 120) for _ in range(40)) for _ in range(12)])
 
 
-@pytest.mark.parametrize("characters_per_token", [2, 4])
+@pytest.mark.parametrize(("characters_per_token", "context"), [(2, 9000), (4, 5000), (8, 2500)])
 def test_a_prompt_that_would_not_fit_is_never_sent(
-    characters_per_token: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    characters_per_token: int, context: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A dialog ends where its next prompt would not fit. How long a token is, it learns from the dialog's own calls."""
+    """A dialog ends where its next prompt would not fit. How long a token is, it learns from the dialog's own calls.
+
+    So does the judge, which is asked whatever fits.
+    """
     monkeypatch.setattr(fake, "_TOKEN", characters_per_token)
-    site, context = lengthy(tmp_path), 5000 if characters_per_token == 4 else 9000
+    site = lengthy(tmp_path)
     with OpenAIServer() as server:
         ended = site.run(server, "dialogs=6", "turns=4", f"lm.context={context}", "retriever.k=3", "taxonomy=direct")
         all_is_accounted_for(site, server)
         assert ended.code == 0
         longest = max(len(prompt(body)) // characters_per_token for body in server.bodies)
     assert 0.6 * context < longest < context - 256
+    assert not site.summary()["unjudged_pairs"]
     cut = [dialog for dialog in site.dialogs() if dialog["ended"].startswith("context: ")]
     assert cut
     assert all(0 < len(dialog["turns"]) < 4 for dialog in cut)
