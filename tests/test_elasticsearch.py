@@ -246,6 +246,27 @@ def test_a_real_encoder(server: ElasticsearchServer, tmp_path: Path, monkeypatch
         assert found(retriever, "What does it cost to leave my car there?", k=1) == ["fees"]
 
 
+def test_what_is_asked_at_the_same_time_changes_no_score(
+    server: ElasticsearchServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last bits of a vector depend on what it is encoded with; the data of a run must not."""
+
+    class Together(Words):
+        def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            vectors = super().encode(texts) + np.float32(len(texts) / 1000)
+            return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    monkeypatch.setattr(module, "Encoder", Together)
+    retriever = opened(library(tmp_path), server, mode="dense")
+    queries = ("river", "ferries at night", "two euros", "a tram")
+
+    async def together() -> list[list[float]]:
+        answers = await asyncio.gather(*(retriever.search(query, 3, "train") for query in queries))
+        return [[hit.score for hit in hits] for hits in answers]
+
+    assert asyncio.run(together()) == [[score for _, score in search(retriever, query, 3)] for query in queries]
+
+
 # Building
 
 

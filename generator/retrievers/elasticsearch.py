@@ -235,7 +235,8 @@ class Elasticsearch:
         if self._encoder is None:
             return [None] * len(questions)
         with self._encoding:
-            return list(self._encoder.encode([question.query for question in questions]).tolist())
+            # One by one, since the last bits of a vector depend on what it is encoded with.
+            return [self._encoder.encode([question.query])[0].tolist() for question in questions]
 
     def _body(self, part: Part, question: _Question, vector: list[float] | None) -> Fields:
         size = max(question.k, self._settings.depth) if self._settings.mode == "hybrid" else question.k
