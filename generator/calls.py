@@ -35,6 +35,7 @@ async def call(predict: dspy.Predict, stage: str, profile: Profile, turn: int, *
     Raises:
         Rejected: the prompt would not fit, the server refuses this one request, or the reply is unusable twice.
         ModelError: the endpoint as a whole can't be used.
+        RunError: the reply can't be written down.
     """
     try:
         config = {"metadata": {"profile": profile, "stage": stage, "turn": str(turn)}}

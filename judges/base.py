@@ -50,7 +50,7 @@ class ModelJudge(dspy.Module):
         """Judge one turn; see `generator.schema.Judge`.
 
         Raises:
-            ModelError: the endpoint as a whole can't be used.
+            ModelError, RunError: as `generator.calls.call`.
         """
         if (known := self.known(passages, turn)) is not None:
             return known
@@ -63,7 +63,7 @@ class ModelJudge(dspy.Module):
         """The verdict of the model, which is asked with those inputs that the signature has.
 
         Raises:
-            Rejected, ModelError: as `generator.calls.call`.
+            Rejected, ModelError, RunError: as `generator.calls.call`.
         """
         seen = _inputs(passages, history, turn)
         wanted = {name: value for name, value in seen.items() if name in self.predict.signature.input_fields}
@@ -73,7 +73,7 @@ class ModelJudge(dspy.Module):
         """One call for a turn.
 
         Raises:
-            Rejected, ModelError: as `generator.calls.call`.
+            Rejected, ModelError, RunError: as `generator.calls.call`.
         """
         return await call(predict, "judge", "sampled", turn.turn, **inputs)
 
