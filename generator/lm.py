@@ -20,20 +20,17 @@ from tenacity import (
     RetryCallState,
     retry_if_exception,
     stop_after_attempt,
-    wait_exponential,
-    wait_random,
 )
-from tenacity.wait import wait_base
 
 from generator.engine import ChatReply, ChatRequest, Clients, Profile, Sampling
 from generator.errors import ModelError
 from generator.failures import broken, overloaded, reason, refusal, said
 from generator.limiter import Limiter
+from generator.pauses import backoff
 from generator.schema import Record, Usage
 from generator.untrusted import without_secrets
 
 _JSON = {"Content-Type": "application/json"}
-LONGEST_PAUSE_S = 60
 # A server may ask for more by Retry-After, within reason.
 LONGEST_ASKED_PAUSE_S = 600
 # Long enough for any server that is there; a run should not hang on one that isn't.
@@ -262,11 +259,6 @@ class HttpClient:
             f"{self.api_base}/models", timeout=aiohttp.ClientTimeout(total=_PROBE_S)
         ) as response:
             return response.status, await _whole(response)
-
-
-def backoff(first_s: float) -> wait_base:
-    """The pauses between attempts: they double, up to a minute, and differ from call to call."""
-    return wait_exponential(multiplier=first_s, max=LONGEST_PAUSE_S) + wait_random(0, first_s)
 
 
 async def _whole(response: aiohttp.ClientResponse) -> bytes:

@@ -10,8 +10,9 @@ from zlib import crc32
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
 from generator.engine import ChatReply, ChatRequest, Client, Profile, Sampling
-from generator.lm import HttpClient, ServerGone, ServerMissed, backoff
+from generator.lm import HttpClient, ServerGone, ServerMissed
 from generator.notes import note
+from generator.pauses import backoff
 
 # A server may have so many times its share of the dialogs before one that prefers it goes elsewhere ("consistent
 # hashing with bounded loads", Mirrokni, Thorup and Zadimoghaddam 2018).

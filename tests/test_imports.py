@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[1]
 # `*` takes the modules of a package that have no line of their own, so a new corpus needs no entry here.
 LAYERS = (
     "generator.untrusted",
-    "generator.schema generator.errors generator.notes generator.shingles generator.ordered generator.mtrag_names "
+    "generator.schema generator.errors generator.notes generator.shingles generator.ordered generator.pauses "
+    "generator.mtrag_names "
     "generator.executors generator.executors.exchange",
     "generator.minhash generator.retrievers.elasticsearch_answers",
     "generator.program generator.interruption generator.relabel generator.files generator.guard generator.limiter "

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from generator.lm import LONGEST_PAUSE_S
+from generator.pauses import LONGEST_PAUSE_S
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")

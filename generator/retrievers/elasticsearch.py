@@ -15,6 +15,7 @@ from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 
 from generator.errors import ConfigError, RetrieverError
 from generator.library import Library
+from generator.pauses import backoff
 from generator.retrievers.base import RetrieverSettings
 from generator.retrievers.batching import Batched
 from generator.retrievers.elasticsearch_answers import Answer, Refusal, Searches, Unreadable, read
@@ -180,7 +181,7 @@ class Elasticsearch:
         attempts = AsyncRetrying(
             retry=retry_if_exception(self._server.transient),
             stop=stop_after_attempt(settings.retries + 1),
-            wait=settings.pauses,
+            wait=backoff(settings.retry_wait_s),
             sleep=asyncio.sleep,
             reraise=True,
         )

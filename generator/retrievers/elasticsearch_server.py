@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
+from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
 from generator.errors import RetrieverError
+from generator.pauses import backoff
 from generator.retrievers.elasticsearch_answers import Refusal, Unreadable
 from generator.schema import Address, OneOrMore, Record, VariableName
 from generator.untrusted import printable, without_secrets
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-LONGEST_PAUSE_S = 60
 # Characters of the server's words that a message repeats.
 _LONGEST = 400
 TRANSIENT = frozenset({429, 502, 503, 504})
@@ -57,11 +57,6 @@ class Access(Record):
     def where(self) -> str:
         """The addresses, for a person."""
         return ", ".join(self.hosts)
-
-    @property
-    def pauses(self) -> Any:
-        """The pauses between attempts, for tenacity: growing, and not the same for all who wait."""
-        return wait_exponential(multiplier=self.retry_wait_s, max=LONGEST_PAUSE_S) + wait_random(0, self.retry_wait_s)
 
 
 class Server:
@@ -127,7 +122,7 @@ class Server:
         attempts = Retrying(
             retry=retry_if_exception(lambda error: self.transient(error) and not (at_once and _nobody_there(error))),
             stop=stop_after_attempt(self.access.retries + 1),
-            wait=self.access.pauses,
+            wait=backoff(self.access.retry_wait_s),
             reraise=True,
         )
         try:
