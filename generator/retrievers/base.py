@@ -57,7 +57,7 @@ class RetrieverSettings(Record, ABC):
 
 
 class Ranker(ABC):
-    """A retriever in the process, that ranks rows of a library's passages.
+    """A retriever that ranks rows of a library's passages.
 
     Args:
         library: whose passages it searches.
@@ -71,13 +71,18 @@ class Ranker(ABC):
 
     @abstractmethod
     async def ranked(self, query: str, k: int, split: Split) -> list[tuple[int, float]]:
-        """The rows of the best `k` passages of `split` with their scores, best first; `k` is 1 or more."""
+        """The rows of the best `k` passages of `split` with their scores, best first; `k` is 1 or more.
+
+        Raises:
+            RetrieverError: the index can't be asked.
+        """
 
     async def search(self, query: str, k: int, split: Split) -> list[Scored]:
         """The best `k` passages of `split`, best first; see `ranked`.
 
         Raises:
             ConfigError: `k` is less than 1.
+            RetrieverError: the index can't be asked.
         """
         if k < 1:
             raise ConfigError(f"retriever.k must be 1 or more, not {k}")

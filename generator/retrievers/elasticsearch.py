@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator, model_validator
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 
-from generator.errors import ConfigError, RetrieverError
+from generator.errors import RetrieverError
 from generator.library import Library
 from generator.pauses import backoff
-from generator.retrievers.base import RetrieverSettings
+from generator.retrievers.base import Ranker, RetrieverSettings
 from generator.retrievers.batching import Batched
 from generator.retrievers.elasticsearch_answers import Answer, Refusal, Searches, Unreadable, read
 from generator.retrievers.elasticsearch_index import Contents, Fields, Index, Part, split_filters
 from generator.retrievers.elasticsearch_server import Access, Server
 from generator.retrievers.encoder import Encoder
 from generator.retrievers.fusion import fused
-from generator.schema import Passage, Scored, Split
+from generator.schema import Passage, Split
 
 # Rows of passages with their scores, best first.
 Found = list[tuple[int, float]]
@@ -142,7 +142,7 @@ class _Question:
     split: Split | None
 
 
-class Elasticsearch:
+class Elasticsearch(Ranker):
     """Searches titles and texts of passages. What many dialogs ask at the same time goes in one request.
 
     A score is Elasticsearch's own, in the mode `hybrid` that of the fusion, which is computed here, where no licence
@@ -158,22 +158,18 @@ class Elasticsearch:
         validation: NDArray[np.bool_],
         encoder: Encoder | None,
     ) -> None:
-        self._settings, self._server, self._index, self._library = settings, server, index, library
+        super().__init__(library, validation)
+        self._settings, self._server, self._index = settings, server, index
         self._encoder, self._encoding = encoder, threading.Lock()
         self._splits = split_filters(library, validation)
-        in_validation = validation[library.document_rows]
-        self._allowed: dict[Split, NDArray[np.bool_]] = {"train": ~in_validation, "validation": in_validation}
         self._batched = Batched(self._answers, TOGETHER, REQUESTS)
 
-    async def search(self, query: str, k: int, split: Split) -> list[Scored]:
-        """The best `k` passages of `split`, best first; with `bm25` alone, only those that share a word with `query`.
+    async def ranked(self, query: str, k: int, split: Split) -> list[tuple[int, float]]:
+        """The rows of the best `k` passages of `split`; with `bm25` alone, only those that share a word with `query`.
 
         Raises:
-            ConfigError: `k` is less than 1.
             RetrieverError: the server doesn't answer, or refuses; the run can be continued.
         """
-        if k < 1:
-            raise ConfigError(f"retriever.k must be 1 or more, not {k}")
         if not query.strip() or not self._allowed[split].any():
             return []
         settings = self._settings
@@ -190,7 +186,7 @@ class Elasticsearch:
         except Exception as error:
             raise self._server.explained("searching", error, settings.timeout_s) from error
         allowed = self._allowed[split]
-        return [Scored(passage=self._library.passage(row), score=score) for row, score in found if allowed[row]]
+        return [(row, score) for row, score in found if allowed[row]]
 
     def check(self, text: str, finds: bool) -> None:
         """Search once, before a run relies on it.
