@@ -3,17 +3,13 @@
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from generator.export import markdown
+from generator.export.sections import ABSENT, Line, as_markdown, as_text
 from judges.ranking import CUTS, Figures
-
-_ABSENT = "–"
 
 
 class Row(NamedTuple):
@@ -41,7 +37,8 @@ def table(rows: Sequence[Row], form: str, console: Console | None = None) -> str
         return json.dumps([_object(row) for row in rows], ensure_ascii=False, indent=1) + "\n"
     if form == "csv":
         return _csv(rows)
-    return _markdown(rows) if form == "markdown" else _terminal(rows, console)
+    lines = map(_line, rows)
+    return as_markdown(_header(), lines) if form == "markdown" else as_text(_header(), lines, console)
 
 
 def _header() -> list[str]:
@@ -72,39 +69,9 @@ def _csv(rows: Sequence[Row]) -> str:
     return text.getvalue()
 
 
-def _cells(row: Row) -> list[str]:
+def _line(row: Row) -> Line:
+    section = f"{row.ranking}: by {row.by}" if row.by else row.ranking
     if row.figures is None:
-        return ["0", *([_ABSENT] * (len(_header()) - 1))]
-    return [f"{row.figures.number:,}", *(f"{value:.3f}" for value in (*row.figures.recall, *row.figures.ndcg))]
-
-
-def _sections(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
-    """The rows of each ranking and what they are told apart by."""
-    sections: dict[str, list[Row]] = {}
-    for row in rows:
-        sections.setdefault(f"{row.ranking}: by {row.by}" if row.by else row.ranking, []).append(row)
-    yield from sections.items()
-
-
-def _markdown(rows: Sequence[Row]) -> str:
-    header = _header()
-    lines: list[list[str]] = []
-    for title, members in _sections(rows):
-        lines.append([f"**{markdown.line(title)}**", *([""] * len(header))])
-        lines += [[markdown.line(row.subset), *_cells(row)] for row in members]
-    return markdown.table(["", *header], lines) + "\n"
-
-
-def _terminal(rows: Sequence[Row], console: Console | None) -> str:
-    shown = Table(box=None, pad_edge=False)
-    shown.add_column("", overflow="fold")
-    for name in _header():
-        shown.add_column(name, justify="right", no_wrap=True)
-    for title, members in _sections(rows):
-        shown.add_row(Text(title, style="bold"))
-        for row in members:
-            shown.add_row(Text(f"  {row.subset}"), *_cells(row))
-    printer = console or Console(file=io.StringIO(), width=10_000)
-    with printer.capture() as text:
-        printer.print(shown, highlight=False)
-    return "".join(f"{line.rstrip()}\n" for line in text.get().splitlines())
+        return Line(section, row.subset, ["0", *([ABSENT] * (len(_header()) - 1))])
+    values = (*row.figures.recall, *row.figures.ndcg)
+    return Line(section, row.subset, [f"{row.figures.number:,}", *(f"{value:.3f}" for value in values)])

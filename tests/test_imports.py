@@ -30,6 +30,7 @@ LAYERS = (
     "generator.lm "
     "generator.corpora.fetching generator.corpora.json_file generator.corpora.json_lines "
     "taxonomy.files generator.corpora.base generator.export.statistics generator.export.variety "
+    "generator.export.sections "
     "generator.export.material",
     "taxonomy.mix generator.corpora.formats generator.corpora.reading generator.corpora.human generator.corpora.fields "
     "generator.export.card "

@@ -9,17 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from generator.export import markdown
+from generator.export.sections import ABSENT, Line, as_markdown, as_text
 from generator.export.statistics import Portion, Statistics
 from generator.export.variety import LENGTHS, Variety
 from generator.schema import Record
 from generator.untrusted import printable
 
 Format = Literal["terminal", "csv", "markdown"]
-_ABSENT = "–"
 _COUNT, _MEAN, _RATIO, _SHARE = "{:,}", "{:,.2f}", "{:.3f}", "{:.1%}"
 
 
@@ -76,7 +73,8 @@ def comparison(columns: Sequence[Column], form: Format, console: Console | None 
     rows = [row._replace(figure=printable(row.figure)) for row in _rows(columns)]
     if form == "csv":
         return _csv(names, rows)
-    return _markdown(names, rows) if form == "markdown" else _terminal(names, rows, console)
+    lines = map(_line, rows)
+    return as_markdown(names, lines) if form == "markdown" else as_text(names, lines, console)
 
 
 def _rows(columns: Sequence[Column]) -> Iterator[_Row]:
@@ -135,8 +133,9 @@ def _target(column: Column, stage: str, name: str) -> float | None:
     return next((t.share for t in column.targets if (t.stage, t.name) == (stage, name)), None)
 
 
-def _cells(row: _Row) -> list[str]:
-    return [_ABSENT if value is None else row.form.format(value) for value in row.values]
+def _line(row: _Row) -> Line:
+    cells = [ABSENT if value is None else row.form.format(value) for value in row.values]
+    return Line(row.section, row.figure, cells)
 
 
 def _csv(names: Sequence[str], rows: Sequence[_Row]) -> str:
@@ -146,35 +145,3 @@ def _csv(names: Sequence[str], rows: Sequence[_Row]) -> str:
     for row in rows:
         writer.writerow([row.section, row.figure, *("" if v is None else round(v, 6) for v in row.values)])
     return text.getvalue()
-
-
-def _sectioned(rows: Sequence[_Row]) -> Iterator[tuple[bool, _Row]]:
-    """Each row, and whether it is the first of its section."""
-    before = ""
-    for row in rows:
-        yield row.section != before, row
-        before = row.section
-
-
-def _markdown(names: Sequence[str], rows: Sequence[_Row]) -> str:
-    lines: list[list[str]] = []
-    for first, row in _sectioned(rows):
-        if first:
-            lines.append([f"**{markdown.line(row.section)}**", *([""] * len(names))])
-        lines.append([markdown.line(row.figure), *_cells(row)])
-    return markdown.table(["", *map(markdown.line, names)], lines) + "\n"
-
-
-def _terminal(names: Sequence[str], rows: Sequence[_Row], console: Console | None) -> str:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("", overflow="fold")
-    for name in names:
-        table.add_column(Text(name), justify="right", overflow="fold", min_width=6)
-    for first, row in _sectioned(rows):
-        if first:
-            table.add_row(Text(row.section, style="bold"))
-        table.add_row(Text(f"  {row.figure}"), *_cells(row))
-    printer = console or Console(file=io.StringIO(), width=10_000)
-    with printer.capture() as shown:
-        printer.print(table, highlight=False)
-    return "".join(f"{line.rstrip()}\n" for line in shown.get().splitlines())
