@@ -2,14 +2,16 @@
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf
 
-from generator.composition import composed, understood
-from generator.errors import GroundedDialogsError
+from generator.composition import Configuration, composed, understood
+from generator.errors import ConfigError, GroundedDialogsError
 from generator.instantiate import plain, shown
 from generator.notes import continues
 from generator.untrusted import printable
@@ -43,6 +45,7 @@ def run_command(
     try:
         given = understood(arguments)
         configurations = composed(conf, primary, given)
+        _check_folders(configurations)
         if given.cfg:
             sys.stdout.write(shown(configurations[0].settings, given.resolve))
             return 0
@@ -56,6 +59,22 @@ def run_command(
         if codes[-1] == 130:
             break
     return max(codes, default=0)
+
+
+def _check_folders(configurations: list[Configuration]) -> None:
+    """Refuse a sweep whose runs would share a folder, before the first of them is paid for.
+
+    Raises:
+        ConfigError: they would.
+    """
+    given = (cast(dict[str, Any], OmegaConf.to_container(one.settings))["run_dir"] for one in configurations)
+    # What another setting is put into may differ from run to run.
+    folders = Counter(str(folder) for folder in given if folder is not None and "${" not in str(folder))
+    for folder, runs in folders.items():
+        if runs > 1:
+            raise ConfigError(
+                f"run_dir={folder}: {runs} runs of this sweep would share it; leave it out, and each gets its own"
+            )
 
 
 def _run(cfg: DictConfig, varied: Mapping[str, str], command: str) -> int:

@@ -524,6 +524,15 @@ def test_swept_settings_are_in_the_folders_names_and_a_failure_stops_no_other(
     assert len(openai_server.bodies) == calls, "the same sweep, or one of its runs, continues: all are finished"
 
 
+def test_a_sweep_into_one_folder_is_refused_before_anything_is_made(site: Site, openai_server: OpenAIServer) -> None:
+    done = site.run(openai_server, "-m", "retriever.k=2,3")  # with run_dir
+    assert done.code == 2
+    assert done.error == (
+        f"run_dir={site.run_dir}: 2 runs of this sweep would share it; leave it out, and each gets its own"
+    )
+    assert not site.run_dir.exists() and not openai_server.bodies
+
+
 # A full disk
 
 

@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -212,6 +213,18 @@ def test_a_cluster_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     assert ended.code == 2
     assert "executor.address=127.0.0.1:9: no Ray cluster there" in ended.error
     assert not place.run_dir.exists(), "nothing is begun before all is there"
+
+
+@installed
+def test_more_gpus_than_this_machine_has_are_one_line(tmp_path: Path) -> None:
+    """Ray itself would wait for them for ever."""
+    place = site(tmp_path / "place")
+    with OpenAIServer() as server:
+        ended = place.run(server, *settings("single"), "executor=ray", "executor.gpus=999")
+    assert ended.code == 2
+    told = r"executor\.gpus=999: this machine has \d+, which is too few for executor\.workers=2; lower one of them"
+    assert re.fullmatch(told, ended.error)
+    assert not place.run_dir.exists()
 
 
 def test_without_the_extra_its_name_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ class Cluster:
     Args:
         address: of a cluster that is there; None: one is started, on this machine.
         workers: how many there will be.
-        cpus: that Ray sets aside for each.
+        cpus, gpus: that Ray sets aside for each.
 
     Attributes:
         ray: the package, with its `data`.
@@ -39,7 +39,7 @@ class Cluster:
         RunError: Ray isn't installed, there is no cluster, or none can be started.
     """
 
-    def __init__(self, address: str | None, workers: int, cpus: float) -> None:
+    def __init__(self, address: str | None, workers: int, cpus: float, gpus: float) -> None:
         self.ray = _imported(local=(address or _LOOPBACK).startswith(_LOOPBACK))
         self._address, self._cpus = address, math.ceil(workers * cpus)
         self._failure: Exception | None = None
@@ -52,7 +52,14 @@ class Cluster:
             raise RunError(
                 f"executor.address={address or 'null'}: {where} ({_line(self._failure)}); `ray start --head` starts one"
             ) from self._failure
-        room = int(self.ray.cluster_resources().get("CPU", 0) // cpus)
+        there = self.ray.cluster_resources()
+        room = int(min(there.get(kind, 0) // each for kind, each in (("CPU", cpus), ("GPU", gpus)) if each))
+        if room < workers and not address:  # it has the CPUs that it was started with, and never gets more GPUs
+            self.leave()
+            raise RunError(
+                f"executor.gpus={gpus:g}: this machine has {there.get('GPU', 0):g}, which is too few for "
+                f"executor.workers={workers}; lower one of them"
+            )
         if room < workers:
             note(f"the cluster has room for {room} of {workers} workers now; more begin when there is more")
 

@@ -133,7 +133,8 @@ class OnRay(Executor):
     def _ray(self) -> Any:
         """Ray, connected."""
         if self._cluster is None:
-            self._cluster = Cluster(self._settings.address, self._settings.workers, self._settings.cpus)
+            wanted = self._settings
+            self._cluster = Cluster(wanted.address, wanted.workers, wanted.cpus, wanted.gpus)
         return self._cluster.ray
 
     def _exchange(self, first: int, store: Store) -> Any:
