@@ -142,11 +142,15 @@ def build_index(settings: Settings, executor: Executor) -> int:
 
     No model is asked, and there is no run folder.
     """
-    library = open_library(settings, settings.documents.fingerprint())
+    fingerprint = settings.documents.fingerprint()
+    library = open_library(settings, fingerprint)
     settings.retriever.build(library, executor.spread)
     settings.retriever.open(library, library.validation(settings.validation, settings.retriever.k))
     place = settings.retriever.place(library)
     print(f"indexed: {library.passage_count} passages of {len(library)} documents, {place}", flush=True)
+    skipped = skipped_documents(settings, fingerprint)
+    if lines := skipped.read_text(encoding="utf-8").count("\n") if skipped.exists() else 0:
+        note(f"skipped: {lines} documents that can't be read, listed in {skipped}")
     return 0
 
 

@@ -339,6 +339,15 @@ def test_index_only_builds_the_index_and_stops(site: Site, openai_server: OpenAI
     assert site.run(openai_server, "dialogs=1", "algorithm=multi", "index_only=true").code == 0
 
 
+def test_index_only_says_what_is_skipped(site: Site, openai_server: OpenAIServer) -> None:
+    with site.documents.open("a", encoding="utf-8") as file:
+        file.write("no JSON\n")
+    done = site.run(openai_server, "index_only=true", "corpus.max_broken=0.5")
+    assert done.code == 0
+    (skipped,) = (site.folder / "cache").glob("*.skipped.jsonl")
+    assert done.err == f"skipped: 1 documents that can't be read, listed in {skipped}\n"
+
+
 def test_the_stored_configuration_goes_on_with_its_run(site: Site, openai_server: OpenAIServer) -> None:
     site.run(openai_server, "dialogs=1", "retriever.k=3")
     stored = str(site.run_dir / "config.yaml")

@@ -210,15 +210,19 @@ def test_the_sample_has_documents_of_all_lengths_in_groups() -> None:
 # folder
 
 
-def test_a_folder_is_read_in_the_order_of_its_paths_whatever_the_kind_of_file(tmp_path: Path) -> None:
+def test_a_folder_is_read_in_the_order_of_its_paths_whatever_the_kind_of_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "b" / "deep").mkdir(parents=True)
     (tmp_path / ".git").mkdir()
     (tmp_path / "z.TXT").write_bytes(b"\xef\xbb\xbfFirst line.\r\nSecond line.")
     (tmp_path / "b" / "deep" / "a.md").write_text("\n# A *title*\n\nText with a # sign.\n")
     (tmp_path / "a.htm").write_text("<p>Hello.")
-    for ignored in ("c.docx", ".hidden.txt", ".git/x.txt"):
+    for ignored in ("c.docx", ".hidden.txt", ".git/x.txt", "d.docx", "README"):
         (tmp_path / ignored).write_text("ignored")
     found = good(read("folder", path=str(tmp_path)))
+    told = f"corpus.path={tmp_path}: 3 files of other kinds are left out: 2 .docx, 1 without an ending\n"
+    assert capsys.readouterr().err == told
     assert [(document.id, document.title, document.text) for document in found] == [
         ("a.htm", "a", "Hello."),
         ("b/deep/a.md", "A *title*", "\nText with a # sign.\n"),

@@ -6,7 +6,7 @@ import stat
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple, cast
@@ -72,17 +72,22 @@ def files(
     # An archive that isn't looked into is told, unless files of certain names are wanted.
     kinds = (*suffixes, ".zip") if archives and all(suffix.startswith(".") for suffix in suffixes) else suffixes
     found: list[File] = []
-    ignored: Counter[str] = Counter()
+    ignored: list[File] = []
     for file in _below(root, archives) if root.is_dir() else _members(File(_printable(root.name), root)):
         if file.name.lower().endswith(kinds):
             found.append(file)
         else:
-            ignored[Path(file.name).suffix.lower() or "without an ending"] += 1
+            ignored.append(file)
     if not found:
-        others = ", ".join(f"{count} {suffix}" for suffix, count in ignored.most_common(5)) or "nothing"
         ends = f" ends in {', '.join(suffixes)}" if any(suffixes) else ""
-        raise CorpusError(f"{setting}={path}: no file{ends}; found {others}")
+        raise CorpusError(f"{setting}={path}: no file{ends}; found {kinds_of(ignored) or 'nothing'}")
     return sorted(found)
+
+
+def kinds_of(found: Iterable[File]) -> str:
+    """What files end in, the five most frequent with their counts."""
+    kinds = Counter(Path(file.name).suffix.lower() or "without an ending" for file in found)
+    return ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(5))
 
 
 @contextmanager

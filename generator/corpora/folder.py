@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from generator.corpora.base import FileCorpus
-from generator.corpora.files import File, files
+from generator.corpora.files import File, files, kinds_of
 from generator.corpora.formats import FORMATS, read_document
+from generator.notes import note
 from generator.schema import Broken, Document
 
 
@@ -15,6 +16,12 @@ class FolderCorpus(FileCorpus):
 
     def files(self) -> list[File]:
         return files(self.path, tuple(FORMATS), single=False, archives=False)
+
+    def read(self) -> Iterator[Document | Broken]:
+        everything = files(self.path, ("",), single=False, archives=False)
+        if others := [file for file in everything if not file.name.lower().endswith(tuple(FORMATS))]:
+            note(f"corpus.path={self.path}: {len(others)} files of other kinds are left out: {kinds_of(others)}")
+        yield from super().read()
 
     def records(self, file: File) -> Iterator[Document | Broken]:
         yield read_document(file)
