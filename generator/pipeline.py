@@ -63,6 +63,9 @@ class Pipeline:
         """
         for dialog in self.store.dialogs():
             self.dedup.add(dialog)
+            await asyncio.sleep(0)  # of a long run this takes minutes, in which `stop` may be set
+            if stop.is_set():
+                return
         accepted, last = self.store.accepted, time.monotonic()
 
         def wanted(under_way: int, waiting: Collection[Made]) -> bool:

@@ -25,7 +25,7 @@ from generator.calls import asking
 from generator.engine import Clients, LanguageModel
 from generator.errors import ConfigError, CorpusError, GroundedDialogsError, ModelError
 from generator.files import written
-from generator.interruption import interruptible, unless
+from generator.interruption import ends_at_once, interruptible, unless
 from generator.journal import Journal
 from generator.lm import Endpoint
 from generator.notes import continues, note
@@ -151,6 +151,7 @@ class JudgingRun:
                     display.update(Progress(number + 1, number + 1, self.total, completion()))
 
     def _results(self, store: Store) -> JudgingSummary:
+        ends_at_once()  # nothing is left that could be stopped and kept
         folder = self.settings.folder
         with written(folder / "dialogs.jsonl") as file:
             file.writelines(f"{dialog.model_dump_json()}\n" for dialog in store.dialogs())

@@ -1,19 +1,26 @@
 """What a whole run keeps, drops and counts, and that none of it depends on timing."""
 
+import asyncio
 import json
 import random
 import threading
 import time
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from generator.ordered import LOOKAHEAD
+from generator.pipeline import Pipeline
+from generator.schema import Dialog
 from generator.signatures import FirstQuestion, GroundedAnswer
+from generator.store import Store
 from tests import openai_server as fake
 from tests.openai_server import Body, Fault, OpenAIServer, Responder, prompt, words
 from tests.runs import Site, replying, some, stage, turn
+from tests.test_store import IDENTITY, accepted
 
 TROUBLES: dict[str, Responder] = {
     "none": replying(),
@@ -208,6 +215,35 @@ def test_a_run_that_is_continued_remembers_what_it_has(tmp_path: Path) -> None:
         assert site.run(server, "algorithm=single", "dialogs=1").code == 0
         site.run(server, "algorithm=single", "dialogs=2", "max_attempts=3")
     assert site.summary()["accepted"] == 1
+
+
+def test_a_run_may_be_stopped_while_it_remembers_what_it_has(tmp_path: Path) -> None:
+    """With a hundred thousand dialogs that takes minutes."""
+    added: list[str] = []
+
+    async def running() -> None:
+        stop = asyncio.Event()
+
+        def add(dialog: Dialog) -> None:
+            added.append(dialog.id)
+            asyncio.get_running_loop().call_soon(stop.set)
+
+        nobody = cast(Any, None)
+        pipeline = Pipeline(
+            results=nobody,
+            dedup=cast(Any, SimpleNamespace(add=add)),
+            keep="pairs",
+            store=store,
+            dialogs=9,
+            on_progress=nobody,
+        )
+        await pipeline.run(stop)
+
+    with Store(tmp_path / "run", IDENTITY) as store:
+        for number in range(5):
+            store.add(number, f"d{number}", accepted(f"d{number}"), 0)
+        asyncio.run(running())
+    assert added == ["d0"]
 
 
 # Timing decides nothing
