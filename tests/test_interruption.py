@@ -54,3 +54,13 @@ def test_the_first_one_ends_what_is_to_end_at_once(number: signal.Signals) -> No
 
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(interruptible(work))
+
+
+def test_afterwards_a_signal_is_what_ctrl_c_is() -> None:
+    """In a sweep the next run is made ready, which SIGTERM ends as it ends the first one's."""
+
+    async def work(stop: asyncio.Event) -> None:
+        pass
+
+    asyncio.run(interruptible(work))
+    assert {signal.getsignal(number) for number in SIGNALS} == {signal.default_int_handler}
