@@ -29,7 +29,7 @@ from generator.interruption import ends_at_once, interruptible, unless
 from generator.journal import Journal
 from generator.lm import Endpoint
 from generator.notes import continues, note
-from generator.ordered import in_order
+from generator.ordered import in_order, together
 from generator.pipeline import Progress
 from generator.progress import Display, clock
 from generator.schema import Broken, Dialog, Judge, Turn, Verdict
@@ -176,7 +176,7 @@ async def judged(dialog: Dialog, members: Sequence[Member], journal: Journal) ->
     Raises:
         ModelError: a model is gone; what was asked is in the journal.
     """
-    found = await asyncio.gather(*(_verdicts(dialog, member, journal) for member in members))
+    found = await together(_verdicts(dialog, member, journal) for member in members)
     scored = any(_best(member.judge) for member in members)
     turns = list(dialog.turns[: -len(dialog.own_turns)])
     for turn, verdicts in zip(dialog.own_turns, zip(*found, strict=True), strict=True):
@@ -194,13 +194,13 @@ async def _verdicts(dialog: Dialog, member: Member, journal: Journal) -> list[Ve
         return await member.judge.judge(dialog.grounding(turn.turn), dialog.turns[: turn.turn - 1], turn)
 
     if member.clients is None:
-        return list(await asyncio.gather(*map(verdict, dialog.own_turns)))
+        return await together(map(verdict, dialog.own_turns))
     about = dialog.document_ids[0] if dialog.document_ids else dialog.id
     with (
         member.clients.for_dialog(about) as client,
         asking(LanguageModel(client, journal, dialog.seed), member.adapter),
     ):
-        return list(await asyncio.gather(*map(verdict, dialog.own_turns)))
+        return await together(map(verdict, dialog.own_turns))
 
 
 async def _opened(
