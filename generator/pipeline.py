@@ -72,14 +72,17 @@ class Pipeline:
             hoped = accepted + under_way + sum(made.dialog is not None for made in waiting)
             return hoped < self.dialogs
 
-        async with aclosing(self.results(wanted, stop)) as results:
-            async for number, made in results:
-                outcome, now = self.compared(made), time.monotonic()
-                self.store.add(number, made.dialog_id, outcome, now - last)
-                last = now
-                accepted += outcome.dialog is not None
-                completion = sum(usage.completion for usage in self.store.usage().values())
-                self.on_progress(Progress(accepted, number + 1, self.dialogs, completion))
+        try:
+            async with aclosing(self.results(wanted, stop)) as results:
+                async for number, made in results:
+                    outcome, now = self.compared(made), time.monotonic()
+                    self.store.add(number, made.dialog_id, outcome, now - last)
+                    last = now
+                    accepted += outcome.dialog is not None
+                    completion = sum(usage.completion for usage in self.store.usage().values())
+                    self.on_progress(Progress(accepted, number + 1, self.dialogs, completion))
+        finally:
+            self.store.add_seconds(time.monotonic() - last)
 
     def compared(self, made: Made) -> Outcome:
         """The outcome of a plan, once all plans before it have theirs."""

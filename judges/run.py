@@ -142,13 +142,16 @@ class JudgingRun:
 
         at_once = max((endpoint.concurrency for endpoint in self.endpoints.values()), default=_AT_ONCE)
         display = _Display(done, done, self.total, completion())
-        async with aclosing(in_order(make, done, at_once, stop)) as outcomes:
-            with display:
-                async for number, outcome in outcomes:
-                    dialog, now = cast(Dialog, outcome.dialog), time.monotonic()
-                    store.add(number, f"{number} {dialog.id}", outcome, now - last)
-                    last = now
-                    display.update(Progress(number + 1, number + 1, self.total, completion()))
+        try:
+            async with aclosing(in_order(make, done, at_once, stop)) as outcomes:
+                with display:
+                    async for number, outcome in outcomes:
+                        dialog, now = cast(Dialog, outcome.dialog), time.monotonic()
+                        store.add(number, f"{number} {dialog.id}", outcome, now - last)
+                        last = now
+                        display.update(Progress(number + 1, number + 1, self.total, completion()))
+        finally:
+            store.add_seconds(time.monotonic() - last)
 
     def _results(self, store: Store) -> JudgingSummary:
         ends_at_once()  # nothing is left that could be stopped and kept

@@ -465,6 +465,13 @@ def test_a_judge_that_is_gone_is_one_line_and_nothing_is_lost(place: Judging) ->
     assert len(place.dialogs()) == DIALOGS
 
 
+def test_time_counts_that_brought_no_verdict(place: Judging) -> None:
+    with OpenAIServer(faults=lambda *_: fake.status(401)) as server:
+        assert place.run(server).code == 2
+    assert place.summary()["dialogs"] == 0
+    assert place.summary()["seconds"] > 0
+
+
 def test_a_judge_that_is_not_there_is_named_by_its_setting(place: Judging) -> None:
     with OpenAIServer() as server:
         pass

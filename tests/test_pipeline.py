@@ -6,12 +6,16 @@ import random
 import threading
 import time
 from collections import Counter
+from collections.abc import AsyncGenerator, Callable
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from generator.errors import ModelError
+from generator.making import Made
 from generator.ordered import LOOKAHEAD
 from generator.pipeline import Pipeline
 from generator.schema import Dialog
@@ -217,6 +221,14 @@ def test_a_run_that_is_continued_remembers_what_it_has(tmp_path: Path) -> None:
     assert site.summary()["accepted"] == 1
 
 
+def pipeline(store: Store, add: Callable[[Dialog], None], results: object = None) -> Pipeline:
+    """A pipeline whose comparison of dialogs only calls `add`."""
+    dedup: Any = SimpleNamespace(add=add)
+    return Pipeline(
+        results=cast(Any, results), dedup=dedup, keep="pairs", store=store, dialogs=9, on_progress=lambda _: None
+    )
+
+
 def test_a_run_may_be_stopped_while_it_remembers_what_it_has(tmp_path: Path) -> None:
     """With a hundred thousand dialogs that takes minutes."""
     added: list[str] = []
@@ -228,22 +240,32 @@ def test_a_run_may_be_stopped_while_it_remembers_what_it_has(tmp_path: Path) -> 
             added.append(dialog.id)
             asyncio.get_running_loop().call_soon(stop.set)
 
-        nobody = cast(Any, None)
-        pipeline = Pipeline(
-            results=nobody,
-            dedup=cast(Any, SimpleNamespace(add=add)),
-            keep="pairs",
-            store=store,
-            dialogs=9,
-            on_progress=nobody,
-        )
-        await pipeline.run(stop)
+        await pipeline(store, add).run(stop)
 
     with Store(tmp_path / "run", IDENTITY) as store:
         for number in range(5):
             store.add(number, f"d{number}", accepted(f"d{number}"), 0)
         asyncio.run(running())
     assert added == ["d0"]
+
+
+@pytest.mark.parametrize("failure", [None, ModelError("gone")], ids=["stopped", "failed"])
+def test_time_counts_that_brought_no_dialog(failure: Exception | None, tmp_path: Path) -> None:
+    async def results(wanted: object, stop: object) -> AsyncGenerator[tuple[int, Made], None]:
+        await asyncio.sleep(0.02)
+        if failure:
+            raise failure
+        for nothing in ():
+            yield nothing
+
+    async def running() -> None:
+        with pytest.raises(ModelError) if failure else nullcontext():
+            await pipeline(store, lambda _: None, results).run(asyncio.Event())
+
+    with Store(tmp_path / "run", IDENTITY) as store:
+        store.add(0, "a", accepted(), 1.5)
+        asyncio.run(running())
+        assert store.seconds >= 1.52
 
 
 # Timing decides nothing
