@@ -144,6 +144,19 @@ def test_help_may_be_cut_off() -> None:
     process.stderr.close()
 
 
+@pytest.mark.parametrize("coding", ["latin-1", "ascii", "utf-8"])
+def test_what_a_terminal_has_no_sign_for_is_spelt_out(coding: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "generator", "--help"],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONIOENCODING": coding},
+        capture_output=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert ("“" if coding == "utf-8" else r"\u201c") in done.stdout.decode(coding)
+
+
 # A whole run
 
 
