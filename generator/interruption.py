@@ -9,21 +9,34 @@ from generator.notes import note
 
 T = TypeVar("T")
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
 
 async def interruptible(work: Callable[[asyncio.Event], Coroutine[Any, Any, T]]) -> tuple[T, bool]:
     """What `work` returns, and whether it was asked to stop, which sets the event that it is given."""
-    stop, loop, signals = asyncio.Event(), asyncio.get_running_loop(), (signal.SIGINT, signal.SIGTERM)
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
 
-    def interrupt() -> None:
+    def ask() -> None:
         stop.set()
         note("stopping: what is finished is being written; Ctrl-C again ends at once")
-        # A second signal does what it does to any program: it ends this one, even if a disk hangs.
-        for number in signals:
-            loop.remove_signal_handler(number)
 
-    for number in signals:
-        loop.add_signal_handler(number, interrupt)
-    return await work(stop), stop.is_set()
+    def interrupt(*_: object) -> None:
+        ends_at_once()
+        loop.call_soon_threadsafe(ask)
+
+    # Not the loop's own handlers: those wait for the loop, and a disk that hangs keeps it from ever coming to them.
+    for number in _SIGNALS:
+        signal.signal(number, interrupt)
+    try:
+        return await work(stop), stop.is_set()
+    finally:
+        ends_at_once()
+
+
+def ends_at_once() -> None:
+    """From now on Ctrl-C and SIGTERM end the program where it stands, even if a disk hangs."""
+    for number in _SIGNALS:
+        signal.signal(number, signal.default_int_handler)
 
 
 async def unless(stop: asyncio.Event, opening: Coroutine[Any, Any, T]) -> T:

@@ -3,7 +3,6 @@
 So a dialog is the same wherever it is made, in this process or in another (`generator.executors`).
 """
 
-import asyncio
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from generator.export.chat import Filter, pairs
 from generator.journal import Calls, Journal
 from generator.modules import Draft
 from generator.multi import MultiDocumentDialog
+from generator.ordered import together
 from generator.plan import Plan, Planner
 from generator.relabel import relabelled
 from generator.schema import Dialog, Drop, Judge, Record, Turn, Usage, Verdict
@@ -170,7 +170,7 @@ class Maker:
         ):
             # Judge by judge: what one sees of a turn begins like what it sees of the next, and a server with one slot
             # remembers only the last.
-            verdicts = await asyncio.gather(*(judged_by(judge, turn) for judge in judging.judges for turn in asked))
+            verdicts = await together(judged_by(judge, turn) for judge in judging.judges for turn in asked)
         of_turn = {t.turn: tuple(verdicts[place :: len(asked)]) for place, t in enumerate(asked)}
         return [of_turn.get(turn.turn, ()) for turn in dialog.turns]
 

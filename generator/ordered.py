@@ -67,9 +67,28 @@ async def in_order(
                 yield done, waiting.pop(done)
                 done += 1
     finally:
-        for unfinished in (stopping, *under_way.values()):
-            unfinished.cancel()
-        await asyncio.gather(stopping, *under_way.values(), return_exceptions=True)
+        await _cancelled(stopping, *under_way.values())
+
+
+async def together(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """The results of all pieces of work, under way at once, in the order of the pieces.
+
+    Raises:
+        Exception: what the first piece to fail raises; the others are cancelled.
+    """
+    # `gather` alone would let them go on, unheard and paid for.
+    pieces = [asyncio.create_task(piece) for piece in work]
+    try:
+        return await asyncio.gather(*pieces)
+    finally:
+        await _cancelled(*pieces)
+
+
+async def _cancelled(*tasks: asyncio.Task[Any]) -> None:
+    """Cancel what is under way, and wait for its end."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _told(finished: asyncio.Queue[int], number: int, _: object) -> None:

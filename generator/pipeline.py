@@ -63,20 +63,26 @@ class Pipeline:
         """
         for dialog in self.store.dialogs():
             self.dedup.add(dialog)
+            await asyncio.sleep(0)  # of a long run this takes minutes, in which `stop` may be set
+            if stop.is_set():
+                return
         accepted, last = self.store.accepted, time.monotonic()
 
         def wanted(under_way: int, waiting: Collection[Made]) -> bool:
             hoped = accepted + under_way + sum(made.dialog is not None for made in waiting)
             return hoped < self.dialogs
 
-        async with aclosing(self.results(wanted, stop)) as results:
-            async for number, made in results:
-                outcome, now = self.compared(made), time.monotonic()
-                self.store.add(number, made.dialog_id, outcome, now - last)
-                last = now
-                accepted += outcome.dialog is not None
-                completion = sum(usage.completion for usage in self.store.usage().values())
-                self.on_progress(Progress(accepted, number + 1, self.dialogs, completion))
+        try:
+            async with aclosing(self.results(wanted, stop)) as results:
+                async for number, made in results:
+                    outcome, now = self.compared(made), time.monotonic()
+                    self.store.add(number, made.dialog_id, outcome, now - last)
+                    last = now
+                    accepted += outcome.dialog is not None
+                    completion = sum(usage.completion for usage in self.store.usage().values())
+                    self.on_progress(Progress(accepted, number + 1, self.dialogs, completion))
+        finally:
+            self.store.add_seconds(time.monotonic() - last)
 
     def compared(self, made: Made) -> Outcome:
         """The outcome of a plan, once all plans before it have theirs."""

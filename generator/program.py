@@ -46,10 +46,15 @@ def unheard(command: Callable[[], int]) -> int:
 
 
 class _Output:
-    """A standard stream that may be closed, full or unread: what is said then is lost, and nothing else."""
+    """A standard stream that may be closed, full or unread: what is said then is lost, and nothing else.
+
+    What its encoding has no character for is spelt out.
+    """
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream or io.StringIO()
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
         self.error: OSError | None = None
 
     def write(self, text: str) -> int:

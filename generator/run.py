@@ -17,7 +17,7 @@ from generator.errors import ConfigError, GroundedDialogsError
 from generator.executors.base import Executor, Work
 from generator.files import digest, written
 from generator.human import write_human
-from generator.interruption import interruptible, unless
+from generator.interruption import ends_at_once, interruptible, unless
 from generator.notes import continues, note
 from generator.openings import fingerprint as of_openings
 from generator.openings import openings
@@ -126,6 +126,7 @@ class Run:
             return self._results(store)
 
     def _results(self, store: Store) -> Summary:
+        ends_at_once()  # nothing is left that could be stopped and kept
         parts = self.parts
         return write_results(
             self.settings, parts.taxonomy, parts.library, store, self.skipped, parts.prompts, self.command

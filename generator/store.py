@@ -157,8 +157,16 @@ class Store:
                 [(stage, u.calls, u.prompt, u.cached, u.completion) for stage, u in outcome.usage],
             )
             self._db.execute("DELETE FROM calls WHERE dialog_id = ?", (dialog_id,))
-            total = str(self.seconds + seconds)
-            self._db.execute("INSERT OR REPLACE INTO meta VALUES ('seconds', ?)", (total,))
+            self._took(seconds)
+
+    def add_seconds(self, seconds: float) -> None:
+        """Write down what the run took since its last outcome, when a sitting ends."""
+        with self._transaction():
+            self._took(seconds)
+
+    def _took(self, seconds: float) -> None:
+        total = str(self.seconds + seconds)
+        self._db.execute("INSERT OR REPLACE INTO meta VALUES ('seconds', ?)", (total,))
 
     @property
     def attempted(self) -> int:

@@ -25,11 +25,11 @@ from generator.calls import asking
 from generator.engine import Clients, LanguageModel
 from generator.errors import ConfigError, CorpusError, GroundedDialogsError, ModelError
 from generator.files import written
-from generator.interruption import interruptible, unless
+from generator.interruption import ends_at_once, interruptible, unless
 from generator.journal import Journal
 from generator.lm import Endpoint
 from generator.notes import continues, note
-from generator.ordered import in_order
+from generator.ordered import in_order, together
 from generator.pipeline import Progress
 from generator.progress import Display, clock
 from generator.schema import Broken, Dialog, Judge, Turn, Verdict
@@ -142,15 +142,19 @@ class JudgingRun:
 
         at_once = max((endpoint.concurrency for endpoint in self.endpoints.values()), default=_AT_ONCE)
         display = _Display(done, done, self.total, completion())
-        async with aclosing(in_order(make, done, at_once, stop)) as outcomes:
-            with display:
-                async for number, outcome in outcomes:
-                    dialog, now = cast(Dialog, outcome.dialog), time.monotonic()
-                    store.add(number, f"{number} {dialog.id}", outcome, now - last)
-                    last = now
-                    display.update(Progress(number + 1, number + 1, self.total, completion()))
+        try:
+            async with aclosing(in_order(make, done, at_once, stop)) as outcomes:
+                with display:
+                    async for number, outcome in outcomes:
+                        dialog, now = cast(Dialog, outcome.dialog), time.monotonic()
+                        store.add(number, f"{number} {dialog.id}", outcome, now - last)
+                        last = now
+                        display.update(Progress(number + 1, number + 1, self.total, completion()))
+        finally:
+            store.add_seconds(time.monotonic() - last)
 
     def _results(self, store: Store) -> JudgingSummary:
+        ends_at_once()  # nothing is left that could be stopped and kept
         folder = self.settings.folder
         with written(folder / "dialogs.jsonl") as file:
             file.writelines(f"{dialog.model_dump_json()}\n" for dialog in store.dialogs())
@@ -175,7 +179,7 @@ async def judged(dialog: Dialog, members: Sequence[Member], journal: Journal) ->
     Raises:
         ModelError: a model is gone; what was asked is in the journal.
     """
-    found = await asyncio.gather(*(_verdicts(dialog, member, journal) for member in members))
+    found = await together(_verdicts(dialog, member, journal) for member in members)
     scored = any(_best(member.judge) for member in members)
     turns = list(dialog.turns[: -len(dialog.own_turns)])
     for turn, verdicts in zip(dialog.own_turns, zip(*found, strict=True), strict=True):
@@ -193,13 +197,13 @@ async def _verdicts(dialog: Dialog, member: Member, journal: Journal) -> list[Ve
         return await member.judge.judge(dialog.grounding(turn.turn), dialog.turns[: turn.turn - 1], turn)
 
     if member.clients is None:
-        return list(await asyncio.gather(*map(verdict, dialog.own_turns)))
+        return await together(map(verdict, dialog.own_turns))
     about = dialog.document_ids[0] if dialog.document_ids else dialog.id
     with (
         member.clients.for_dialog(about) as client,
         asking(LanguageModel(client, journal, dialog.seed), member.adapter),
     ):
-        return list(await asyncio.gather(*map(verdict, dialog.own_turns)))
+        return await together(map(verdict, dialog.own_turns))
 
 
 async def _opened(

@@ -1,5 +1,6 @@
 """The command line as a person uses it: what it shows, where it writes, how it ends, and what it never gives away."""
 
+import asyncio
 import json
 import os
 import pty
@@ -18,6 +19,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from generator.__main__ import CONF, started
 from generator.checks import Repetition
+from generator.interruption import interruptible
 from generator.single import SingleDocumentDialog
 from tests import openai_server as fake
 from tests.openai_server import Body, OpenAIServer, fill, openai_server
@@ -115,6 +117,22 @@ def test_what_is_ended_before_it_began_says_so(
     assert capsys.readouterr().err == "interrupted; the same command continues\n"
 
 
+def test_what_is_ended_between_the_runs_of_a_sweep_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def work(stop: asyncio.Event) -> None:
+        """The first run."""
+
+    def sweep(arguments: list[str]) -> int:
+        asyncio.run(interruptible(work))
+        assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL, "which would end the tests"
+        return os.kill(os.getpid(), signal.SIGTERM) or time.sleep(5) or 0
+
+    monkeypatch.setattr(sys, "argv", ["generator"])
+    assert started(str, sweep) == 130
+    assert capsys.readouterr().err == "interrupted; the same command continues\n"
+
+
 def test_help_may_be_cut_off() -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "generator", "--help"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -124,6 +142,19 @@ def test_help_may_be_cut_off() -> None:
     assert process.stderr.read() == b""
     assert process.wait(20) == 0
     process.stderr.close()
+
+
+@pytest.mark.parametrize("coding", ["latin-1", "ascii", "utf-8"])
+def test_what_a_terminal_has_no_sign_for_is_spelt_out(coding: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "generator", "--help"],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONIOENCODING": coding},
+        capture_output=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert ("“" if coding == "utf-8" else r"\u201c") in done.stdout.decode(coding)
 
 
 # A whole run

@@ -20,7 +20,7 @@ from tests import openai_server as fake
 from tests.openai_server import Body, Fault, OpenAIServer, openai_server, prompt
 from tests.runs import Ended, Site, command, replying
 from tests.scripted import piece, said
-from tests.test_resume import killed, until
+from tests.test_resume import broken_off_in_writing, killed, until
 
 __all__ = ["openai_server"]
 
@@ -357,6 +357,20 @@ def test_an_interrupted_run_is_whole_and_goes_on(number: signal.Signals, tmp_pat
     assert broken_off.dialogs() == undisturbed.dialogs()
 
 
+def test_a_signal_while_files_are_written_ends_at_once(place: Judging) -> None:
+    with OpenAIServer(delay_s=0.05) as server:
+        process = place.start(server, "lm.concurrency=2")
+        until(lambda: len(server.bodies) > 6, process)
+        ended = broken_off_in_writing(place, process, signal.SIGTERM)
+        assert ended.code == 130
+        assert "Traceback" not in ended.err
+        assert ended.err.splitlines()[-1] == "interrupted; the same command continues"
+
+        assert place.run(server).code == 0
+        assert len(server.bodies) == 2 * DIALOGS
+    assert len(place.dialogs()) == DIALOGS
+
+
 def test_a_finished_run_asks_nobody(place: Judging, openai_server: OpenAIServer) -> None:
     assert place.run(openai_server).code == 0
     before, calls = place.dialogs(), len(openai_server.bodies)
@@ -449,6 +463,13 @@ def test_a_judge_that_is_gone_is_one_line_and_nothing_is_lost(place: Judging) ->
         assert place.run(elsewhere).code == 0
         assert elsewhere.finished.total() == 2 * DIALOGS - before
     assert len(place.dialogs()) == DIALOGS
+
+
+def test_time_counts_that_brought_no_verdict(place: Judging) -> None:
+    with OpenAIServer(faults=lambda *_: fake.status(401)) as server:
+        assert place.run(server).code == 2
+    assert place.summary()["dialogs"] == 0
+    assert place.summary()["seconds"] > 0
 
 
 def test_a_judge_that_is_not_there_is_named_by_its_setting(place: Judging) -> None:

@@ -1,19 +1,30 @@
 """What a whole run keeps, drops and counts, and that none of it depends on timing."""
 
+import asyncio
 import json
 import random
 import threading
 import time
 from collections import Counter
+from collections.abc import AsyncGenerator, Callable
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from generator.errors import ModelError
+from generator.making import Made
 from generator.ordered import LOOKAHEAD
+from generator.pipeline import Pipeline
+from generator.schema import Dialog
 from generator.signatures import FirstQuestion, GroundedAnswer
+from generator.store import Store
 from tests import openai_server as fake
 from tests.openai_server import Body, Fault, OpenAIServer, Responder, prompt, words
 from tests.runs import Site, replying, some, stage, turn
+from tests.test_store import IDENTITY, accepted
 
 TROUBLES: dict[str, Responder] = {
     "none": replying(),
@@ -208,6 +219,53 @@ def test_a_run_that_is_continued_remembers_what_it_has(tmp_path: Path) -> None:
         assert site.run(server, "algorithm=single", "dialogs=1").code == 0
         site.run(server, "algorithm=single", "dialogs=2", "max_attempts=3")
     assert site.summary()["accepted"] == 1
+
+
+def pipeline(store: Store, add: Callable[[Dialog], None], results: object = None) -> Pipeline:
+    """A pipeline whose comparison of dialogs only calls `add`."""
+    dedup: Any = SimpleNamespace(add=add)
+    return Pipeline(
+        results=cast(Any, results), dedup=dedup, keep="pairs", store=store, dialogs=9, on_progress=lambda _: None
+    )
+
+
+def test_a_run_may_be_stopped_while_it_remembers_what_it_has(tmp_path: Path) -> None:
+    """With a hundred thousand dialogs that takes minutes."""
+    added: list[str] = []
+
+    async def running() -> None:
+        stop = asyncio.Event()
+
+        def add(dialog: Dialog) -> None:
+            added.append(dialog.id)
+            asyncio.get_running_loop().call_soon(stop.set)
+
+        await pipeline(store, add).run(stop)
+
+    with Store(tmp_path / "run", IDENTITY) as store:
+        for number in range(5):
+            store.add(number, f"d{number}", accepted(f"d{number}"), 0)
+        asyncio.run(running())
+    assert added == ["d0"]
+
+
+@pytest.mark.parametrize("failure", [None, ModelError("gone")], ids=["stopped", "failed"])
+def test_time_counts_that_brought_no_dialog(failure: Exception | None, tmp_path: Path) -> None:
+    async def results(wanted: object, stop: object) -> AsyncGenerator[tuple[int, Made], None]:
+        await asyncio.sleep(0.02)
+        if failure:
+            raise failure
+        for nothing in ():
+            yield nothing
+
+    async def running() -> None:
+        with pytest.raises(ModelError) if failure else nullcontext():
+            await pipeline(store, lambda _: None, results).run(asyncio.Event())
+
+    with Store(tmp_path / "run", IDENTITY) as store:
+        store.add(0, "a", accepted(), 1.5)
+        asyncio.run(running())
+        assert store.seconds >= 1.52
 
 
 # Timing decides nothing

@@ -10,9 +10,11 @@ kill, none is.
 """
 
 import asyncio
+import fcntl
 import multiprocessing
 import os
 import random
+import select
 import signal
 import subprocess
 import sys
@@ -29,7 +31,7 @@ from generator.__main__ import main
 from generator.config import Settings
 from tests import openai_server as fake
 from tests.openai_server import Body, Fault, OpenAIServer
-from tests.runs import Site, run_logged
+from tests.runs import Ended, Site, run_logged
 
 ALGORITHMS = ("single", "multi")
 IN_FLIGHT = 4
@@ -269,6 +271,54 @@ def test_a_second_ctrl_c_ends_at_once(tmp_path: Path) -> None:
         assert place.ended(place.start(server, *SETTINGS)).code == 0
     place.check_ledger()
     assert place.summary()["accepted"] == DIALOGS
+
+
+def broken_off_in_writing(place: Site, process: ForkServerProcess, number: signal.Signals) -> Ended:
+    """How a run ends that gets one signal while it writes its dialogs: into a pipe, which is soon full."""
+    path = place.run_dir / ".dialogs.jsonl.unfinished"
+    os.mkfifo(path)
+    pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+
+    def written() -> bool:
+        return bool(select.select([pipe], [], [], 0)[0])
+
+    def over() -> bool:
+        # What the file object still holds is written when it is closed, so there has to be room again.
+        while written() and os.read(pipe, 65536):
+            pass
+        return not process.is_alive()
+
+    try:
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 4096)
+        until(written, process)
+        assert process.pid is not None
+        os.kill(process.pid, number)
+        until(over)
+    finally:
+        os.close(pipe)
+        process.kill()
+    return place.ended(process)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_files_are_written_ends_at_once(number: signal.Signals, tmp_path: Path) -> None:
+    """All dialogs are finished: there is nothing to stop but the writing."""
+    undisturbed, broken_off = site(tmp_path / "undisturbed"), site(tmp_path / "broken off")
+    with OpenAIServer() as server:
+        assert undisturbed.run(server, *SETTINGS).code == 0
+    with OpenAIServer(delay_s=0.01) as server:
+        process = broken_off.start(server, *SETTINGS)
+        until(lambda: len(server.bodies) > 20, process)
+        ended = broken_off_in_writing(broken_off, process, number)
+        assert ended.code == 130
+        assert "Traceback" not in ended.err
+        assert ended.err.splitlines()[-1] == "interrupted; the same command continues"
+
+        calls = len(server.bodies)
+        assert broken_off.run(server, *SETTINGS).code == 0
+        assert len(server.bodies) == calls
+    broken_off.check_ledger()
+    assert broken_off.data() == undisturbed.data()
 
 
 def test_a_full_disk_is_one_line_and_the_run_goes_on_later(tmp_path: Path) -> None:

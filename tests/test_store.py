@@ -136,6 +136,13 @@ def test_any_reply_can_be_kept(text: str, tmp_path: Path) -> None:
         assert store.calls("a")["key"].text == text
 
 
+def test_time_without_an_outcome_counts_too(run: Path) -> None:
+    with Store(run, IDENTITY) as store:
+        store.add_seconds(0.5)
+    with Store(run, IDENTITY) as store:
+        assert (store.attempted, store.seconds) == (2, 4.0)
+
+
 def test_an_outcome_is_written_whole_or_not_at_all(run: Path) -> None:
     with Store(run, IDENTITY) as store:
         with pytest.raises(RunError):
