@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from generator.notes import note
+from generator.notes import begins_anew, note
 from generator.program import unheard
 
 CONF = Path(__file__).parent.parent / "conf"
@@ -118,7 +118,8 @@ def started(help_text: Callable[[], str], run: Callable[[list[str]], int]) -> in
         try:
             return run(arguments)
         except KeyboardInterrupt:
-            note("interrupted; the same command continues")
+            anew = begins_anew(arguments)
+            note(f"interrupted; the same command {'begins anew, since it says fresh=true' if anew else 'continues'}")
             return 130
 
     return unheard(command)

@@ -13,7 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 from generator.composition import Configuration, composed, understood
 from generator.errors import ConfigError, GroundedDialogsError
 from generator.instantiate import plain, shown
-from generator.notes import continues
+from generator.notes import begins_anew, continues
 from generator.untrusted import printable
 
 PROGRAM = "python -m generator"
@@ -41,7 +41,7 @@ def run_command(
         return _run(cfg, varied, " ".join([PROGRAM, *arguments]))
 
     codes: list[int] = []
-    fail = partial(_fail, program=program, fresh=any(re.match(r"\+*fresh=(?!false)", word) for word in arguments))
+    fail = partial(_fail, program=program, fresh=begins_anew(arguments))
     try:
         given = understood(arguments)
         configurations = composed(conf, primary, given)

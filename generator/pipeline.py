@@ -8,10 +8,11 @@ run would need its dialog even if all those under way were accepted: nothing is 
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Collection
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
 from generator.dedup import Deduplicator
+from generator.errors import GroundedDialogsError
 from generator.export.chat import Filter, pairs
 from generator.making import Made
 from generator.ordered import Wanted
@@ -82,7 +83,8 @@ class Pipeline:
                     completion = sum(usage.completion for usage in self.store.usage().values())
                     self.on_progress(Progress(accepted, number + 1, self.dialogs, completion))
         finally:
-            self.store.add_seconds(time.monotonic() - last)
+            with suppress(GroundedDialogsError):  # what went wrong first says more
+                self.store.add_seconds(time.monotonic() - last)
 
     def compared(self, made: Made) -> Outcome:
         """The outcome of a plan, once all plans before it have theirs."""

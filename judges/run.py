@@ -151,7 +151,8 @@ class JudgingRun:
                         last = now
                         display.update(Progress(number + 1, number + 1, self.total, completion()))
         finally:
-            store.add_seconds(time.monotonic() - last)
+            with suppress(GroundedDialogsError):  # what went wrong first says more
+                store.add_seconds(time.monotonic() - last)
 
     def _results(self, store: Store) -> JudgingSummary:
         ends_at_once()  # nothing is left that could be stopped and kept

@@ -109,12 +109,15 @@ def test_a_table_that_finds_no_room_is_said(site: Site, openai_server: OpenAISer
     assert site.summary()["complete"]
 
 
+@pytest.mark.parametrize(
+    ("given", "then"), [([], "continues"), (["fresh=true"], "begins anew, since it says fresh=true")]
+)
 def test_what_is_ended_before_it_began_says_so(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    given: list[str], then: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["generator"])
+    monkeypatch.setattr(sys, "argv", ["generator", *given])
     assert started(str, lambda _: os.kill(os.getpid(), signal.SIGTERM) or time.sleep(5) or 0) == 130
-    assert capsys.readouterr().err == "interrupted; the same command continues\n"
+    assert capsys.readouterr().err == f"interrupted; the same command {then}\n"
 
 
 def test_what_is_ended_between_the_runs_of_a_sweep_says_so(
