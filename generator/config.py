@@ -153,7 +153,7 @@ def load(cfg: DictConfig) -> Settings:
     data["algorithm"] = validated(AlgorithmSettings, "algorithm", algorithm)
     data["judge"] = judge_settings(data.get("judge"))
     data["export"] = _exporter(data.get("export"))
-    data["executor"] = part("executor", by_name("executor", data.get("executor", "local")))
+    data["executor"] = part("executor", by_name("executor", data.get("executor")))
     return validated(Settings, "", data)
 
 
@@ -274,9 +274,9 @@ def _arguments(judge: type | None) -> type[BaseModel]:
 def _exporter(node: object) -> Exporter | None:
     """The exporter of a part of the configuration; by its name alone it is chosen where a stored one has another.
 
-    A configuration stored before there were any has none; nor has one without a class.
+    `export=none` has no class, and makes none.
     """
     node = by_name("export", node)
-    if node is None or (isinstance(node, dict) and "_target_" not in node):
+    if isinstance(node, dict) and "_target_" not in node:
         return None
     return cast(Exporter, part("export", node))
