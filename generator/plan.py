@@ -51,7 +51,6 @@ class Plan:
     `focus` as a prompt holds; or it is the question itself, if there already is one.
     """
 
-    index: int
     dialog_id: str
     seed: int
     split: Split
@@ -120,7 +119,6 @@ class Planner:
             focus = "" if self.taxonomy.focus == "none" else document.text[slice(*span)]
         turns = first.turns or draw.randint(self.turns.least, self.turns.most)
         return Plan(
-            index=index,
             dialog_id=hashlib.sha256(f"{self.seed}/{index}/{name}".encode()).hexdigest()[:16],
             seed=draw.getrandbits(31),
             split=split,

@@ -87,7 +87,6 @@ def test_another_seed_makes_other_plans(ten: Library) -> None:
 
 def test_every_plan_has_an_id_and_a_seed_of_its_own(ten: Library) -> None:
     made = plans(planner(ten), 500)
-    assert [plan.index for plan in made] == list(range(500))
     assert len({plan.dialog_id for plan in made}) == 500
     assert len({plan.seed for plan in made}) == 500
     assert all(0 <= plan.seed < 2**31 for plan in made)
