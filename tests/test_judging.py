@@ -519,6 +519,7 @@ def test_means_are_conditioned_where_there_is_a_word_on_what_is_not_known(tmp_pa
         ("unanswerable", "no"),  # 0
         ("conversational", "no"),
         ("answerable", None),
+        ("answerable", "perhaps"),  # a label of somebody else's judge
     ]
     place = Judging(tmp_path, [dialog(f"d{n}", turns=(turn(*cell),)) for n, cell in enumerate(cells)])
     with OpenAIServer(replying(judge=lambda _: {"score": 5})) as server:
@@ -528,6 +529,20 @@ def test_means_are_conditioned_where_there_is_a_word_on_what_is_not_known(tmp_pa
     assert (voice["all"]["conditioned"], voice["all"]["conditioned_turns"]) == (0.4, 5)
     assert voice["answerability"]["unanswerable"]["conditioned"] == 0.5
     assert voice["answerability"]["conversational"]["conditioned"] is None
+
+
+def test_how_often_what_is_not_known_fits_what_can_be_answered(tmp_path: Path) -> None:
+    def turn(answerability: str) -> Turn:
+        return said(("Who?", "He."))[0].model_copy(update={"answerability": answerability})
+
+    kinds = ["answerable", "partial", "answerable", "unanswerable", "conversational"]
+    place = Judging(tmp_path, [dialog(f"d{n}", turns=(turn(kind),)) for n, kind in enumerate(kinds)])
+    with OpenAIServer(replying(judge=lambda _: {"label": "partial"})) as server:
+        assert place.run(server).code == 0
+    assert [voice["answerability_accuracy"] for voice in place.summary()["voices"]] == [0.75]
+    with OpenAIServer() as server:
+        assert place.run(server, "judge=correctness", "fresh=true").code == 0
+    assert [voice["answerability_accuracy"] for voice in place.summary()["voices"]] == [None]
 
 
 def test_a_response_that_claims_nothing_is_conditioned_where_no_score_matters(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from generator.errors import ConfigError, Rejected
 from generator.schema import Answerability, Passage, Turn, Verdict
 from judges import bert, metrics
 from judges.bert import BertKPrecision, BertRecall, RbAlg
-from judges.conditioning import answerability_accuracy, conditioned
+from judges.conditioning import conditioned
 from judges.metrics import (
     KPrecision,
     Metric,
@@ -134,17 +134,18 @@ def test_rouge_l_is_the_published_one_of_every_response(stored: dict[str, Any]) 
 def test_rb_alg_is_the_published_one_of_every_response(stored: dict[str, Any]) -> None:
     """`conditional_idk`: does the I-don't-know label predict the answerability? So the label follows from both."""
     answerability = {task["task_id"]: task["Answerability"][0].lower() for task in stored["tasks"]}
-    settled, labels = 0, []
+    settled = asks_nothing = 0
     for evaluation in stored["evaluations"]:
         published, kind = values(evaluation), answerability[evaluation["task_id"]]
         own = rb_alg(published["RougeL"], published["Bert-Rec"], published["Bert-KPrec"])
         idk = "yes" if (kind == "unanswerable") == bool(published["conditional_idk"]) else "no"
         score = conditioned(own, kind, idk)
+        if score is None:  # published as 1; the paper leaves these out, and so do we
+            asks_nothing += 1
+            continue
         assert score == pytest.approx(published["rb_agg"], abs=1e-9), evaluation["task_id"]
         settled += abs(own - published["rb_agg"]) > 1e-3
-        labels.append((kind, idk))
-    assert (len(stored["evaluations"]), settled) == (348, 26)
-    assert answerability_accuracy(labels) == pytest.approx((345 - 15) / 345)
+    assert (len(stored["evaluations"]), asks_nothing, settled) == (348, 3, 23)
 
 
 # conditioning
@@ -160,11 +161,10 @@ CELLS: dict[tuple[Answerability, str], float | None] = {
     ("unanswerable", "no"): 0,
     ("unanswerable", "partial"): 0,
     ("unanswerable", "yes"): 1,
-    ("conversational", "no"): 1,  # as published
-    ("conversational", "partial"): 1,
-    ("conversational", "yes"): 0,
-    ("conversational", "unjudged"): None,
+    ("conversational", "no"): None,
+    ("conversational", "yes"): None,
     ("answerable", "unjudged"): None,
+    ("answerable", "scored"): None,  # what others call a label of their judge
     ("unanswerable", "unjudged"): None,
 }
 
@@ -178,19 +178,6 @@ def test_where_the_score_is_set_none_is_needed() -> None:
     assert conditioned(None, "unanswerable", "yes") == 1
     assert conditioned(None, "answerable", "yes") == 0
     assert conditioned(None, "answerable", "no") is None
-
-
-def test_answerability_accuracy_counts_what_can_be_right() -> None:
-    right: list[tuple[Answerability, str]] = [("answerable", "no"), ("partial", "partial"), ("unanswerable", "yes")]
-    wrong: list[tuple[Answerability, str]] = [("unanswerable", "partial")]
-    neither: list[tuple[Answerability, str]] = [("conversational", "no"), ("answerable", "unjudged")]
-    assert answerability_accuracy([*right, *wrong, *neither]) == 3 / 4
-    assert answerability_accuracy(neither) is None
-
-
-def test_an_unknown_label_is_refused() -> None:
-    with pytest.raises(ValueError, match="not 'scored'"):
-        conditioned(0.4, "answerable", "scored")
 
 
 # judges
