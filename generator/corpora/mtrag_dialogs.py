@@ -21,7 +21,7 @@ from generator.corpora.mtrag_forms import (
     Task,
 )
 from generator.errors import CorpusError
-from generator.mtrag_names import NO_LABEL, SPEAKER, domain
+from generator.mtrag_names import NO_LABEL, SPEAKER, domain, turn_id
 from generator.mtrag_names import read as as_ours
 from generator.schema import TASK, Broken, Dialog, Evidence, Hit, Passage, Turn
 
@@ -213,7 +213,7 @@ def _response(where: str, corpus: str, task: AnsweredTask, model: str, answer: s
         return last
     conversation, number = task.task_id
     return Dialog(
-        id=f"{conversation}<::>{number}/{model}",
+        id=f"{turn_id(conversation, number)}/{model}",
         corpus=f"{corpus}-{domain(task.collection)}",
         algorithm="multi",
         split="train",
