@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from generator.diversity import FOCUS_CHARS
 from generator.errors import ConfigError
 from generator.library import Library
 from generator.openings import Opening
@@ -20,7 +21,6 @@ from generator.passages import count_tokens, has_more_tokens, passage, sentences
 from generator.schema import Document, Passage, Record, Split
 from taxonomy import QuestionType, Taxonomy, first_type, turn_types
 
-FOCUS_CHARS = 300
 # Of the number in brackets that stands before every sentence of a prompt.
 NUMBER_TOKENS = 3
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from generator.diversity import FOCUS_CHARS
 from generator.errors import ConfigError
 from generator.library import Library
 from generator.passages import count_tokens, sentences
-from generator.plan import FOCUS_CHARS, Plan, Planner, Turns
+from generator.plan import Plan, Planner, Turns
 from generator.schema import Document
 from taxonomy import Mix, Taxonomy, load
 
