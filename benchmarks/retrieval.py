@@ -19,6 +19,7 @@ from typing import Any, get_args
 import numpy as np
 
 from generator.library import Library
+from generator.mtrag_names import parted
 from generator.retrievers.base import RetrieverSettings
 from generator.retrievers.query import retrieval_query
 from generator.schema import QueryForm, Retriever, Turn
@@ -64,8 +65,8 @@ def collections(data: Path) -> Iterator[Collection]:
         folder = mtrag / "retrieval_tasks" / domain
         asked: dict[str, dict[str, str]] = {form: {} for form in FORMS}
         for query_id, rewrite in queries(folder / f"{domain}_rewrite.jsonl").items():
-            conversation, _, number = query_id.partition("<::>")
-            *history, last = turns(conversations[int(ids[conversation])]["messages"])[: int(number)]
+            conversation, number = parted(query_id)
+            *history, last = turns(conversations[int(ids[conversation])]["messages"])[:number]
             for form in FORMS:
                 asked[form][query_id] = retrieval_query(form, history, last.query, rewrite)
         yield Collection(domain, folder / "corpus_pooled.jsonl", asked, judgements(folder / "qrels" / "dev.tsv"))

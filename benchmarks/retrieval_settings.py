@@ -10,45 +10,28 @@ unanswerable question, it is the question. Conversational turns ask for nothing 
 
 import argparse
 import asyncio
-import hashlib
 import json
 import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from hydra import compose, initialize_config_dir
-
-from generator.__main__ import CONF
-from generator.config import load
 from generator.errors import CorpusError, GroundedDialogsError
 from generator.files import written
-from generator.library import Library
+from generator.mtrag_names import parted
 from generator.retrievers.base import RetrieverSettings
-from generator.schema import Document, Retriever
+from generator.schema import Retriever
+from judges.retrieval import WHOLE, hashed, opened, settings
+from judges.retrieval_tasks import documents, queries
 
 PASSAGES, MOST_RELEVANT = 5, 2
-# A passage of a collection stays whole.
-WHOLE = 1_000_000
 Task = dict[str, Any]
 
 
-def settings(name: str, changes: list[str]) -> RetrieverSettings:
-    """A retriever of `conf/retriever/`, which leaves passages as they are."""
-    whole = [f"retriever.passage_tokens={WHOLE}", "retriever.overlap=0"]
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        chosen = compose("config", ["+corpus=sample", "+taxonomy=mixed", f"retriever={name}", *whole, *changes])
-        return load(chosen).retriever
-
-
-def opened(folder: Path, chosen: RetrieverSettings, cache: Path) -> Retriever:
-    """The retriever on a collection."""
-    path = folder / "corpus.jsonl"
-    documents = [Document(id=row["_id"], title=row.get("title") or "", text=row["text"]) for row in rows(path)]
-    fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()
-    library = Library.open(folder.name, fingerprint, lambda: documents, cache, chosen.passage_tokens, chosen.overlap)
-    return chosen.open(library, np.zeros(len(library), dtype=np.bool_))
+def collection(corpus: Path, chosen: RetrieverSettings, cache: Path) -> Retriever:
+    """The retriever on the passages of a collection."""
+    return opened(corpus.parent.name, partial(documents, corpus), hashed(corpus), chosen, cache)
 
 
 async def found(retriever: Retriever, query: str) -> list[Task]:
@@ -78,13 +61,9 @@ async def contexts(export: Path, chosen: RetrieverSettings, cache: Path) -> dict
         CorpusError: of a task it isn't known which collection it is about.
     """
     collections = sorted((export / "retrieval_tasks").iterdir())
-    queries = {
-        folder: {row["_id"]: row["text"].removeprefix("|user|:").strip() for row in rows(file)}
-        for folder in collections
-        for file in folder.glob(f"{folder.name}_rewrite.jsonl")
-    }
-    about = {query.partition("<::>")[0]: folder for folder, of in queries.items() for query in of}
-    retrievers = {folder: opened(folder, chosen, cache) for folder in queries}
+    asked = {folder: queries(file) for folder in collections for file in folder.glob(f"{folder.name}_rewrite.jsonl")}
+    about = {parted(query)[0]: folder for folder, of in asked.items() for query in of}
+    retrievers = {folder: collection(folder / "corpus.jsonl", chosen, cache) for folder in asked}
     result = {}
     for task in rows(export / "generation_tasks" / "reference.jsonl"):
         folder = about.get(task["conversation_id"])
@@ -93,7 +72,7 @@ async def contexts(export: Path, chosen: RetrieverSettings, cache: Path) -> dict
                 f"{export}: no collection in retrieval_tasks has rewritten queries of {task['task_id']}; "
                 "export a run with retriever.query=rewrite"
             )
-        query = queries[folder].get(task["task_id"], task["input"][-1]["text"])
+        query = asked[folder].get(task["task_id"], task["input"][-1]["text"])
         result[task["task_id"]] = await found(retrievers[folder], query)
     return result
 
@@ -104,10 +83,11 @@ def main() -> None:
     parser.add_argument("export", type=Path, help="the folder mtrag/ that export=mtrag wrote")
     parser.add_argument("--retriever", default="bm25", help="a choice of retriever= (default: bm25)")
     parser.add_argument("--cache", type=Path, default=Path("outputs/.cache/settings"), help="for indexes")
-    parser.add_argument("changes", nargs="*", help="settings, such as retriever.model=FOLDER")
+    parser.add_argument("changes", nargs="*", help="settings of the retriever, such as model=FOLDER")
     given = parser.parse_args()
     try:
-        retrieved = asyncio.run(contexts(given.export, settings(given.retriever, given.changes), given.cache))
+        chosen = settings(given.retriever, [f"passage_tokens={WHOLE}", "overlap=0", *given.changes])
+        retrieved = asyncio.run(contexts(given.export, chosen, given.cache))
     except (GroundedDialogsError, OSError) as error:
         sys.exit(f"error: {error}")
     folder = given.export / "generation_tasks"

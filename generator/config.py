@@ -16,10 +16,12 @@ from yaml import YAMLError
 from generator.advice import CONF, of_hydra
 from generator.corpora.human import DialogCorpus
 from generator.dedup import DedupSettings
+from generator.embedded import EmbeddedEndpoint
 from generator.errors import ConfigError
 from generator.executors.base import ExecutorSettings
 from generator.export.chat import Filter
 from generator.export.material import Exporter
+from generator.files import digest
 from generator.instantiate import by_name, class_of, no_part, part, plain, validated
 from generator.lm import Endpoint
 from generator.plan import Turns
@@ -28,15 +30,27 @@ from generator.retrievers.base import RetrieverSettings
 from generator.schema import Algorithm, Corpus, Judge, LocalPath, Record
 from taxonomy import Mix
 
-# Settings that don't change what a run's data is: a run may be continued with others. The documents behind
-# `corpus.path` do, and stand for themselves by their fingerprint; so do the questions of another run.
-_OPERATIONAL = {"dialogs", "max_attempts", "run_dir", "fresh", "index_only", "cache_dir", "export", "executor"}
+# Settings that don't change what a run's data is: a run may be continued with others. What lies behind a path does, and
+# stands for itself by a hash: documents, questions of another run, question types, test files, a program, a model.
+_OPERATIONAL = {
+    "dialogs",
+    "max_attempts",
+    "program",
+    "run_dir",
+    "fresh",
+    "index_only",
+    "cache_dir",
+    "export",
+    "executor",
+}
 _OPERATIONAL_PARTS = {
     "algorithm": {"first_questions"},
-    # `no_answer`, `rewrites` and `answers` are about human dialogs.
-    "corpus": {"path", "cache_dir", "base_url", "no_answer", "rewrites", "answers"},
+    # `licence` and `source` are for the card alone; `no_answer`, `rewrites` and `answers` are about human dialogs.
+    "corpus": {"path", "cache_dir", "base_url", "licence", "source", "no_answer", "rewrites", "answers"},
+    "taxonomy": {"path"},
+    "dedup": {"against"},
     "lm": {
-        *("api_base", "api_key_env", "concurrency", "timeout_s", "retries", "retry_wait_s"),
+        *("path", "api_base", "api_key_env", "concurrency", "timeout_s", "retries", "retry_wait_s"),
         *("serve", "serve_python", "serve_args", "serve_timeout_s"),
     },
     # Of a server with an index, which holds the same wherever it is and whatever it is called.
@@ -139,7 +153,7 @@ def load(cfg: DictConfig) -> Settings:
     data["algorithm"] = validated(AlgorithmSettings, "algorithm", algorithm)
     data["judge"] = judge_settings(data.get("judge"))
     data["export"] = _exporter(data.get("export"))
-    data["executor"] = part("executor", by_name("executor", data.get("executor", "local")))
+    data["executor"] = part("executor", by_name("executor", data.get("executor")))
     return validated(Settings, "", data)
 
 
@@ -193,6 +207,26 @@ def identity(data: dict[str, Any], contents: Mapping[str, str]) -> dict[str, Any
     return {**dict(dotted(kept)), **contents}
 
 
+def model_files(endpoints: Mapping[str, Endpoint | None]) -> dict[str, str]:
+    """Of models that are read from files of the user's, their names and short hashes of the files.
+
+    Args:
+        endpoints: by the names of their settings.
+
+    Raises:
+        ConfigError: a file can't be read.
+    """
+    told: dict[str, str] = {}
+    for name, endpoint in endpoints.items():
+        if isinstance(endpoint, EmbeddedEndpoint) and endpoint.path is not None:
+            try:
+                told[f"the file of {name}.path"] = f"{endpoint.model} {digest(endpoint.path)[:16]}"
+            except OSError as error:
+                where = f"{name}.path={endpoint.path}"
+                raise ConfigError(f"{where}: can't be read ({error.strerror}); give a GGUF file") from error
+    return told
+
+
 def deciding(group: str, settings: dict[str, Any]) -> dict[str, Any]:
     """Of a part's settings those that decide a run's data."""
     return {name: value for name, value in settings.items() if name not in _OPERATIONAL_PARTS[group]}
@@ -240,9 +274,9 @@ def _arguments(judge: type | None) -> type[BaseModel]:
 def _exporter(node: object) -> Exporter | None:
     """The exporter of a part of the configuration; by its name alone it is chosen where a stored one has another.
 
-    A configuration stored before there were any has none; nor has one without a class.
+    `export=none` has no class, and makes none.
     """
     node = by_name("export", node)
-    if node is None or (isinstance(node, dict) and "_target_" not in node):
+    if isinstance(node, dict) and "_target_" not in node:
         return None
     return cast(Exporter, part("export", node))

@@ -261,9 +261,9 @@ def moved_on(passed: Passed, history: Sequence[Turn], refused: Rejected) -> Pass
     """What a dialog moved on from, now that its next turn was refused.
 
     Raises:
-        Rejected: it can't move on: there is no turn yet, or more is wrong than that turn.
+        Rejected: it can't move on: there is no turn yet, or the prompt has grown too long for the model.
     """
-    if not history or refused.stage not in ("ask", "retrieve", "answer"):
+    if not history or refused.stage == "context":
         raise refused
     return (*passed, (len(history) + 1, refused))
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from generator.errors import ConfigError
+from generator.notes import note
 from generator.schema import Dialog, Record, Turn
 from taxonomy import Share
 
@@ -26,6 +27,9 @@ class Opening(Record):
 def openings(run: Path, wanted: Sequence[Share]) -> list[Opening]:
     """The first questions of a run's accepted dialogs, in their order, as far as their types are wanted.
 
+    A measured question may be of several types, joined by `+`: it counts as the first of them that is wanted. How many
+    questions are left out is said.
+
     Args:
         run: the run's folder, or its `dialogs.jsonl`.
 
@@ -33,17 +37,21 @@ def openings(run: Path, wanted: Sequence[Share]) -> list[Opening]:
         ConfigError: there is no such run, it can't be read, or has no such question.
     """
     setting = f"algorithm.first_questions={run}"
-    kinds, there = {share.type.name for share in wanted}, Counter[str]()
+    kinds, others = {share.type.name for share in wanted}, Counter[str]()
     questions: list[Opening] = []
     for turn in _first_turns(run / "dialogs.jsonl" if run.is_dir() else run, setting):
-        there[turn.question_type] += 1
-        if turn.question_type in kinds:
-            questions.append(Opening(query=turn.query, question_type=turn.question_type))
+        kind = next((kind for kind in turn.question_type.split("+") if kind in kinds), None)
+        if kind is None:
+            others[turn.question_type] += 1
+        else:
+            questions.append(Opening(query=turn.query, question_type=kind))
+    found = ", ".join(f"{count} {name}" for name, count in others.most_common()) or "none"
+    there = f"of a type in taxonomy.first ({', '.join(sorted(kinds))})"
     if not questions:
-        found = ", ".join(f"{count} {name}" for name, count in there.most_common()) or "none"
-        raise ConfigError(
-            f"{setting}: no first question is of a type in taxonomy.first ({', '.join(sorted(kinds))}); it has {found}"
-        )
+        raise ConfigError(f"{setting}: no first question is {there}; it has {found}")
+    if others:
+        total = others.total()
+        note(f"{setting}: {total} of {total + len(questions)} first questions are left out, not {there}: {found}")
     return questions
 
 

@@ -25,7 +25,7 @@ _PIECE = re.compile(rf"\S(?:.{{0,{LONGEST_SENTENCE - 2}}}\S)?(?!\S)|\S{{{LONGEST
 
 
 def count_tokens(text: str) -> int:
-    """The number of words and punctuation marks in `text`, as `split` counts them."""
+    """The number of words and punctuation marks in `text`, as `windows` counts them."""
     return sum(1 for _ in TOKEN.finditer(text))
 
 
@@ -71,11 +71,6 @@ def passage(document: Document, start: int, end: int) -> Passage:
         start=start,
         end=end,
     )
-
-
-def split(document: Document, size: int = 512, overlap: int = 100) -> Iterator[Passage]:
-    """The passages of a document, in order; see `windows` for what they are and for the error."""
-    return (passage(document, start, end) for start, end in windows(document.text, size, overlap))
 
 
 def sentences(text: str) -> tuple[tuple[int, int], ...]:

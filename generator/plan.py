@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from generator.diversity import FOCUS_CHARS
 from generator.errors import ConfigError
 from generator.library import Library
 from generator.openings import Opening
@@ -20,7 +21,6 @@ from generator.passages import count_tokens, has_more_tokens, passage, sentences
 from generator.schema import Document, Passage, Record, Split
 from taxonomy import QuestionType, Taxonomy, first_type, turn_types
 
-FOCUS_CHARS = 300
 # Of the number in brackets that stands before every sentence of a prompt.
 NUMBER_TOKENS = 3
 
@@ -51,7 +51,6 @@ class Plan:
     `focus` as a prompt holds; or it is the question itself, if there already is one.
     """
 
-    index: int
     dialog_id: str
     seed: int
     split: Split
@@ -120,7 +119,6 @@ class Planner:
             focus = "" if self.taxonomy.focus == "none" else document.text[slice(*span)]
         turns = first.turns or draw.randint(self.turns.least, self.turns.most)
         return Plan(
-            index=index,
             dialog_id=hashlib.sha256(f"{self.seed}/{index}/{name}".encode()).hexdigest()[:16],
             seed=draw.getrandbits(31),
             split=split,

@@ -14,12 +14,10 @@ from generator.export.material import Material
 from generator.exports import dialogs_digest, remove_exports, write_export
 from generator.files import written
 from generator.library import Library
-from generator.schema import Corpus, Document, Passage, Scope
+from generator.schema import Corpus, Document, Passage
 from generator.store import Store
-from generator.summary import Summary, summarise
+from generator.summary import SCOPES, Summary, summarise
 from taxonomy import Taxonomy
-
-SCOPES: tuple[Scope, ...] = ("dialog", "turn", "pair")
 
 
 def write_results(

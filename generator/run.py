@@ -11,7 +11,7 @@ from typing import Any
 
 import dspy
 
-from generator.config import Settings, identity
+from generator.config import Settings, identity, model_files
 from generator.dedup import Deduplicator
 from generator.errors import ConfigError, GroundedDialogsError
 from generator.executors.base import Executor, Work
@@ -76,6 +76,7 @@ class Run:
             "the first questions": of_openings(first),
             "the program's file": _hash([settings.program] if settings.program else []),
             "the files of dedup.against": _hash(settings.dedup.against),
+            **model_files({"lm": settings.lm, "judge.lm": settings.judge.lm}),
         }
         self.identity = identity(data, contents)
 

@@ -19,6 +19,8 @@ Scope = Literal["dialog", "turn", "pair"]
 Split = Literal["train", "validation"]
 # Of dialogs that respond to a task: the turns before the last were given with it (`Dialog.ended`).
 TASK = "task"
+# The question type of a person's question whose kind nobody said.
+UNLABELLED = "unlabelled"
 QueryForm = Literal["last_turn", "rewrite", "user_turns", "full"]
 
 

@@ -9,6 +9,8 @@ from generator.schema import Record, Scope, Usage
 from generator.store import Store
 from taxonomy import Taxonomy
 
+SCOPES: tuple[Scope, ...] = ("dialog", "turn", "pair")
+
 
 class Share(Record):
     """The share of a question type among the turns of its stage (first, or later), or of what else is planned among the
@@ -86,8 +88,7 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
     asked = tally.statistics()
     stages = store.spent()
     usage = sum(stages.values(), Usage())
-    scopes: tuple[Scope, ...] = ("dialog", "turn", "pair")
-    dropped, turns, lost = (store.dropped(scope) for scope in scopes)
+    dropped, turns, lost = (store.dropped(scope) for scope in SCOPES)
     return Summary(
         attempted=store.attempted,
         accepted=store.accepted,

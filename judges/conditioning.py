@@ -8,7 +8,9 @@ from collections.abc import Iterable
 
 from generator.schema import Answerability
 
-_LABELS = ("yes", "partial", "no", "unjudged")
+# Of the judge `idk`, where it has a verdict.
+LABELS = ("yes", "partial", "no")
+_KNOWN = (*LABELS, "unjudged")
 
 
 def conditioned(score: float | None, answerability: Answerability, idk: str) -> float | None:
@@ -34,7 +36,7 @@ def conditioned(score: float | None, answerability: Answerability, idk: str) -> 
     Raises:
         ValueError: `idk` is no such label.
     """
-    if answerability == "conversational" and idk in ("yes", "partial", "no"):
+    if answerability == "conversational" and idk in LABELS:
         return 0.0 if idk == "yes" else 1.0
     right = answerability_right(answerability, idk)
     if right is None:
@@ -52,8 +54,8 @@ def answerability_right(answerability: Answerability, idk: str) -> bool | None:
     Raises:
         ValueError: `idk` is no such label.
     """
-    if idk not in _LABELS:
-        raise ValueError(f"an I-don't-know label is one of {', '.join(_LABELS)}, not {idk!r}")
+    if idk not in _KNOWN:
+        raise ValueError(f"an I-don't-know label is one of {', '.join(_KNOWN)}, not {idk!r}")
     if answerability == "conversational" or idk == "unjudged":
         return None
     return (idk == "yes") == (answerability == "unanswerable")

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from omegaconf import DictConfig
 
-from generator.config import JudgeSettings, deciding, dotted, judge_settings
+from generator.config import JudgeSettings, deciding, dotted, judge_settings, model_files
 from generator.errors import ConfigError
 from generator.instantiate import part, plain, validated
 from generator.lm import Endpoint
@@ -65,10 +65,15 @@ def load_judging(cfg: DictConfig) -> JudgingSettings:
 def judging_identity(settings: JudgingSettings, data: dict[str, Any], fingerprint: str, prompts: str) -> dict[str, Any]:
     """What decides the verdicts, by dotted name: `generator.config.identity`. The input stands for itself by the
     fingerprint of its dialogs.
+
+    Raises:
+        ConfigError: a model's file can't be read.
     """
     judge = {name: value for name, value in data["judge"].items() if name not in ("filter", "lm", "panel")}
     asked = data["judge"].get("panel") or {"lm": data["judge"].get("lm") or data["lm"]}
     models = {name: deciding("lm", asked[name]) for name in settings.endpoints}
     kept = {"judge": {**judge, "panel": models}} if settings.judge.panel else {"judge": judge, **models}
     told = {"the input's dialogs": fingerprint[:16], "the prompts' version": prompts}
-    return dict(dotted(kept)) | told
+    where = "judge.panel." if settings.judge.panel else ""
+    files = model_files({f"{where}{name}": endpoint for name, endpoint in settings.endpoints.items()})
+    return dict(dotted(kept)) | told | files

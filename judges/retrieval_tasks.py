@@ -21,12 +21,13 @@ from generator.corpora.files import READ_ERRORS, File, opened, reason
 from generator.corpora.json_file import parsed
 from generator.corpora.json_lines import lines
 from generator.errors import CorpusError
+from generator.mtrag_names import SEPARATOR, SPEAKER
 from generator.schema import Broken, Document
 
 Form = Literal["lastturn", "questions", "rewrite"]
 M = TypeVar("M", bound=BaseModel)
 FORMS: tuple[Form, ...] = get_args(Form)
-_TURN = re.compile(r".*<::>(\d+)")
+_TURN = re.compile(rf".*{SEPARATOR}(\d+)")
 _SIGN = re.compile(r"[\W_]+")
 
 
@@ -125,7 +126,7 @@ def queries(path: Path) -> dict[str, str]:
     for where, query in _records(path, _Query):
         if query.id in found:
             raise CorpusError(f"{where}: the id {query.id} is there twice")
-        found[query.id] = "\n".join(line.removeprefix("|user|:").strip() for line in query.text.splitlines())
+        found[query.id] = "\n".join(line.removeprefix(SPEAKER).strip() for line in query.text.splitlines())
     return found
 
 

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from statistics import fmean, median
 
-from generator.schema import Dialog, Record, Turn, Usage, Verdict
+from generator.schema import Answerability, Dialog, Record, Turn, Usage, Verdict
 from generator.store import Store
 from generator.summary import Tokens
 from judges.base import UNJUDGED
-from judges.conditioning import conditioned
+from judges.conditioning import LABELS, answerability_accuracy, conditioned
 from judges.idk import IdkJudge
 
 
@@ -31,13 +31,15 @@ class Figures(Record):
 class Voice(Record):
     """One judge with one model; a turn with several question types counts for each of them.
 
-    `unjudged` has the reasons why turns have no verdict.
+    `unjudged` has the reasons why turns have no verdict. `answerability_accuracy`, of the judge `idk` alone, is the
+    share of turns whose label fits what can be answered, of those where that can be told (`judges.conditioning`).
     """
 
     judge: str
     model: str
     all: Figures
     unjudged: Mapping[str, int]
+    answerability_accuracy: float | None
     answerability: Mapping[str, Figures]
     question_type: Mapping[str, Figures]
     corpus: Mapping[str, Figures]
@@ -122,6 +124,7 @@ class _Tally:
         self._best = best
         self._groups: dict[tuple[str, str], _Group] = {("all", ""): _Group()}
         self._unjudged: Counter[str] = Counter()
+        self._known: list[tuple[Answerability, str]] = []
 
     def add(self, dialog: Dialog, turn: Turn, verdict: Verdict) -> None:
         kinds = [("question_type", kind) for kind in turn.question_type.split("+")]
@@ -135,8 +138,12 @@ class _Tally:
                 group.conditioned.append(value)
         if verdict.label == UNJUDGED:
             self._unjudged[verdict.explanation.partition(":")[0]] += 1
+        if verdict.judge == IdkJudge.name and verdict.label in LABELS:
+            self._known.append((turn.answerability, verdict.label))
 
     def voice(self, judge: str, model: str) -> Voice:
+        accuracy = answerability_accuracy(self._known)
+
         def by(name: str) -> dict[str, Figures]:
             return {value: group.figures() for (key, value), group in sorted(self._groups.items()) if key == name}
 
@@ -145,6 +152,7 @@ class _Tally:
             model=model,
             all=self._groups["all", ""].figures(),
             unjudged=dict(self._unjudged.most_common()),
+            answerability_accuracy=None if accuracy is None else round(accuracy, 4),
             answerability=by("answerability"),
             question_type=by("question_type"),
             corpus=by("corpus"),
@@ -153,7 +161,7 @@ class _Tally:
 
 def _conditioned(turn: Turn, verdict: Verdict, best: float) -> float | None:
     """The score of a turn that the last I-don't-know judge had a word on, scaled to 0 to 1 and conditioned on that."""
-    idk = [v.label for v in turn.verdicts if v.judge == IdkJudge.name and v.label != UNJUDGED]
+    idk = [v.label for v in turn.verdicts if v.judge == IdkJudge.name and v.label in LABELS]
     asks_nothing = turn.answerability == "conversational"  # the paper leaves these out
     if not idk or asks_nothing or verdict.judge == IdkJudge.name or verdict.label == UNJUDGED:
         return None

@@ -14,6 +14,8 @@ T = TypeVar("T")
 BLOCK = 20
 # What a turn that asks for nothing is, among question types (Katsis et al. 2025 label their own so).
 _NOT_ASKING = "non-question"
+# And what its answerability is.
+_CONVERSATIONAL = "conversational"
 
 # Steps of the golden ratio fill the circle evenly however many are taken (a Kronecker sequence).
 _GOLDEN = (5**0.5 - 1) / 2
@@ -43,26 +45,25 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
 
     Where a taxonomy plans more than types, each is a `Target`. Every dimension is drawn for itself, as types are, and
     then two things are put together: what asks for nothing is a later turn and no question, and the turns that lean on
-    what was said are clarifications before they are others.
+    what was said are clarifications before they are others. A single turn is one of those that ask for something.
     """
     kinds = [first, *later_types(taxonomy, seed, index, n - 1)]
     if not taxonomy.has_targets:
         return tuple(kinds)
     links: list[Facet | None] = [None, *(_draw_facets(taxonomy.multi_turn, n - 1, index, f"{seed}/multi_turn"))]
     links += [None] * (n - len(links))
-    aims: list[Facet | None] = (
-        list(_draw_facets(taxonomy.answerability, n, index, f"{seed}/answerability")) or [None] * n
-    )
-    for place in (place for place, aim in enumerate(aims) if aim and aim.name == "conversational"):
+    aimed = [share for share in taxonomy.answerability if n > 1 or share.type.name != _CONVERSATIONAL]
+    aims: list[Facet | None] = list(_draw_facets(aimed, n, index, f"{seed}/answerability")) or [None] * n
+    for place in (place for place, aim in enumerate(aims) if aim and aim.name == _CONVERSATIONAL):
         fit = [i for i in range(1, n) if kinds[i].name == _NOT_ASKING and aims[i] != aims[place]]
-        better = place if place in fit else next(iter(fit), max(place, min(1, n - 1)))
+        better = place if place in fit else next(iter(fit), max(place, 1))
         aims[place], aims[better] = aims[better], aims[place]
     alone = _standalone(taxonomy, seed, index, links)
     asks_nothing = next((share.type for share in taxonomy.later if share.type.name == _NOT_ASKING), None)
     return tuple(
         # Checked when it was read; and types may be shown without the examples that a file has to have.
         Target.model_construct(
-            **dict(asks_nothing if asks_nothing and aim and aim.name == "conversational" else kind),
+            **dict(asks_nothing if asks_nothing and aim and aim.name == _CONVERSATIONAL else kind),
             multi_turn=link,
             aim=aim,
             standalone=stands,
@@ -96,7 +97,8 @@ def _draw_types(shares: Sequence[Share], n: int, number: int, key: str) -> tuple
 def _draw_facets(shares: Sequence[FacetShare], n: int, number: int, key: str) -> tuple[Facet, ...]:
     if not shares:
         return ()
-    values, parts = [share.type for share in shares], [share.share for share in shares]
+    total = sum(share.share for share in shares)  # below 1 where a share is left out
+    values, parts = [share.type for share in shares], [share.share / total for share in shares]
     return _draw(values, parts, n, number, key, lambda facet: facet.may_repeat)
 
 

@@ -16,7 +16,8 @@ import yaml
 from generator.corpora.base import CorpusSettings
 from generator.corpora.human import DialogCorpus
 from generator.errors import CorpusError
-from generator.schema import Broken, Dialog, Document
+from generator.passages import passage, windows
+from generator.schema import Broken, Dialog, Document, Passage
 
 CONF = Path(__file__).parents[1] / "conf" / "corpus"
 
@@ -77,6 +78,11 @@ def holds(dialog: Dialog) -> None:
             assert evidence.text == passages[evidence.passage_id].text[evidence.start : evidence.end] != ""
         assert {hit.passage_id for hit in turn.hits} <= passages.keys()
     assert Dialog.model_validate_json(dialog.model_dump_json()) == dialog
+
+
+def split(document: Document, size: int = 512, overlap: int = 100) -> list[Passage]:
+    """The passages of a document, in order."""
+    return [passage(document, start, end) for start, end in windows(document.text, size, overlap)]
 
 
 class Quiet(SimpleHTTPRequestHandler):

@@ -135,31 +135,14 @@ def test_a_dialog_of_one_turn() -> None:
     assert (len(draft.turns), draft.end, model.stages) == (1, None, ["ask", "answer"])
 
 
-ENDS: dict[str, tuple[dict[str, list[Entry]], str, str]] = {
-    "refused": (
-        {"ask": ASK, "answer": [*ANSWER[:2], lm15.InvalidRequestError("no", status=400)]},
-        "model",
-        "InvalidRequestError",
-    ),
-    "context": (
-        {"ask": ASK, "answer": [*ANSWER[:2], lm15.ContextLengthError("long", status=400)]},
-        "context",
-        "the next prompt does not fit lm.context",
-    ),
-}
-
-
-@pytest.mark.parametrize(("script", "stage", "reason"), ENDS.values(), ids=ENDS.keys())
 @pytest.mark.parametrize("algorithm", ["single", "multi"])
-def test_a_turn_that_fails_ends_the_dialog_before_it(
-    algorithm: str, script: dict[str, list[Entry]], stage: str, reason: str
-) -> None:
-    model = Scripted(**{"answer": ANSWER, **script})
+def test_a_prompt_that_does_not_fit_ends_the_dialog_before_its_turn(algorithm: str) -> None:
+    model = Scripted(ask=ASK, answer=[*ANSWER[:2], lm15.ContextLengthError("long", status=400)])
     shelf = Shelf([[A], [B], [C]])
     draft = single(model) if algorithm == "single" else multi(model, shelf)
     assert spoken(draft) == list(zip(QUESTIONS[:2], ANSWERS[:2], strict=True))
     assert draft.end is not None
-    assert (draft.end.stage, draft.end.reason) == (stage, reason)
+    assert (draft.end.stage, draft.end.reason) == ("context", "the next prompt does not fit lm.context")
     assert draft.passages == ((HARBOUR,) if algorithm == "single" else (A, B))
     assert max(made.turn for made in model.calls) == 3
 
@@ -195,6 +178,14 @@ MOVED_ON: dict[str, tuple[dict[str, list[Entry]], str, str]] = {
         {"ask": [*ASK[:2], ASK[4], *ASK[2:4]], "answer": [*ANSWER[:2], "no", "no", *ANSWER[2:4]]},
         "answer",
         "unusable reply",
+    ),
+    "refused": (
+        {
+            "ask": [*ASK[:2], ASK[4], *ASK[2:4]],
+            "answer": [*ANSWER[:2], lm15.InvalidRequestError("HTTP 400", status=400), *ANSWER[2:4]],
+        },
+        "model",
+        "InvalidRequestError",
     ),
 }
 
@@ -355,13 +346,14 @@ def test_passages_of_a_turn_that_was_not_kept_are_not_in_the_dialog() -> None:
     assert dialog(draft).grounding(1) == (A,)
 
 
-def test_a_rewriting_that_fails_ends_the_dialog() -> None:
-    model = Scripted(ask=ASK, answer=ANSWER, rewrite=["no", "no"])
+def test_a_dialog_moves_on_from_a_rewriting_that_fails() -> None:
+    model = Scripted(ask=ASK, answer=ANSWER, rewrite=["no", "no", {"query": "Why stone"}])
     shelf = Shelf(FOUND)
-    draft = multi(model, shelf, query="rewrite")
-    assert draft.end is not None
-    assert (draft.end.stage, draft.end.reason) == ("rewrite", "unusable reply")
-    assert len(draft.turns) == len(shelf.asked) == 1
+    draft = multi(model, shelf, KINDS[:3], query="rewrite")
+    assert draft.end is None
+    assert [(turn, lost.stage, lost.reason) for turn, lost in draft.passed] == [(2, "rewrite", "unusable reply")]
+    assert [turn.query for turn in draft.turns] == [QUESTIONS[0], QUESTIONS[2]]
+    assert [query for query, _, _ in shelf.asked] == [QUESTIONS[0], "Why stone"]
 
 
 def test_a_retriever_that_can_not_be_asked_is_the_runs_end() -> None:

@@ -162,9 +162,4 @@ HISTORY = [turn(1, "What runs?", "A tram."), turn(2, "Where?", "Along the river.
 )
 def test_query_forms(form: QueryForm, expected: str) -> None:
     assert retrieval_query(form, HISTORY, "How often?", "How often does the tram run?") == expected
-    assert retrieval_query(form, [], "What runs?") == "What runs?"
-
-
-def test_a_rewrite_that_is_missing_is_never_replaced_in_silence() -> None:
-    with pytest.raises(ValueError, match="needs the rewritten question"):
-        retrieval_query("rewrite", HISTORY, "How often?")
+    assert retrieval_query(form, [], "What runs?", "What is it that runs?") == "What runs?"

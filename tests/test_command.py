@@ -354,9 +354,15 @@ def test_files_of_settings_are_part_of_the_configuration(
         settings = [f"{setting}={place}"]
     first = site.run(openai_server, "algorithm=single", "dialogs=1", *settings)
     assert first.code == 0, first.err
+    moved = place.rename(tmp_path / f"moved{place.suffix}")
+    file = moved / file.relative_to(place)
+    settings[0] = f"{setting}={moved}"
+    elsewhere = site.run(openai_server, "algorithm=single", "dialogs=2", *settings)
+    assert elsewhere.code == 0, elsewhere.err
     with file.open("a", encoding="utf-8") as appended:
         appended.write(more)
-    assert told[setting] in refused(site.run(openai_server, "algorithm=single", "dialogs=2", *settings))
+    message = refused(site.run(openai_server, "algorithm=single", "dialogs=3", *settings))
+    assert told[setting] in message and str(moved) not in message
 
 
 @pytest.mark.parametrize("algorithm", ["single", "multi"])

@@ -12,14 +12,13 @@ from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig, OmegaConf
 
 from generator.__main__ import CONF, PACKAGE, help_text, normalised
-from generator.config import Settings, dotted, identity, load
+from generator.config import Settings, dotted, identity, load, model_files
 from generator.corpora.base import CorpusSettings
 from generator.dedup import DedupSettings
 from generator.embedded import EmbeddedEndpoint
 from generator.endpoints import OpenAIEndpoint
 from generator.errors import ConfigError
 from generator.executors.base import ExecutorSettings
-from generator.executors.local import LocalSettings
 from generator.executors.ray import RaySettings
 from generator.instantiate import PACKAGES, plain
 from generator.lm import Endpoint
@@ -99,7 +98,6 @@ def test_the_bare_command_is_what_the_readme_says() -> None:
 
 
 def test_a_stored_configuration_may_be_made_elsewhere() -> None:
-    """One from before there were executors, and one that has another."""
     stored = composed()
     decided = identity(plain(stored), {})
     stored.executor = "ray"
@@ -108,9 +106,6 @@ def test_a_stored_configuration_may_be_made_elsewhere() -> None:
     stored.executor = "spark"
     with pytest.raises(ConfigError, match=r"^executor=spark: no such choice; choose from: local, ray$"):
         load(stored)
-    del stored.executor
-    assert isinstance(load(stored).executor, LocalSettings)
-    assert identity(plain(stored), {}) == decided
 
 
 def test_a_judge_with_a_model_of_its_own() -> None:
@@ -159,6 +154,15 @@ def test_no_other_class_is_called(group: str, target: str) -> None:
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("group", ["algorithm", "corpus", "dedup", "executor", "export", "judge", "lm", "retriever"])
+def test_a_stored_configuration_has_every_part(group: str) -> None:
+    stored = composed()
+    OmegaConf.set_struct(stored, False)
+    del stored[group]
+    with pytest.raises(ConfigError, match=rf"^{group}: is missing; `python -m generator --help` lists the choices of"):
+        load(stored)
+
+
 @pytest.mark.parametrize("group", ["corpus", "taxonomy", "lm", "retriever", "dedup", "executor"])
 @pytest.mark.parametrize("target", ["null", "3", "[]", "''"])
 def test_a_part_without_a_class_is_one_line(group: str, target: str) -> None:
@@ -193,3 +197,30 @@ def test_settings_of_human_dialogs_may_change_when_a_run_is_continued() -> None:
 
     assert decided("corpus.rewrites=canard", "corpus.no_answer=No") == decided()
     assert decided("corpus.strict=true") != decided()
+
+
+def test_what_only_the_card_tells_may_change_when_a_run_is_continued() -> None:
+    told = ["corpus.licence=CC0", "corpus.source=https://example.org"]
+    assert identity(plain(composed(*told)), {}) == identity(plain(composed()), {})
+
+
+def test_a_model_file_stands_for_itself_wherever_it_lies(tmp_path: Path) -> None:
+    def decided(path: Path, *more: str) -> dict[str, Any]:
+        given = [f"lm.path={path}", "+lm@judge.lm=embedded", f"judge.lm.path={path}", *more]
+        made = settings(*given)
+        return identity(plain(composed(*given)), model_files({"lm": made.lm, "judge.lm": made.judge.lm}))
+
+    (file := tmp_path / "model.gguf").write_text("weights")
+    there = decided(file)
+    assert {name for name in there if "file" in name} == {"the file of lm.path", "the file of judge.lm.path"}
+    assert there["the file of lm.path"].startswith("model ")
+    (tmp_path / "other").mkdir()
+    moved = file.rename(tmp_path / "other" / "model.gguf")
+    assert decided(moved) == there
+    renamed = moved.rename(tmp_path / "named.gguf")
+    assert decided(renamed) != there, "it is the model's name in the data"
+    renamed.rename(file).write_text("other weights")
+    assert decided(file) != there
+    with pytest.raises(ConfigError, match=rf"^lm\.path={moved}: can't be read \(No such file or directory\); give a"):
+        decided(moved)
+    assert model_files({"lm": settings().lm, "judge.lm": None}) == {}, "the package's own is that of its version"

@@ -155,7 +155,8 @@ def test_a_run_from_documents_to_a_dataset(tmp_path: Path) -> None:
     for name, text in texts.items():
         (tmp_path / "documents" / name).write_text(text, encoding="utf-8")
     run = tmp_path / "run"
-    ended = command(
+    (model := tmp_path / "tiny.gguf").symlink_to(embedded.carried())
+    arguments = [
         "corpus=folder",
         f"corpus.path={tmp_path / 'documents'}",
         "taxonomy=direct",
@@ -166,7 +167,8 @@ def test_a_run_from_documents_to_a_dataset(tmp_path: Path) -> None:
         "dialogs_per_document=6",
         f"cache_dir={tmp_path / 'cache'}",
         f"run_dir={run}",
-    )
+    ]
+    ended = command(*arguments, f"lm.path={model}")
     assert ended.code == 0, ended.err
     assert "Traceback" not in ended.err
     summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
@@ -175,11 +177,17 @@ def test_a_run_from_documents_to_a_dataset(tmp_path: Path) -> None:
     assert summary["tokens"]["completion"] > 0
     assert summary["tokens"]["cached"] > 0
     (dialog,) = [json.loads(line) for line in (run / "dialogs.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert dialog["lm"] == "SmolLM2-135M-Instruct"
+    assert dialog["lm"] == "tiny"
     (turn,) = dialog["turns"]
     assert turn["query"] and turn["answer"]
     assert all(sentence["text"] in texts[dialog["document_ids"][0]] for sentence in turn["evidence"])
     (row,) = load_dataset(str(run / "dataset"), cache_dir=str(tmp_path / "hub"))["train"]
     assert [message["role"] for message in row["messages"]] == ["user", "assistant"]
     assert row["messages"][1]["content"] == turn["answer"]
-    assert "SmolLM2" in (run / "dataset" / "README.md").read_text(encoding="utf-8")
+    assert "tiny" in (run / "dataset" / "README.md").read_text(encoding="utf-8")
+
+    (tmp_path / "elsewhere").mkdir()
+    moved = model.rename(tmp_path / "elsewhere" / "tiny.gguf")
+    assert "this run is finished" in command(*arguments, f"lm.path={moved}").err
+    model.write_text("another model of that name")
+    assert "the file of lm.path" in command(*arguments, f"lm.path={model}").error

@@ -12,10 +12,14 @@ from types import ModuleType
 from typing import Annotated, Any
 
 import pytest
+from hydra import compose, initialize_config_dir
 from pydantic import Field
 
+from generator.advice import CONF
+from generator.instantiate import plain
 from generator.schema import TASK, Dialog, Passage, Turn, Verdict
 from judges.__main__ import help_text, main
+from judges.config import judging_identity, load_judging
 from tests import openai_server as fake
 from tests.openai_server import Body, Fault, OpenAIServer, openai_server, prompt
 from tests.runs import Ended, Site, command, replying
@@ -536,6 +540,7 @@ def test_means_are_conditioned_where_there_is_a_word_on_what_is_not_known(tmp_pa
         ("unanswerable", "no"),  # 0
         ("conversational", "no"),
         ("answerable", None),
+        ("answerable", "perhaps"),  # a label of somebody else's judge
     ]
     place = Judging(tmp_path, [dialog(f"d{n}", turns=(turn(*cell),)) for n, cell in enumerate(cells)])
     with OpenAIServer(replying(judge=lambda _: {"score": 5})) as server:
@@ -545,6 +550,20 @@ def test_means_are_conditioned_where_there_is_a_word_on_what_is_not_known(tmp_pa
     assert (voice["all"]["conditioned"], voice["all"]["conditioned_turns"]) == (0.4, 5)
     assert voice["answerability"]["unanswerable"]["conditioned"] == 0.5
     assert voice["answerability"]["conversational"]["conditioned"] is None
+
+
+def test_how_often_what_is_not_known_fits_what_can_be_answered(tmp_path: Path) -> None:
+    def turn(answerability: str) -> Turn:
+        return said(("Who?", "He."))[0].model_copy(update={"answerability": answerability})
+
+    kinds = ["answerable", "partial", "answerable", "unanswerable", "conversational"]
+    place = Judging(tmp_path, [dialog(f"d{n}", turns=(turn(kind),)) for n, kind in enumerate(kinds)])
+    with OpenAIServer(replying(judge=lambda _: {"label": "partial"})) as server:
+        assert place.run(server).code == 0
+    assert [voice["answerability_accuracy"] for voice in place.summary()["voices"]] == [0.75]
+    with OpenAIServer() as server:
+        assert place.run(server, "judge=correctness", "fresh=true").code == 0
+    assert [voice["answerability_accuracy"] for voice in place.summary()["voices"]] == [None]
 
 
 def test_a_response_that_claims_nothing_is_conditioned_where_no_score_matters(tmp_path: Path) -> None:
@@ -603,6 +622,22 @@ def test_a_judge_without_a_model_opens_none(place: Judging, length: list[str]) -
     assert judge(*length, f"input={place.input}", "+judge.longest=14").code == 0, "the model is not what it rests on"
     message = refused(judge(*length, f"input={place.input}"))
     assert "judge.longest (14 there" in message
+
+
+def test_a_model_file_stands_for_itself_wherever_it_lies(tmp_path: Path) -> None:
+    def decided(path: Path, lm: str) -> dict[str, Any]:
+        with initialize_config_dir(str(CONF), version_base="1.3"):
+            cfg = compose("judges", ["judge=idk", "input=in.jsonl", f"+lm@{lm}=embedded", f"{lm}.path={path}"])
+        return judging_identity(load_judging(cfg), plain(cfg), "dialogs", "prompts")
+
+    for lm, name in (("judge.lm", "lm.path"), ("judge.panel.a", "judge.panel.a.path")):
+        (file := tmp_path / "model.gguf").write_text("weights")
+        there = decided(file, lm)
+        assert there[f"the file of {name}"].startswith("model ")
+        (tmp_path / lm).mkdir()
+        assert decided(file.rename(tmp_path / lm / "model.gguf"), lm) == there
+        file.write_text("other weights")
+        assert decided(file, lm) != there
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 
 from generator.errors import ConfigError, CorpusError, RetrieverError
 from generator.library import Library, built_once
-from generator.passages import split
 from generator.schema import Document
+from tests.corpora import split
 
 DOCUMENTS = [
     Document(
@@ -37,7 +37,7 @@ def test_holds_what_was_put_in(tmp_path: Path) -> None:
     assert [lib.passage(row) for row in range(lib.passage_count)] == expected
     assert [DOCUMENTS[row].id for row in lib.document_rows] == [p.document_id for p in expected]
     for row, document in enumerate(DOCUMENTS):
-        assert [lib.passage(p) for p in lib.passage_rows(row)] == list(split(document, 6, 2))
+        assert [lib.passage(p) for p in lib.passage_rows(row)] == split(document, 6, 2)
 
 
 def test_is_built_once_for_each_content_and_passage_size(tmp_path: Path) -> None:

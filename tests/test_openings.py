@@ -5,8 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from generator.openings import openings
+from generator.schema import Dialog
+from taxonomy import load
 from tests.openai_server import OpenAIServer, openai_server, prompt
 from tests.runs import Ended, Site
+from tests.test_configs import settings
 
 __all__ = ["openai_server"]
 
@@ -61,6 +65,29 @@ def test_only_types_of_the_taxonomy_are_taken_and_the_last_of_them_ends_the_run(
     done = opened(site, openai_server, source, "dialogs=100", "taxonomy=direct", "max_attempts=500")
     assert [dialog["turns"][0]["query"] for dialog in site.dialogs()] == direct
     assert f"stopped at the last of algorithm.first_questions: {len(direct)} of 100 dialogs accepted" in done.err
+    left_out = f"{8 - len(direct)} of 8 first questions are left out"
+    assert f"{left_out}, not of a type in taxonomy.first (direct): " in done.err
+
+
+def test_a_question_of_several_types_counts_as_the_first_that_the_taxonomy_has(
+    source: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured = ["factoid", "factoid+how-to", "keyword+comparative+direct", "how-to", "direct", "keyword", "how-to", "x"]
+    dialogs = [Dialog.model_validate(dialog) for dialog in source.dialogs()]
+    lines = [
+        dialog.model_copy(
+            update={"turns": (dialog.turns[0].model_copy(update={"question_type": kind}), *dialog.turns[1:])}
+        ).model_dump_json()
+        for dialog, kind in zip(dialogs, measured, strict=True)
+    ]
+    (file := source.folder / "measured.jsonl").write_text("\n".join(lines))
+    wanted = load(settings("taxonomy=mixed", "taxonomy.without=[unanswerable]").taxonomy).first
+    taken = openings(file, wanted)
+    assert [opening.question_type for opening in taken] == ["comparative", "direct"]
+    assert [opening.query for opening in taken] == [dialogs[2].turns[0].query, dialogs[4].turns[0].query]
+    said = capsys.readouterr().err
+    assert said.endswith("(aggregate, comparative, direct): 2 how-to, 1 factoid, 1 factoid+how-to, 1 keyword, 1 x\n")
+    assert f"algorithm.first_questions={file}: 6 of 8 first questions are left out" in said
 
 
 def test_another_run_of_questions_is_another_configuration_wherever_it_lies(

@@ -4,9 +4,9 @@ import pytest
 
 from generator import passages
 from generator.errors import ConfigError
-from generator.passages import TOKEN, count_tokens, sentences, split
+from generator.passages import TOKEN, count_tokens, sentences
 from generator.schema import Document
-from tests.corpora import good, read
+from tests.corpora import good, read, split
 
 ALPHABET = ["word", "naïve", "Köln", "😀", "3.5", ".", ",", "?", " ", "  ", "\n", "\n\n", "\t", "-", "1.", "Then", "…"]
 
@@ -64,7 +64,7 @@ def test_windows_of_any_text(seed: int) -> None:
     size = rng.randint(1, 40)
     overlap = rng.randint(0, size - 1)
     document = Document(id="d", text=random_text(seed, 400))
-    passages = list(split(document, size, overlap))
+    passages = split(document, size, overlap)
     tokens = TOKEN.findall(document.text)
     assert all(p.text == document.text[p.start : p.end] == p.text.strip() for p in passages)
     assert all(count_tokens(p.text) == size for p in passages[:-1])
@@ -80,7 +80,7 @@ def test_windows_of_any_text(seed: int) -> None:
 @pytest.mark.parametrize(("size", "overlap"), [(0, 0), (-1, 0), (5, 5), (5, 6), (5, -1)])
 def test_impossible_windows_are_refused_in_one_line(size: int, overlap: int) -> None:
     with pytest.raises(ConfigError, match=rf"^passages of {size} tokens can't overlap by {overlap}: .+$"):
-        list(split(numbered(20), size, overlap))
+        split(numbered(20), size, overlap)
 
 
 def texts(text: str) -> list[str]:

@@ -80,7 +80,16 @@ def test_what_asks_for_nothing_is_a_later_turn_and_no_question() -> None:
     assert len(remarks) == pytest.approx(60 * 5 * 0.4, rel=0.05)
     assert {target.name for _, target in remarks} == {"non-question"}
     assert {place for place, _ in remarks} == {1, 2, 3, 4}
-    assert [d[0].is_conversational for d in plans(mtrag(answerability={"conversational": 1}), 3, 1)] == [True] * 3
+
+
+def test_a_single_turn_asks_for_something() -> None:
+    aims = Counter(dialog[0].aim for dialog in plans(mtrag(), 400, 1))
+    shares = {aim.name: count / 400 for aim, count in aims.items() if aim}
+    assert shares == pytest.approx(
+        {"answerable": 0.84 / 0.99, "partial": 0.08 / 0.99, "unanswerable": 0.07 / 0.99}, abs=0.003
+    )
+    assert [dialog[0].aim for dialog in plans(mtrag(answerability={"conversational": 1}), 3, 1)] == [None] * 3
+    assert not any(dialog[0].name == "non-question" for dialog in plans(mtrag(), 400, 1))
 
 
 def test_what_leans_on_the_dialog_is_a_clarification_first() -> None:

@@ -20,7 +20,7 @@ import yaml
 from generator.corpora import human, json_lines
 from generator.errors import CorpusError
 from generator.export.chat import pairs
-from generator.passages import sentences, split
+from generator.passages import sentences, windows
 from generator.prompt import Documents, harmless
 from generator.schema import Broken, Dialog, Document, Drop
 from generator.sets import dialog_set
@@ -348,8 +348,8 @@ def test_sentences_and_passages_of_a_long_line_take_time_by_its_length(unit: str
         text = unit * (length // len(unit))
         before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
         spans = sentences(text)
-        windows = list(split(Document(id="d", text=text)))
-        assert spans[0][0] == windows[0].start and spans[-1][1] == windows[-1].end
+        passages = list(windows(text))
+        assert spans[0][0] == passages[0][0] and spans[-1][1] == passages[-1][1]
         assert all(end - start <= 600 for start, end in spans)
         return resource.getrusage(resource.RUSAGE_SELF).ru_utime - before
 

@@ -8,10 +8,9 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 
 from generator.corpora.base import CONTROL, CONTROLLED, FileCorpus
-from generator.schema import Algorithm, Answerability, Broken, Dialog, Evidence, Hit, Passage, Turn
+from generator.schema import UNLABELLED, Algorithm, Answerability, Broken, Dialog, Evidence, Hit, Passage, Turn
 
 HUMAN = "human"
-UNLABELLED = "unlabelled"
 
 
 class DialogCorpus(FileCorpus):

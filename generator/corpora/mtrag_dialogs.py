@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from generator.corpora.files import READ_ERRORS, File, opened, reason
-from generator.corpora.human import UNLABELLED, dialog, turn
+from generator.corpora.human import dialog, turn
 from generator.corpora.json_file import items, parsed
 from generator.corpora.json_lines import lines
 from generator.corpora.mtrag_forms import (
@@ -21,9 +21,9 @@ from generator.corpora.mtrag_forms import (
     Task,
 )
 from generator.errors import CorpusError
-from generator.mtrag_names import NO_LABEL, SPEAKER, domain
+from generator.mtrag_names import NO_LABEL, SPEAKER, domain, turn_id
 from generator.mtrag_names import read as as_ours
-from generator.schema import TASK, Broken, Dialog, Evidence, Hit, Passage, Turn
+from generator.schema import TASK, UNLABELLED, Broken, Dialog, Evidence, Hit, Passage, Turn
 
 
 class _Exchange(NamedTuple):
@@ -213,7 +213,7 @@ def _response(where: str, corpus: str, task: AnsweredTask, model: str, answer: s
         return last
     conversation, number = task.task_id
     return Dialog(
-        id=f"{conversation}<::>{number}/{model}",
+        id=f"{turn_id(conversation, number)}/{model}",
         corpus=f"{corpus}-{domain(task.collection)}",
         algorithm="multi",
         split="train",

@@ -27,10 +27,7 @@ from generator.export.chat import pairs
 from generator.export.material import Material
 from generator.mtrag_names import NO_LABEL, SPEAKER, domain, spelt, turn_id
 from generator.notes import note
-from generator.schema import Dialog, Document, Passage, Record, Turn
-
-# As human dialogs are read: nobody said what kind of question it is.
-_UNLABELLED = "unlabelled"
+from generator.schema import UNLABELLED, Dialog, Document, Passage, Record, Turn
 
 
 class MtragExport(Record):
@@ -246,7 +243,7 @@ def _task(dialog: Dialog, turn: Turn, collection: str) -> dict[str, Any]:
 def _labels(turn: Turn, of_first: list[str]) -> dict[str, list[str]]:
     """The three dimensions; `of_first` is the multi-turn type of a first turn."""
     # A later type of Lee et al. 2024 (`correction`) says how a turn goes on, and nothing of what is asked.
-    kinds = [k for k in turn.question_type.split("+") if k not in (_UNLABELLED, turn.multi_turn_type)]
+    kinds = [k for k in turn.question_type.split("+") if k not in (UNLABELLED, turn.multi_turn_type)]
     later = turn.multi_turn_type.split("+") if turn.multi_turn_type else []
     return {
         "Question Type": [spelt(kind) for kind in kinds],

@@ -8,9 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from generator.export.chat import deciding
-from generator.schema import Dialog, Record, Turn
-
-_UNLABELLED = "unlabelled"
+from generator.schema import UNLABELLED, Dialog, Record, Turn
 
 
 class Means(Record):
@@ -133,7 +131,7 @@ def _relevant(turns: Iterable[Turn]) -> set[str]:
 
 def _labels(joined: str | None) -> set[str]:
     """The labels of a turn: people gave some questions several, joined by `+`."""
-    return set((joined or _UNLABELLED).split("+"))
+    return set((joined or UNLABELLED).split("+"))
 
 
 def _means(sums: Counter[str]) -> Means:

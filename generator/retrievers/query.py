@@ -5,20 +5,18 @@ from collections.abc import Sequence
 from generator.schema import QueryForm, Turn
 
 
-def retrieval_query(form: QueryForm, history: Sequence[Turn], question: str, rewritten: str | None = None) -> str:
+def retrieval_query(form: QueryForm, history: Sequence[Turn], question: str, rewritten: str) -> str:
     """The text that is searched for, one utterance a line; on the first turn it is the question in every form.
 
     Args:
         form: `last_turn`, the question as it was asked; `rewrite`, the question rewritten to stand alone;
             `user_turns`, all questions so far; `full`, all questions and answers so far.
         history: the turns before the question.
-        rewritten: the rewritten question; needed for `rewrite` after the first turn only.
+        rewritten: the rewritten question, which counts for `rewrite` after the first turn only.
     """
     if form == "last_turn" or not history:
         return question
     if form == "rewrite":
-        if rewritten is None:
-            raise ValueError("the form 'rewrite' needs the rewritten question")
         return rewritten
     if form == "user_turns":
         return "\n".join([*(turn.query for turn in history), question])
