@@ -9,6 +9,7 @@ import resource
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -23,15 +24,20 @@ from generator.export.chat import pairs
 from generator.passages import sentences, split
 from generator.prompt import Documents, harmless
 from generator.schema import Broken, Dialog, Document, Drop
-from generator.sets import dialog_set
+from generator.sets import dialog_set, response_set
 from generator.untrusted import printable
 from judges.__main__ import main as judging
 from judges.base import ModelJudge
 from tests.corpora import broken, corpus, good, message, read
+from tests.corpora import lines as write_lines
 from tests.openai_server import Body, OpenAIServer, openai_server, words
 from tests.runs import Site, command, lines, prompt, replying
 from tests.scripted import Scripted, piece, said
 from tests.test_judging import task
+from tests.test_multidoc2dial import folder as pages
+from tests.test_multidoc2dial import multi, to, told
+from tests.test_multidoc2dial import said as said_of
+from tests.test_orquac import BIRTH, block, question
 
 __all__ = ["openai_server"]
 
@@ -241,6 +247,63 @@ def test_dialogs_with_halves_of_characters_are_left_out_and_told(openai_server: 
     judged = [Dialog.model_validate_json(line) for line in lines(tmp_path / "run" / "dialogs.jsonl")]
     assert [dialog.turns[-1].answer for dialog in judged] == ["Yes.", ODD]
     assert len(lines(tmp_path / "run" / "skipped.jsonl")) == 1
+
+
+HALF = "\ud800"
+
+
+def halved_orquac(folder: Path) -> tuple[str, str]:
+    """A good dialog, and one whose rewritten question holds half a character; the format and the good one's id."""
+    good, bad = (question(0, "Who?", "Mell", 17, BIRTH, f"C_{n}_0") for n in (1, 2))
+    write_lines(folder / "train.txt", good, bad | {"rewrite": f"Who is {HALF}?"})
+    write_lines(folder / "all_blocks.txt", block("1@0", BIRTH))
+    return "orquac", "C_1_0"
+
+
+def halved_multidoc2dial(folder: Path) -> tuple[str, str]:
+    """The same, with the half in what is said and in a dialog's id."""
+    asked = said_of("user", "When?"), said_of("agent", "Free.", to(3, "Parking#2_0"))
+    spoken = told("b", said_of("user", f"When {HALF}?"), *asked[1:])
+    pages(folder, train=multi(told("a", *asked), spoken, told(HALF, *asked)))
+    return "multidoc2dial", "a"
+
+
+@pytest.mark.parametrize("made", [halved_orquac, halved_multidoc2dial])
+def test_dialogs_of_people_with_halves_of_characters_are_left_out_and_told(
+    made: Callable[[Path], tuple[str, str]], tmp_path: Path
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    name, kept = made(folder)
+    human = (f"+corpus={name}", f"corpus.path={folder}", "corpus.max_broken=0.9", "human=true")
+    for run, done in (
+        (tmp_path / "human", command(*human, f"run_dir={tmp_path / 'human'}")),
+        (
+            tmp_path / "judged",
+            command(
+                *("judge=k_precision", f"input={folder}", f"format={name}", f"run_dir={tmp_path / 'judged'}"),
+                program=judging,
+            ),
+        ),
+    ):
+        assert done.code == 0, done.err
+        assert [json.loads(line)["id"] for line in lines(run / "dialogs.jsonl")] == [kept]
+        skipped = [json.loads(line)["reason"] for line in lines(run / "skipped.jsonl")]
+        assert skipped and set(skipped) == {"not valid Unicode (surrogates not allowed)"}
+
+
+def test_responses_with_halves_of_characters_are_left_out_and_told(tmp_path: Path) -> None:
+    tasks = [task(f"c{n}<::>1", "Is it?", answer="Yes.", predictions=[{"text": "Yes."}]) for n in range(3)]
+    tasks[1]["contexts"][0]["title"] = HALF
+    tasks[2]["predictions"][0]["model_id"] = HALF
+    path = Path(write_lines(tmp_path / "tasks.jsonl", *tasks))
+    made = response_set(str(path))
+    assert made is not None
+    good, *bad = made.records()
+    assert isinstance(good, Dialog)
+    assert bad == [
+        Broken(where=f"{path}:{line}", reason="not valid Unicode (surrogates not allowed)") for line in (2, 3)
+    ]
 
 
 # --- documents
