@@ -15,6 +15,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
+from generator.bounded import read_lines, read_whole
 from generator.errors import ConfigError
 from generator.minhash import Banding, Index
 from generator.schema import Dialog, LocalPath, OneOrMore, Record
@@ -213,10 +214,10 @@ def _records(path: Path) -> Iterator[tuple[int, object]]:
     with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
         kind = Path(path.name.removesuffix(".gz")).suffix
         if kind == ".json":
-            content = json.load(file)
+            content = json.loads(read_whole(file))
             yield from enumerate(content if isinstance(content, list) else [content], start=1)
             return
-        for number, line in enumerate(file, start=1):
+        for number, line in enumerate(read_lines(file), start=1):
             if kind == ".txt":
                 yield number, line
             elif line.strip():

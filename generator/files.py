@@ -59,7 +59,12 @@ def replaced(folder: Path, what: str) -> Iterator[Path]:
         shutil.rmtree(old, ignore_errors=True)
         if folder.exists():
             folder.rename(old)
-        new.rename(folder)
+        try:
+            new.rename(folder)
+        except OSError:
+            with suppress(OSError):  # what went wrong before says more
+                old.rename(folder)
+            raise
         shutil.rmtree(old, ignore_errors=True)
     except OSError as error:
         reason = error.strerror or str(error).partition("\n")[0]

@@ -5,10 +5,12 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import yaml
+
 from generator.config import Settings
 from generator.corpora.human import DialogCorpus
 from generator.corpora.reading import documents, kept
-from generator.errors import ConfigError, CorpusError, RunError
+from generator.errors import YAML_SLIPS, ConfigError, CorpusError, RunError
 from generator.export import DatasetResult, Origin, write_dataset
 from generator.export.material import Material
 from generator.exports import dialogs_digest, write_export
@@ -16,10 +18,15 @@ from generator.files import written
 from generator.notes import note
 from generator.schema import Broken, Dialog, Document, Passage
 
+# What is written before there is a config.yaml.
+_BEGUN = frozenset(f".{name}.unfinished" for name in ("config.yaml", "dialogs.jsonl", "skipped.jsonl"))
+
 
 def write_human(settings: Settings, configuration: str, command: str) -> int:
     """Write a folder with `dialogs.jsonl`, `dataset/`, `summary.json`, `config.yaml`, the export if one is chosen, and
     `skipped.jsonl` if records were broken. No model is asked. Returns 0.
+
+    After a failure at any of these the same command writes them all.
 
     Raises:
         ConfigError: the corpus has no human dialogs.
@@ -43,6 +50,9 @@ def write_human(settings: Settings, configuration: str, command: str) -> int:
         )
         for dialog in _each_once(dialog for _, dialog in found):
             file.write(_split(dialog, settings).model_dump_json() + "\n")
+        # The first in its place: by it the same command knows the folder if anything fails from here on.
+        with written(folder / "config.yaml") as stored:
+            stored.write(configuration)
     if not (folder / "skipped.jsonl").stat().st_size:
         (folder / "skipped.jsonl").unlink()
     origin = Origin(name=folder.name, command=command, corpus=corpus.name, licence=corpus.licence, source=corpus.source)
@@ -55,8 +65,6 @@ def write_human(settings: Settings, configuration: str, command: str) -> int:
         rewritten=True,
     )
     write_export(settings, material, before)
-    with written(folder / "config.yaml") as file:
-        file.write(configuration)
     with written(folder / "summary.json") as file:
         file.write(json.dumps(_summary(folder, made), indent=2) + "\n")
     total = made.statistics.total.dialogs
@@ -75,11 +83,14 @@ def _documents(corpus: DialogCorpus) -> Iterator[tuple[Document, tuple[Passage, 
 
 
 def _prepare(folder: Path) -> None:
+    """Make the folder, or see that it has human dialogs or is empty, but for what a kill left of its first files."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        names = {path.name for path in folder.iterdir()}
-        ours = not names or "human" in json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        ours = {path.name for path in folder.iterdir()} <= _BEGUN
+        if not ours:
+            stored = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
+            ours = isinstance(stored, dict) and stored.get("human") is True
+    except (OSError, yaml.YAMLError, *YAML_SLIPS):
         ours = False
     if not ours:
         raise RunError(f"{folder}: holds something else, or can't be written; give another run_dir=…")

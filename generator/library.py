@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 from array import array
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
 
@@ -64,13 +65,13 @@ class Library:
     def __init__(self, folder: Path, corpus: str, fingerprint: str, size: int, overlap: int) -> None:
         self.folder = folder
         self.corpus, self.fingerprint, self.size, self.overlap = corpus, fingerprint, size, overlap
-        try:
+        with _explained(folder):
             self.document_rows, self._starts, self._ends = np.load(folder / "passages.npy", mmap_mode="r")
             address = f"{(folder / 'documents.db').resolve().as_uri()}?mode=ro"
             self._db = sqlite3.connect(address, uri=True, check_same_thread=False)
-            self._documents = int(self._db.execute("SELECT max(row) + 1 FROM documents").fetchone()[0])
-        except (OSError, ValueError, sqlite3.Error) as error:
-            raise RetrieverError(f"can't read {folder}: {error}; delete that folder and it is built again") from error
+            self._documents = int(self._db.execute("SELECT coalesce(max(row) + 1, 0) FROM documents").fetchone()[0])
+            if not self._documents:
+                raise ValueError("it holds no document")
 
     @classmethod
     def open(
@@ -119,10 +120,17 @@ class Library:
         return len(self.document_rows)
 
     def document(self, row: int) -> Document:
-        found = self._db.execute("SELECT id, title, url, text FROM documents WHERE row = ?", (int(row),)).fetchone()
-        if found is None:
-            raise IndexError(f"no document {row} in {self.folder}")
-        return Document(id=found[0], title=found[1], url=found[2], text=found[3])
+        """The document of a row.
+
+        Raises:
+            RetrieverError: the library is damaged; so do all that read documents, passages or ids.
+        """
+        query = "SELECT id, title, url, text FROM documents WHERE row = ?"
+        with _explained(self.folder):
+            found = self._db.execute(query, (int(row),)).fetchone()
+            if found is None:
+                raise ValueError(f"it holds no document {row}")
+            return Document(id=found[0], title=found[1], url=found[2], text=found[3])
 
     def passage(self, row: int) -> Passage:
         return self._passage(self.document(self.document_rows[row]), row)
@@ -164,11 +172,23 @@ class Library:
 
     def split_keys(self) -> NDArray[np.uint64]:
         """The hashes of the documents' ids: those of validation are the lowest; shape (documents,)."""
-        ids = self._db.execute("SELECT id FROM documents ORDER BY row")
-        return np.fromiter((_hash(document_id) for (document_id,) in ids), dtype=np.uint64, count=len(self))
+        query = "SELECT id FROM documents WHERE typeof(id) = 'text' ORDER BY row"  # of a damaged row it may be nothing
+        with _explained(self.folder):
+            ids = self._db.execute(query)
+            return np.fromiter((_hash(document_id) for (document_id,) in ids), dtype=np.uint64, count=len(self))
 
     def _passage(self, document: Document, row: int) -> Passage:
         return passage(document, int(self._starts[row]), int(self._ends[row]))
+
+
+@contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    """Turn what is wrong with a library, or with the disk, into one line."""
+    try:
+        yield
+    except (OSError, EOFError, ValueError, sqlite3.Error) as error:
+        reason = str(error).partition("\n")[0]
+        raise RetrieverError(f"can't read {folder}: {reason}; delete that folder and it is built again") from error
 
 
 def _build(

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from generator.bounded import read_lines
 from generator.config import human_corpora, human_corpus
 from generator.corpora.files import READ_ERRORS, File, opened, reason
 from generator.corpora.human import DialogCorpus
@@ -141,8 +142,8 @@ def _lines(path: Path) -> Records:
     """The dialogs of a file as `dialogs.jsonl` is, plain or gzipped."""
     file, number = File(path.name, path), 0
     try:
-        with opened(file) as lines:
-            for number, line in enumerate(lines, start=1):
+        with opened(file) as stream:
+            for number, line in enumerate(read_lines(stream), start=1):
                 if line.strip():
                     yield _dialog(f"{file.where}:{number}", line)
     except READ_ERRORS as error:

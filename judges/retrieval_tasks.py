@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple, TypeVar, get_args
 
 from pydantic import BaseModel, Field
 
+from generator.bounded import read_lines
 from generator.corpora.base import located
 from generator.corpora.files import READ_ERRORS, File, opened, reason
 from generator.corpora.json_file import parsed
@@ -234,7 +235,7 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
     file = File(path.name, path)
     try:
         with opened(file) as stream:
-            for number, line in enumerate(stream, start=1):
+            for number, line in enumerate(read_lines(stream), start=1):
                 if text := line.decode("utf-8-sig").rstrip("\r\n"):
                     yield f"{file.where}:{number}", text
     except (*READ_ERRORS, UnicodeDecodeError) as error:

@@ -14,6 +14,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
+from generator import bounded
 from generator.dedup import Asked, Deduplicator, DedupSettings, Repetition
 from generator.errors import ConfigError, RunError
 from generator.schema import Dialog, Turn
@@ -344,6 +345,26 @@ def test_a_test_file_that_cannot_be_read_is_one_line(
         path.write_bytes(content)
     with pytest.raises(ConfigError, match=f"^dedup.against: can't read {path}: {message}.*$"):
         after(against=[path])
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("t.txt.gz", "line 2 is longer than 256 MiB; break it up, or leave the file out"),
+        ("t.jsonl.gz", "line 2 is longer than 256 MiB; break it up, or leave the file out"),
+        ("t.json.gz", "it holds more than 1 GiB; divide it, or leave it out"),
+    ],
+)
+def test_a_test_file_without_end_is_given_up(
+    name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounded, "LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr(bounded, "LARGEST", 1 << 20)
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(b'{"q": "x"}\n"' + b"0" * (8 << 20)))
+    with pytest.raises(ConfigError) as caught:
+        after(against=[path])
+    assert str(caught.value) == f"dedup.against: can't read {path}: {message}"
 
 
 @pytest.mark.parametrize("name", ["t.tsv", "t.parquet.gz", "folder"])

@@ -1,5 +1,6 @@
 """What a run makes of a disk that lets it down; tests/test_resume.py has one that is full in mid-run."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from generator.errors import ExportError
+from generator.files import replaced
 from tests.openai_server import Body, OpenAIServer, fill
 from tests.runs import Ended, Site
 
@@ -96,6 +99,27 @@ def test_a_disk_that_is_full_when_the_files_are_written(file: str, sites: tuple[
         assert site.run(server, *SETTINGS).code == 0
         assert len(server.bodies) == calls, "the dialogs were finished: only files were missing"
     assert same(site, undisturbed)
+
+
+def test_a_folder_that_can_not_take_its_place_leaves_the_old_one_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "dataset"
+    folder.mkdir()
+    (folder / "rows").write_text("old")
+    rename = Path.rename
+
+    def refusing(path: Path, target: Path) -> Path:
+        if path.name == ".dataset.new":
+            raise OSError(errno.EIO, "Input/output error")
+        return rename(path, target)
+
+    with monkeypatch.context() as patched, pytest.raises(ExportError, match="Input/output error"):
+        patched.setattr(Path, "rename", refusing)
+        with replaced(folder, "the dataset") as new:
+            (new / "rows").write_text("new")
+    assert (folder / "rows").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["dataset"]
 
 
 def test_a_run_folder_that_a_file_takes_the_place_of(sites: tuple[Site, Site]) -> None:

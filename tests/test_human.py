@@ -1,6 +1,9 @@
 """The human dialogs of a data set as a dataset of their own."""
 
+import errno
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +11,8 @@ import pytest
 from datasets import load_dataset
 
 from generator.schema import Dialog
-from tests.runs import Ended, command
+from tests.openai_server import OpenAIServer
+from tests.runs import Ended, Site, command
 
 
 def paragraph(name: str, text: str, *asked: tuple[str, str]) -> dict[str, Any]:
@@ -20,6 +24,7 @@ ARTICLES = [
     paragraph(f"C_{n}_0", f"House {n} is blue. It has a garden.", ("Which colour?", "blue"), ("Why?", "CANNOTANSWER"))
     for n in range(40)
 ]
+BROKEN = {"title": "X", "paragraphs": [{"id": "C", "context": "Text."}]}
 
 
 def quac(path: Path, *articles: dict[str, Any]) -> str:
@@ -67,7 +72,7 @@ def test_the_same_again_gives_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_a_broken_dialog_is_counted_and_listed(tmp_path: Path) -> None:
-    path = quac(tmp_path / "a.json", *ARTICLES, {"title": "X", "paragraphs": [{"id": "C", "context": "Text."}]})
+    path = quac(tmp_path / "a.json", *ARTICLES, BROKEN)
     folder = tmp_path / "human"
     assert human(folder, path).code == 0
     (skipped,) = map(json.loads, (folder / "skipped.jsonl").read_text().splitlines())
@@ -104,3 +109,82 @@ def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
     assert done.code == 2
     assert done.error.endswith("holds something else, or can't be written; give another run_dir=…")
     assert {p.name for p in tmp_path.iterdir()} == {"a.json", "notes.txt"}
+
+
+FILES = ("config.yaml", "skipped.jsonl", "dialogs.jsonl", "dataset", "mtrag", "summary.json")
+
+
+def failing(folder: Path, path: str, file: str, monkeypatch: pytest.MonkeyPatch) -> Ended:
+    """The command on a disk that has no room left when `file` is to take its place."""
+
+    def full(move: Callable[[Path, Path], Path]) -> Callable[[Path, Path], Path]:
+        def moved(source: Path, target: Path) -> Path:
+            if Path(target) == folder / file:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return move(source, target)
+
+        return moved
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", full(Path.replace))
+        patched.setattr(Path, "rename", full(Path.rename))
+        return human(folder, path, "export=mtrag")
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_disk_that_is_full_at_any_file_is_continued_by_the_same_command(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = quac(tmp_path / "a.json", *ARTICLES, BROKEN)
+    assert human(tmp_path / "undisturbed" / "human", path, "export=mtrag").code == 0
+    folder = tmp_path / "disturbed" / "human"
+    refused = failing(folder, path, file, monkeypatch)
+    assert refused.code == 2
+    assert refused.error.startswith(f"{folder / file}: can't ") and "No space left on device" in refused.error
+    assert human(folder, path, "export=mtrag").code == 0
+
+    def written(site: str) -> dict[str, bytes]:
+        files = [p for p in (tmp_path / site).rglob("*") if p.is_file() and p.name not in ("config.yaml", "README.md")]
+        return {str(p.relative_to(tmp_path / site)): p.read_bytes() for p in files}
+
+    assert written("disturbed") == written("undisturbed")
+
+
+def test_what_a_kill_left_before_anything_was_in_its_place_is_written_over(tmp_path: Path) -> None:
+    folder = tmp_path / "human"
+    folder.mkdir()
+    for name in ("config.yaml", "dialogs.jsonl", "skipped.jsonl"):
+        (folder / f".{name}.unfinished").write_text("half")
+    assert human(folder, quac(tmp_path / "a.json", *ARTICLES)).code == 0
+    assert {p.name for p in folder.iterdir()} == {"config.yaml", "dialogs.jsonl", "dataset", "summary.json"}
+
+
+@pytest.mark.parametrize("file", FILES[1:])
+def test_a_run_takes_over_no_half_written_folder_of_human_dialogs(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Site(tmp_path)
+    failing(site.run_dir, quac(tmp_path / "a.json", *ARTICLES, BROKEN), file, monkeypatch)
+    left = {p.name for p in site.run_dir.iterdir()}
+    assert left
+    with OpenAIServer() as server:
+        for more in ((), ("fresh=true",)):
+            done = site.run(server, "dialogs=1", *more)
+            assert done.code == 2
+            assert done.error == f"{site.run_dir}: holds files that are no run of ours; give another run_dir=…"
+    assert {p.name for p in site.run_dir.iterdir()} == left
+
+
+@pytest.mark.parametrize("left", ["run.db", "config.yaml", "all"])
+def test_a_run_is_left_alone_however_much_of_it_is_there(left: str, tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    with OpenAIServer() as server:
+        assert site.run(server, "dialogs=1").code == 0
+    for entry in site.run_dir.iterdir():
+        if left not in ("all", entry.name):
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    before = {p.name: p.stat().st_mtime_ns for p in site.run_dir.iterdir()}
+    done = human(site.run_dir, quac(tmp_path / "a.json", *ARTICLES))
+    assert done.code == 2
+    assert done.error.endswith("holds something else, or can't be written; give another run_dir=…")
+    assert {p.name: p.stat().st_mtime_ns for p in site.run_dir.iterdir()} == before

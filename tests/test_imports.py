@@ -16,8 +16,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = (
     "generator.untrusted",
     "generator.schema generator.errors generator.notes generator.shingles generator.ordered generator.pauses "
-    "generator.mtrag_names "
-    "generator.executors generator.executors.exchange",
+    "generator.mtrag_names generator.bounded generator.executors generator.executors.exchange",
     "generator.minhash generator.retrievers.elasticsearch_answers",
     "generator.program generator.interruption generator.relabel generator.files generator.guard generator.limiter "
     "generator.passages generator.failures "

@@ -1,7 +1,8 @@
 import errno
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -144,6 +145,49 @@ def test_a_spoilt_library_says_what_to_delete(tmp_path: Path, name: str) -> None
         library(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["documents.db", "passages.npy"])
+def test_an_emptied_library_says_what_to_delete(tmp_path: Path, name: str) -> None:
+    folder = library(tmp_path).folder
+    if name == "documents.db":
+        with closing(sqlite3.connect(folder / name)) as db:
+            db.execute("DELETE FROM documents")
+            db.commit()
+    else:
+        (folder / name).write_bytes(b"")
+    with pytest.raises(RetrieverError, match=f"^can't read {folder}: .+; delete that folder and it is built again$"):
+        library(tmp_path)
+
+
+READS: list[Callable[[Library], object]] = [
+    Library.split_keys,
+    lambda lib: lib.validation(0.2, 1),
+    lambda lib: list(lib.documents()),
+    lambda lib: list(lib.passages()),
+    lambda lib: [lib.passage(row) for row in range(lib.passage_count)],
+]
+
+
+@pytest.mark.parametrize("damage", ["pages", "zeros", "a row"])
+@pytest.mark.parametrize("read", READS)
+def test_a_library_that_is_damaged_within_says_what_to_delete(
+    tmp_path: Path, read: Callable[[Library], object], damage: str
+) -> None:
+    folder = library(tmp_path, numbered(2000)).folder
+    file = folder / "documents.db"
+    if damage == "a row":
+        with closing(sqlite3.connect(file)) as db:
+            db.execute("DELETE FROM documents WHERE row = 1000")
+            db.commit()
+    else:
+        content = bytearray(file.read_bytes())
+        end = len(content) - 4096
+        content[8192:end] = (b"\xa5" if damage == "pages" else b"\0") * (end - 8192)
+        file.write_bytes(content)
+    lib = library(tmp_path)
+    with pytest.raises(RetrieverError, match=f"^can't read {folder}: .+; delete that folder and it is built again$"):
+        read(lib)
+
+
 @pytest.mark.parametrize(
     ("documents", "share", "least", "expected"),
     [
@@ -185,5 +229,5 @@ def test_can_be_read_from_several_threads(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert failed == []
-    with pytest.raises(IndexError):
+    with pytest.raises(RetrieverError, match="it holds no document 200; "):
         lib.document(200)

@@ -9,6 +9,7 @@ import resource
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -17,21 +18,30 @@ from typing import Any
 import pytest
 import yaml
 
-from generator.corpora import human, json_lines
+from generator import bounded
+from generator.corpora import human
 from generator.errors import CorpusError
 from generator.export.chat import pairs
 from generator.passages import sentences, windows
 from generator.prompt import Documents, harmless
 from generator.schema import Broken, Dialog, Document, Drop
-from generator.sets import dialog_set
+from generator.sets import dialog_set, response_set
+from generator.statistics import main as statistics
 from generator.untrusted import printable
 from judges.__main__ import main as judging
 from judges.base import ModelJudge
+from judges.retrieval_tasks import run as ranking
 from tests.corpora import broken, corpus, good, message, read
+from tests.corpora import lines as write_lines
 from tests.openai_server import Body, OpenAIServer, openai_server, words
 from tests.runs import Site, command, lines, prompt, replying
 from tests.scripted import Scripted, piece, said
-from tests.test_judging import task
+from tests.test_judging import dialog as led
+from tests.test_judging import task, written
+from tests.test_multidoc2dial import folder as pages
+from tests.test_multidoc2dial import multi, to, told
+from tests.test_multidoc2dial import said as said_of
+from tests.test_orquac import BIRTH, block, question
 
 __all__ = ["openai_server"]
 
@@ -241,6 +251,63 @@ def test_dialogs_with_halves_of_characters_are_left_out_and_told(openai_server: 
     judged = [Dialog.model_validate_json(line) for line in lines(tmp_path / "run" / "dialogs.jsonl")]
     assert [dialog.turns[-1].answer for dialog in judged] == ["Yes.", ODD]
     assert len(lines(tmp_path / "run" / "skipped.jsonl")) == 1
+
+
+HALF = "\ud800"
+
+
+def halved_orquac(folder: Path) -> tuple[str, str]:
+    """A good dialog, and one whose rewritten question holds half a character; the format and the good one's id."""
+    good, bad = (question(0, "Who?", "Mell", 17, BIRTH, f"C_{n}_0") for n in (1, 2))
+    write_lines(folder / "train.txt", good, bad | {"rewrite": f"Who is {HALF}?"})
+    write_lines(folder / "all_blocks.txt", block("1@0", BIRTH))
+    return "orquac", "C_1_0"
+
+
+def halved_multidoc2dial(folder: Path) -> tuple[str, str]:
+    """The same, with the half in what is said and in a dialog's id."""
+    asked = said_of("user", "When?"), said_of("agent", "Free.", to(3, "Parking#2_0"))
+    spoken = told("b", said_of("user", f"When {HALF}?"), *asked[1:])
+    pages(folder, train=multi(told("a", *asked), spoken, told(HALF, *asked)))
+    return "multidoc2dial", "a"
+
+
+@pytest.mark.parametrize("made", [halved_orquac, halved_multidoc2dial])
+def test_dialogs_of_people_with_halves_of_characters_are_left_out_and_told(
+    made: Callable[[Path], tuple[str, str]], tmp_path: Path
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    name, kept = made(folder)
+    human = (f"+corpus={name}", f"corpus.path={folder}", "corpus.max_broken=0.9", "human=true")
+    for run, done in (
+        (tmp_path / "human", command(*human, f"run_dir={tmp_path / 'human'}")),
+        (
+            tmp_path / "judged",
+            command(
+                *("judge=k_precision", f"input={folder}", f"format={name}", f"run_dir={tmp_path / 'judged'}"),
+                program=judging,
+            ),
+        ),
+    ):
+        assert done.code == 0, done.err
+        assert [json.loads(line)["id"] for line in lines(run / "dialogs.jsonl")] == [kept]
+        skipped = [json.loads(line)["reason"] for line in lines(run / "skipped.jsonl")]
+        assert skipped and set(skipped) == {"not valid Unicode (surrogates not allowed)"}
+
+
+def test_responses_with_halves_of_characters_are_left_out_and_told(tmp_path: Path) -> None:
+    tasks = [task(f"c{n}<::>1", "Is it?", answer="Yes.", predictions=[{"text": "Yes."}]) for n in range(3)]
+    tasks[1]["contexts"][0]["title"] = HALF
+    tasks[2]["predictions"][0]["model_id"] = HALF
+    path = Path(write_lines(tmp_path / "tasks.jsonl", *tasks))
+    made = response_set(str(path))
+    assert made is not None
+    good, *bad = made.records()
+    assert isinstance(good, Dialog)
+    assert bad == [
+        Broken(where=f"{path}:{line}", reason="not valid Unicode (surrogates not allowed)") for line in (2, 3)
+    ]
 
 
 # --- documents
@@ -467,19 +534,66 @@ def test_an_archive_writes_nothing_anywhere(tmp_path: Path) -> None:
     assert not Path("/tmp/absolute.jsonl").exists()
 
 
+@pytest.fixture
+def short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A megabyte is too long, in place of the quarter of a gigabyte that is."""
+    monkeypatch.setattr(bounded, "LONGEST_LINE", 1 << 20)
+
+
+ENDLESS = b"0" * (8 << 20)
+TOO_LONG = "line %d is longer than 256 MiB; break it up, or leave the file out"
+
+
+@pytest.mark.usefixtures("short_lines")
 @pytest.mark.parametrize("pack", ["zip", "gz"])
-def test_what_unpacks_to_an_endless_line_is_given_up(
-    pack: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(json_lines, "LONGEST_LINE", 1 << 20)
-    bomb = b'{"id": "a", "text": "' + b"0" * (8 << 20) + b'"}\n'
+def test_what_unpacks_to_an_endless_line_is_given_up(pack: str, tmp_path: Path) -> None:
+    bomb = b'{"id": "a", "text": "' + ENDLESS + b'"}\n'
     if pack == "zip":
         path = archive(tmp_path / "a.zip", ("a.jsonl", bomb))
     else:
         path = tmp_path / "a.jsonl.gz"
         path.write_bytes(gzip.compress(bomb))
     assert path.stat().st_size < 20_000
-    assert "line 1 is longer than" in message(lambda: list(corpus("jsonl", path=str(path)).read()))
+    assert message(lambda: list(corpus("jsonl", path=str(path)).read())) == (
+        f"{path}{'/a.jsonl' if pack == 'zip' else ''}: can't be read after line 0: {TOO_LONG % 1}"
+    )
+
+
+@pytest.mark.usefixtures("short_lines")
+def test_dialogs_and_rankings_that_unpack_to_an_endless_line_are_given_up(tmp_path: Path) -> None:
+    good = written(tmp_path / "good.jsonl", [led("d")]).read_bytes()
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(good + b'{"id": "' + ENDLESS))
+    end = f"can't be read after line 1: {TOO_LONG % 2}"
+    assert message(lambda: list(dialog_set(str(path), None, ()).records())) == f"{path}: {end}"
+    done = command(str(path), program=statistics)
+    assert (done.code, done.error) == (2, f"{path}: {end}")
+    done = command("judge=k_precision", f"input={path}", f"run_dir={tmp_path / 'run'}", program=judging)
+    assert (done.code, done.error) == (2, f"{path}: {end}")
+    ranked = tmp_path / "run.trec"
+    ranked.write_bytes(gzip.compress(ENDLESS))
+    assert message(lambda: ranking(ranked)) == f"{ranked}: can't be read: {TOO_LONG % 1}"
+
+
+@pytest.mark.usefixtures("short_lines")
+@pytest.mark.parametrize("begin", [b"", b'{"data": [{"title": "', b'[{"messages": "', b'{"tasks": ['])
+def test_a_line_that_nobody_can_tell_the_kind_of_is_given_up(begin: bytes, tmp_path: Path) -> None:
+    for name in ("a.jsonl.gz", "a.json.gz"):
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(begin + ENDLESS))
+        done = command(str(path), program=statistics)
+        assert done.code == 2
+        assert done.error.startswith(f"{path}: neither a run folder nor dialogs that can be read ")
+
+
+@pytest.mark.usefixtures("short_lines")
+@pytest.mark.parametrize("begin", [b'{"data": [{"title": "', b'{"data": [{"title": "a", "paragraphs": [', b'{"x": "'])
+def test_a_record_without_end_in_a_json_file_is_given_up(begin: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.json.gz"
+    path.write_bytes(gzip.compress(begin + b"1,".join([b""] * (2 << 20))))
+    assert message(lambda: read("quac", path=str(path))) == (
+        f"{path}: can't be read after data[-1]: a record is longer than 256 MiB; break it up, or leave the file out"
+    )
 
 
 # --- the terminal

@@ -7,6 +7,8 @@ verdicts, no cost; `lm` is `human`.
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 
+from pydantic_core import PydanticSerializationError
+
 from generator.corpora.base import CONTROL, CONTROLLED, FileCorpus
 from generator.schema import UNLABELLED, Algorithm, Answerability, Broken, Dialog, Evidence, Hit, Passage, Turn
 
@@ -84,7 +86,7 @@ def dialog(
     for number, said in enumerate(turns, start=1):
         if not said.query.strip() or not said.answer.strip():
             return Broken(where=where, reason=f"turn {number} has an empty question or answer")
-    return Dialog(
+    made = Dialog(
         id=name,
         corpus=corpus,
         collection=collection,
@@ -98,6 +100,16 @@ def dialog(
         prompt_version="",
         seed=0,
     )
+    return writable(where, made)
+
+
+def writable(where: str, made: Dialog) -> Dialog | Broken:
+    """The dialog, or why no file can hold it: JSON's `\\ud800` gives halves of characters, in any of its texts."""
+    try:
+        made.model_dump_json()
+    except PydanticSerializationError:
+        return Broken(where=where, reason="not valid Unicode (surrogates not allowed)")
+    return made
 
 
 def span(passage: Passage, text: str, start: int) -> tuple[Evidence, ...]:

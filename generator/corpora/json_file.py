@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from generator.bounded import Records, read_whole
 from generator.corpora.files import READ_ERRORS, File, opened, reason
 from generator.errors import CorpusError
 from generator.schema import Broken
 
 M = TypeVar("M", bound=BaseModel)
 
-LARGEST = 1 << 30  # bytes
 _DEEPEST = 100  # levels; what ijson remembers of a place grows with the square of its depth
 _STEPS = MappingProxyType({"start_map": 1, "start_array": 1, "end_map": -1, "end_array": -1})
 
@@ -32,7 +32,7 @@ def items(file: File, key: str, format_name: str) -> Iterator[tuple[str, Any]]:
     number = -1
     try:
         with opened(file) as stream:
-            events = ijson.parse(_shallow(file, ijson.basic_parse(stream, use_float=True)))
+            events = ijson.parse(_shallow(file, Records(stream), 2 if key else 1))
             for number, item in enumerate(ijson.items(events, f"{key}.item" if key else "item")):
                 yield f"{file.where}: {key}[{number}]", item
     except ijson.JSONError as error:
@@ -52,10 +52,7 @@ def whole(file: File) -> Any:
     """
     try:
         with opened(file) as content:
-            read = content.read(LARGEST + 1)
-        if len(read) > LARGEST:  # an archive of some kilobytes can unpack to what no memory holds
-            raise CorpusError(f"{file.where}: holds more than 1 GiB, so it is none of the published files")
-        return json.loads(read.decode())
+            return json.loads(read_whole(content).decode())
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise CorpusError(f"{file.where}: not JSON: {_told(error)}") from error
     except (ValueError, RecursionError) as error:
@@ -83,9 +80,7 @@ def _mistake(file: File) -> str | None:
     """
     try:
         with opened(file) as content:
-            read = content.read(LARGEST + 1)
-        if len(read) <= LARGEST:
-            json.loads(read.decode())
+            json.loads(read_whole(content).decode())
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         return _told(error)
     except (ValueError, RecursionError, *READ_ERRORS):
@@ -93,14 +88,18 @@ def _mistake(file: File) -> str | None:
     return None
 
 
-def _shallow(file: File, events: Iterator[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """The events of a parser, as they come."""
+def _shallow(file: File, records: Records, level: int) -> Iterator[tuple[str, Any]]:
+    """The events of a parser, as they come, of a file whose records lie in lists of this level."""
+    import ijson
+
     depth = 0
-    for event in events:
+    for event in ijson.basic_parse(records, use_float=True):
         if event[0] in _STEPS:
             depth += _STEPS[event[0]]
             if depth > _DEEPEST:
                 raise CorpusError(f"{file.where}: is nested too deeply, in more than {_DEEPEST} levels")
+        if depth <= level:
+            records.ended()
         yield event
 
 

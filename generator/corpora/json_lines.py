@@ -4,12 +4,10 @@ import json
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
+from generator.bounded import read_lines
 from generator.corpora.files import READ_ERRORS, File, opened, reason
 from generator.errors import CorpusError
 from generator.schema import Broken
-
-# Bytes; an archive of some kilobytes can unpack to a line that no memory holds.
-LONGEST_LINE = 1 << 28
 
 
 def lines(file: File, *, nan: bool = False) -> Iterator[tuple[int, dict[str, Any] | Broken]]:
@@ -24,9 +22,7 @@ def lines(file: File, *, nan: bool = False) -> Iterator[tuple[int, dict[str, Any
     number = 0
     try:
         with opened(file) as stream:
-            for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), start=1):
-                if len(line) > LONGEST_LINE:
-                    raise CorpusError(f"{file.where}: line {number} is longer than 256 MiB; a document has one line")
+            for number, line in enumerate(read_lines(stream), start=1):
                 if line.strip():
                     yield number, _parsed(f"{file.where}:{number}", line, nan)
     except READ_ERRORS as error:

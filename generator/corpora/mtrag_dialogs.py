@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from generator.corpora.files import READ_ERRORS, File, opened, reason
-from generator.corpora.human import dialog, turn
+from generator.corpora.human import dialog, turn, writable
 from generator.corpora.json_file import items, parsed
 from generator.corpora.json_lines import lines
 from generator.corpora.mtrag_forms import (
@@ -212,7 +212,7 @@ def _response(where: str, corpus: str, task: AnsweredTask, model: str, answer: s
     if isinstance(last, Broken):
         return last
     conversation, number = task.task_id
-    return Dialog(
+    made = Dialog(
         id=f"{turn_id(conversation, number)}/{model}",
         corpus=f"{corpus}-{domain(task.collection)}",
         algorithm="multi",
@@ -226,6 +226,7 @@ def _response(where: str, corpus: str, task: AnsweredTask, model: str, answer: s
         prompt_version="",
         seed=0,
     )
+    return writable(where, made)
 
 
 def _task_items(file: File) -> Iterator[tuple[str, Any]]:

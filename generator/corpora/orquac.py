@@ -9,9 +9,9 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from generator.corpora.base import located
 from generator.corpora.fetching import fetched
-from generator.corpora.files import READ_ERRORS, File, files, opened, reason
+from generator.corpora.files import File, files
 from generator.corpora.human import DialogCorpus, dialog, span, turn
-from generator.corpora.json_file import parsed
+from generator.corpora.json_file import parsed, whole
 from generator.corpora.json_lines import lines
 from generator.errors import CorpusError
 from generator.schema import Address, Broken, Dialog, Document, Evidence, Hit, Passage, Turn
@@ -170,10 +170,7 @@ def _passage(name: str, text: str) -> Passage:
 
 def _relevant(file: File) -> dict[str, dict[str, int]]:
     try:
-        with opened(file) as stream:
-            return _Relevant.validate_json(stream.read())
-    except READ_ERRORS as error:
-        raise CorpusError(f"{file.where}: can't be read: {reason(error)}") from error
+        return _Relevant.validate_python(whole(file))
     except ValidationError as error:
         mistake = error.errors()[0]
         raise CorpusError(
