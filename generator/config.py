@@ -45,8 +45,11 @@ _OPERATIONAL = {
 }
 _OPERATIONAL_PARTS = {
     "algorithm": {"first_questions"},
-    # `licence` and `source` are for the card alone; `no_answer`, `rewrites` and `answers` are about human dialogs.
-    "corpus": {"path", "cache_dir", "base_url", "licence", "source", "no_answer", "rewrites", "answers"},
+    # `licence`, `source`, `language` are for the card; `no_answer`, `rewrites` and `answers` are about human dialogs.
+    "corpus": {
+        *("licence", "source", "language", "path", "cache_dir", "base_url"),
+        *("no_answer", "rewrites", "answers"),
+    },
     "taxonomy": {"path"},
     "dedup": {"against"},
     "lm": {

@@ -55,7 +55,14 @@ def write_human(settings: Settings, configuration: str, command: str) -> int:
             stored.write(configuration)
     if not (folder / "skipped.jsonl").stat().st_size:
         (folder / "skipped.jsonl").unlink()
-    origin = Origin(name=folder.name, command=command, corpus=corpus.name, licence=corpus.licence, source=corpus.source)
+    origin = Origin(
+        name=folder.name,
+        command=command,
+        corpus=corpus.name,
+        licence=corpus.licence,
+        source=corpus.source,
+        language=corpus.language,
+    )
     made = write_dataset(_read(folder), folder / "dataset", origin)
     material = Material(
         corpus=corpus.name,

@@ -27,7 +27,6 @@ def write_results(
     store: Store,
     skipped: Path,
     prompt_version: str,
-    command: str,
 ) -> Summary:
     """Write what a run has so far: dialogs, drops, skipped documents, summary, dataset, export.
 
@@ -52,7 +51,7 @@ def write_results(
     with written(folder / "summary.json") as file:
         file.write(json.dumps(summary.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
     if summary.pairs:
-        write_dataset(store.dialogs(), folder / "dataset", _info(settings, summary, store, prompt_version, command))
+        write_dataset(store.dialogs(), folder / "dataset", _info(settings, summary, store, prompt_version))
         write_export(settings, _material(settings, library, store), before)
     else:
         shutil.rmtree(folder / "dataset", ignore_errors=True)
@@ -103,7 +102,7 @@ def _collected(
         yield document.model_copy(update={"collection": same.collection}), passages
 
 
-def _info(settings: Settings, summary: Summary, store: Store, prompt_version: str, command: str) -> DatasetInfo:
+def _info(settings: Settings, summary: Summary, store: Store, prompt_version: str) -> DatasetInfo:
     corpus, judge = settings.documents, settings.judge
     planned = (summary.question_types, summary.multi_turn_types, summary.answerability)
     shares = ((name, share.target, share.achieved) for shares in planned for name, share in shares.items())
@@ -113,10 +112,11 @@ def _info(settings: Settings, summary: Summary, store: Store, prompt_version: st
     retriever = type(settings.retriever).__module__.rpartition(".")[2]
     return DatasetInfo(
         name=settings.folder.name,
-        command=command,
+        command=store.command,
         corpus=corpus.name,
         licence=corpus.licence,
         source=corpus.source,
+        language=corpus.language,
         algorithm=settings.algorithm.name,
         taxonomy=settings.taxonomy.name,
         lm=settings.lm.model,

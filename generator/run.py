@@ -97,6 +97,7 @@ class Run:
             store = store or stack.enter_context(Store(settings.folder, self.identity, settings.fresh))
             with written(settings.folder / "config.yaml") as file:
                 file.write(self.configuration)
+            store.command = self.command
             display = stack.enter_context(
                 Display(
                     store.accepted, store.attempted, settings.dialogs, sum(u.completion for u in store.usage().values())
@@ -129,9 +130,7 @@ class Run:
     def _results(self, store: Store) -> Summary:
         ends_at_once()  # nothing is left that could be stopped and kept
         parts = self.parts
-        return write_results(
-            self.settings, parts.taxonomy, parts.library, store, self.skipped, parts.prompts, self.command
-        )
+        return write_results(self.settings, parts.taxonomy, parts.library, store, self.skipped, parts.prompts)
 
 
 def _hash(files: Iterable[Path]) -> str:

@@ -169,6 +169,16 @@ class Store:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES ('seconds', ?)", (total,))
 
     @property
+    def command(self) -> str:
+        """The command line of the last sitting that could make dialogs."""
+        return str(self._row("SELECT max(value) FROM meta WHERE name = 'command'")[0] or "")
+
+    @command.setter
+    def command(self, command: str) -> None:
+        with self._transaction():
+            self._db.execute("INSERT OR REPLACE INTO meta VALUES ('command', ?)", (command,))
+
+    @property
     def attempted(self) -> int:
         """Plans that have an outcome; also the number of the next plan."""
         return int(self._row("SELECT count(*) FROM plans")[0])

@@ -279,6 +279,17 @@ def test_a_finished_run_says_so_and_asks_no_model(site: Site) -> None:
     assert site.data() == before
 
 
+def test_the_card_has_the_command_that_made_the_data(site: Site, openai_server: OpenAIServer) -> None:
+    assert site.run(openai_server, "dialogs=2", "corpus.language=de").code == 0
+    assert site.run(openai_server, "dialogs=1", "corpus.language=de").code == 0, "which makes nothing"
+    card = (site.run_dir / "dataset" / "README.md").read_text(encoding="utf-8")
+    assert "dialogs=2" in card and "dialogs=1" not in card
+    assert "language:\n- de\n" in card
+    assert site.run(openai_server, "dialogs=3").code == 0
+    card = (site.run_dir / "dataset" / "README.md").read_text(encoding="utf-8")
+    assert "dialogs=3" in card and "language:" not in card
+
+
 def test_more_dialogs_continue_a_run(site: Site, openai_server: OpenAIServer) -> None:
     site.run(openai_server, "dialogs=2")
     first, calls = site.dialogs(), len(openai_server.bodies)

@@ -337,7 +337,8 @@ def test_the_home_directory_can_be_a_tilde() -> None:
 
 # Their defaults are what is chosen, or longer than a cell.
 UNSHOWN = {
-    *("algorithm.name", "corpus.name", "corpus.licence", "corpus.source", "corpus.cache_dir", "corpus.base_url"),
+    *("algorithm.name", "corpus.name", "corpus.licence", "corpus.source", "corpus.language"),
+    *("corpus.cache_dir", "corpus.base_url"),
     *("taxonomy.name", "taxonomy.focus", "taxonomy.first", "taxonomy.later", "taxonomy.multi_turn"),
     *("taxonomy.answerability", "judge.name", "export.name"),
 }

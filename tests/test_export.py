@@ -28,6 +28,7 @@ INFO = DatasetInfo(
     corpus="ferries",
     licence="CC BY-SA 4.0",
     source="https://example.org/ferries",
+    language="en",
     algorithm="multi",
     taxonomy="mixed",
     lm="some-model",

@@ -47,7 +47,8 @@ class CorpusSettings(Record, ABC):
     """The base of every corpus; the values stand in `conf/corpus/<name>.yaml`.
 
     Attributes:
-        name, licence, source: for the records of a run and its data card; they don't change the documents.
+        name, licence, source, language: for the records of a run and its data card; they don't change the documents.
+            `language` is an ISO 639 code, None where nobody says it.
         strict, max_broken: what broken records lead to; see `generator.corpora.reading.documents`.
         beside_documents: names of settings that don't change the documents either.
     """
@@ -57,6 +58,7 @@ class CorpusSettings(Record, ABC):
     name: str
     licence: str
     source: str
+    language: str | None = Field(default=None, pattern=r"^[a-z]{2,3}$")
     strict: bool
     max_broken: float = Field(ge=0, le=1)
 
@@ -78,7 +80,8 @@ class CorpusSettings(Record, ABC):
         `strict` and `max_broken` are among those, since documents that one value lets pass another refuses. It
         depends on no file's age, and not on where the corpus lies.
         """
-        excluded = {"name", "licence", "source", "path", "cache_dir", "base_url"} | self.beside_documents
+        described = {"name", "licence", "source", "language"}
+        excluded = described | {"path", "cache_dir", "base_url"} | self.beside_documents
         settings = self.model_dump_json(exclude=excluded)
         found = hashlib.sha256(f"{type(self).__name__} {settings}".encode())
         states: dict[Path, str] = {}  # an archive holds many files

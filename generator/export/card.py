@@ -60,9 +60,8 @@ class Origin(Record):
     Args:
         name: of the dataset.
         command: the command line that makes it again.
-        corpus, licence, source: of the `Corpus`.
+        corpus, licence, source, language: of the `Corpus`.
         filter: which pairs become rows, see `generator.export.chat.pairs`.
-        language: ISO 639 code of the dialogs.
     """
 
     name: str
@@ -70,8 +69,8 @@ class Origin(Record):
     corpus: str
     licence: str
     source: str
+    language: str | None
     filter: Filter = "pairs"
-    language: str = "en"
 
 
 class DatasetInfo(Origin):
@@ -160,7 +159,7 @@ def _metadata(info: Origin, splits: Mapping[Split, SplitFile]) -> dict[str, Any]
         licence["license_link"] = info.source
     return {
         "pretty_name": printable(info.name),
-        "language": [info.language],
+        **({"language": [info.language]} if info.language else {}),
         **licence,
         "task_categories": ["question-answering", "text-generation"],
         "size_categories": [_SIZES[sum(rows >= bound for bound in _BOUNDS)]],
