@@ -67,7 +67,7 @@ def _check_folders(configurations: list[Configuration]) -> None:
     Raises:
         ConfigError: they would.
     """
-    given = (cast(dict[str, Any], OmegaConf.to_container(one.settings))["run_dir"] for one in configurations)
+    given = (cast(dict[str, Any], OmegaConf.to_container(one.settings)).get("run_dir") for one in configurations)
     # What another setting is put into may differ from run to run.
     folders = Counter(str(folder) for folder in given if folder is not None and "${" not in str(folder))
     for folder, runs in folders.items():

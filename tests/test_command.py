@@ -409,6 +409,9 @@ def test_the_stored_configuration_goes_on_with_its_run(site: Site, openai_server
     assert {path.name for path in site.folder.iterdir()} == {"documents.jsonl", "cache", "run"}, "no files of Hydra's"
     for choice in ("lm=vllm", "corpus=quac"):
         assert "leave its file out" in refused(command(stored, choice))
+    lines = Path(stored).read_text(encoding="utf-8").splitlines(keepends=True)
+    Path(stored).write_text("".join(line for line in lines if not line.startswith("run_dir:")), encoding="utf-8")
+    assert refused(command(stored)) == "run_dir: has no value; give run_dir=…"
 
 
 # Where a run is written

@@ -18,13 +18,14 @@ from generator.errors import Rejected
 from generator.journal import Journal
 from generator.modules import Draft
 from generator.multi import MultiDocumentDialog
-from generator.passages import TOKEN, sentences, split
+from generator.passages import TOKEN, sentences
 from generator.prompt import Conversation, Documents
 from generator.schema import Broken, Dialog, Document, Drop, Passage, Usage
 from generator.signatures import FirstQuestion, GroundedAnswer, NextQuestion, StandaloneQuery
 from generator.single import SingleDocumentDialog
 from generator.store import Outcome, Store
 from judges.correctness import Correctness, CorrectnessJudge
+from tests.corpora import split
 from tests.scripted import Scripted, Shelf, kinds, said
 
 # Seeded; all of it together stays below half a minute on a busy machine.
