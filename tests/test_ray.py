@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -217,10 +219,13 @@ def test_a_cluster_that_is_not_there_is_one_line(tmp_path: Path) -> None:
 
 @installed
 def test_more_gpus_than_this_machine_has_are_one_line(tmp_path: Path) -> None:
-    """Ray itself would wait for them for ever."""
+    """Ray itself would wait for them for ever.
+
+    In a process of its own: Ray can't be with one cluster, started here, and then with another.
+    """
     place = site(tmp_path / "place")
     with OpenAIServer() as server:
-        ended = place.run(server, *settings("single"), "executor=ray", "executor.gpus=999")
+        ended = place.ended(place.start(server, *settings("single"), "executor=ray", "executor.gpus=999"))
     assert ended.code == 2
     told = r"executor\.gpus=999: this machine has \d+, which is too few for executor\.workers=2; lower one of them"
     assert re.fullmatch(told, ended.error)
@@ -235,6 +240,27 @@ def test_without_the_extra_its_name_is_given(tmp_path: Path, monkeypatch: pytest
     assert ended.code == 2
     assert "uv sync --extra ray" in ended.error
     assert not place.run_dir.exists()
+
+
+class Deadly:
+    """A folder that the first process which is told of it fails at."""
+
+    def __init__(self, folder: Path, mark: Path) -> None:
+        self._folder, self._mark = str(folder), str(mark)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        once = f"__import__('os').mkdir({self._mark!r}) or [].remove(0)"
+        return eval, (f"{self._folder!r} if __import__('os').path.exists({self._mark!r}) else ({once})",)
+
+
+def test_a_worker_that_fails_at_its_start_is_replaced(
+    cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deadly = Deadly(tmp_path, tmp_path / "died")
+    monkeypatch.setattr("generator.executors.ray.Path", SimpleNamespace(cwd=lambda: deadly))
+    with RaySettings(workers=1, address=cluster, cpus=1, gpus=0).open() as executor:
+        assert list(executor.spread(len, [[0] * n for n in range(7)])) == list(range(7))
+    assert (tmp_path / "died").exists()
 
 
 def test_an_index_is_the_same_whoever_builds_it(

@@ -19,6 +19,8 @@ _OBJECT_STORE_BYTES = 512 << 20
 _LOOPBACK = "127.0.0.1"
 # Seconds in which a cluster's address takes a connection: Ray itself would try for minutes.
 _PATIENCE_S = 5.0
+# On end; so many that each of a few workers may die once.
+_DEATHS_AT_THE_START = 10
 
 
 class Cluster:
@@ -118,6 +120,8 @@ def _imported(local: bool) -> Any:
     # A row is a block, and so a task: none waits for another one.
     context.target_max_block_size = 1
     context._max_num_blocks_in_streaming_gen_buffer = None
+    # A worker that dies before it has begun is replaced, as any other is; one that never begins ends the run.
+    context.max_consecutive_actor_init_deaths = _DEATHS_AT_THE_START
     return ray
 
 
