@@ -37,7 +37,7 @@ def read_whole(stream: IO[AnyStr]) -> AnyStr:
     return content
 
 
-class Records:
+class RecordStream:
     """A file for a parser that keeps what it reads of a record until that ends, and calls `ended` then."""
 
     def __init__(self, stream: IO[bytes]) -> None:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from generator.bounded import Records, read_whole
+from generator.bounded import RecordStream, read_whole
 from generator.corpora.files import READ_ERRORS, File, opened, reason
 from generator.errors import CorpusError
 from generator.schema import Broken
@@ -32,7 +32,7 @@ def items(file: File, key: str, format_name: str) -> Iterator[tuple[str, Any]]:
     number = -1
     try:
         with opened(file) as stream:
-            events = ijson.parse(_shallow(file, Records(stream), 2 if key else 1))
+            events = ijson.parse(_shallow(file, RecordStream(stream), 2 if key else 1))
             for number, item in enumerate(ijson.items(events, f"{key}.item" if key else "item")):
                 yield f"{file.where}: {key}[{number}]", item
     except ijson.JSONError as error:
@@ -88,7 +88,7 @@ def _mistake(file: File) -> str | None:
     return None
 
 
-def _shallow(file: File, records: Records, level: int) -> Iterator[tuple[str, Any]]:
+def _shallow(file: File, records: RecordStream, level: int) -> Iterator[tuple[str, Any]]:
     """The events of a parser, as they come, of a file whose records lie in lists of this level."""
     import ijson
 
