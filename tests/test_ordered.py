@@ -12,7 +12,6 @@ from generator.making import Judging, Maker
 from generator.ordered import together
 from generator.schema import Passage, Turn, Verdict
 from judges.run import Member, judged
-from tests.scripted import Scripted
 from tests.test_judging import dialog
 
 NOBODY = cast(Any, None)
@@ -93,7 +92,7 @@ def test_a_dialog_whose_model_is_gone_asks_for_no_more_verdicts() -> None:
         min_turns=1,
         prompt_version="p",
     )
-    fails(maker.verdicts(dialog("a"), NOBODY, Scripted()), under_way)
+    fails(maker.verdicts(dialog("a"), NOBODY, NOBODY), under_way)
 
 
 @pytest.mark.parametrize("panel", [[(1,)], [(), (1, 2)]], ids=["one judge", "a panel"])
