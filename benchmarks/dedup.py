@@ -72,8 +72,8 @@ def lines(path: Path) -> Iterator[str]:
 
 
 def ours(path: Path) -> Found:
-    from generator.config import near_duplicates
-    from generator.dedup import Deduplicator
+    from generator.config.settings import near_duplicates
+    from generator.dialogs.dedup import Deduplicator
     from generator.schema import Dialog, Turn
 
     def dialog(number: int, said: list[str]) -> Dialog:
@@ -184,8 +184,8 @@ def bands() -> None:
     """Print how many pairs of texts that are so much alike become candidates."""
     import numpy as np
 
-    from generator.config import near_duplicates
-    from generator.minhash import Banding
+    from generator.common.minhash import Banding
+    from generator.config.settings import near_duplicates
 
     settings = near_duplicates()
     banding = Banding(settings.threshold, settings.num_perm)

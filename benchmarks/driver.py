@@ -21,17 +21,17 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from generator.config import near_duplicates
-from generator.dedup import Deduplicator
-from generator.engine import ChatReply
-from generator.executors.base import Work
-from generator.executors.ray import RaySettings
-from generator.journal import Calls
-from generator.making import Made
-from generator.ordered import Wanted
-from generator.pipeline import Pipeline
+from generator.common.concurrency import Wanted
+from generator.config.settings import near_duplicates
+from generator.dialogs.dedup import Deduplicator
+from generator.dialogs.generate import GeneratedDialog
+from generator.dialogs.journal import Calls
+from generator.execution.base import Work
+from generator.execution.pipeline import Pipeline
+from generator.execution.ray.executor import RaySettings
+from generator.execution.store import Store
+from generator.models.lm import ChatReply
 from generator.schema import Dialog, Passage, Turn, Usage
-from generator.store import Store
 
 TURNS, PASSAGES, CALLS = 4, 12, 16
 SECONDS, IN_FLIGHT = 2, 128
@@ -39,7 +39,7 @@ QUESTION, ANSWER, PASSAGE, REPLY, VOCABULARY = 13, 50, 512, 120, 30_000
 
 
 class Texts:
-    """Dialogs of made-up words, and what is asked of a `Maker` and its `Planner`."""
+    """Dialogs of made-up words, and what is asked of a `DialogGenerator` and its `Planner`."""
 
     def __init__(self) -> None:
         chance = random.Random(0)
@@ -56,14 +56,14 @@ class Texts:
     def plan(self, number: int) -> Any:
         return SimpleNamespace(number=number, dialog_id=f"{number:016x}")
 
-    async def make(self, plan: Any, calls: Calls) -> Made:
+    async def make(self, plan: Any, calls: Calls) -> GeneratedDialog:
         """As a worker does it, but for the models."""
         for call in range(CALLS):
             calls.add_call(plan.dialog_id, f"{call:064x}", "answer", 1, self._reply)
         await asyncio.sleep(SECONDS)
         return self.made(plan.number)
 
-    def made(self, number: int) -> Made:
+    def made(self, number: int) -> GeneratedDialog:
         chance = random.Random(number)
         turns = [
             Turn(
@@ -93,23 +93,23 @@ class Texts:
             seed=number,
         )
         usage = (("answer", Usage(calls=CALLS, prompt=1, completion=1)),)
-        return Made(dialog_id=dialog.id, dialog=dialog, drops=(), usage=usage)
+        return GeneratedDialog(dialog_id=dialog.id, dialog=dialog, drops=(), usage=usage)
 
     async def arriving(
-        self, rows: list[str], store: Store, wanted: Wanted[Made], stop: asyncio.Event
-    ) -> AsyncGenerator[tuple[int, Made], None]:
+        self, rows: list[str], store: Store, wanted: Wanted[GeneratedDialog], stop: asyncio.Event
+    ) -> AsyncGenerator[tuple[int, GeneratedDialog], None]:
         """What workers would send, all at once."""
         reply = self._reply.model_dump_json()
         for number, row in enumerate(rows):
             for call in range(CALLS):
                 store.add_call(f"{number:016x}", f"{call:064x}", "answer", 1, ChatReply.model_validate_json(reply))
-            yield number, Made.model_validate_json(row)
+            yield number, GeneratedDialog.model_validate_json(row)
 
     def _said(self, chance: random.Random, length: int) -> str:
         return " ".join(chance.choices(self._words, cum_weights=self._steps, k=length))
 
 
-class Recipe:
+class WorkerSpec:
     """Makes `Texts` in a worker."""
 
     @asynccontextmanager
@@ -119,7 +119,7 @@ class Recipe:
 
 def main() -> None:
     """Measure, and print one line."""
-    from benchmarks.driver import Recipe  # by this name workers find it
+    from benchmarks.driver import WorkerSpec  # by this name workers find it
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dialogs", type=int, nargs="?", default=2000)
@@ -130,7 +130,7 @@ def main() -> None:
 
     settings = RaySettings(workers=2, address=None, cpus=1, gpus=0)
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "run", {}) as store, settings.open() as ray:
-        recipe: Any = Recipe()
+        recipe: Any = WorkerSpec()
         work = Work(make=lambda number: None, recipe=recipe, store=store, limit=count, at_once=IN_FLIGHT)  # type: ignore[arg-type,return-value]
         began: list[tuple[float, float]] = []
         pipeline = Pipeline(

@@ -18,8 +18,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from tests.openai_server import Body, Fault, OpenAIServer, digest, status
-from tests.runs import Site
+from tests.support.openai_server import Body, Fault, OpenAIServer, digest, status
+from tests.support.runs import Site
 
 CALLS_OF_A_DIALOG = 4
 DEAD = 0.02

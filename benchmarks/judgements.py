@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from generator.config import human_corpus
+from generator.config.settings import human_corpus
 from generator.corpora.human import HUMAN, turn
 from generator.errors import CorpusError
 from generator.schema import TASK, Dialog, Passage, Turn

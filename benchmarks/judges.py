@@ -26,7 +26,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from benchmarks.judgements import ASKED, SETS, STORED, drawn, evaluated
 from generator.errors import ConfigError, GroundedDialogsError
-from generator.export.markdown import table
+from generator.output.markdown import table
 from generator.schema import Dialog, Verdict
 from judges.base import UNJUDGED
 

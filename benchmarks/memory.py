@@ -26,13 +26,13 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from generator.__main__ import CONF, normalised
-from generator.config import load
-from generator.engine import ChatReply, ChatRequest, Profile, Sampling
-from generator.instantiate import plain
-from generator.lm import Endpoint
+from generator.config.parts import plain
+from generator.config.settings import load
+from generator.models.client import Endpoint
+from generator.models.lm import ChatReply, ChatRequest, Profile, Sampling
 from generator.run import run
 from generator.schema import Usage
-from tests.openai_server import fill, words
+from tests.support.openai_server import fill, words
 
 DOCUMENTS, DOCUMENT = 200, 100
 

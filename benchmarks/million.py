@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from generator.library import Library
+from generator.corpora.library import Library
 from generator.retrievers import dense
 from generator.schema import Document, Scored
 

@@ -3,7 +3,7 @@
     python -m benchmarks.prefix_cache [--api-base ADDRESS --model NAME] [--algorithm single]
 
 Twenty dialogs of five turns, made of the sentences of our sample documents, are led through the real modules and the
-real judge. The calls that these make are sent to a vLLM server twice: laid out by `generator.adapter`, and by
+real judge. The calls that these make are sent to a vLLM server twice: laid out by `generator.dialogs.adapter`, and by
 `dspy.ChatAdapter` with the same texts as its fields. What the server replies is thrown away, so both layouts are asked
 for exactly the same dialogs, and have the same number of tokens to generate. Without --api-base a server is started,
 with SmolLM2-135M. With --count there is none: tokens are counted as its cache would hold them, exactly and in a minute.
@@ -25,18 +25,18 @@ import dspy
 import numpy as np
 
 from benchmarks.smollm2 import converted
-from generator.adapter import SharedPrefixAdapter, tasks
+from generator.common.passages import sentences, windows
+from generator.corpora.library import Library
 from generator.corpora.sample import DOCUMENTS
-from generator.dedup import Repetition
-from generator.endpoints import VllmEndpoint
-from generator.library import Library
-from generator.multi import MultiDocumentDialog
-from generator.passages import sentences, windows
-from generator.prompt import Conversation, Documents
+from generator.dialogs.adapter import SharedPrefixAdapter, tasks
+from generator.dialogs.dedup import Repetition
+from generator.dialogs.multi import MultiDocumentDialog
+from generator.dialogs.prompt import Conversation, Documents
+from generator.dialogs.single import SingleDocumentDialog
+from generator.models.endpoints import VllmEndpoint
 from generator.retrievers.bm25 import Bm25
 from generator.schema import Document
-from generator.single import SingleDocumentDialog
-from judges.correctness import CorrectnessJudge
+from judges.llm.correctness import CorrectnessJudge
 from taxonomy import read_types
 
 DIALOGS, TURNS = 20, 5

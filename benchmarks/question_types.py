@@ -1,4 +1,4 @@
-"""How well `judges.question_type` names mtRAG's question types, beside simpler and larger ways, as Markdown.
+"""How well `judges.metrics.question_type` names mtRAG's question types, beside simpler and larger ways, as Markdown.
 
     uv run --extra dense --group benchmark python -m benchmarks.question_types --data ../shared/data
 
@@ -27,11 +27,11 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer, MultiLabelBinarizer
 
-from generator.config import human_corpus
-from generator.export.markdown import table
+from generator.config.settings import human_corpus
+from generator.output.markdown import table
 from generator.schema import Dialog
-from judges import question_type
-from judges.question_type import ALSO, Weights, cues, rules
+from judges.metrics import question_type
+from judges.metrics.question_type import ALSO, Weights, cues, rules
 
 SHIPPED = Path(question_type.__file__).with_name("question_type.json")
 SOURCE = (

@@ -17,9 +17,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from generator.corpora.library import Library
 from generator.corpora.orquac import OrquacCorpus
 from generator.corpora.reading import documents
-from generator.library import Library
 
 WORDS = 100  # in a passage
 

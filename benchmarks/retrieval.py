@@ -18,14 +18,14 @@ from typing import Any, get_args
 
 import numpy as np
 
-from generator.library import Library
-from generator.mtrag_names import parted
+from generator.corpora.library import Library
+from generator.corpora.mtrag.names import parted
+from generator.dialogs.query import retrieval_query
 from generator.retrievers.base import RetrieverSettings
-from generator.retrievers.query import retrieval_query
 from generator.schema import QueryForm, Retriever, Turn
-from judges.ranking import CUTS, Relevant, figures, mean, scores
+from judges.benchmarks.mtrag.retrieval_tasks import documents, judgements, queries
+from judges.metrics.ranking import CUTS, Relevant, figures, mean, scores
 from judges.retrieval import AT_ONCE, WHOLE, hashed, opened, ranked, settings
-from judges.retrieval_tasks import documents, judgements, queries
 
 HEADER = [f"{name}@{cut}" for name in ("nDCG", "R") for cut in CUTS]
 DOMAINS = ("clapnq", "fiqa", "govt")
@@ -96,7 +96,7 @@ def built(collection: Collection, chosen: RetrieverSettings, cache: Path) -> tup
     it, or an earlier run.
     """
     read, fingerprint = partial(documents, collection.corpus), hashed(collection.corpus)
-    # Made before the clock starts: the documents are no part of an index.
+    # GeneratedDialog before the clock starts: the documents are no part of an index.
     library = Library.open(collection.name, fingerprint, read, cache, chosen.passage_tokens, chosen.overlap)
     before, start = set(library.folder.iterdir()), time.perf_counter()
     retriever = opened(collection.name, read, fingerprint, chosen, cache)

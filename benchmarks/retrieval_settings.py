@@ -17,13 +17,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from generator.common.atomic_files import atomic_write
+from generator.corpora.mtrag.names import parted
 from generator.errors import CorpusError, GroundedDialogsError
-from generator.files import written
-from generator.mtrag_names import parted
 from generator.retrievers.base import RetrieverSettings
 from generator.schema import Retriever
+from judges.benchmarks.mtrag.retrieval_tasks import documents, queries
 from judges.retrieval import WHOLE, hashed, opened, settings
-from judges.retrieval_tasks import documents, queries
 
 PASSAGES, MOST_RELEVANT = 5, 2
 Task = dict[str, Any]
@@ -98,7 +98,7 @@ def main() -> None:
         ("RAG", [{**task, "contexts": retrieved[task["task_id"]]} for task in tasks]),
         ("reference+RAG", both),
     ):
-        with written(folder / f"{name}.jsonl") as file:
+        with atomic_write(folder / f"{name}.jsonl") as file:
             file.writelines(json.dumps(task, ensure_ascii=False) + "\n" for task in made)
         sizes = Counter(len(task["contexts"]) for task in made)
         told = ", ".join(f"{count} with {size} passages" for size, count in sorted(sizes.items()))

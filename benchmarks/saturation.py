@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from tests.openai_server import fill, words
+from tests.support.openai_server import fill, words
 
 MEAN_S, SIGMA = 0.25, 0.8
 MODEL = "instant"

@@ -8,7 +8,7 @@ vLLM reads no GGUF of this kind on a CPU, and nothing here may be downloaded. Ne
 import sys
 from pathlib import Path
 
-from generator.embedded import carried
+from generator.models.embedded import carried
 
 NAMES = {
     "token_embd": "model.embed_tokens",

@@ -12,8 +12,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from generator.notes import begins_anew, note
-from generator.program import unheard
+from generator.common.console import begins_anew, note
+from generator.common.terminal import run_quietly
 
 CONF = Path(__file__).parent.parent / "conf"
 DEFAULTS = {"corpus": "sample", "taxonomy": "mixed"}
@@ -113,7 +113,7 @@ def started(help_text: Callable[[], str], run: Callable[[list[str]], int]) -> in
             print(help_text(), flush=True)
             return 0
         os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or DSPy and LiteLLM try the network at import
-        # Until dialogs are made (`generator.interruption`), SIGTERM is what Ctrl-C is.
+        # Until dialogs are made (`generator.common.interruption`), SIGTERM is what Ctrl-C is.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             return run(arguments)
@@ -122,7 +122,7 @@ def started(help_text: Callable[[], str], run: Callable[[list[str]], int]) -> in
             note(f"interrupted; the same command {'begins anew, since it says fresh=true' if anew else 'continues'}")
             return 130
 
-    return unheard(command)
+    return run_quietly(command)
 
 
 def main() -> int:

@@ -10,11 +10,11 @@ from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf
 
-from generator.composition import Configuration, composed, understood
+from generator.common.console import begins_anew, continues
+from generator.common.sanitize import printable
+from generator.config.compose import Configuration, composed, understood
+from generator.config.parts import plain, shown
 from generator.errors import ConfigError, GroundedDialogsError
-from generator.instantiate import plain, shown
-from generator.notes import begins_anew, continues
-from generator.untrusted import printable
 
 PROGRAM = "python -m generator"
 # Groups and settings whose value stands in a run folder's name anyway.
@@ -78,7 +78,7 @@ def _check_folders(configurations: list[Configuration]) -> None:
 
 
 def _run(cfg: DictConfig, varied: Mapping[str, str], command: str) -> int:
-    from generator.config import load
+    from generator.config.settings import load
     from generator.run import run
 
     settings = load(cfg)

@@ -12,7 +12,7 @@
     Rejected                     not an error of the run: one question, answer or dialog that is not kept,
                                  with the reason; it becomes a `Drop`, never a crash
 
-A record of a corpus that can't be read is data too: see `generator.schema.Broken`.
+A record of a corpus that can't be read is data too: see `generator.schema.SkippedRecord`.
 """
 
 # What PyYAML raises beside its own errors: at a date, number or truth value that is none, and at endless brackets.

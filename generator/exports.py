@@ -3,9 +3,9 @@
 import shutil
 from pathlib import Path
 
-from generator.config import Settings, exporters
-from generator.export.material import Material
-from generator.files import digest, replaced
+from generator.common.atomic_files import atomic_replace, digest
+from generator.config.settings import Settings, exporters
+from generator.output.base import ExportSource
 
 
 def dialogs_digest(folder: Path) -> str | None:
@@ -16,7 +16,7 @@ def dialogs_digest(folder: Path) -> str | None:
         return None
 
 
-def write_export(settings: Settings, material: Material, before: str | None) -> None:
+def write_export(settings: Settings, material: ExportSource, before: str | None) -> None:
     """Write the export that the settings choose, and remove others once they are of other dialogs.
 
     Args:
@@ -29,7 +29,7 @@ def write_export(settings: Settings, material: Material, before: str | None) -> 
     if dialogs_digest(folder) != before:
         remove_exports(folder, chosen.name if chosen else None)
     if chosen is not None:
-        with replaced(folder / chosen.name, f"the export {chosen.name}") as new:
+        with atomic_replace(folder / chosen.name, f"the export {chosen.name}") as new:
             chosen.write(material, new)
 
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import yaml
 
-from generator.config import Settings
+from generator.common.atomic_files import atomic_write
+from generator.common.console import note
+from generator.config.settings import Settings
 from generator.corpora.human import DialogCorpus
 from generator.corpora.reading import documents, kept
 from generator.errors import YAML_SLIPS, ConfigError, CorpusError, RunError
-from generator.export import DatasetResult, Origin, write_dataset
-from generator.export.material import Material
 from generator.exports import dialogs_digest, write_export
-from generator.files import written
-from generator.notes import note
-from generator.schema import Broken, Dialog, Document, Passage
+from generator.output import DatasetResult, Origin, write_dataset
+from generator.output.base import ExportSource
+from generator.schema import Dialog, Document, Passage, SkippedRecord
 
 # What is written before there is a config.yaml.
 _BEGUN = frozenset(f".{name}.unfinished" for name in ("config.yaml", "dialogs.jsonl", "skipped.jsonl"))
@@ -40,7 +40,7 @@ def write_human(settings: Settings, configuration: str, command: str) -> int:
         )
     _prepare(folder)
     before = dialogs_digest(folder)
-    with written(folder / "skipped.jsonl") as skipped, written(folder / "dialogs.jsonl") as file:
+    with atomic_write(folder / "skipped.jsonl") as skipped, atomic_write(folder / "dialogs.jsonl") as file:
         found = kept(
             corpus.dialogs(),
             corpus.name,
@@ -51,7 +51,7 @@ def write_human(settings: Settings, configuration: str, command: str) -> int:
         for dialog in _each_once(dialog for _, dialog in found):
             file.write(_split(dialog, settings).model_dump_json() + "\n")
         # The first in its place: by it the same command knows the folder if anything fails from here on.
-        with written(folder / "config.yaml") as stored:
+        with atomic_write(folder / "config.yaml") as stored:
             stored.write(configuration)
     if not (folder / "skipped.jsonl").stat().st_size:
         (folder / "skipped.jsonl").unlink()
@@ -64,7 +64,7 @@ def write_human(settings: Settings, configuration: str, command: str) -> int:
         language=corpus.language,
     )
     made = write_dataset(_read(folder), folder / "dataset", origin)
-    material = Material(
+    material = ExportSource(
         corpus=corpus.name,
         dialogs=lambda: _read(folder),
         documents=lambda: _documents(corpus),
@@ -72,7 +72,7 @@ def write_human(settings: Settings, configuration: str, command: str) -> int:
         rewritten=True,
     )
     write_export(settings, material, before)
-    with written(folder / "summary.json") as file:
+    with atomic_write(folder / "summary.json") as file:
         file.write(json.dumps(_summary(folder, made), indent=2) + "\n")
     total = made.statistics.total.dialogs
     print(f"human dialogs: {total}, with {made.train + made.validation} context-response pairs", flush=True)
@@ -82,7 +82,7 @@ def write_human(settings: Settings, configuration: str, command: str) -> int:
 
 def _documents(corpus: DialogCorpus) -> Iterator[tuple[Document, tuple[Passage, ...]]]:
     """The documents, of which people see the whole; what is broken of them is told."""
-    lost: list[Broken] = []
+    lost: list[SkippedRecord] = []
     for document in documents(corpus, corpus.strict, corpus.max_broken, lost.append):
         yield document, ()
     if lost:

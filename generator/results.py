@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from generator.config import Settings
-from generator.embedded import EmbeddedEndpoint
+from generator.common.atomic_files import atomic_write
+from generator.config.settings import Settings
+from generator.corpora.library import Library
 from generator.errors import CorpusError
-from generator.export import DatasetInfo, DropCount, Share, write_dataset
-from generator.export.material import Material
+from generator.execution.store import Store
 from generator.exports import dialogs_digest, remove_exports, write_export
-from generator.files import written
-from generator.library import Library
+from generator.models.embedded import EmbeddedEndpoint
+from generator.output import DatasetInfo, DropCount, Share, write_dataset
+from generator.output.base import ExportSource
+from generator.output.summary import SCOPES, Summary, summarise
 from generator.schema import Corpus, Document, Passage
-from generator.store import Store
-from generator.summary import SCOPES, Summary, summarise
 from taxonomy import Taxonomy
 
 
@@ -39,16 +39,16 @@ def write_results(
     """
     folder = settings.folder
     before = dialogs_digest(folder)
-    with written(folder / "dialogs.jsonl") as file:
+    with atomic_write(folder / "dialogs.jsonl") as file:
         file.writelines(f"{dialog.model_dump_json()}\n" for dialog in store.dialogs())
-    with written(folder / "drops.jsonl") as file:
+    with atomic_write(folder / "drops.jsonl") as file:
         file.writelines(f"{drop.model_dump_json()}\n" for drop in store.drops())
     lines = skipped.read_text(encoding="utf-8") if skipped.exists() else ""
     if lines:
-        with written(folder / "skipped.jsonl") as file:
+        with atomic_write(folder / "skipped.jsonl") as file:
             file.write(lines)
     summary = summarise(store, taxonomy, settings.judge.filter, lines.count("\n"), settings.dialogs)
-    with written(folder / "summary.json") as file:
+    with atomic_write(folder / "summary.json") as file:
         file.write(json.dumps(summary.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
     if summary.pairs:
         write_dataset(store.dialogs(), folder / "dataset", _info(settings, summary, store, prompt_version))
@@ -59,7 +59,7 @@ def write_results(
     return summary
 
 
-def _material(settings: Settings, library: Library, store: Store) -> Material:
+def _material(settings: Settings, library: Library, store: Store) -> ExportSource:
     multi = settings.algorithm.name == "multi"
 
     def documents() -> Iterator[tuple[Document, list[Passage]]]:
@@ -67,7 +67,7 @@ def _material(settings: Settings, library: Library, store: Store) -> Material:
         found = library.documents()
         return _collected(settings.documents, found if multi else ((document, []) for document, _ in found))
 
-    return Material(
+    return ExportSource(
         corpus=settings.documents.name,
         dialogs=store.dialogs,
         documents=documents,

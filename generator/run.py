@@ -11,22 +11,22 @@ from typing import Any
 
 import dspy
 
-from generator.config import Settings, identity, model_files
-from generator.dedup import Deduplicator
+from generator.common.atomic_files import atomic_write, digest
+from generator.common.console import continues, note
+from generator.common.interruption import ends_at_once, interruptible, unless
+from generator.components import Components, WorkerSpec, open_library, skipped_documents
+from generator.config.settings import Settings, identity, model_files
+from generator.dialogs.dedup import Deduplicator
+from generator.dialogs.first_questions import fingerprint as of_openings
+from generator.dialogs.first_questions import openings
 from generator.errors import ConfigError, GroundedDialogsError
-from generator.executors.base import Executor, Work
-from generator.files import digest, written
+from generator.execution.base import Executor, Work
+from generator.execution.pipeline import Pipeline
+from generator.execution.store import Store
 from generator.human import write_human
-from generator.interruption import ends_at_once, interruptible, unless
-from generator.notes import continues, note
-from generator.openings import fingerprint as of_openings
-from generator.openings import openings
-from generator.parts import Parts, Recipe, open_library, skipped_documents
-from generator.pipeline import Pipeline
-from generator.progress import Display, closing_table
+from generator.output.progress import Display, closing_table
+from generator.output.summary import Summary
 from generator.results import write_results
-from generator.store import Store
-from generator.summary import Summary
 from taxonomy import Taxonomy, load
 
 ATTEMPTS_PER_DIALOG = 10
@@ -67,8 +67,8 @@ class Run:
         self.dedup = Deduplicator(settings.dedup)
         fingerprint = settings.documents.fingerprint()
         self.skipped = skipped_documents(settings, fingerprint)
-        self.recipe = Recipe(settings, fingerprint, taxonomy, window, first)
-        self.parts = Parts(self.recipe, executor.spread)
+        self.recipe = WorkerSpec(settings, fingerprint, taxonomy, window, first)
+        self.parts = Components(self.recipe, executor.spread)
         contents = {
             "the corpus's documents": fingerprint[:16],
             "the prompts' version": self.parts.prompts,
@@ -95,7 +95,7 @@ class Run:
             await unless(stop, self.executor.ready())
             # A new run, or the removal of an old one, begins when everything is seen to be there.
             store = store or stack.enter_context(Store(settings.folder, self.identity, settings.fresh))
-            with written(settings.folder / "config.yaml") as file:
+            with atomic_write(settings.folder / "config.yaml") as file:
                 file.write(self.configuration)
             store.command = self.command
             display = stack.enter_context(
@@ -210,7 +210,7 @@ def _frozen() -> Iterator[None]:
 
 
 def _window(settings: Settings, taxonomy: Taxonomy) -> int:
-    """How much of a document a prompt may hold, in tokens as `generator.passages` counts them."""
+    """How much of a document a prompt may hold, in tokens as `generator.common.passages` counts them."""
     reserved = RESERVED_TOKENS + RESERVED_FOR_TURN * max(0, settings.turns.most - 4)
     reserved += RESERVED_FOR_TARGETS * taxonomy.has_targets
     free = settings.lm.context - settings.lm.max_tokens - reserved

@@ -87,7 +87,7 @@ def _writable(value: object) -> object:
     return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
 
 
-class Broken(Record):
+class SkippedRecord(Record):
     """A record of a corpus that can't be read: `where` (file, and line or record) and why, in the file's own words."""
 
     where: Annotated[str, BeforeValidator(_writable)]
@@ -281,8 +281,8 @@ class Corpus(Protocol):
         """A hash of everything that `read` depends on; equal hashes mean equal documents."""
         ...
 
-    def read(self) -> Iterator[Document | Broken]:
-        """All documents in a stable order; a record that can't be read comes as `Broken`.
+    def read(self) -> Iterator[Document | SkippedRecord]:
+        """All documents in a stable order; a record that can't be read comes as `SkippedRecord`.
 
         Raises:
             CorpusError: the source as a whole can't be read.

@@ -10,17 +10,17 @@ from typing import NamedTuple, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from generator.bounded import read_lines
-from generator.config import human_corpora, human_corpus
+from generator.common.console import note
+from generator.common.limits import read_lines
+from generator.config.settings import human_corpora, human_corpus
 from generator.corpora.files import READ_ERRORS, File, opened, reason
 from generator.corpora.human import DialogCorpus
-from generator.corpora.mtrag_dialogs import responses
+from generator.corpora.mtrag.dialogs import responses
 from generator.errors import YAML_SLIPS, ConfigError, CorpusError, RunError
-from generator.notes import note
-from generator.schema import Broken, Dialog
+from generator.schema import Dialog, SkippedRecord
 
 M = TypeVar("M", bound=BaseModel)
-Records = Iterator[Dialog | Broken]
+Records = Iterator[Dialog | SkippedRecord]
 
 _FIRST = 10  # records that show whose a file is
 
@@ -150,14 +150,14 @@ def _lines(path: Path) -> Records:
         raise CorpusError(f"{file.where}: can't be read after line {number}: {reason(error)}") from error
 
 
-def _dialog(where: str, line: bytes) -> Dialog | Broken:
+def _dialog(where: str, line: bytes) -> Dialog | SkippedRecord:
     try:
         dialog = Dialog.model_validate_json(line)
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         field = ".".join(map(str, problem["loc"]))
-        return Broken(where=where, reason=f"{field}: {problem['msg']}" if field else problem["msg"])
-    return dialog if dialog.turns else Broken(where=where, reason="turns: there are none")
+        return SkippedRecord(where=where, reason=f"{field}: {problem['msg']}" if field else problem["msg"])
+    return dialog if dialog.turns else SkippedRecord(where=where, reason="turns: there are none")
 
 
 def _found(path: str) -> DialogCorpus:

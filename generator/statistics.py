@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from generator.common.terminal import Parser, ended, run_quietly
 from generator.errors import ConfigError, CorpusError
-from generator.program import Parser, ended, unheard
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when it is needed, so that --help is there at once
-    from generator.export.comparison import Column
+    from generator.output.stats.comparison import Column
     from generator.sets import DialogSet
 
 _NOTED = 10_000
@@ -18,7 +18,7 @@ _NOTED = 10_000
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code: 0, 2 something to mend, 130 interrupted."""
-    return unheard(lambda: ended(lambda: _command(_parser().parse_args(arguments))))
+    return run_quietly(lambda: ended(lambda: _command(_parser().parse_args(arguments))))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -72,14 +72,14 @@ def _command(given: argparse.Namespace) -> None:
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or DSPy and LiteLLM try the network at import
     from rich.console import Console
 
-    from generator.export.comparison import comparison
-    from generator.files import written
+    from generator.common.atomic_files import atomic_write
+    from generator.output.stats.comparison import comparison
     from generator.sets import dialog_set
 
     sets = [dialog_set(path, given.corpus, given.set) for path in given.paths]
     columns = [_counted(of, name, given.dialogs) for of, name in zip(sets, _names(given.paths), strict=True)]
     if given.output is not None:
-        with written(given.output) as file:
+        with atomic_write(given.output) as file:
             file.write(comparison(columns, given.format))
         return
     console = Console() if sys.stdout.isatty() else None
@@ -98,18 +98,18 @@ def _names(paths: list[str]) -> list[str]:
 
 
 def _counted(of: "DialogSet", name: str, limit: int | None) -> "Column":
-    from generator.config import near_duplicates
-    from generator.export.comparison import Column, Target
-    from generator.export.statistics import Tally
-    from generator.export.variety import VarietyTally
-    from generator.notes import note
-    from generator.schema import Broken
+    from generator.common.console import note
+    from generator.config.settings import near_duplicates
+    from generator.output.stats.comparison import Column, Target
+    from generator.output.stats.statistics import Tally
+    from generator.output.stats.variety import VarietyTally
+    from generator.schema import SkippedRecord
 
     tally, variety = Tally(), VarietyTally(near_duplicates())
     dialogs = broken = 0
-    first: Broken | None = None
+    first: SkippedRecord | None = None
     for record in of.records():
-        if isinstance(record, Broken):
+        if isinstance(record, SkippedRecord):
             first = first or record
             broken += 1
             continue

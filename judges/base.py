@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import dspy
 
-from generator.calls import call
+from generator.dialogs.calls import call
+from generator.dialogs.prompt import Conversation, Documents
 from generator.errors import Rejected
-from generator.prompt import Conversation, Documents
 from generator.schema import Passage, Turn, Verdict
 
 UNJUDGED = "unjudged"
@@ -19,7 +19,7 @@ BEST = 10
 
 def rubric(name: str) -> str:
     """The text `judges/<name>.txt` on one line: what a model is told to judge by."""
-    return files("judges").joinpath(f"{name}.txt").read_text(encoding="utf-8").replace("\n", " ").strip()
+    return files("judges.llm").joinpath(f"{name}.txt").read_text(encoding="utf-8").replace("\n", " ").strip()
 
 
 class ModelJudge(dspy.Module):
@@ -50,7 +50,7 @@ class ModelJudge(dspy.Module):
         """Judge one turn; see `generator.schema.Judge`.
 
         Raises:
-            ModelError, RunError: as `generator.calls.call`.
+            ModelError, RunError: as `generator.dialogs.calls.call`.
         """
         if (known := self.known(passages, turn)) is not None:
             return known
@@ -63,7 +63,7 @@ class ModelJudge(dspy.Module):
         """The verdict of the model, which is asked with those inputs that the signature has.
 
         Raises:
-            Rejected, ModelError, RunError: as `generator.calls.call`.
+            Rejected, ModelError, RunError: as `generator.dialogs.calls.call`.
         """
         seen = _inputs(passages, history, turn)
         wanted = {name: value for name, value in seen.items() if name in self.predict.signature.input_fields}
@@ -73,7 +73,7 @@ class ModelJudge(dspy.Module):
         """One call for a turn.
 
         Raises:
-            Rejected, ModelError, RunError: as `generator.calls.call`.
+            Rejected, ModelError, RunError: as `generator.dialogs.calls.call`.
         """
         return await call(predict, "judge", "sampled", turn.turn, **inputs)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf
 
 from generator import command
-from generator.instantiate import plain
+from generator.config.parts import plain
 from judges.config import load_judging
 from judges.run import run
 

@@ -6,10 +6,10 @@ from typing import Any, cast
 
 from omegaconf import DictConfig
 
-from generator.config import JudgeSettings, deciding, dotted, judge_settings, model_files
+from generator.config.parts import part, plain, validated
+from generator.config.settings import JudgeSettings, deciding, dotted, judge_settings, model_files
 from generator.errors import ConfigError
-from generator.instantiate import part, plain, validated
-from generator.lm import Endpoint
+from generator.models.client import Endpoint
 from generator.schema import LocalPath, Record
 
 
@@ -45,7 +45,7 @@ def load_judging(cfg: DictConfig) -> JudgingSettings:
     """The settings of a composed configuration.
 
     Raises:
-        ConfigError: as `generator.config.load`; or there is no judge, or its panel has a model twice.
+        ConfigError: as `generator.config.settings.load`; or there is no judge, or its panel has a model twice.
     """
     data = plain(cfg)
     settings = validated(
@@ -63,7 +63,7 @@ def load_judging(cfg: DictConfig) -> JudgingSettings:
 
 
 def judging_identity(settings: JudgingSettings, data: dict[str, Any], fingerprint: str, prompts: str) -> dict[str, Any]:
-    """What decides the verdicts, by dotted name: `generator.config.identity`. The input stands for itself by the
+    """What decides the verdicts, by dotted name: `generator.config.settings.identity`. The input stands for itself by the
     fingerprint of its dialogs.
 
     Raises:

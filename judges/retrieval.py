@@ -9,16 +9,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from generator.common.atomic_files import digest
+from generator.common.terminal import Parser, ended, run_quietly
 from generator.errors import ConfigError, CorpusError
-from generator.files import digest
-from generator.program import Parser, ended, unheard
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when it is needed, so that --help is there at once
     from generator.retrievers.base import RetrieverSettings
     from generator.schema import Document, Retriever
-    from judges.ranking import Scores
-    from judges.retrieval_table import Row
-    from judges.retrieval_tasks import Collection, Form
+    from judges.benchmarks.mtrag.retrieval_table import Row
+    from judges.benchmarks.mtrag.retrieval_tasks import Collection, Form
+    from judges.metrics.ranking import Scores
 
 # A passage of a collection stays whole.
 WHOLE = 1_000_000
@@ -31,7 +31,7 @@ _FIXED = ("k", "query", "passage_tokens", "overlap")
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code: 0, 2 something to mend, 130 interrupted."""
-    return unheard(lambda: ended(lambda: _command(_parser().parse_args(arguments))))
+    return run_quietly(lambda: ended(lambda: _command(_parser().parse_args(arguments))))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -84,10 +84,10 @@ def _command(given: argparse.Namespace) -> None:
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or DSPy and LiteLLM try the network at import
     from rich.console import Console
 
-    from generator.files import written
-    from generator.notes import note
-    from judges.retrieval_table import table
-    from judges.retrieval_tasks import collections, run
+    from generator.common.atomic_files import atomic_write
+    from generator.common.console import note
+    from judges.benchmarks.mtrag.retrieval_table import table
+    from judges.benchmarks.mtrag.retrieval_tasks import collections, run
 
     pools = collections(given.folder, given.split)
     for pool in pools:
@@ -100,7 +100,7 @@ def _command(given: argparse.Namespace) -> None:
     else:
         rows = _searched(pools, given.retriever or RETRIEVERS[0], given.set, given.queries, given.cache)
     if given.output is not None:
-        with written(given.output) as file:
+        with atomic_write(given.output) as file:
             file.write(table(rows, given.format))
         return
     console = Console() if sys.stdout.isatty() else None
@@ -110,8 +110,8 @@ def _command(given: argparse.Namespace) -> None:
 def _searched(
     pools: "Sequence[Collection]", retriever: str, changes: Sequence[str], form: "Form | None", cache: Path
 ) -> "list[Row]":
-    from judges.ranking import scores
-    from judges.retrieval_tasks import FORMS, documents
+    from judges.benchmarks.mtrag.retrieval_tasks import FORMS, documents
+    from judges.metrics.ranking import scores
 
     forms = [form] if form else [form for form in FORMS if any(form in pool.queries for pool in pools)]
     for pool in pools:
@@ -144,8 +144,8 @@ def settings(retriever: str, changes: Sequence[str]) -> "RetrieverSettings":
     from omegaconf.errors import OmegaConfBaseException
 
     from generator.__main__ import CONF
-    from generator.advice import of_hydra
-    from generator.config import load
+    from generator.config.messages import of_hydra
+    from generator.config.settings import load
 
     given = [f"retriever.{change}" for change in changes]
     try:
@@ -179,7 +179,7 @@ def opened(
     """
     import numpy as np
 
-    from generator.library import Library
+    from generator.corpora.library import Library
 
     library = Library.open(name, fingerprint, documents, cache, chosen.passage_tokens, chosen.overlap)
     return chosen.open(library, np.zeros(len(library), dtype=np.bool_))
@@ -200,10 +200,10 @@ async def ranked(retriever: "Retriever", queries: Mapping[str, str], k: int) -> 
 
 def _rows(ranking: str, pools: "Sequence[Collection]", found: "Scores") -> "Iterator[Row]":
     """The rows of one ranking."""
-    from generator.notes import note
-    from judges.ranking import figures, mean
-    from judges.retrieval_table import Row
-    from judges.retrieval_tasks import turn
+    from generator.common.console import note
+    from judges.benchmarks.mtrag.retrieval_table import Row
+    from judges.benchmarks.mtrag.retrieval_tasks import turn
+    from judges.metrics.ranking import figures, mean
 
     where = {query: pool for pool in pools for query in pool.relevant}
     each = {query: of for pool in pools for query, of in figures(pool.relevant, found).items()}

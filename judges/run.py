@@ -20,23 +20,23 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from generator.adapter import SharedPrefixAdapter
-from generator.calls import asking
-from generator.engine import Clients, LanguageModel
+from generator.common.atomic_files import atomic_write
+from generator.common.concurrency import in_order, together
+from generator.common.console import continues, note
+from generator.common.interruption import ends_at_once, interruptible, unless
+from generator.common.sanitize import printable
+from generator.dialogs.adapter import SharedPrefixAdapter
+from generator.dialogs.calls import asking
+from generator.dialogs.journal import Journal
+from generator.dialogs.signatures import prompt_version
 from generator.errors import ConfigError, CorpusError, GroundedDialogsError, ModelError
-from generator.files import written
-from generator.interruption import ends_at_once, interruptible, unless
-from generator.journal import Journal
-from generator.lm import Endpoint
-from generator.notes import continues, note
-from generator.ordered import in_order, together
-from generator.pipeline import Progress
-from generator.progress import Display, clock
-from generator.schema import Broken, Dialog, Judge, Turn, Verdict
+from generator.execution.pipeline import Progress
+from generator.execution.store import Outcome, Store
+from generator.models.client import Endpoint
+from generator.models.lm import Clients, LanguageModel
+from generator.output.progress import Display, clock
+from generator.schema import Dialog, Judge, SkippedRecord, Turn, Verdict
 from generator.sets import DialogSet, dialog_set, response_set
-from generator.signatures import prompt_version
-from generator.store import Outcome, Store
-from generator.untrusted import printable
 from judges.config import JudgingSettings, judging_identity
 from judges.panel import median_name, median_of
 from judges.summary import Figures, JudgingSummary, summarise
@@ -112,7 +112,7 @@ class JudgingRun:
                 ]
             # A new run, or the removal of an old one, begins when everything is seen to be there.
             store = store or stack.enter_context(Store(settings.folder, self.identity, settings.fresh))
-            with written(settings.folder / "config.yaml") as file:
+            with atomic_write(settings.folder / "config.yaml") as file:
                 file.write(self.configuration)
             try:
                 await self._judge(store, members, stop)
@@ -157,14 +157,14 @@ class JudgingRun:
     def _results(self, store: Store) -> JudgingSummary:
         ends_at_once()  # nothing is left that could be stopped and kept
         folder = self.settings.folder
-        with written(folder / "dialogs.jsonl") as file:
+        with atomic_write(folder / "dialogs.jsonl") as file:
             file.writelines(f"{dialog.model_dump_json()}\n" for dialog in store.dialogs())
         if self.broken:
-            with written(folder / "skipped.jsonl") as file:
+            with atomic_write(folder / "skipped.jsonl") as file:
                 file.writelines(f"{broken.model_dump_json()}\n" for broken in self.broken)
         best, source = _best(self.judges[0]) or 1, str(self.settings.input)
         summary = summarise(store, source, self.voices, best, len(self.broken), self.total)
-        with written(folder / "summary.json") as file:
+        with atomic_write(folder / "summary.json") as file:
             file.write(json.dumps(summary.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
         return summary
 
@@ -239,11 +239,11 @@ def _readable(of: DialogSet) -> Iterator[Dialog]:
     return (record for record in of.records() if isinstance(record, Dialog))
 
 
-def _looked_over(of: DialogSet) -> tuple[Sequence[int], str, list[Broken]]:
+def _looked_over(of: DialogSet) -> tuple[Sequence[int], str, list[SkippedRecord]]:
     """A number for each dialog, by which this process knows it again, a hash of them all, and what can't be read."""
     known, digest, broken = array("q"), hashlib.sha256(), []
     for record in of.records():
-        if isinstance(record, Broken):
+        if isinstance(record, SkippedRecord):
             broken.append(record)
         else:
             line = record.model_dump_json()

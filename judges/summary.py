@@ -5,19 +5,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from statistics import fmean, median
 
+from generator.execution.store import Store
+from generator.output.summary import Tokens
 from generator.schema import Answerability, Dialog, Record, Turn, Usage, Verdict
-from generator.store import Store
-from generator.summary import Tokens
 from judges.base import UNJUDGED
-from judges.conditioning import LABELS, answerability_accuracy, conditioned
-from judges.idk import IdkJudge
+from judges.llm.idk import IdkJudge
+from judges.metrics.conditioning import LABELS, answerability_accuracy, conditioned
 
 
 class Figures(Record):
     """Of some turns. `mean` and `median` are of the scores, in the judge's own range.
 
     `conditioned` is the mean of the scores, scaled to 0 to 1 and conditioned on answerability and I-don't-know
-    (`judges.conditioning`), of the `conditioned_turns` where that can be told.
+    (`judges.metrics.conditioning`), of the `conditioned_turns` where that can be told.
     """
 
     turns: int
@@ -28,11 +28,11 @@ class Figures(Record):
     conditioned_turns: int
 
 
-class Voice(Record):
+class JudgeModel(Record):
     """One judge with one model; a turn with several question types counts for each of them.
 
     `unjudged` has the reasons why turns have no verdict. `answerability_accuracy`, of the judge `idk` alone, is the
-    share of turns whose label fits what can be answered, of those where that can be told (`judges.conditioning`).
+    share of turns whose label fits what can be answered, of those where that can be told (`judges.metrics.conditioning`).
     """
 
     judge: str
@@ -52,7 +52,7 @@ class JudgingSummary(Record):
     dialogs: int
     turns: int
     skipped: int
-    voices: tuple[Voice, ...]
+    voices: tuple[JudgeModel, ...]
     lm_calls: int
     tokens: Tokens
     seconds: float
@@ -141,13 +141,13 @@ class _Tally:
         if verdict.judge == IdkJudge.name and verdict.label in LABELS:
             self._known.append((turn.answerability, verdict.label))
 
-    def voice(self, judge: str, model: str) -> Voice:
+    def voice(self, judge: str, model: str) -> JudgeModel:
         accuracy = answerability_accuracy(self._known)
 
         def by(name: str) -> dict[str, Figures]:
             return {value: group.figures() for (key, value), group in sorted(self._groups.items()) if key == name}
 
-        return Voice(
+        return JudgeModel(
             judge=judge,
             model=model,
             all=self._groups["all", ""].figures(),

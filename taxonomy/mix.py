@@ -28,7 +28,7 @@ class Mix(Record):
         answerability: the share of questions that the documents answer fully, in part, not at all, or that ask for
             nothing, together 1; empty: left to the question types.
         non_standalone: the share of later questions that make no sense without what was said before; null: all of them.
-        measure: label what was really asked and answered, in place of what was planned (`generator.relabel`).
+        measure: label what was really asked and answered, in place of what was planned (`generator.dialogs.relabel`).
         without: types that are left out of both, the others' shares growing in proportion.
         examples: whether the model is shown the examples of later types. Lee et al. 2024 show some; a model of 1.5B
             took over what they are about (docs/runs.md).

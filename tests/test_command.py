@@ -18,12 +18,12 @@ from datasets import load_dataset
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from generator.__main__ import CONF, started
-from generator.checks import Repetition
-from generator.interruption import interruptible
-from generator.single import SingleDocumentDialog
-from tests import openai_server as fake
-from tests.openai_server import Body, OpenAIServer, fill, openai_server
-from tests.runs import Ended, Site, command
+from generator.common.interruption import interruptible
+from generator.dialogs.checks import Repetition
+from generator.dialogs.single import SingleDocumentDialog
+from tests.support import openai_server as fake
+from tests.support.openai_server import Body, OpenAIServer, fill, openai_server
+from tests.support.runs import Ended, Site, command
 
 __all__ = ["openai_server"]
 
@@ -640,7 +640,7 @@ def test_a_full_disk_under_the_cache(site: Site, openai_server: OpenAIServer) ->
 def test_a_dataset_that_cannot_be_written_leaves_the_old_one(site: Site, openai_server: OpenAIServer) -> None:
     site.run(openai_server, "dialogs=1")
     before = site.data()
-    (site.run_dir / ".dataset.new").touch()  # in the way; tests/test_export.py fills a disk
+    (site.run_dir / ".dataset.new").touch()  # in the way; tests/output/test_dataset.py fills a disk
     message = refused_at_last(site.run(openai_server, "dialogs=2"))
     assert f"{site.run_dir / 'dataset'}: can't write the dataset" in message and "same command" in message
     after = site.data()

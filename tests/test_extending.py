@@ -17,8 +17,8 @@ import pytest
 from hydra import compose, initialize_config_dir
 
 from generator.__main__ import CONF
-from generator.config import load
-from tests.openai_server import Body, OpenAIServer, fill, prompt
+from generator.config.settings import load
+from tests.support.openai_server import Body, OpenAIServer, fill, prompt
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")

@@ -11,8 +11,8 @@ import pytest
 from datasets import load_dataset
 
 from generator.schema import Dialog
-from tests.openai_server import OpenAIServer
-from tests.runs import Ended, Site, command
+from tests.support.openai_server import OpenAIServer
+from tests.support.runs import Ended, Site, command
 
 
 def paragraph(name: str, text: str, *asked: tuple[str, str]) -> dict[str, Any]:

@@ -14,42 +14,42 @@ ROOT = Path(__file__).parents[1]
 # A module may import what stands on a line above its own, and nothing else of ours: neighbours don't know each other.
 # `*` takes the modules of a package that have no line of their own, so a new corpus needs no entry here.
 LAYERS = (
-    "generator.untrusted",
-    "generator.schema generator.errors generator.notes generator.shingles generator.ordered generator.pauses "
-    "generator.mtrag_names generator.bounded generator.executors generator.executors.exchange",
-    "generator.minhash generator.retrievers.elasticsearch_answers",
-    "generator.program generator.interruption generator.relabel generator.files generator.guard generator.limiter "
-    "generator.passages generator.failures "
-    "generator.executors.cluster generator.corpora.mtrag_forms "
-    "generator.engine generator.dedup generator.advice taxonomy.types generator.corpora.files "
-    "generator.export.markdown generator.export.chat "
+    "generator.common.sanitize",
+    "generator.schema generator.errors generator.common.console generator.common.shingles generator.common.concurrency generator.common.backoff "
+    "generator.corpora.mtrag.names generator.common.limits generator.execution generator.execution.ray.exchange",
+    "generator.common.minhash generator.retrievers.elastic.answers",
+    "generator.common.terminal generator.common.interruption generator.dialogs.relabel generator.common.atomic_files generator.models.process_guard generator.models.limiter "
+    "generator.common.passages generator.models.http_errors "
+    "generator.execution.ray.cluster generator.corpora.mtrag.forms "
+    "generator.models.lm generator.dialogs.dedup generator.config.messages taxonomy.types generator.corpora.files "
+    "generator.output.markdown generator.output.chat "
     "generator.retrievers.batching generator.retrievers.fusion generator.retrievers.encoder "
-    "generator.retrievers.elasticsearch_server",
-    "generator.instantiate generator.composition generator.prompt generator.library generator.journal generator.store "
-    "generator.lm "
+    "generator.retrievers.elastic.server",
+    "generator.config.parts generator.config.compose generator.dialogs.prompt generator.corpora.library generator.dialogs.journal generator.execution.store "
+    "generator.models.client "
     "generator.corpora.fetching generator.corpora.json_file generator.corpora.json_lines "
-    "taxonomy.files generator.corpora.base generator.export.statistics generator.export.variety "
-    "generator.export.sections "
-    "generator.export.material",
-    "taxonomy.mix generator.corpora.formats generator.corpora.reading generator.corpora.human generator.corpora.fields "
-    "generator.export.card "
-    "generator.retrievers.base generator.retrievers.query generator.retrievers.elasticsearch_index generator.servers",
+    "taxonomy.files generator.corpora.base generator.output.stats.statistics generator.output.stats.variety "
+    "generator.output.tables "
+    "generator.output.base",
+    "taxonomy.mix generator.corpora.formats generator.corpora.reading generator.corpora.human generator.corpora.records "
+    "generator.output.card "
+    "generator.retrievers.base generator.dialogs.query generator.retrievers.elastic.index generator.models.pool",
     "generator.corpora.published",
-    "generator.adapter generator.calls generator.signatures generator.embedded generator.endpoints "
-    "taxonomy.draw generator.corpora.* generator.retrievers.* generator.export.* judges.metrics",
+    "generator.dialogs.adapter generator.dialogs.calls generator.dialogs.signatures generator.models.embedded generator.models.endpoints "
+    "taxonomy.draw generator.corpora.* generator.retrievers.* generator.output.* judges.metrics.words",
     "judges.base",
     "judges.* judges taxonomy generator generator.corpora generator.retrievers generator.retrievers.hybrid "
-    "generator.corpora.mtrag "
-    "generator.export",
-    "generator.checks generator.diversity generator.openings generator.summary",
-    "generator.modules generator.plan judges.summary judges.retrieval_table",
-    "generator.single generator.multi",
-    "generator.making",
-    "generator.pipeline generator.executors.base generator.executors.worker",
-    "generator.executors.*",
-    "generator.config generator.progress",
+    "generator.corpora.mtrag.documents "
+    "generator.output",
+    "generator.dialogs.checks generator.dialogs.focus generator.dialogs.first_questions generator.output.summary",
+    "generator.dialogs.steps generator.dialogs.plan judges.summary judges.benchmarks.mtrag.retrieval_table",
+    "generator.dialogs.single generator.dialogs.multi",
+    "generator.dialogs.generate",
+    "generator.execution.pipeline generator.execution.base generator.execution.ray.worker",
+    "generator.execution.*",
+    "generator.config.settings generator.output.progress",
     "generator.exports judges.config",
-    "generator.results generator.human generator.sets generator.parts",
+    "generator.results generator.human generator.sets generator.components",
     "generator.run judges.run",
     "generator.command",
     "generator.__main__ generator.statistics judges.command",
@@ -58,7 +58,7 @@ LAYERS = (
 
 # What the packages beside `generator` may know of it.
 MAY_IMPORT = {
-    "judges": {"generator.schema", "generator.errors", "generator.prompt", "generator.calls"},
+    "judges": {"generator.schema", "generator.errors", "generator.dialogs.prompt", "generator.dialogs.calls"},
     "taxonomy": {"generator.schema", "generator.errors"},
 }
 # Commands read files and search as the generator does: the layers alone hold for them.
@@ -67,8 +67,8 @@ COMMANDS = {
     "judges.command",
     "judges.config",
     "judges.retrieval",
-    "judges.retrieval_table",
-    "judges.retrieval_tasks",
+    "judges.benchmarks.mtrag.retrieval_table",
+    "judges.benchmarks.mtrag.retrieval_tasks",
     "judges.run",
     "judges.summary",
 }
@@ -130,10 +130,14 @@ def test_the_generator_never_imports_a_judge() -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ["import generator.store", "from generator import store", "def f():\n    from generator.store import Store"],
+    [
+        "import generator.execution.store",
+        "from generator import store",
+        "def f():\n    from generator.execution.store import Store",
+    ],
 )
 def test_no_way_to_write_an_import_is_overlooked(source: str) -> None:
-    assert imported(source) == {"generator.store"}
+    assert imported(source) == {"generator.execution.store"}
 
 
 @pytest.mark.parametrize(("program", "title"), [("generator", "corpora (+corpus=)"), ("judges", "judges (judge=)")])

@@ -11,22 +11,22 @@ from dspy.utils.exceptions import AdapterParseError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from generator.adapter import SharedPrefixAdapter
-from generator.dedup import Repetition
-from generator.engine import ChatReply
+from generator.common.passages import TOKEN, sentences
+from generator.dialogs.adapter import SharedPrefixAdapter
+from generator.dialogs.dedup import Repetition
+from generator.dialogs.journal import Journal
+from generator.dialogs.multi import MultiDocumentDialog
+from generator.dialogs.prompt import Conversation, Documents
+from generator.dialogs.signatures import FirstQuestion, GroundedAnswer, NextQuestion, StandaloneQuery
+from generator.dialogs.single import SingleDocumentDialog
+from generator.dialogs.steps import Draft
 from generator.errors import Rejected
-from generator.journal import Journal
-from generator.modules import Draft
-from generator.multi import MultiDocumentDialog
-from generator.passages import TOKEN, sentences
-from generator.prompt import Conversation, Documents
-from generator.schema import Broken, Dialog, Document, Drop, Passage, Usage
-from generator.signatures import FirstQuestion, GroundedAnswer, NextQuestion, StandaloneQuery
-from generator.single import SingleDocumentDialog
-from generator.store import Outcome, Store
-from judges.correctness import Correctness, CorrectnessJudge
-from tests.corpora import split
-from tests.scripted import Scripted, Shelf, kinds, said
+from generator.execution.store import Outcome, Store
+from generator.models.lm import ChatReply
+from generator.schema import Dialog, Document, Drop, Passage, SkippedRecord, Usage
+from judges.llm.correctness import Correctness, CorrectnessJudge
+from tests.support.corpora import split
+from tests.support.scripted import Scripted, Shelf, kinds, said
 
 # Seeded; all of it together stays below half a minute on a busy machine.
 fair = settings(deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
@@ -267,5 +267,5 @@ def test_any_text_is_kept_as_it_is(replies: list[tuple[str, str]], text: str) ->
 @settings(fair, max_examples=50)
 @given(st.text(st.characters()), st.text(st.characters()))
 def test_what_is_broken_can_be_written_down(where: str, reason: str) -> None:
-    found = Broken(where=where, reason=reason)
-    assert Broken.model_validate_json(found.model_dump_json()) == found
+    found = SkippedRecord(where=where, reason=reason)
+    assert SkippedRecord.model_validate_json(found.model_dump_json()) == found

@@ -28,10 +28,10 @@ from typing import Any, Self
 import pytest
 
 from generator.__main__ import main
-from generator.config import Settings
-from tests import openai_server as fake
-from tests.openai_server import Body, Fault, OpenAIServer
-from tests.runs import Ended, Site, run_logged
+from generator.config.settings import Settings
+from tests.support import openai_server as fake
+from tests.support.openai_server import Body, Fault, OpenAIServer
+from tests.support.runs import Ended, Site, run_logged
 
 ALGORITHMS = ("single", "multi")
 IN_FLIGHT = 4

@@ -13,26 +13,26 @@ import numpy as np
 import pytest
 import yaml
 
-from generator.config import near_duplicates
-from generator.dedup import Repetition
+from generator.common.sanitize import without_secrets
+from generator.config.settings import near_duplicates
+from generator.corpora.library import Library
+from generator.dialogs.dedup import Repetition
+from generator.dialogs.single import SingleDocumentDialog
 from generator.errors import RetrieverError
-from generator.export import markdown
-from generator.export.comparison import Column, comparison
-from generator.export.statistics import Tally
-from generator.export.variety import VarietyTally
-from generator.library import Library
-from generator.progress import closing_table
+from generator.output import markdown
+from generator.output.progress import closing_table
+from generator.output.stats.comparison import Column, comparison
+from generator.output.stats.statistics import Tally
+from generator.output.stats.variety import VarietyTally
+from generator.output.summary import Summary
 from generator.retrievers.bm25 import Bm25Settings
 from generator.schema import Document
-from generator.single import SingleDocumentDialog
 from generator.statistics import main as statistics
-from generator.summary import Summary
-from generator.untrusted import without_secrets
 from judges.__main__ import main as judging
-from tests import openai_server as fake
-from tests.openai_server import OpenAIServer, openai_server
-from tests.runs import Ended, Site, command
-from tests.test_export import made_dialogs
+from tests.output.test_dataset import made_dialogs
+from tests.support import openai_server as fake
+from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.runs import Ended, Site, command
 
 __all__ = ["openai_server"]
 
@@ -60,21 +60,21 @@ def refused(done: Ended) -> str:
         "corpus._target_=[os.system]",
         "corpus._target_={_target_:os.system}",
         "corpus._target_=builtins.exec",
-        "corpus._target_=generator.instantiate.import_module",  # a function that ours imports
-        "corpus._target_=generator.config.Path",  # a class that ours imports
-        "corpus._target_=generator.library.shutil.rmtree",
+        "corpus._target_=generator.config.parts.import_module",  # a function that ours imports
+        "corpus._target_=generator.config.settings.Path",  # a class that ours imports
+        "corpus._target_=generator.corpora.library.shutil.rmtree",
         "corpus._target_=generator.x.os.system",
         "corpus._target_=generator..os.system",
         "corpus._target_=generator.",
-        "corpus._target_=generator.files.written",  # a function of ours
-        "corpus._target_=generator.store.Store",  # a class of ours that does things when it is made
+        "corpus._target_=generator.common.atomic_files.written",  # a function of ours
+        "corpus._target_=generator.execution.store.Store",  # a class of ours that does things when it is made
         "retriever._target_=generator.retrievers.encoder.Encoder",
-        "dedup._target_=generator.program.Parser",
+        "dedup._target_=generator.common.terminal.Parser",
         "export._target_=os.system",
         "+export._target_=os.system",
         "taxonomy._target_=os.system",
         "lm._target_=subprocess.Popen",
-        "judge._target_=generator.store.Store",
+        "judge._target_=generator.execution.store.Store",
         "judge=none +judge.lm={_target_:os.system,command:true}",
         "judge.lm=openai judge.lm.model=m judge.lm._target_=os.system",
         "judge=none +judge.panel.x={_target_:os.system,command:true}",
@@ -88,9 +88,9 @@ def refused(done: Ended) -> str:
         "taxonomy.first={_target_:os.system}",
         "+corpus.x=[{_target_:os.system}]",
         # Hydra's own
-        "+hydra.callbacks.x._target_=generator.store.Store",
+        "+hydra.callbacks.x._target_=generator.execution.store.Store",
         "+hydra.callbacks={x:{_target_:os.system}}",
-        "++hydra.launcher._target_=generator.store.Store",
+        "++hydra.launcher._target_=generator.execution.store.Store",
         "hydra.job_logging.formatters={x:{}}",
         "hydra.run.dir=outputs",
         "hydra.mode=MULTIRUN",

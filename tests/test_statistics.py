@@ -17,17 +17,17 @@ from typing import Any
 
 import pytest
 
-from generator import config
-from generator.config import near_duplicates
+from generator.config import settings as config
+from generator.config.settings import near_duplicates
 from generator.corpora import quac as quac_module
 from generator.corpora.quac import QuacCorpus
-from generator.export.comparison import Column, comparison
-from generator.export.statistics import Tally
-from generator.export.variety import VarietyTally, _Ngrams
-from generator.schema import Answerability, Broken, Dialog, Evidence, Hit, Passage, Turn, Verdict
+from generator.output.stats.comparison import Column, comparison
+from generator.output.stats.statistics import Tally
+from generator.output.stats.variety import VarietyTally, _Ngrams
+from generator.schema import Answerability, Dialog, Evidence, Hit, Passage, SkippedRecord, Turn, Verdict
 from generator.statistics import main
-from tests.openai_server import OpenAIServer, openai_server
-from tests.runs import Ended, Site
+from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.runs import Ended, Site
 
 __all__ = ["openai_server"]
 
@@ -361,8 +361,8 @@ def test_the_corpus_that_reads_more_of_the_first_records_is_taken(
     tmp_path: Path, conf: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Half(QuacCorpus):
-        def dialogs(self) -> Iterator[Dialog | Broken]:
-            yield Broken(where="here", reason="half")
+        def dialogs(self) -> Iterator[Dialog | SkippedRecord]:
+            yield SkippedRecord(where="here", reason="half")
             yield from super().dialogs()
 
     # `_target_` names classes of our own modules only.

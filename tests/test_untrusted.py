@@ -18,30 +18,30 @@ from typing import Any
 import pytest
 import yaml
 
-from generator import bounded
+from generator.common import limits as bounded
+from generator.common.passages import sentences, windows
+from generator.common.sanitize import printable
 from generator.corpora import human
+from generator.dialogs.prompt import Documents, harmless
 from generator.errors import CorpusError
-from generator.export.chat import pairs
-from generator.passages import sentences, windows
-from generator.prompt import Documents, harmless
-from generator.schema import Broken, Dialog, Document, Drop
+from generator.output.chat import rows
+from generator.schema import Dialog, Document, Drop, SkippedRecord
 from generator.sets import dialog_set, response_set
 from generator.statistics import main as statistics
-from generator.untrusted import printable
 from judges.__main__ import main as judging
 from judges.base import ModelJudge
-from judges.retrieval_tasks import run as ranking
-from tests.corpora import broken, corpus, good, message, read
-from tests.corpora import lines as write_lines
-from tests.openai_server import Body, OpenAIServer, openai_server, words
-from tests.runs import Site, command, lines, prompt, replying
-from tests.scripted import Scripted, piece, said
-from tests.test_judging import dialog as led
-from tests.test_judging import task, written
-from tests.test_multidoc2dial import folder as pages
-from tests.test_multidoc2dial import multi, to, told
-from tests.test_multidoc2dial import said as said_of
-from tests.test_orquac import BIRTH, block, question
+from judges.benchmarks.mtrag.retrieval_tasks import run as ranking
+from tests.corpora.test_multidoc2dial import folder as pages
+from tests.corpora.test_multidoc2dial import multi, to, told
+from tests.corpora.test_multidoc2dial import said as said_of
+from tests.corpora.test_orquac import BIRTH, block, question
+from tests.judges.test_judging import dialog as led
+from tests.judges.test_judging import task, written
+from tests.support.corpora import broken, corpus, good, message, read
+from tests.support.corpora import lines as write_lines
+from tests.support.openai_server import Body, OpenAIServer, openai_server, words
+from tests.support.runs import Site, command, lines, prompt, replying
+from tests.support.scripted import Scripted, piece, said
 
 __all__ = ["openai_server"]
 
@@ -153,7 +153,7 @@ def test_a_long_gap_in_a_tag_is_looked_through_once() -> None:
         prompt_version="p",
         seed=1,
     )
-    (row,), _ = pairs(dialog, "pairs")
+    (row,) = rows(dialog, "pairs")
     assert f"‹{gap}/passage>" in row.messages[0].content and f"<{gap}x" in row.messages[0].content
 
 
@@ -206,7 +206,7 @@ def test_a_run_over_hostile_documents_is_a_run_like_any_other(
             assert evidence.text == passages[evidence.passage_id].text[evidence.start : evidence.end]
     assert all(Drop.model_validate_json(line) for line in lines(site.run_dir / "drops.jsonl"))
     rows = site.rows()
-    kept = {row.pair_id: row.model_dump() for dialog in dialogs for row in pairs(dialog, "pairs")[0]}
+    kept = {row.pair_id: row.model_dump() for dialog in dialogs for row in rows(dialog, "pairs")}
     assert {row["pair_id"] for row in rows} == kept.keys()
     for row in rows:
         assert [m["content"] for m in row["messages"]] == [m["content"] for m in kept[row["pair_id"]]["messages"]]
@@ -306,7 +306,7 @@ def test_responses_with_halves_of_characters_are_left_out_and_told(tmp_path: Pat
     good, *bad = made.records()
     assert isinstance(good, Dialog)
     assert bad == [
-        Broken(where=f"{path}:{line}", reason="not valid Unicode (surrogates not allowed)") for line in (2, 3)
+        SkippedRecord(where=f"{path}:{line}", reason="not valid Unicode (surrogates not allowed)") for line in (2, 3)
     ]
 
 
@@ -354,7 +354,7 @@ def test_an_id_of_several_lines_or_cells_is_broken(sign: str, tmp_path: Path) ->
     for name, document in ((f"a{sign}b", "d"), ("a", f"d{sign}")):
         passages = [piece(document, "It opens.")]
         found = human.dialog("a:1", "c", name, "multi", said(("Does it?", "Yes.")), passages)
-        assert isinstance(found, Broken) and found.reason == reason
+        assert isinstance(found, SkippedRecord) and found.reason == reason
 
 
 def test_names_of_fields_are_told_without_what_they_hold(tmp_path: Path) -> None:
@@ -618,7 +618,7 @@ def test_no_escape_of_others_reaches_the_terminal(what: str, tmp_path: Path) -> 
         site.documents.write_text(json.dumps({"id": "a", evil: 1}) + "\n", encoding="utf-8")
     with OpenAIServer(faults=faults) as server:
         if what == "server":
-            from tests import openai_server as fake
+            from tests.support import openai_server as fake
 
             server.faults = lambda number, body: fake.status(401, evil)
         done = site.run(server, "dialogs=1", *more)

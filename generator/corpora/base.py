@@ -10,9 +10,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from generator.common.atomic_files import digest
 from generator.corpora.files import File
-from generator.files import digest
-from generator.schema import Broken, Document, Record
+from generator.schema import Document, Record, SkippedRecord
 
 # An id is a cell of tables and a part of lines that others read.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -20,26 +20,26 @@ CONTROLLED = "its id holds a control character, such as a line break"
 
 
 class Located(Document):
-    """A document that knows where it was read, as `Broken.where` says it; not part of its serialised form."""
+    """A document that knows where it was read, as `SkippedRecord.where` says it; not part of its serialised form."""
 
     where: str = Field(exclude=True, repr=False)
 
 
 def located(
     where: str, name: str, text: str, title: str = "", url: str | None = None, collection: str = ""
-) -> Located | Broken:
+) -> Located | SkippedRecord:
     """The document with the id `name`, or why there can't be one."""
     if not name.strip():
-        return Broken(where=where, reason="its id is empty")
+        return SkippedRecord(where=where, reason="its id is empty")
     if CONTROL.search(name):
-        return Broken(where=where, reason=CONTROLLED)
+        return SkippedRecord(where=where, reason=CONTROLLED)
     if not text.strip():
-        return Broken(where=where, reason="it holds no text")
+        return SkippedRecord(where=where, reason="it holds no text")
     try:
         # JSON's \ud800 and some PDFs give halves of characters, which no file can be written with.
         "".join((name, text, title, url or "")).encode()
     except UnicodeEncodeError as error:
-        return Broken(where=where, reason=f"not valid Unicode ({error.reason})")
+        return SkippedRecord(where=where, reason=f"not valid Unicode ({error.reason})")
     return Located(where=where, id=name, text=text, title=title, url=url, collection=collection)
 
 
@@ -71,7 +71,7 @@ class CorpusSettings(Record, ABC):
         """
 
     @abstractmethod
-    def read(self) -> Iterator[Document | Broken]:
+    def read(self) -> Iterator[Document | SkippedRecord]:
         """All documents; see `generator.schema.Corpus`."""
 
     def fingerprint(self) -> str:
@@ -96,17 +96,17 @@ class FileCorpus(CorpusSettings):
     """The base of every corpus that is read file by file."""
 
     @abstractmethod
-    def records(self, file: File) -> Iterator[Document | Broken]:
+    def records(self, file: File) -> Iterator[Document | SkippedRecord]:
         """What `file` holds, as a stream.
 
         Raises:
             CorpusError: it can't be read to its end.
         """
 
-    def read(self) -> Iterator[Document | Broken]:
+    def read(self) -> Iterator[Document | SkippedRecord]:
         for file in self.files():
             if file.fault:
-                yield Broken(where=file.where, reason=file.fault)
+                yield SkippedRecord(where=file.where, reason=file.fault)
             else:
                 yield from self.records(file)
 

@@ -7,13 +7,13 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
+from generator.common.passages import passage
 from generator.corpora.base import located
 from generator.corpora.files import File
 from generator.corpora.human import dialog, span, turn
 from generator.corpora.json_file import items, parsed
 from generator.corpora.published import PublishedCorpus
-from generator.passages import passage
-from generator.schema import Broken, Dialog, Document
+from generator.schema import Dialog, Document, SkippedRecord
 
 # The published files and their SHA-256, as in Hugging Face's former datasets/coqa/dataset_infos.json.
 PUBLISHED = MappingProxyType(
@@ -69,20 +69,20 @@ class CoqaCorpus(PublishedCorpus):
     answers: Literal["short", "rationale"]
     no_answer: str = Field(min_length=1)
 
-    def records(self, file: File) -> Iterator[Document | Broken]:
+    def records(self, file: File) -> Iterator[Document | SkippedRecord]:
         for where, item in items(file, "data", "CoQA"):
             found = parsed(_Story, where, item)
-            yield found if isinstance(found, Broken) else _document(where, found)
+            yield found if isinstance(found, SkippedRecord) else _document(where, found)
 
-    def dialogs(self) -> Iterator[Dialog | Broken]:
+    def dialogs(self) -> Iterator[Dialog | SkippedRecord]:
         for file in self.files():
             for where, item in items(file, "data", "CoQA"):
                 found = parsed(_Conversation, where, item)
-                yield found if isinstance(found, Broken) else self._dialog(where, found)
+                yield found if isinstance(found, SkippedRecord) else self._dialog(where, found)
 
-    def _dialog(self, where: str, conversation: _Conversation) -> Dialog | Broken:
+    def _dialog(self, where: str, conversation: _Conversation) -> Dialog | SkippedRecord:
         story = _document(where, conversation)
-        if isinstance(story, Broken):
+        if isinstance(story, SkippedRecord):
             return story
         whole = passage(story, 0, len(story.text))
         answers = {answer.turn_id: answer for answer in conversation.answers}
@@ -91,7 +91,7 @@ class CoqaCorpus(PublishedCorpus):
         for number, asked in enumerate(sorted(conversation.questions, key=lambda asked: asked.turn_id), start=1):
             answer = answers.get(asked.turn_id)
             if answer is None:
-                return Broken(where=where, reason=f"answers: there is none with the turn_id {asked.turn_id}")
+                return SkippedRecord(where=where, reason=f"answers: there is none with the turn_id {asked.turn_id}")
             turns.append(
                 turn(
                     number,
@@ -110,7 +110,7 @@ class CoqaCorpus(PublishedCorpus):
         return answer.input_text if self.answers == "short" else answer.span_text.strip()
 
 
-def _document(where: str, story: _Story) -> Document | Broken:
+def _document(where: str, story: _Story) -> Document | SkippedRecord:
     # Of the other sources, a file's name says nothing about the story: mc160.test.41, high2342.txt.
     title = PurePosixPath(story.filename).stem.replace("_", " ") if story.source == "wikipedia" else ""
     return located(where, story.id, story.story, title)

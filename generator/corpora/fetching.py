@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from generator.common.console import note
 from generator.corpora.files import reason
 from generator.errors import CorpusError
-from generator.notes import note
 
 
 def fetched(base_url: str, name: str, checksum: str | None, cache_dir: str, size: str | None = None) -> str:

@@ -13,7 +13,7 @@ import yaml
 from generator.corpora.base import located
 from generator.corpora.files import File, reason
 from generator.errors import YAML_SLIPS
-from generator.schema import Broken, Document
+from generator.schema import Document, SkippedRecord
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
@@ -39,15 +39,15 @@ class _Unreadable(Exception):
     """Why a file has no text; one line."""
 
 
-def read_document(file: File) -> Document | Broken:
+def read_document(file: File) -> Document | SkippedRecord:
     """The document in `file`, its id the file's name in the corpus, its title the name's stem if it has none."""
     read = FORMATS[file.path.suffix.lower()]
     try:
         title, text = read(file.path.read_bytes())
     except OSError as error:
-        return Broken(where=file.where, reason=reason(error))
+        return SkippedRecord(where=file.where, reason=reason(error))
     except _Unreadable as error:
-        return Broken(where=file.where, reason=str(error))
+        return SkippedRecord(where=file.where, reason=str(error))
     return located(file.where, file.name, text, " ".join(title.split()) or PurePosixPath(file.name).stem)
 
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from pydantic import Field
 
-from generator.corpora.fields import FieldCorpus
 from generator.corpora.files import File, files, opened, reason
+from generator.corpora.records import FieldCorpus
 from generator.errors import CorpusError
-from generator.schema import Broken, Document
+from generator.schema import Document, SkippedRecord
 
 _TIMEOUT_S = 10
 # The reader for a single file. A folder's is for `datasets` to find; given a file, it would look at what is beside it.
@@ -56,7 +56,7 @@ class HuggingFaceCorpus(FieldCorpus):
         local = super().fingerprint()
         return hashlib.sha256(f"{local} {self.path}".encode()).hexdigest() if self._on_hub else local
 
-    def read(self) -> Iterator[Document | Broken]:
+    def read(self) -> Iterator[Document | SkippedRecord]:
         number = -1
         try:
             for number, row in enumerate(self._rows()):

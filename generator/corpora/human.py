@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pydantic_core import PydanticSerializationError
 
 from generator.corpora.base import CONTROL, CONTROLLED, FileCorpus
-from generator.schema import UNLABELLED, Algorithm, Answerability, Broken, Dialog, Evidence, Hit, Passage, Turn
+from generator.schema import UNLABELLED, Algorithm, Answerability, Dialog, Evidence, Hit, Passage, SkippedRecord, Turn
 
 HUMAN = "human"
 
@@ -19,7 +19,7 @@ class DialogCorpus(FileCorpus):
     """A corpus whose publisher has conversations of people about its documents, too."""
 
     @abstractmethod
-    def dialogs(self) -> Iterator[Dialog | Broken]:
+    def dialogs(self) -> Iterator[Dialog | SkippedRecord]:
         """The conversations, as a stream in a stable order; all of the split `train`.
 
         Raises:
@@ -70,22 +70,22 @@ def dialog(
     turns: Sequence[Turn],
     passages: Sequence[Passage],
     collection: str = "",
-) -> Dialog | Broken:
+) -> Dialog | SkippedRecord:
     """The dialog with the id `name`, or why there is none.
 
     Args:
-        where: for a record that can't be one, as in `Broken`.
+        where: for a record that can't be one, as in `SkippedRecord`.
         algorithm: how such a dialog would be generated: `single` if one document is known from the start.
     """
     if not turns:
-        return Broken(where=where, reason="it has no question with an answer")
+        return SkippedRecord(where=where, reason="it has no question with an answer")
     if not passages:
-        return Broken(where=where, reason="it has no document")
+        return SkippedRecord(where=where, reason="it has no document")
     if any(CONTROL.search(other) for other in (name, *(passage.id for passage in passages))):
-        return Broken(where=where, reason=CONTROLLED)
+        return SkippedRecord(where=where, reason=CONTROLLED)
     for number, said in enumerate(turns, start=1):
         if not said.query.strip() or not said.answer.strip():
-            return Broken(where=where, reason=f"turn {number} has an empty question or answer")
+            return SkippedRecord(where=where, reason=f"turn {number} has an empty question or answer")
     made = Dialog(
         id=name,
         corpus=corpus,
@@ -103,12 +103,12 @@ def dialog(
     return writable(where, made)
 
 
-def writable(where: str, made: Dialog) -> Dialog | Broken:
+def writable(where: str, made: Dialog) -> Dialog | SkippedRecord:
     """The dialog, or why no file can hold it: JSON's `\\ud800` gives halves of characters, in any of its texts."""
     try:
         made.model_dump_json()
     except PydanticSerializationError:
-        return Broken(where=where, reason="not valid Unicode (surrogates not allowed)")
+        return SkippedRecord(where=where, reason="not valid Unicode (surrogates not allowed)")
     return made
 
 

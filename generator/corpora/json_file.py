@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from generator.bounded import RecordStream, read_whole
+from generator.common.limits import RecordStream, read_whole
 from generator.corpora.files import READ_ERRORS, File, opened, reason
 from generator.errors import CorpusError
-from generator.schema import Broken
+from generator.schema import SkippedRecord
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -61,16 +61,16 @@ def whole(file: File) -> Any:
         raise CorpusError(f"{file.where}: can't be read: {reason(error)}") from error
 
 
-def parsed(model: type[M], where: str, record: object) -> M | Broken:
-    """`record` as `model`, or which of its fields is wrong, and how. What is `Broken` already stays so."""
-    if isinstance(record, Broken):
+def parsed(model: type[M], where: str, record: object) -> M | SkippedRecord:
+    """`record` as `model`, or which of its fields is wrong, and how. What is `SkippedRecord` already stays so."""
+    if isinstance(record, SkippedRecord):
         return record
     try:
         return model.model_validate(record)
     except ValidationError as error:
         mistake = error.errors()[0]
         place = ".".join(map(str, mistake["loc"]))
-        return Broken(where=where, reason=f"{place}: {mistake['msg']}" if place else mistake["msg"])
+        return SkippedRecord(where=where, reason=f"{place}: {mistake['msg']}" if place else mistake["msg"])
 
 
 def _mistake(file: File) -> str | None:

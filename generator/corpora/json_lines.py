@@ -4,13 +4,13 @@ import json
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from generator.bounded import read_lines
+from generator.common.limits import read_lines
 from generator.corpora.files import READ_ERRORS, File, opened, reason
 from generator.errors import CorpusError
-from generator.schema import Broken
+from generator.schema import SkippedRecord
 
 
-def lines(file: File, *, nan: bool = False) -> Iterator[tuple[int, dict[str, Any] | Broken]]:
+def lines(file: File, *, nan: bool = False) -> Iterator[tuple[int, dict[str, Any] | SkippedRecord]]:
     """The JSON objects of a file, each with the number of its line, from 1; empty lines are left out.
 
     Args:
@@ -29,14 +29,14 @@ def lines(file: File, *, nan: bool = False) -> Iterator[tuple[int, dict[str, Any
         raise CorpusError(f"{file.where}: can't be read after line {number}: {reason(error)}") from error
 
 
-def _parsed(where: str, line: bytes, nan: bool) -> dict[str, Any] | Broken:
+def _parsed(where: str, line: bytes, nan: bool) -> dict[str, Any] | SkippedRecord:
     try:
         record = json.loads(line.rstrip().decode("utf-8-sig"), parse_constant=_null if nan else _refuse)
     except json.JSONDecodeError as error:
-        return Broken(where=where, reason=f"not JSON: {error.msg} (column {error.colno})")
+        return SkippedRecord(where=where, reason=f"not JSON: {error.msg} (column {error.colno})")
     except (ValueError, RecursionError) as error:
-        return Broken(where=where, reason=f"not JSON: {reason(error)}")
-    return record if isinstance(record, dict) else Broken(where=where, reason="not a JSON object")
+        return SkippedRecord(where=where, reason=f"not JSON: {reason(error)}")
+    return record if isinstance(record, dict) else SkippedRecord(where=where, reason="not a JSON object")
 
 
 def _refuse(constant: str) -> NoReturn:

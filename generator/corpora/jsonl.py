@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from generator.corpora.base import FileCorpus
-from generator.corpora.fields import FieldCorpus
 from generator.corpora.files import File, files
 from generator.corpora.json_lines import lines
-from generator.schema import Broken, Document
+from generator.corpora.records import FieldCorpus
+from generator.schema import Document, SkippedRecord
 
 
 class JsonlCorpus(FieldCorpus, FileCorpus):
@@ -20,7 +20,7 @@ class JsonlCorpus(FieldCorpus, FileCorpus):
     def files(self) -> list[File]:
         return files(self.path, (".jsonl", ".jsonl.gz"))
 
-    def records(self, file: File) -> Iterator[Document | Broken]:
+    def records(self, file: File) -> Iterator[Document | SkippedRecord]:
         for number, record in lines(file):
             where, name = f"{file.where}:{number}", f"{file.name}:{number}"
-            yield record if isinstance(record, Broken) else self.document(where, record, name)
+            yield record if isinstance(record, SkippedRecord) else self.document(where, record, name)

@@ -13,14 +13,14 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
 
+from generator.common.passages import passage
 from generator.corpora.base import located
 from generator.corpora.fetching import fetched
 from generator.corpora.files import File, files
 from generator.corpora.human import DialogCorpus, dialog, turn
 from generator.corpora.json_file import parsed, whole
 from generator.errors import CorpusError
-from generator.passages import passage
-from generator.schema import Address, Answerability, Broken, Dialog, Document, Evidence, OneOrMore, Passage
+from generator.schema import Address, Answerability, Dialog, Document, Evidence, OneOrMore, Passage, SkippedRecord
 
 # The published archives and their SHA-256, as in Hugging Face's former dataset_infos.json of both.
 PUBLISHED = MappingProxyType(
@@ -122,15 +122,15 @@ class MultiDoc2DialCorpus(DialogCorpus):
             path = fetched(self.base_url, *PUBLISHED[self.version], self.cache_dir)
         return files(path, (".json", ".json.gz"))
 
-    def records(self, file: File) -> Iterator[Document | Broken]:
+    def records(self, file: File) -> Iterator[Document | SkippedRecord]:
         kind, domains = _content(file)
         if kind == _DOCUMENTS:
             for where, name, item in self._items(file, kind, domains):
                 found = parsed(_Text, where, item)
-                yield found if isinstance(found, Broken) else _document(where, name, found)
+                yield found if isinstance(found, SkippedRecord) else _document(where, name, found)
 
-    def dialogs(self) -> Iterator[Dialog | Broken]:
-        documents: dict[str, _Known | Broken] = {}
+    def dialogs(self) -> Iterator[Dialog | SkippedRecord]:
+        documents: dict[str, _Known | SkippedRecord] = {}
         told: list[File] = []
         for file in self.files():
             kind, domains = _content(file)
@@ -147,7 +147,7 @@ class MultiDoc2DialCorpus(DialogCorpus):
             kind, domains = _content(file)
             for where, key, item in self._items(file, kind, domains):
                 found = parsed(_Dialogue, where, item)
-                yield found if isinstance(found, Broken) else self._dialog(where, key, found, documents)
+                yield found if isinstance(found, SkippedRecord) else self._dialog(where, key, found, documents)
 
     def _items(self, file: File, kind: str, domains: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
         """Place, document id and content of each document or dialog; MultiDoc2Dial's dialogs have "" as the id."""
@@ -165,8 +165,8 @@ class MultiDoc2DialCorpus(DialogCorpus):
                         yield f"{where}.{name}[{number}]", name, item
 
     def _dialog(
-        self, where: str, key: str, told: _Dialogue, documents: Mapping[str, _Known | Broken]
-    ) -> Dialog | Broken:
+        self, where: str, key: str, told: _Dialogue, documents: Mapping[str, _Known | SkippedRecord]
+    ) -> Dialog | SkippedRecord:
         """The dialog `told`; `key` is the document that it is listed under, if it is Doc2Dial's."""
         # In v0.9 a dialog's own `doc_id` and its key can differ; the document goes by one of them.
         own = told.doc_id if told.doc_id and told.doc_id in documents else key
@@ -176,13 +176,13 @@ class MultiDoc2DialCorpus(DialogCorpus):
         for name in dict.fromkeys([own] * bool(key) + [name for name, _ in cited]):
             known = documents.get(name)
             if known is None:
-                return Broken(where=where, reason=f"its document {name!r} isn't at hand")
-            if isinstance(known, Broken):
-                return Broken(where=where, reason=f"its document {name!r} can't be read: {known.reason}")
+                return SkippedRecord(where=where, reason=f"its document {name!r} isn't at hand")
+            if isinstance(known, SkippedRecord):
+                return SkippedRecord(where=where, reason=f"its document {name!r} can't be read: {known.reason}")
             used[name] = known
         for name, span in cited:
             if span not in used[name].spans:
-                return Broken(where=where, reason=f"references: its document {name!r} has no span {span!r}")
+                return SkippedRecord(where=where, reason=f"references: its document {name!r} has no span {span!r}")
         turns = []
         for number, (asked, answered) in enumerate(exchanges, start=1):
             answerability = _answerability(answered)
@@ -218,16 +218,16 @@ def _split(file: File) -> str | None:
     return next((split for word, split in _SPLITS if word in name), None)
 
 
-def _document(where: str, name: str, page: _Text) -> Document | Broken:
+def _document(where: str, name: str, page: _Text) -> Document | SkippedRecord:
     return located(where, name, page.doc_text, _VERSION.sub("", page.title))
 
 
-def _known(where: str, name: str, item: object) -> _Known | Broken:
+def _known(where: str, name: str, item: object) -> _Known | SkippedRecord:
     page = parsed(_Page, where, item)
-    if isinstance(page, Broken):
+    if isinstance(page, SkippedRecord):
         return page
     document = _document(where, name, page)
-    if isinstance(document, Broken):
+    if isinstance(document, SkippedRecord):
         return document
     return _Known(page.spans, passage(document, 0, len(document.text)))
 

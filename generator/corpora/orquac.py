@@ -14,7 +14,7 @@ from generator.corpora.human import DialogCorpus, dialog, span, turn
 from generator.corpora.json_file import parsed, whole
 from generator.corpora.json_lines import lines
 from generator.errors import CorpusError
-from generator.schema import Address, Broken, Dialog, Document, Evidence, Hit, Passage, Turn
+from generator.schema import Address, Dialog, Document, Evidence, Hit, Passage, SkippedRecord, Turn
 
 # Where below `base_url` the files are, and their MD5.
 _COLLECTION = ("all_blocks.txt.gz", "md5:1095a3408690e7bbe4d8a87a2bae6356")
@@ -82,20 +82,20 @@ class OrquacCorpus(DialogCorpus):
             path = fetched(self.base_url, *_COLLECTION, self.cache_dir, "5.1 GB")
         return files(path, ("all_blocks.txt", "all_blocks.txt.gz"))[:1]  # not also the other, where both are kept
 
-    def records(self, file: File) -> Iterator[Document | Broken]:
+    def records(self, file: File) -> Iterator[Document | SkippedRecord]:
         for number, line in lines(file):
             where = f"{file.where}:{number}"
             found = parsed(_Block, where, line)
-            yield found if isinstance(found, Broken) else located(where, found.id, found.text, found.title or "")
+            yield found if isinstance(found, SkippedRecord) else located(where, found.id, found.text, found.title or "")
 
-    def dialogs(self) -> Iterator[Dialog | Broken]:
+    def dialogs(self) -> Iterator[Dialog | SkippedRecord]:
         questions, qrels = self._dialog_files()
         relevant = _relevant(qrels) if qrels else {}
         name, place, asked = "", "", list[_Question]()
         for number, line in lines(questions):
             where = f"{questions.where}:{number}"
             found = parsed(_Question, where, line)
-            if isinstance(found, Broken):
+            if isinstance(found, SkippedRecord):
                 yield found
                 continue
             dialog_name, _, index = found.qid.rpartition("_q#")
@@ -106,7 +106,7 @@ class OrquacCorpus(DialogCorpus):
             if int(index) == len(asked):
                 asked.append(found)
             else:
-                yield Broken(where=where, reason=f"qid: {name}_q#{len(asked)} isn't before it")
+                yield SkippedRecord(where=where, reason=f"qid: {name}_q#{len(asked)} isn't before it")
         if asked:
             yield self._dialog(place, name, asked, relevant)
 
@@ -132,7 +132,7 @@ class OrquacCorpus(DialogCorpus):
 
     def _dialog(
         self, where: str, name: str, asked: list[_Question], relevant: dict[str, dict[str, int]]
-    ) -> Dialog | Broken:
+    ) -> Dialog | SkippedRecord:
         passages: dict[str, Passage] = {}  # by their texts: several questions rest on one
         turns: list[Turn] = []
         for number, question in enumerate(asked, start=1):

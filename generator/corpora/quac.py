@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field
 
+from generator.common.passages import passage
 from generator.corpora.base import located
 from generator.corpora.files import File, files
 from generator.corpora.human import dialog, span, turn
 from generator.corpora.json_file import items, parsed
 from generator.corpora.published import PublishedCorpus
-from generator.passages import passage
-from generator.schema import Broken, Dialog, Document
+from generator.schema import Dialog, Document, SkippedRecord
 
 # The published files and their SHA-256, as in ParlAI (parlai/tasks/quac/build.py) and in Hugging Face's former
 # datasets/quac/dataset_infos.json.
@@ -78,7 +78,7 @@ class QuacCorpus(PublishedCorpus):
     no_answer: str = Field(min_length=1)
     rewrites: str | None
 
-    def read(self) -> Iterator[Document | Broken]:
+    def read(self) -> Iterator[Document | SkippedRecord]:
         sections: set[int] = set()
         for found in super().read():
             if isinstance(found, Document):
@@ -88,27 +88,27 @@ class QuacCorpus(PublishedCorpus):
                 sections.add(section)
             yield found
 
-    def records(self, file: File) -> Iterator[Document | Broken]:
+    def records(self, file: File) -> Iterator[Document | SkippedRecord]:
         for where, title, item in _paragraphs(file):
             found = parsed(_Paragraph, where, item)
-            yield found if isinstance(found, Broken) else _section(where, title, found)
+            yield found if isinstance(found, SkippedRecord) else _section(where, title, found)
 
-    def dialogs(self) -> Iterator[Dialog | Broken]:
+    def dialogs(self) -> Iterator[Dialog | SkippedRecord]:
         first: dict[int, str] = {}
         rewrites: dict[tuple[str, int], tuple[str, _Rewrite]] = {}
         for where, rewrite in self._rewritten():
-            if isinstance(rewrite, Broken):
+            if isinstance(rewrite, SkippedRecord):
                 yield rewrite
             else:
                 rewrites[rewrite.dialog, rewrite.number] = where, rewrite
         for file in self.files():
             for where, title, item in _paragraphs(file):
                 conversation = parsed(_Conversation, where, item)
-                if isinstance(conversation, Broken):
+                if isinstance(conversation, SkippedRecord):
                     yield conversation
                     continue
                 section = _section(where, title, conversation)
-                if isinstance(section, Broken):
+                if isinstance(section, SkippedRecord):
                     yield section
                     continue
                 name = first.setdefault(hash((section.title, section.text)), section.id)
@@ -119,10 +119,12 @@ class QuacCorpus(PublishedCorpus):
                         if rewrite.question.split() == asked.question.split():
                             texts[number] = rewrite.rewrite
                         else:
-                            yield Broken(where=place, reason=f"Question: isn't question {number} of {conversation.id}")
+                            yield SkippedRecord(
+                                where=place, reason=f"Question: isn't question {number} of {conversation.id}"
+                            )
                 yield self._dialog(where, conversation, section.model_copy(update={"id": name}), texts)
 
-    def _rewritten(self) -> Iterator[tuple[str, _Rewrite | Broken]]:
+    def _rewritten(self) -> Iterator[tuple[str, _Rewrite | SkippedRecord]]:
         if self.rewrites is None:
             return
         for file in files(self.rewrites, ("train.json", "dev.json", "test.json"), setting="corpus.rewrites"):
@@ -131,7 +133,7 @@ class QuacCorpus(PublishedCorpus):
 
     def _dialog(
         self, where: str, conversation: _Conversation, section: Document, rewrites: Mapping[int, str]
-    ) -> Dialog | Broken:
+    ) -> Dialog | SkippedRecord:
         """The dialog; `rewrites` are texts of its questions by their number from 1."""
         whole = passage(section, 0, len(section.text))
         turns = []
@@ -157,7 +159,7 @@ def _paragraphs(file: File) -> Iterator[tuple[str, str, Any]]:
     """Place, title and content of each paragraph; of an article that can't be read why it can't."""
     for place, article in items(file, "data", "QuAC"):
         found = parsed(_Article, place, article)
-        if isinstance(found, Broken):
+        if isinstance(found, SkippedRecord):
             yield place, "", found
             continue
         title = ": ".join(filter(None, (found.title, found.section_title)))
@@ -165,5 +167,5 @@ def _paragraphs(file: File) -> Iterator[tuple[str, str, Any]]:
             yield f"{place}.paragraphs[{number}]", title, item
 
 
-def _section(where: str, title: str, paragraph: _Paragraph) -> Document | Broken:
+def _section(where: str, title: str, paragraph: _Paragraph) -> Document | SkippedRecord:
     return located(where, paragraph.id, paragraph.context.removesuffix(_NO_ANSWER).rstrip(), title)

@@ -8,13 +8,13 @@ import numpy as np
 
 from generator.corpora.base import Located
 from generator.errors import CorpusError
-from generator.schema import Broken, Corpus, Document, Record
+from generator.schema import Corpus, Document, Record, SkippedRecord
 
 R = TypeVar("R", bound=Record)
 
 
 def documents(
-    corpus: Corpus, strict: bool, max_broken: float, on_broken: Callable[[Broken], None]
+    corpus: Corpus, strict: bool, max_broken: float, on_broken: Callable[[SkippedRecord], None]
 ) -> Iterator[Document]:
     """The documents of `corpus` as a stream; what is broken goes to `on_broken` instead, as in `kept`.
 
@@ -32,7 +32,11 @@ def documents(
 
 
 def kept(
-    records: Iterator[R | Broken], corpus: str, strict: bool, max_broken: float, on_broken: Callable[[Broken], None]
+    records: Iterator[R | SkippedRecord],
+    corpus: str,
+    strict: bool,
+    max_broken: float,
+    on_broken: Callable[[SkippedRecord], None],
 ) -> Iterator[tuple[int, R]]:
     """What is whole among the records of a corpus, each with its number from 1; the rest goes to `on_broken`.
 
@@ -46,9 +50,9 @@ def kept(
         CorpusError: as above, or there is no record at all.
     """
     count = broken = 0
-    first: Broken | None = None
+    first: SkippedRecord | None = None
     for count, found in enumerate(records, start=1):
-        if not isinstance(found, Broken):
+        if not isinstance(found, SkippedRecord):
             yield count, found
             continue
         if strict:

@@ -10,7 +10,7 @@ from pathlib import Path
 from generator.corpora.base import FileCorpus
 from generator.corpora.files import File, files
 from generator.corpora.formats import read_document
-from generator.schema import Broken, Document
+from generator.schema import Document, SkippedRecord
 
 DOCUMENTS = Path(__file__).with_name("sample_documents")
 
@@ -22,5 +22,5 @@ class SampleCorpus(FileCorpus):
         # Some installers link the files of a package.
         return [file._replace(fault="") for file in files(str(DOCUMENTS), (".md",))]
 
-    def records(self, file: File) -> Iterator[Document | Broken]:
+    def records(self, file: File) -> Iterator[Document | SkippedRecord]:
         yield read_document(file)

@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field
 
+from generator.common.passages import passage
 from generator.corpora.base import located
 from generator.corpora.files import File
 from generator.corpora.human import dialog, span, turn
 from generator.corpora.json_file import items, parsed
 from generator.corpora.published import PublishedCorpus
-from generator.passages import passage
-from generator.schema import Broken, Dialog, Document, Passage
+from generator.schema import Dialog, Document, Passage, SkippedRecord
 
 # The published files of v2.0 and their SHA-256, as in Hugging Face's former datasets/squad_v2/dataset_infos.json.
 PUBLISHED = MappingProxyType(
@@ -63,29 +63,29 @@ class SquadCorpus(PublishedCorpus):
 
     no_answer: str = Field(min_length=1)
 
-    def records(self, file: File) -> Iterator[Document | Broken]:
+    def records(self, file: File) -> Iterator[Document | SkippedRecord]:
         for where, title, number, item in _paragraphs(file):
             found = parsed(_Paragraph, where, item)
-            yield found if isinstance(found, Broken) else _document(where, title, number, found)
+            yield found if isinstance(found, SkippedRecord) else _document(where, title, number, found)
 
-    def dialogs(self) -> Iterator[Dialog | Broken]:
+    def dialogs(self) -> Iterator[Dialog | SkippedRecord]:
         for file in self.files():
             for where, title, number, item in _paragraphs(file):
                 found = parsed(_Asked, where, item)
-                if isinstance(found, Broken):
+                if isinstance(found, SkippedRecord):
                     yield found
                     continue
                 document = _document(where, title, number, found)
-                if isinstance(document, Broken):
+                if isinstance(document, SkippedRecord):
                     yield document
                     continue
                 whole = passage(document, 0, len(document.text))
                 for place, question in enumerate(found.qas):
                     yield self._dialog(f"{where}.qas[{place}]", question, whole)
 
-    def _dialog(self, where: str, item: object, whole: Passage) -> Dialog | Broken:
+    def _dialog(self, where: str, item: object, whole: Passage) -> Dialog | SkippedRecord:
         asked = parsed(_Question, where, item)
-        if isinstance(asked, Broken):
+        if isinstance(asked, SkippedRecord):
             return asked
         if asked.is_impossible:
             turns = [turn(1, asked.question, self.no_answer, "unanswerable")]
@@ -95,7 +95,7 @@ class SquadCorpus(PublishedCorpus):
             other_answers = [other.text for other in others]
             turns = [turn(1, asked.question, first.text, other_answers=other_answers, evidence=evidence)]
         else:
-            return Broken(where=where, reason="answers: there is none, and is_impossible isn't true")
+            return SkippedRecord(where=where, reason="answers: there is none, and is_impossible isn't true")
         return dialog(where, self.name, asked.id, "single", turns, [whole])
 
 
@@ -103,12 +103,12 @@ def _paragraphs(file: File) -> Iterator[tuple[str, str, int, Any]]:
     """Place, title, number and content of each paragraph; of an article that can't be read why it can't."""
     for place, article in items(file, "data", "SQuAD"):
         found = parsed(_Article, place, article)
-        if isinstance(found, Broken):
+        if isinstance(found, SkippedRecord):
             yield place, "", 0, found
             continue
         for number, item in enumerate(found.paragraphs):
             yield f"{place}.paragraphs[{number}]", found.title, number, item
 
 
-def _document(where: str, title: str, number: int, paragraph: _Paragraph) -> Document | Broken:
+def _document(where: str, title: str, number: int, paragraph: _Paragraph) -> Document | SkippedRecord:
     return located(where, f"{title}:{number}", paragraph.context, title.replace("_", " "))

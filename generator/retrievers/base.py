@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from generator.common.concurrency import Spread
+from generator.corpora.library import Library
 from generator.errors import ConfigError
-from generator.library import Library
-from generator.ordered import Spread
 from generator.schema import QueryForm, Record, Retriever, Scored, Split
 
 
@@ -18,8 +18,8 @@ class RetrieverSettings(Record, ABC):
 
     Attributes:
         k: passages for each user turn (Lee et al. 2024, section 2.4.2).
-        query: what is searched for; see `generator.retrievers.query`.
-        passage_tokens, overlap: of passages, in tokens; see `generator.passages.windows`.
+        query: what is searched for; see `generator.dialogs.query`.
+        passage_tokens, overlap: of passages, in tokens; see `generator.common.passages.windows`.
     """
 
     k: int = Field(ge=1)

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from generator.common.concurrency import Spread, one_by_one
+from generator.corpora.library import Library, built_once
 from generator.errors import RetrieverError
-from generator.library import Library, built_once
-from generator.ordered import Spread, one_by_one
 from generator.retrievers.base import Ranker, RetrieverSettings
 from generator.schema import Split
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from generator.common.concurrency import Spread, one_by_one
+from generator.common.console import note
+from generator.common.passages import windows
+from generator.corpora.library import Library, built_once
 from generator.errors import RetrieverError
-from generator.library import Library, built_once
-from generator.notes import note
-from generator.ordered import Spread, one_by_one
-from generator.passages import windows
 from generator.retrievers.base import Ranker, RetrieverSettings
 from generator.retrievers.batching import Batched
 from generator.retrievers.encoder import Encoder
@@ -35,7 +35,7 @@ class EncodedSettings(RetrieverSettings):
 
     Attributes:
         model: a sentence encoder: a name on the Hugging Face hub, or a local folder.
-        window: tokens of a passage that make one vector; see `generator.passages.windows`.
+        window: tokens of a passage that make one vector; see `generator.common.passages.windows`.
         window_overlap: tokens that neighbouring windows share.
     """
 

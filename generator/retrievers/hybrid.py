@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from generator.library import Library
-from generator.ordered import Spread
+from generator.common.concurrency import Spread
+from generator.corpora.library import Library
 from generator.retrievers import bm25, dense
 from generator.retrievers.base import Ranker
 from generator.retrievers.bm25 import Bm25

@@ -1,0 +1,235 @@
+"""The documents and passages of one corpus on disk, so that a corpus of millions takes no more memory than a small one.
+
+A library is built once for each content of the corpus and each passage size, and only read afterwards. Rows count
+from 0, in the order of the corpus; the passages of a document are neighbours.
+"""
+
+import hashlib
+import shutil
+import sqlite3
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain, islice
+from pathlib import Path
+
+import numpy as np
+from filelock import FileLock
+from numpy.typing import NDArray
+
+from generator.common.passages import passage, windows
+from generator.errors import CorpusError, RetrieverError
+from generator.schema import Document, Passage
+
+
+def built_once(folder: Path, build: Callable[[Path], None]) -> Path:
+    """`folder`, which `build` fills the first time that it is asked for.
+
+    It is filled under another name and then renamed, so a build that was broken off is never taken for a whole one;
+    of several processes that want the same folder one builds and the others wait.
+
+    Raises:
+        RetrieverError: the folder can't be written.
+    """
+    unfinished = folder.with_name(f"{folder.name}.unfinished")
+    try:
+        if not folder.exists():
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(folder.with_name(f"{folder.name}.lock")):
+                try:
+                    if not folder.exists():
+                        shutil.rmtree(unfinished, ignore_errors=True)  # of a process that was killed
+                        unfinished.mkdir()
+                        build(unfinished)
+                        unfinished.replace(folder)
+                finally:
+                    shutil.rmtree(unfinished, ignore_errors=True)
+    except (OSError, sqlite3.Error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise RetrieverError(f"can't write {folder}: {reason}; make room or set another cache_dir") from error
+    return folder
+
+
+class Library:
+    """Opened by `Library.open`; safe to read from several threads.
+
+    Attributes:
+        folder: where it lies; an index of its passages belongs in there, through `built_once`.
+        corpus, fingerprint, size, overlap: what it was built from, and how long its passages are; see `open`.
+        document_rows: for each passage the row of its document, rising; shape (passages,).
+    """
+
+    folder: Path
+    document_rows: NDArray[np.int32]
+
+    def __init__(self, folder: Path, corpus: str, fingerprint: str, size: int, overlap: int) -> None:
+        self.folder = folder
+        self.corpus, self.fingerprint, self.size, self.overlap = corpus, fingerprint, size, overlap
+        with _explained(folder):
+            self.document_rows, self._starts, self._ends = np.load(folder / "passages.npy", mmap_mode="r")
+            address = f"{(folder / 'documents.db').resolve().as_uri()}?mode=ro"
+            self._db = sqlite3.connect(address, uri=True, check_same_thread=False)
+            self._documents = int(self._db.execute("SELECT coalesce(max(row) + 1, 0) FROM documents").fetchone()[0])
+            if not self._documents:
+                raise ValueError("it holds no document")
+
+    @classmethod
+    def open(
+        cls,
+        corpus: str,
+        fingerprint: str,
+        documents: Callable[[], Iterable[Document]],
+        cache_dir: Path,
+        size: int,
+        overlap: int,
+        on_progress: Callable[[int], None] = lambda documents: None,
+    ) -> "Library":
+        """The library of a corpus, built by reading `documents()` unless it is there already.
+
+        Args:
+            corpus, fingerprint: name the folder, with `size` and `overlap`; equal ones mean equal documents.
+            documents: called only to build.
+            size, overlap: of passages, in tokens; see `generator.common.passages.windows`.
+            on_progress: called after each document with the number read so far.
+
+        Raises:
+            ConfigError: `size` and `overlap` can't be.
+            CorpusError: there is no document, two have the same id, or one isn't valid Unicode.
+            RetrieverError: the library can't be written or read.
+        """
+
+        def build(folder: Path) -> None:
+            _build(corpus, folder, documents(), size, overlap, on_progress)
+
+        folder = built_once(cache_dir / f"{corpus}-{fingerprint[:12]}-{size}-{overlap}", build)
+        return cls(folder, corpus, fingerprint, size, overlap)
+
+    def __reduce__(self) -> tuple[type["Library"], tuple[Path, str, str, int, int]]:
+        """In another process it is the same folder, opened there."""
+        return Library, (self.folder.absolute(), self.corpus, self.fingerprint, self.size, self.overlap)
+
+    def close(self) -> None:
+        self._db.close()
+
+    def __len__(self) -> int:
+        """The number of documents."""
+        return self._documents
+
+    @property
+    def passage_count(self) -> int:
+        return len(self.document_rows)
+
+    def document(self, row: int) -> Document:
+        """The document of a row.
+
+        Raises:
+            RetrieverError: the library is damaged; so do all that read documents, passages or ids.
+        """
+        query = "SELECT id, title, url, text FROM documents WHERE row = ?"
+        with _explained(self.folder):
+            found = self._db.execute(query, (int(row),)).fetchone()
+            if found is None:
+                raise ValueError(f"it holds no document {row}")
+            return Document(id=found[0], title=found[1], url=found[2], text=found[3])
+
+    def passage(self, row: int) -> Passage:
+        return self._passage(self.document(self.document_rows[row]), row)
+
+    def documents(self, rows: range | None = None) -> Iterator[tuple[Document, list[Passage]]]:
+        """The documents of some rows, or all, with their passages in the order of their rows, as a stream."""
+        for document_row in range(len(self)) if rows is None else rows:
+            document = self.document(document_row)
+            yield document, [self._passage(document, row) for row in self.passage_rows(document_row)]
+
+    def passages(self, rows: range | None = None) -> Iterator[Passage]:
+        """The passages of some rows, or all, in their order, as a stream."""
+        rows = range(self.passage_count) if rows is None else rows
+        if not rows:
+            return
+        first, last = (int(self.document_rows[row]) for row in (rows[0], rows[-1]))
+        found = chain.from_iterable(passages for _, passages in self.documents(range(first, last + 1)))
+        before = self.passage_rows(first).start
+        yield from islice(found, rows.start - before, rows.stop - before)
+
+    def passage_rows(self, document_row: int) -> range:
+        """The rows of the passages of a document."""
+        first, end = np.searchsorted(self.document_rows, [document_row, document_row + 1])
+        return range(int(first), int(end))
+
+    def validation(self, share: float, least: int) -> NDArray[np.bool_]:
+        """Which documents are kept for validation; shape (documents,).
+
+        Drawn before anything is generated, so that train and validation never share a document, and by the hash of
+        the document's id, so that it doesn't depend on the order of the corpus. Their number is `share` of all, or
+        `least` if that is more, though for the sake of `least` never above a third of all; none if `share` is 0;
+        never every document.
+        """
+        count = len(self)
+        chosen = min(max(round(share * count), min(least, count // 3)), count - 1) if share > 0 else 0
+        mask = np.zeros(count, dtype=np.bool_)
+        mask[np.argsort(self.split_keys(), kind="stable")[:chosen]] = True
+        return mask
+
+    def split_keys(self) -> NDArray[np.uint64]:
+        """The hashes of the documents' ids: those of validation are the lowest; shape (documents,)."""
+        query = "SELECT id FROM documents WHERE typeof(id) = 'text' ORDER BY row"  # of a damaged row it may be nothing
+        with _explained(self.folder):
+            ids = self._db.execute(query)
+            return np.fromiter((_hash(document_id) for (document_id,) in ids), dtype=np.uint64, count=len(self))
+
+    def _passage(self, document: Document, row: int) -> Passage:
+        return passage(document, int(self._starts[row]), int(self._ends[row]))
+
+
+@contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    """Turn what is wrong with a library, or with the disk, into one line."""
+    try:
+        yield
+    except (OSError, EOFError, ValueError, sqlite3.Error) as error:
+        reason = str(error).partition("\n")[0]
+        raise RetrieverError(f"can't read {folder}: {reason}; delete that folder and it is built again") from error
+
+
+def _build(
+    corpus: str,
+    folder: Path,
+    documents: Iterable[Document],
+    size: int,
+    overlap: int,
+    on_progress: Callable[[int], None],
+) -> None:
+    spans = array("i")
+    db = sqlite3.connect(folder / "documents.db")
+    try:
+        db.execute("PRAGMA journal_mode = OFF")  # nothing to roll back: what isn't finished is thrown away
+        db.execute("CREATE TABLE documents (row INTEGER PRIMARY KEY, id TEXT UNIQUE, title TEXT, url TEXT, text TEXT)")
+        for row, document in enumerate(documents):
+            values = (row, document.id, document.title, document.url, document.text)
+            try:
+                db.execute("INSERT INTO documents VALUES (?, ?, ?, ?, ?)", values)
+            except sqlite3.IntegrityError:
+                first = db.execute("SELECT row FROM documents WHERE id = ?", (document.id,)).fetchone()[0]
+                raise CorpusError(
+                    f"corpus {corpus}: documents {first + 1} and {row + 1} both have the id {document.id!r}; "
+                    "give every document an id of its own"
+                ) from None
+            except UnicodeEncodeError as error:
+                raise CorpusError(
+                    f"corpus {corpus}: document {row + 1} ({document.id!a}) isn't valid Unicode ({error.reason}); "
+                    "mend its characters or leave it out"
+                ) from None
+            for start, end in windows(document.text, size, overlap):
+                spans.extend((row, start, end))
+            on_progress(row + 1)
+        db.commit()
+    finally:
+        db.close()
+    if not spans:
+        raise CorpusError(f"corpus {corpus} holds no document with text; look at corpus.path")
+    # Transposed, so that each of the three columns is contiguous when it is mapped into memory.
+    np.save(folder / "passages.npy", np.array(spans, dtype=np.int32).reshape(-1, 3).T.copy())
+
+
+def _hash(document_id: str) -> int:
+    return int.from_bytes(hashlib.sha256(document_id.encode()).digest()[:8])

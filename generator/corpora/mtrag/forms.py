@@ -1,0 +1,136 @@
+"""The forms of mtRAG's files (Katsis et al. 2025), as pydantic reads them: conversations, tasks, responses, queries."""
+
+from typing import Annotated, Literal
+
+from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Field
+
+from generator.corpora.mtrag.names import domain, parted
+from generator.schema import Answerability, Passage
+
+
+def _named(collection: object) -> str:
+    domain(str(collection))
+    return str(collection)
+
+
+def _only(value: object) -> object:
+    return str(value[0]).lower() if isinstance(value, list) and len(value) == 1 else value
+
+
+_Text = Annotated[str, Field(pattern=r"\S")]
+_Collection = Annotated[str, BeforeValidator(_named)]
+_TurnId = Annotated[tuple[str, int], BeforeValidator(lambda value: parted(str(value)))]
+_Names = Annotated[list[str], BeforeValidator(lambda value: value or [])]  # null, where it was NaN
+
+
+class Labels(BaseModel):
+    answerability: Annotated[Answerability, BeforeValidator(_only)] = Field(
+        validation_alias=AliasChoices("Answerability", "answerability")
+    )
+    question_type: _Names = Field(default=[], validation_alias="Question Type")
+    multi_turn: _Names = Field(default=[], validation_alias="Multi-Turn")
+
+
+class Mark(BaseModel):
+    value: str
+
+
+class Feedback(BaseModel):
+    relevant: dict[str, Mark] = {}
+
+
+class Context(BaseModel):
+    document_id: _Text
+    text: _Text
+    title: str | None = None
+    url: str | None = None
+    score: float | None = None
+    feedback: Feedback = Feedback()
+
+    @property
+    def relevant(self) -> bool:
+        """What the last of the people who looked at it said: an editor's word comes after an annotator's."""
+        marks = list(self.feedback.relevant.values())
+        return bool(marks) and marks[-1].value == "yes"
+
+    def passage(self) -> Passage:
+        return Passage(
+            id=self.document_id,
+            # Without the offsets of the passage in the document.
+            document_id=self.document_id.rsplit("-", 2)[0],
+            title=self.title or "",
+            text=self.text,
+            # Some files have the pattern that addresses were checked with in their place.
+            url=self.url if self.url and self.url.startswith(("http://", "https://")) else None,
+            start=0,
+            end=len(self.text),
+        )
+
+
+class Asked(BaseModel):
+    speaker: Literal["user"]
+    text: _Text
+    enrichments: Labels
+
+
+class Said(BaseModel):
+    speaker: Literal["agent"]
+    text: _Text
+    contexts: list[Context]
+    original_text: str = ""
+
+
+class Conversation(BaseModel):
+    collection: _Collection = Field(
+        validation_alias=AliasChoices(AliasPath("retriever", "collection", "name"), "domain")
+    )
+    messages: list[Annotated[Asked | Said, Field(discriminator="speaker")]]
+
+
+class Message(BaseModel):
+    text: _Text
+
+
+class Relevance(BaseModel):
+    system: list[int] = []
+
+
+class Annotations(BaseModel):
+    context_relevance: Relevance = Relevance()
+
+
+class Task(Labels):
+    task_id: _TurnId
+    collection: _Collection = Field(validation_alias=AliasChoices("Collection", "collection"))
+    input: list[Message] = Field(min_length=1)
+    targets: list[Message] = Field(min_length=1)
+    contexts: list[Context]
+    annotations: Annotations = Annotations()
+
+
+class Utterance(Message):
+    speaker: Literal["user", "agent"]
+
+
+class Prediction(Message):
+    model_id: str | None = None
+
+
+class AnsweredTask(Labels):
+    task_id: _TurnId
+    collection: _Collection = Field(validation_alias=AliasChoices("Collection", "collection"))
+    input: list[Utterance]
+    targets: list[Message] = []
+    contexts: list[Context]
+    predictions: list[Prediction] = []
+
+
+class Evaluation(BaseModel):
+    task_id: _TurnId
+    model: _Text = Field(validation_alias="model_id")
+    response: _Text = Field(validation_alias="model_response")
+
+
+class Query(BaseModel):
+    id: _TurnId = Field(validation_alias="_id")
+    text: _Text

@@ -1,0 +1,154 @@
+"""What the model is asked: the prompts of this project, as DSPy signatures.
+
+A docstring is the instruction, an input's description its heading in the prompt, an output's description what the
+model is told to put there. Reasoning stands before what it justifies. What varies (question types, rubrics) is
+YAML or text elsewhere and comes in as an input. Bounds keep small models from rambling; booleans and choices are
+decided by the model's own word, never by a pattern.
+
+After Lee et al. 2024, sections 2.2, 2.3 and figures 3 to 9; the words are ours.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import dspy
+
+from generator.dialogs.prompt import Conversation, Documents
+
+KIND = "The kind of question"
+FOCUS = "Let the question touch on this, in your own words"
+REJECTED = "Your last attempt was refused; write a different one"
+
+
+class FirstQuestion(dspy.Signature):
+    """Write the question with which the User opens the conversation, of exactly the kind below. Start by doing the \
+steps of the kind on the documents: write what each finds there, with names and numbers, not what the step says. The \
+question is one that a person types who never saw the documents: at most 25 words, one question only, and it names the \
+thing it is about, so that it can be understood with nothing before it. Never speak of documents, passages, texts or \
+sentences. Then draft its answer and check it."""
+
+    documents: Documents = dspy.InputField()
+    dialog: Conversation = dspy.InputField()
+    focus: str = dspy.InputField(desc=FOCUS)
+    rejected: str = dspy.InputField(desc=REJECTED)
+    kind: str = dspy.InputField(desc=KIND)
+    explanation: str = dspy.OutputField(
+        desc="what each step of the kind finds in the documents: 1. … 2. … 3. …, with sentence numbers",
+        max_length=600,
+    )
+    can_ask: bool = dspy.OutputField(desc="true if the documents allow a question of this kind")
+    question: str = dspy.OutputField(desc="what the User types", max_length=250)
+    answer: str = dspy.OutputField(
+        desc="what the documents say to it; if they don't say, what is missing and the nearest thing they do say",
+        max_length=500,
+    )
+    consistency: str = dspy.OutputField(
+        desc="Yes or No, and why: does the answer agree with the explanation and the documents, and is the question of "
+        "the kind?",
+        max_length=250,
+    )
+    consistent: bool = dspy.OutputField(desc="true if they agree")
+    evidence: list[int] = dspy.OutputField(desc="numbers of the sentences that the answer rests on", max_length=6)
+
+
+class NextQuestion(dspy.Signature):
+    """Write the User's next message. Having read the Agent's last answer, the User wants something else about it, of \
+exactly the kind below. Copy the words that the User takes up, say what the User wants to know about them, then write \
+the message: it makes no sense without that answer, and asks for nothing that was asked before. At most 25 words. \
+Never speak of documents, passages, texts or sentences."""
+
+    documents: Documents = dspy.InputField()
+    dialog: Conversation = dspy.InputField()
+    focus: str = dspy.InputField(desc=FOCUS)
+    rejected: str = dspy.InputField(desc=REJECTED)
+    kind: str = dspy.InputField(desc=KIND)
+    takes_up: str = dspy.OutputField(desc="words copied from the Agent's last answer", max_length=120)
+    wants: str = dspy.OutputField(
+        desc="by the steps of the kind: what the User wants to know about them now, which nobody has asked yet, and "
+        "the number of the sentence that tells it",
+        max_length=300,
+    )
+    question: str = dspy.OutputField(
+        desc="what the User now says to the Agent, beginning as such questions begin", max_length=250
+    )
+
+
+class NewQuestion(dspy.Signature):
+    """Write the User's next message. The User goes on from what was talked about to something that nobody has asked \
+yet, of exactly the kind below. Name the matter that the message is about and say what the User wants to know, then \
+write the message: it names that matter in full, so that it can be understood with nothing before it. At most 25 \
+words. Never speak of documents, passages, texts or sentences."""
+
+    documents: Documents = dspy.InputField()
+    dialog: Conversation = dspy.InputField()
+    focus: str = dspy.InputField(desc=FOCUS)
+    rejected: str = dspy.InputField(desc=REJECTED)
+    kind: str = dspy.InputField(desc=KIND)
+    matter: str = dspy.OutputField(desc="the full name of the person, thing or matter that it is about", max_length=120)
+    wants: str = dspy.OutputField(
+        desc="by the steps of the kind: what the User wants to know of it, which nobody has asked yet, and the number "
+        "of the sentence that tells it, if one does",
+        max_length=300,
+    )
+    question: str = dspy.OutputField(desc="what the User now says, naming the matter", max_length=250)
+
+
+class Remark(dspy.Signature):
+    """Write the User's next message: a short remark on the Agent's last answer that asks for nothing, such as thanks, \
+surprise, agreement or goodbye. One to eight words, as people write in a chat."""
+
+    dialog: Conversation = dspy.InputField()
+    rejected: str = dspy.InputField(desc=REJECTED)
+    question: str = dspy.OutputField(desc="what the User now says; not a question", max_length=80)
+
+
+class Courtesy(dspy.Signature):
+    """Write the Agent's reply to a remark of the User that asks for nothing: one short friendly sentence, without a \
+word on the matter itself."""
+
+    dialog: Conversation = dspy.InputField()
+    question: str = dspy.InputField(desc="The User says")
+    answer: str = dspy.OutputField(desc="what the Agent says", max_length=160)
+
+
+class GroundedAnswer(dspy.Signature):
+    """Write the Agent's reply to the User. First find what the documents say to it, in the light of the dialog. \
+Then reply in one to three plain sentences, with nothing that the documents don't say. If they answer only a part, \
+give that and name what you don't know. If they answer nothing, begin with “I don't have information on”, and offer \
+the nearest thing you do know. Speak as one who knows this by heart: no sentence numbers, no word about documents."""
+
+    documents: Documents = dspy.InputField()
+    dialog: Conversation = dspy.InputField()
+    question: str = dspy.InputField(desc="The User says")
+    reasoning: str = dspy.OutputField(
+        desc="which sentences speak to what the User wants to know, what they say, and what is missing", max_length=600
+    )
+    answerability: Literal["answerable", "partial", "unanswerable"] = dspy.OutputField(
+        desc="how much of it the documents answer: all, a part, or nothing"
+    )
+    answer: str = dspy.OutputField(desc="what the Agent says", max_length=700)
+    consistency: str = dspy.OutputField(
+        desc="Yes or No, and why: does the answer follow from the reasoning, and is every statement in the documents, "
+        "or says the answer rightly what isn't there?",
+        max_length=250,
+    )
+    consistent: bool = dspy.OutputField(desc="true if so")
+    evidence: list[int] = dspy.OutputField(desc="numbers of the sentences that the answer rests on", max_length=6)
+
+
+class StandaloneQuery(dspy.Signature):
+    """Rewrite what the User says as one search query that can be understood without the dialog: put names for \
+pronouns, add what the dialog makes clear, keep the User's meaning and every detail. Don't answer it, and add nothing \
+from the documents that the User couldn't know. If it stands alone already, repeat it."""
+
+    documents: Documents = dspy.InputField()
+    dialog: Conversation = dspy.InputField()
+    question: str = dspy.InputField(desc="The User says")
+    query: str = dspy.OutputField(desc="the search query", max_length=300)
+
+
+def prompt_version(signatures: Iterable[Any], *texts: str) -> str:
+    """A short hash of every word that a model is told: by signatures, and by `texts` (layout, question types)."""
+    told = [(s.instructions, [repr((name, f.json_schema_extra)) for name, f in s.fields.items()]) for s in signatures]
+    return hashlib.sha256(repr((told, texts)).encode()).hexdigest()[:12]

@@ -1,0 +1,102 @@
+"""Dialogs, made anywhere and in any order, are compared with each other and written down in plan order.
+
+Dialogs finish in any order; an outcome waits until those of all plans before it are written, since what is a duplicate
+depends on what came first. So a run's data doesn't depend on timing or concurrency. A plan is only begun while the
+run would need its dialog even if all those under way were accepted: nothing is generated to be thrown away.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Collection
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+
+from generator.common.concurrency import Wanted
+from generator.dialogs.dedup import Deduplicator
+from generator.dialogs.filter import Filter, filter_pairs
+from generator.dialogs.generate import GeneratedDialog
+from generator.errors import GroundedDialogsError
+from generator.execution.store import Outcome, Store
+from generator.schema import Drop
+
+# Numbers of plans and their dialogs, in order from the first one that has no outcome; see `generator.common.concurrency`.
+Results = Callable[[Wanted[GeneratedDialog], asyncio.Event], AsyncGenerator[tuple[int, GeneratedDialog], None]]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is, for whoever shows it."""
+
+    accepted: int
+    attempted: int
+    dialogs: int
+    completion: int
+
+
+class Pipeline:
+    """Generates one run.
+
+    Args:
+        results: makes dialogs.
+        keep: which pairs are kept, as in `judge.filter`.
+        dialogs: the run is done when so many are accepted.
+        on_progress: called after every outcome.
+    """
+
+    def __init__(
+        self,
+        *,
+        results: Results,
+        dedup: Deduplicator,
+        keep: Filter,
+        store: Store,
+        dialogs: int,
+        on_progress: Callable[[Progress], None],
+    ) -> None:
+        self.results, self.dedup, self.keep, self.store = results, dedup, keep, store
+        self.dialogs, self.on_progress = dialogs, on_progress
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Make dialogs until enough are accepted, too many were tried, or `stop` is set.
+
+        Raises:
+            ModelError, RetrieverError, RunError: the run can't go on; what was finished is kept.
+        """
+        for dialog in self.store.dialogs():
+            self.dedup.add(dialog)
+            await asyncio.sleep(0)  # of a long run this takes minutes, in which `stop` may be set
+            if stop.is_set():
+                return
+        accepted, last = self.store.accepted, time.monotonic()
+
+        def wanted(under_way: int, waiting: Collection[GeneratedDialog]) -> bool:
+            hoped = accepted + under_way + sum(made.dialog is not None for made in waiting)
+            return hoped < self.dialogs
+
+        try:
+            async with aclosing(self.results(wanted, stop)) as results:
+                async for number, made in results:
+                    outcome, now = self.compared(made), time.monotonic()
+                    self.store.add(number, made.dialog_id, outcome, now - last)
+                    last = now
+                    accepted += outcome.dialog is not None
+                    completion = sum(usage.completion for usage in self.store.usage().values())
+                    self.on_progress(Progress(accepted, number + 1, self.dialogs, completion))
+        finally:
+            with suppress(GroundedDialogsError):  # what went wrong first says more
+                self.store.add_seconds(time.monotonic() - last)
+
+    def compared(self, made: GeneratedDialog) -> Outcome:
+        """The outcome of a plan, once all plans before it have theirs."""
+        dialog, drops = made.dialog, made.drops
+        if dialog is not None and (duplicate := self.dedup.check(dialog)):
+            text = f"{duplicate.text} (as in {duplicate.of})"
+            drops = (
+                *drops,
+                Drop(dialog_id=dialog.id, scope="dialog", stage="dedup", reason=duplicate.reason, text=text),
+            )
+            dialog = None
+        if dialog is not None:
+            self.dedup.add(dialog)
+            drops = (*drops, *filter_pairs(dialog, self.keep)[1])
+        return Outcome(dialog=dialog, drops=drops, usage=made.usage)

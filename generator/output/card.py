@@ -1,0 +1,242 @@
+"""The dataset's card: a README.md with metadata that the Hugging Face hub and `datasets` read.
+
+Metadata: https://github.com/huggingface/hub-docs/blob/main/datasetcard.md. Knows of the run only what `DatasetInfo`
+says, so nothing else of it (a key, a path) can get into a card.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+import yaml
+
+from generator.common.sanitize import printable
+from generator.dialogs.filter import Filter
+from generator.output.chat import Row
+from generator.output.markdown import block, line, table
+from generator.output.stats.statistics import Statistics
+from generator.schema import Algorithm, Record, Scope, Split
+
+EXAMPLE_CHARS = 300
+
+# Those of https://huggingface.co/docs/hub/repositories-licenses that documents are published under.
+_HUB_LICENCES = {
+    *("apache-2.0", "mit", "cc", "cc0-1.0", "gfdl", "odbl", "odc-by", "pddl", "unlicense", "unknown"),
+    *("cc-by-2.0", "cc-by-2.5", "cc-by-3.0", "cc-by-4.0", "cc-by-sa-3.0", "cc-by-sa-4.0", "cc-by-nd-4.0"),
+    *("cc-by-nc-2.0", "cc-by-nc-3.0", "cc-by-nc-4.0", "cc-by-nc-nd-3.0", "cc-by-nc-nd-4.0"),
+    *("cc-by-nc-sa-2.0", "cc-by-nc-sa-3.0", "cc-by-nc-sa-4.0", "cdla-sharing-1.0", "cdla-permissive-2.0"),
+}
+_BOUNDS = [10**exponent for exponent in range(3, 9)]
+_SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B")
+
+_WARNING = """
+> **Not for training.** The model behind this dataset is a tiny one that shows the machine at work; what it says is
+> often wrong.
+"""
+
+
+class Share(Record):
+    """A question type's share of the questions: the one asked for and the one achieved, 0 to 1."""
+
+    name: str
+    target: float
+    achieved: float
+
+
+class DropCount(Record):
+    """How often something was dropped for a reason."""
+
+    scope: Scope
+    stage: str
+    reason: str
+    count: int
+
+
+class Origin(Record):
+    """What a card says of dialogs that people led. Everything here is published; keys have no place in it.
+
+    Args:
+        name: of the dataset.
+        command: the command line that makes it again.
+        corpus, licence, source, language: of the `Corpus`.
+        filter: which pairs become rows, see `generator.output.chat.pairs`.
+    """
+
+    name: str
+    command: str
+    corpus: str
+    licence: str
+    source: str
+    language: str | None
+    filter: Filter = "pairs"
+
+
+class DatasetInfo(Origin):
+    """What a card says of generated dialogs, and the dialogs don't know.
+
+    Args:
+        question_types: target and achieved shares, each of the turns of its stage.
+        dropped: everything that was not kept, pairs included.
+        toy: the model is too small for anyone to train on what it says.
+    """
+
+    algorithm: Algorithm
+    taxonomy: str
+    lm: str
+    retriever: str
+    judge: str
+    judge_lm: str
+    dedup: str
+    seed: int
+    prompt_version: str
+    attempted: int
+    question_types: tuple[Share, ...]
+    dropped: tuple[DropCount, ...]
+    toy: bool
+
+
+class SplitFile(Record):
+    """The rows of a split, 1 or more, and the file that holds them, as a path in the dataset's folder."""
+
+    rows: int
+    path: str
+
+
+def card(info: Origin, statistics: Statistics, splits: Mapping[Split, SplitFile], example: Row) -> str:
+    """The text of README.md.
+
+    Args:
+        splits: those that have rows.
+        example: a row to show.
+    """
+    texts = {
+        "metadata": yaml.safe_dump(_metadata(info, splits), sort_keys=False, allow_unicode=True),
+        "name": line(info.name),
+        "corpus": line(info.corpus),
+        "command": block(info.command),
+        "statistics": _statistics(statistics),
+        "splits": "\n".join(f"| {split} | {file.rows:,} |" for split, file in splits.items()),
+        "columns": "\n".join(f"- `{name}`: {field.description}" for name, field in Row.model_fields.items()),
+        "example": _shown(_shortened(example.model_dump(mode="json"))),
+        "licence": line(info.licence) or "unknown",
+        "source": line(info.source),
+    }
+    template = "human_card.md"
+    if isinstance(info, DatasetInfo):
+        template = "card.md"
+        texts |= _generated(info, statistics)
+    return Template(files("generator.output").joinpath(template).read_text(encoding="utf-8")).substitute(texts)
+
+
+def _generated(info: DatasetInfo, statistics: Statistics) -> dict[str, str]:
+    """What only the card of generated dialogs says."""
+    grounding = "one document" if info.algorithm == "single" else "passages retrieved after every user turn"
+    dropped = ([f"{d.scope}, {line(f'{d.stage}: {d.reason}')}", f"{d.count:,}"] for d in info.dropped)
+    return {
+        "grounding": grounding,
+        "warning": _WARNING if info.toy else "",
+        "settings": _settings(info),
+        "question_types": table(
+            ("Question type", "Target", "Achieved"),
+            ([line(s.name), f"{s.target:.1%}", f"{s.achieved:.1%}"] for s in info.question_types),
+        ),
+        "attempted": f"{info.attempted:,}",
+        "accepted": f"{statistics.total.dialogs:,}",
+        "dropped": table(("What, stage: reason", "Count"), dropped) if info.dropped else "Nothing.",
+        "context": ""
+        if info.filter != "pairs"
+        else ", also one that was judged incorrect: only the last message was filtered",
+    }
+
+
+def _metadata(info: Origin, splits: Mapping[Split, SplitFile]) -> dict[str, Any]:
+    rows = sum(file.rows for file in splits.values())
+    slug = re.sub(r"[^a-z0-9.]+", "-", info.licence.lower()).strip("-") or "unknown"
+    licence = {"license": slug} if slug in _HUB_LICENCES else {"license": "other", "license_name": slug}
+    if "license_name" in licence and info.source.startswith(("http://", "https://")):
+        licence["license_link"] = info.source
+    return {
+        "pretty_name": printable(info.name),
+        **({"language": [info.language]} if info.language else {}),
+        **licence,
+        "task_categories": ["question-answering", "text-generation"],
+        "size_categories": [_SIZES[sum(rows >= bound for bound in _BOUNDS)]],
+        "tags": [
+            *(["synthetic"] if isinstance(info, DatasetInfo) else []),
+            "grounded-dialogs",
+            "multi-turn",
+            "conversational",
+            "rag",
+        ],
+        "configs": [
+            {
+                "config_name": "default",
+                "data_files": [{"split": split, "path": file.path} for split, file in splits.items()],
+            }
+        ],
+    }
+
+
+def _settings(info: DatasetInfo) -> str:
+    algorithm = "1 (single document)" if info.algorithm == "single" else "2 (multiple documents)"
+    settings = {
+        "corpus": f"{info.corpus}, {info.licence}, {info.source}",
+        "algorithm": f"{algorithm} of Lee et al. (2024)",
+        "taxonomy": info.taxonomy,
+        "model": info.lm,
+        "retriever": info.retriever,
+        "judge": f"{info.judge} ({info.judge_lm})" if info.judge_lm else info.judge,
+        "filter": info.filter,
+        "near-duplicates": info.dedup,
+        "seed": str(info.seed),
+        "prompt version": info.prompt_version,
+    }
+    return "\n".join(f"- {name}: {line(value)}" for name, value in settings.items())
+
+
+def _statistics(statistics: Statistics) -> str:
+    """Two tables: table 9 of Lee et al. 2024, and the shares of the turns."""
+    head = ("First question", "Dialogs", "Turns/dialog", "Query", "Response", "Document", "Passages/dialog")
+    lines = [*((line(name), means) for name, means in statistics.by_type), ("**total**", statistics.total)]
+    means = [
+        (
+            name,
+            f"{m.dialogs:,}",
+            f"{m.turns:.1f}",
+            f"{m.query:.1f}",
+            f"{m.response:.1f}",
+            f"{m.document:,.0f}",
+            f"{m.passages:.1f}",
+        )
+        for name, m in lines
+    ]
+    shares = [
+        [f"{what}: {line(p.name)}", f"{p.count:,}", f"{p.share:.1%}"]
+        for what, portions in (
+            ("question type", statistics.question_types),
+            ("answerability", statistics.answerability),
+            ("verdict", statistics.verdicts),
+        )
+        for p in portions
+    ]
+    return f"{table(head, means)}\n\n{table(('Turns', 'Count', 'Share'), shares)}"
+
+
+def _shown(value: Any) -> str:
+    """A value as JSON to be read, with nothing raw in it that steers a terminal or turns its direction."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
+
+
+def _shortened(value: Any) -> Any:
+    """A JSON value whose long texts are cut."""
+    if isinstance(value, dict):
+        return {key: _shortened(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_shortened(part) for part in value]
+    if isinstance(value, str) and len(value) > EXAMPLE_CHARS:
+        return value[:EXAMPLE_CHARS] + " […]"
+    return value

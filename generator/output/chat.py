@@ -1,0 +1,107 @@
+"""A dialog as rows to train on: one row a context-response pair (Lee et al. 2024, section 2.5).
+
+A row stands for itself: its grounding is in its first message. Knows nothing of files.
+"""
+
+import re
+from functools import cache
+from importlib.resources import files
+from string import Template
+from typing import Literal, cast
+
+from pydantic import Field
+
+from generator.dialogs.filter import Filter, deciding_verdict, filter_pairs
+from generator.schema import Algorithm, Answerability, Dialog, Evidence, Label, Passage, Record, Turn
+
+_DELIMITER = re.compile(r"<(?=[^\w<>]*passages?\b)", re.IGNORECASE)
+
+
+class Message(Record):
+    """One message of a chat."""
+
+    role: Literal["user", "assistant"]
+    content: str
+
+
+class Row(Record):
+    """A context-response pair: the last message is the response, the ones before it are its context."""
+
+    messages: tuple[Message, ...] = Field(
+        description="the chat, `role` and `content`; user and assistant alternate, no system role; "
+        "the first message holds the grounding passages, the last one is the response"
+    )
+    pair_id: str = Field(description="`<dialog_id>/<turn>`, unique")
+    dialog_id: str = Field(description="the dialog that the pair is from")
+    turn: int = Field(description="which turn of the dialog the response is, from 1")
+    corpus: str = Field(description="name of the corpus")
+    algorithm: Algorithm = Field(description="`single` (Algorithm 1 of the paper) or `multi` (Algorithm 2)")
+    document_ids: tuple[str, ...] = Field(description="documents of the whole dialog; the first question's comes first")
+    passage_ids: tuple[str, ...] = Field(description="passages in the first message, in their order there")
+    question_type: str = Field(
+        description="type that the question was asked as; where that is measured, the types it has, joined by `+`"
+    )
+    multi_turn_type: str | None = Field(
+        description="the same for turns after the first, or the multi-turn type; else null"
+    )
+    answerability: Answerability = Field(
+        description="`answerable`, `partial` or `unanswerable` from the passages; `conversational`: asks for nothing"
+    )
+    retrieval_query: str = Field(description="what the retriever was asked at this turn; empty for `single`")
+    evidence: tuple[Evidence, ...] = Field(
+        description="sentences the answer rests on: `passage_id`, `start`, `end` (characters of the passage), `text`"
+    )
+    verdict: Literal["correct", "incorrect", "unjudged", "none"] = Field(
+        description="the judge's label; `unjudged`: the judge failed; `none`: there was no judge"
+    )
+    explanation: str | None = Field(description="the judge's reasons, null without a judge")
+    lm: str = Field(description="model that wrote the dialog")
+    judge_lm: str | None = Field(description="model behind the verdict, null without a judge")
+    prompt_version: str = Field(description="version of the prompts")
+    seed: int = Field(description="seed of the dialog")
+
+
+def rows(dialog: Dialog, keep: Filter) -> list[Row]:
+    """Return a row for each context-response pair of a dialog that is kept; see `filter_pairs`."""
+    return [_row(dialog, turn) for turn in filter_pairs(dialog, keep)[0]]
+
+
+def _row(dialog: Dialog, turn: Turn) -> Row:
+    passages, verdict = dialog.grounding(turn.turn), deciding_verdict(turn)
+    messages: list[Message] = []
+    for t in dialog.turns[: turn.turn]:
+        question = t.query if messages else _grounded(passages, t.query)
+        messages += [Message(role="user", content=question), Message(role="assistant", content=t.answer)]
+    return Row(
+        messages=tuple(messages),
+        pair_id=f"{dialog.id}/{turn.turn}",
+        dialog_id=dialog.id,
+        turn=turn.turn,
+        corpus=dialog.corpus,
+        algorithm=dialog.algorithm,
+        document_ids=dialog.document_ids,
+        passage_ids=tuple(p.id for p in passages),
+        question_type=turn.question_type,
+        multi_turn_type=turn.multi_turn_type,
+        answerability=turn.answerability,
+        retrieval_query=turn.retrieval_query,
+        evidence=turn.evidence,
+        verdict=cast(Label, verdict.label) if verdict else "none",
+        explanation=verdict.explanation if verdict else None,
+        lm=dialog.lm,
+        judge_lm=verdict.model if verdict else None,
+        prompt_version=dialog.prompt_version,
+        seed=dialog.seed,
+    )
+
+
+def _grounded(passages: tuple[Passage, ...], question: str) -> str:
+    """The first user message. A passage's own `<passage>` tags get another bracket, so that it can't end itself."""
+    texts = (f"{p.title}\n{p.text}" if p.title else p.text for p in passages)
+    shown = (_template("passage.txt").substitute(text=_DELIMITER.sub("‹", text)) for text in texts)
+    return _template("grounding.txt").substitute(passages="\n".join(shown), question=question)
+
+
+@cache
+def _template(name: str) -> Template:
+    return Template(files("generator.output").joinpath(name).read_text(encoding="utf-8").strip())

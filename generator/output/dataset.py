@@ -1,0 +1,120 @@
+"""Dialogs -> a folder that `datasets.load_dataset` opens: parquet by split, and the card as README.md.
+
+The folder is made beside the old one and takes its place when it is whole. Rows pass through; memory holds a row group.
+"""
+
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, get_args
+
+from generator.common.atomic_files import atomic_replace, digest
+from generator.errors import ExportError
+from generator.output.card import Origin, SplitFile, card
+from generator.output.chat import Row, rows
+from generator.output.stats.statistics import Statistics, Tally
+from generator.schema import Dialog, Record, Split
+
+# A row repeats its passages: some 50 kB, so that a group stays below 15 MB.
+ROWS_PER_GROUP = 256
+
+
+class DatasetResult(Record):
+    """What was written: rows by split, and the statistics of the dialogs."""
+
+    train: int
+    validation: int
+    statistics: Statistics
+
+
+def write_dataset(dialogs: Iterable[Dialog], folder: Path, info: Origin) -> DatasetResult:
+    """Write the pairs that `info.filter` keeps; the same dialogs give the same bytes.
+
+    A split without rows has no file, since `datasets` refuses to load one that is empty.
+
+    Raises:
+        ExportError: nothing to write, or the disk refuses. What was in `folder` before is then still there.
+    """
+    with atomic_replace(folder, "the dataset") as new:
+        return _write(dialogs, new, info)
+
+
+def _write(dialogs: Iterable[Dialog], folder: Path, info: Origin) -> DatasetResult:
+    (folder / "data").mkdir()
+    tally, example = Tally(), None
+    with ExitStack() as stack:
+        files = {split: stack.enter_context(_File(folder / f"{split}.parquet")) for split in get_args(Split)}
+        for dialog in dialogs:
+            tally.add(dialog)
+            for row in rows(dialog, info.filter):
+                files[dialog.split].add(row)
+                example = example or row
+    if example is None:
+        raise ExportError(f"{folder}: there is no context-response pair to write; the drops say why")
+    statistics = tally.statistics()
+    splits = {split: _named(file, split) for split, file in files.items() if file.rows}
+    (folder / "README.md").write_text(card(info, statistics, splits, example), encoding="utf-8", newline="\n")
+    return DatasetResult(train=files["train"].rows, validation=files["validation"].rows, statistics=statistics)
+
+
+def _named(file: "_File", split: Split) -> SplitFile:
+    """Give a file the name it keeps, a part of which depends on its content.
+
+    `datasets` takes two folders for the same if their last name and the metadata in their cards are. With one name in
+    all cards it would give the rows of whichever run was loaded first for those of any other.
+    """
+    path = f"data/{split}-00000-of-00001-{digest(file.path)[:16]}.parquet"
+    file.path.rename(file.path.parent / path)
+    return SplitFile(rows=file.rows, path=path)
+
+
+class _File:
+    """The parquet file of a split; there once it has a row."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows = 0
+        self._group: list[dict[str, Any]] = []
+        self._writer: Any = None
+
+    def __enter__(self) -> "_File":
+        return self
+
+    def __exit__(self, failure: object, *_: object) -> None:
+        if failure is None:
+            self._flush()
+        if self._writer is not None:
+            self._writer.close()
+
+    def add(self, row: Row) -> None:
+        self.rows += 1
+        self._group.append(row.model_dump())
+        if len(self._group) == ROWS_PER_GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._group:
+            return
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        schema = arrow_schema()
+        self._writer = self._writer or parquet.ParquetWriter(self.path, schema, compression="zstd")
+        self._writer.write_table(pa.Table.from_pylist(self._group, schema=schema))
+        self._group = []
+
+
+def arrow_schema() -> Any:
+    """The columns of `Row` as a `pyarrow.Schema`: stable also where a column holds nothing but nulls."""
+    import pyarrow as pa
+
+    text, number, texts = pa.string(), pa.int64(), pa.list_(pa.string())
+    types = {
+        "messages": pa.list_(pa.struct([("role", text), ("content", text)])),
+        "evidence": pa.list_(pa.struct([("passage_id", text), ("start", number), ("end", number), ("text", text)])),
+        "document_ids": texts,
+        "passage_ids": texts,
+        "turn": number,
+        "seed": number,
+    }
+    return pa.schema([(name, types.get(name, text)) for name in Row.model_fields])

@@ -1,0 +1,147 @@
+"""Sets of dialogs side by side: a row for each figure, a column for each set; for a terminal, as Markdown, as CSV.
+
+Knows how to lay figures out, not how they are counted.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from rich.console import Console
+
+from generator.common.sanitize import printable
+from generator.output.stats.statistics import Portion, Statistics
+from generator.output.stats.variety import LENGTHS, Variety
+from generator.output.tables import ABSENT, Line, as_markdown, as_text
+from generator.schema import Record
+
+Format = Literal["terminal", "csv", "markdown"]
+_COUNT, _MEAN, _RATIO, _SHARE = "{:,}", "{:,.2f}", "{:.3f}", "{:.1%}"
+
+
+class Target(Record):
+    """The share that a question type should have of the turns of its stage, `first` or `later`; or what else is
+    planned, `multi_turn` of the later turns and `answerability` of all.
+    """
+
+    name: str
+    stage: str
+    share: float
+
+
+class Column(Record):
+    """A set of dialogs in numbers.
+
+    Attributes:
+        name: of the set.
+        targets: of the run that made it; none, if no run did.
+        dialogs_wanted: likewise, None.
+    """
+
+    name: str
+    statistics: Statistics
+    variety: Variety
+    targets: tuple[Target, ...] = ()
+    dialogs_wanted: int | None = None
+
+
+_PLANNED: dict[str, tuple[Callable[[Statistics], Sequence[Portion]], str]] = {
+    "first": (lambda s: s.first_types, "first"),
+    "later": (lambda s: s.later_types, "later"),
+    "multi_turn": (lambda s: s.multi_turn_types, "later"),
+    "answerability": (lambda s: s.answerability, "all"),
+}
+
+
+class _Row(NamedTuple):
+    section: str
+    figure: str
+    form: str
+    values: Sequence[float | None]
+
+
+def comparison(columns: Sequence[Column], form: Format, console: Console | None = None) -> str:
+    """The table of one or more sets, as text that ends in a line break.
+
+    In CSV a number has up to six digits behind the point, shares are 0 to 1, and what a set has no figure for is empty.
+
+    Args:
+        console: the terminal that it is for, with its width and styles; None: as wide as it needs, and plain.
+    """
+    names = [printable(column.name) for column in columns]
+    rows = [row._replace(figure=printable(row.figure)) for row in _rows(columns)]
+    if form == "csv":
+        return _csv(names, rows)
+    lines = map(_line, rows)
+    return as_markdown(names, lines) if form == "markdown" else as_text(names, lines, console)
+
+
+def _rows(columns: Sequence[Column]) -> Iterator[_Row]:
+    statistics, variety = [c.statistics for c in columns], [c.variety for c in columns]
+    means = [s.total for s in statistics]
+    section = "size"
+    yield _Row(section, "dialogs", _COUNT, [m.dialogs for m in means])
+    yield _Row(section, "turns", _COUNT, [s.turns for s in statistics])
+    yield _Row(section, "turns a dialog", _MEAN, [m.turns for m in means])
+    if any(m.edited for m in means):
+        yield _Row(section, "edited responses, a dialog", _MEAN, [m.edited for m in means])
+    section = "length in words"
+    yield _Row(section, "query", _MEAN, [m.query for m in means])
+    yield _Row(section, "response", _MEAN, [m.response for m in means])
+    yield _Row(section, "response, answerable or partial", _MEAN, [m.grounded_response for m in means])
+    yield _Row(section, "document", _MEAN, [m.document for m in means])
+    section = "passages"
+    yield _Row(section, "unique, a dialog", _MEAN, [m.passages for m in means])
+    yield _Row(section, "unique relevant, a dialog", _MEAN, [m.relevant_passages for m in means])
+    yield _Row(section, "relevant, a turn", _MEAN, [m.relevant for m in means])
+    yield _Row(section, "relevant, an answerable or partial turn", _MEAN, [m.grounded_relevant for m in means])
+    section = "variety"
+    for what, shares in (("queries", [v.queries for v in variety]), ("responses", [v.responses for v in variety])):
+        for n, values in zip(LENGTHS, zip(*shares, strict=True), strict=True):
+            yield _Row(section, f"distinct-{n} of {what}", _RATIO, values)
+    yield _Row(section, "questions that repeat one of their dialog", _SHARE, [v.repeated_in_dialog for v in variety])
+    yield _Row(section, "questions that repeat one of the set", _SHARE, [v.repeated for v in variety])
+    yield from _portions("question types, of all turns", [s.question_types for s in statistics])
+    yield from _portions("multi-turn types, of later turns", [s.multi_turn_types for s in statistics])
+    yield from _portions("answerability, of all turns", [s.answerability for s in statistics])
+    yield from _portions("verdicts, of all turns", [s.verdicts for s in statistics])
+    section = "achieved and target"
+    if any(c.dialogs_wanted for c in columns):
+        reached = [c.statistics.total.dialogs if c.dialogs_wanted else None for c in columns]
+        yield _Row(section, "dialogs", _COUNT, reached)
+        yield _Row(section, "dialogs, target", _COUNT, [c.dialogs_wanted for c in columns])
+    for stage, name in sorted({(t.stage, t.name) for c in columns for t in c.targets}):
+        targets = [_target(c, stage, name) for c in columns]
+        portions, turns = _PLANNED[stage]
+        counted = [portions(s) for s in statistics]
+        achieved = [None if t is None else _share(p, name) for t, p in zip(targets, counted, strict=True)]
+        yield _Row(section, f"{name}, {turns} turns", _SHARE, achieved)
+        yield _Row(section, f"{name}, {turns} turns, target", _SHARE, targets)
+
+
+def _portions(section: str, portions: Sequence[Sequence[Portion]]) -> Iterator[_Row]:
+    for name in sorted({p.name for of_one in portions for p in of_one}, key=lambda name: (name.casefold(), name)):
+        yield _Row(section, name, _SHARE, [_share(of_one, name) for of_one in portions])
+
+
+def _share(portions: Sequence[Portion], name: str) -> float | None:
+    return next((p.share for p in portions if p.name == name), 0.0 if portions else None)
+
+
+def _target(column: Column, stage: str, name: str) -> float | None:
+    return next((t.share for t in column.targets if (t.stage, t.name) == (stage, name)), None)
+
+
+def _line(row: _Row) -> Line:
+    cells = [ABSENT if value is None else row.form.format(value) for value in row.values]
+    return Line(row.section, row.figure, cells)
+
+
+def _csv(names: Sequence[str], rows: Sequence[_Row]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["section", "figure", *names])
+    for row in rows:
+        writer.writerow([row.section, row.figure, *("" if v is None else round(v, 6) for v in row.values)])
+    return text.getvalue()

@@ -1,0 +1,86 @@
+"""How varied the wording of a set of dialogs is. Unlike what `generator.output.stats.statistics` counts, it takes memory that
+grows with the dialogs: `docs/statistics.md` says how much.
+"""
+
+from array import array
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from generator.common.shingles import words
+from generator.dialogs.dedup import Asked, DedupSettings
+from generator.schema import Dialog, Record
+
+LENGTHS = (1, 2, 3)
+
+
+class Variety(Record):
+    """Shares, 0 to 1.
+
+    Attributes:
+        queries, responses: distinct-n for each n of `LENGTHS`: the different n-grams among all n-grams; None if there
+            is none.
+        repeated_in_dialog, repeated: questions that are near-duplicates of an earlier one, of their dialog or of any.
+    """
+
+    queries: tuple[float | None, ...]
+    responses: tuple[float | None, ...]
+    repeated_in_dialog: float
+    repeated: float
+
+
+class VarietyTally:
+    """Counts dialogs one by one."""
+
+    def __init__(self, near_duplicates: DedupSettings) -> None:
+        self._queries = [_Ngrams(n) for n in LENGTHS]
+        self._responses = [_Ngrams(n) for n in LENGTHS]
+        self._asked = Asked(near_duplicates)
+
+    def add(self, dialog: Dialog) -> None:
+        """Count a dialog. No n-gram reaches from one query or response into the next."""
+        for turn in dialog.turns:
+            for ngrams, text in ((self._queries, turn.query), (self._responses, turn.answer)):
+                said = words(text)
+                for counted in ngrams:
+                    counted.add(said)
+        self._asked.add([turn.query for turn in dialog.turns])
+
+    def variety(self) -> Variety:
+        """The shares so far."""
+        questions = max(1, self._asked.questions)
+        return Variety(
+            queries=tuple(ngrams.distinct() for ngrams in self._queries),
+            responses=tuple(ngrams.distinct() for ngrams in self._responses),
+            repeated_in_dialog=self._asked.repeated_in_dialog / questions,
+            repeated=self._asked.repeated() / questions,
+        )
+
+
+class _Ngrams:
+    """Different runs of `n` words, known by hashes of 64 bits: two of ten million are taken for one with a chance of
+    one in 400,000.
+    """
+
+    _LEAST = 1 << 16
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+        self._total = 0
+        self._known: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self._new = array("q")
+
+    def add(self, said: Sequence[str]) -> None:
+        self._total += max(0, len(said) - self._n + 1)
+        self._new.extend(map(hash, zip(*(said[first:] for first in range(self._n)), strict=False)))
+        if len(self._new) >= max(self._LEAST, len(self._known) // 2):
+            self._merge()
+
+    def distinct(self) -> float | None:
+        self._merge()
+        return len(self._known) / self._total if self._total else None
+
+    def _merge(self) -> None:
+        self._known = np.union1d(self._known, np.array(self._new, dtype=np.int64))
+        self._new = array("q")

@@ -1,0 +1,77 @@
+"""The table of `python -m judges.retrieval`: Recall and nDCG, for a terminal and as Markdown, CSV and JSON."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rich.console import Console
+
+from generator.output.tables import ABSENT, Line, as_markdown, as_text
+from judges.metrics.ranking import CUTS, Figures
+
+
+class Row(NamedTuple):
+    """The figures of some of the queries, as in table 4 of Katsis et al. 2025.
+
+    Attributes:
+        ranking: whose: a retriever and the form of its queries, or a file.
+        by: what the queries are told apart by; empty: they are all.
+        figures: None if there are no such queries.
+    """
+
+    ranking: str
+    by: str
+    subset: str
+    figures: Figures | None
+
+
+def table(rows: Sequence[Row], form: str, console: Console | None = None) -> str:
+    """The table as text that ends in a line break: for a terminal, as `markdown`, `csv` or `json`.
+
+    Args:
+        console: the terminal that it is for, with its width and styles; None: as wide as it needs, and plain.
+    """
+    if form == "json":
+        return json.dumps([_object(row) for row in rows], ensure_ascii=False, indent=1) + "\n"
+    if form == "csv":
+        return _csv(rows)
+    lines = map(_line, rows)
+    return as_markdown(_header(), lines) if form == "markdown" else as_text(_header(), lines, console)
+
+
+def _header() -> list[str]:
+    return ["queries", *(f"{name}@{cut}" for name in ("R", "nDCG") for cut in CUTS)]
+
+
+def _object(row: Row) -> dict[str, object]:
+    figures = row.figures
+    return {
+        "ranking": row.ranking,
+        "by": row.by or None,
+        "subset": row.subset,
+        "queries": figures.number if figures else 0,
+        "recall": dict(zip(CUTS, figures.recall, strict=True)) if figures else None,
+        "ndcg": dict(zip(CUTS, figures.ndcg, strict=True)) if figures else None,
+    }
+
+
+def _csv(rows: Sequence[Row]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    header = _header()
+    writer.writerow(["ranking", "by", "subset", *header])
+    for row in rows:
+        values = [round(value, 6) for value in (*row.figures.recall, *row.figures.ndcg)] if row.figures else []
+        empty = [""] * (len(header) - 1 - len(values))
+        writer.writerow([row.ranking, row.by, row.subset, row.figures.number if row.figures else 0, *values, *empty])
+    return text.getvalue()
+
+
+def _line(row: Row) -> Line:
+    section = f"{row.ranking}: by {row.by}" if row.by else row.ranking
+    if row.figures is None:
+        return Line(section, row.subset, ["0", *([ABSENT] * (len(_header()) - 1))])
+    values = (*row.figures.recall, *row.figures.ndcg)
+    return Line(section, row.subset, [f"{row.figures.number:,}", *(f"{value:.3f}" for value in values)])

@@ -1,0 +1,246 @@
+"""Retrieval tasks as mtRAG publishes them (Katsis et al. 2025), in BEIR's form: queries, judgements, passages.
+
+<collection>/<collection>_lastturn.jsonl    the question as it was asked; _id is <conversation><::><turn>
+<collection>/<collection>_questions.jsonl   all questions up to it
+<collection>/<collection>_rewrite.jsonl     the question rewritten to stand alone
+<collection>/qrels/dev.tsv                  what is relevant: query-id, corpus-id, score
+<collection>/corpus*.jsonl                  the passages: _id, title, text
+"""
+
+import csv
+import math
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeVar, get_args
+
+from pydantic import BaseModel, Field
+
+from generator.common.limits import read_lines
+from generator.corpora.base import located
+from generator.corpora.files import READ_ERRORS, File, opened, reason
+from generator.corpora.json_file import parsed
+from generator.corpora.json_lines import lines
+from generator.corpora.mtrag.names import SEPARATOR, SPEAKER
+from generator.errors import CorpusError
+from generator.schema import Document, SkippedRecord
+
+Form = Literal["lastturn", "questions", "rewrite"]
+M = TypeVar("M", bound=BaseModel)
+FORMS: tuple[Form, ...] = get_args(Form)
+_TURN = re.compile(rf".*{SEPARATOR}(\d+)")
+_SIGN = re.compile(r"[\W_]+")
+
+
+class Collection(NamedTuple):
+    """Queries about one set of passages.
+
+    Attributes:
+        queries: of each form that there is, by id.
+        relevant: the grades, all 1 or more, of the passages that are relevant to a query; no others count.
+        unasked: how many queries the judgements have that are in no file of queries.
+        corpus: the file of the passages; None if there is none.
+    """
+
+    name: str
+    queries: Mapping[Form, Mapping[str, str]]
+    relevant: Mapping[str, Mapping[str, int]]
+    unasked: int
+    corpus: Path | None
+
+    @property
+    def asked(self) -> set[str]:
+        """The ids of all queries."""
+        return set().union(*self.queries.values())
+
+    def standalone(self, query: str) -> bool | None:
+        """Whether its rewrite says the same as the question, but for case, punctuation and white space.
+
+        None: there is no rewrite, or no question.
+        """
+        asked, rewritten = (self.queries.get(form, {}).get(query) for form in ("lastturn", "rewrite"))
+        if asked is None or rewritten is None:
+            return None
+        return _SIGN.sub("", asked.casefold()) == _SIGN.sub("", rewritten.casefold())
+
+
+class _Query(BaseModel):
+    id: str = Field(alias="_id", min_length=1)
+    text: str
+
+
+class _Passage(_Query):
+    title: str | None = None
+    url: str | None = None
+
+
+def collections(folder: Path, split: str | None = None) -> list[Collection]:
+    """The collections in a folder, by name; of a folder that is one itself, that one.
+
+    Args:
+        split: whose judgements count; None: `dev`, or the only one that there is.
+
+    Raises:
+        CorpusError: there are none, a file can't be read, no query has a relevant passage, or an id is in two
+            collections or doesn't say its turn.
+    """
+    if not folder.is_dir():
+        raise CorpusError(f"{folder}: is no folder; give one with retrieval tasks in mtRAG's layout")
+    inside = sorted(path for path in folder.iterdir() if path.is_dir())
+    found = [path for path in (folder.absolute(), *inside) if _forms(path)]
+    if not found:
+        raise CorpusError(
+            f"{folder}: holds no retrieval tasks; there must be <collection>/<collection>_lastturn.jsonl, "
+            "_questions.jsonl or _rewrite.jsonl"
+        )
+    read = [_collection(path, split) for path in found]
+    if not any(collection.relevant for collection in read):
+        raise CorpusError(f"{folder}: no query has a relevant passage")
+    where: dict[str, str] = {}
+    for collection in read:
+        if twice := where.keys() & collection.asked:
+            raise CorpusError(f"query {min(twice)} is in {where[min(twice)]} and in {collection.name}; ids must differ")
+        where |= dict.fromkeys(collection.asked, collection.name)
+    for query in where:
+        turn(query)
+    return read
+
+
+def turn(query: str) -> int:
+    """Which turn of its conversation a query is, from 1.
+
+    Raises:
+        CorpusError: the id doesn't say.
+    """
+    if not (match := _TURN.fullmatch(query)):
+        raise CorpusError(f"query {query!r}: its id doesn't end in its turn; mtRAG's are <conversation><::><turn>")
+    return int(match[1])
+
+
+def queries(path: Path) -> dict[str, str]:
+    """The queries of a file by id, without the speaker that mtRAG writes before each line.
+
+    Raises:
+        CorpusError: it can't be read, or an id is there twice.
+    """
+    found: dict[str, str] = {}
+    for where, query in _records(path, _Query):
+        if query.id in found:
+            raise CorpusError(f"{where}: the id {query.id} is there twice")
+        found[query.id] = "\n".join(line.removeprefix(SPEAKER).strip() for line in query.text.splitlines())
+    return found
+
+
+def documents(path: Path) -> Iterator[Document]:
+    """The passages of a collection, as a stream.
+
+    Raises:
+        CorpusError: one can't be read.
+    """
+    for where, passage in _records(path, _Passage):
+        document = located(where, passage.id, passage.text, passage.title or "", passage.url or None)
+        if isinstance(document, SkippedRecord):
+            raise _unreadable(document)
+        yield document
+
+
+def judgements(path: Path) -> dict[str, dict[str, int]]:
+    """The grades of the passages that are relevant to each query; a file of query, passage and grade, with a header.
+
+    Raises:
+        CorpusError: it can't be read.
+    """
+    found: dict[str, dict[str, int]] = {}
+    for where, line in _lines(path):
+        try:
+            (cells,) = csv.reader([line], delimiter="\t")  # as the publisher's script and BEIR read them
+            if where.endswith(":1") and cells[-1].strip() == "score":
+                continue
+            query, passage, grade = cells
+            if int(grade) > 0:
+                found.setdefault(query, {})[passage] = int(grade)
+        except (ValueError, csv.Error) as error:
+            raise CorpusError(
+                f"{where}: must be a query's id, a passage's id and a whole number with tabs between, not {line[:80]!r}"
+            ) from error
+    return found
+
+
+def run(path: Path) -> dict[str, dict[str, float]]:
+    """The rankings of a file in TREC's form: query, Q0, passage, rank, score, name of the run.
+
+    What counts is the score, as in trec_eval.
+
+    Raises:
+        CorpusError: it can't be read, or has a passage twice for a query.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for where, line in _lines(path):
+        try:
+            query, _, passage, _, score, _ = line.split()
+            value = float(score)
+            if math.isnan(value):
+                raise ValueError("not a number")
+        except ValueError as error:
+            raise CorpusError(
+                f"{where}: must be `query Q0 passage rank score run` (TREC's form of a run), not {line[:100]!r}"
+            ) from error
+        if passage in found.setdefault(query, {}):
+            raise CorpusError(f"{where}: passage {passage} is there twice for query {query}")
+        found[query][passage] = value
+    if not found:
+        raise CorpusError(f"{path}: holds no rankings")
+    return found
+
+
+def _forms(folder: Path) -> dict[Form, Path]:
+    files: dict[Form, Path] = {form: folder / f"{folder.name}_{form}.jsonl" for form in FORMS}
+    return {form: path for form, path in files.items() if path.is_file()}
+
+
+def _collection(folder: Path, split: str | None) -> Collection:
+    corpora = sorted(path for path in folder.glob("corpus*.jsonl*") if path.is_file())
+    if len(corpora) > 1:
+        names = ", ".join(path.name for path in corpora)
+        raise CorpusError(f"{folder}: has several corpora ({names}); leave one there")
+    splits = sorted((folder / "qrels").glob("*.tsv"))
+    chosen = [path for path in splits if path.stem == (split or "dev")] or ([] if split else splits)
+    if len(chosen) != 1:
+        there = (
+            f"there are {', '.join(path.stem for path in splits)}; choose one with --split" if splits else "is empty"
+        )
+        raise CorpusError(f"{folder / 'qrels'}: no {split or 'dev'}.tsv; {there}")
+    asked = {form: queries(path) for form, path in _forms(folder).items()}
+    judged, known = judgements(chosen[0]), set().union(*asked.values())
+    return Collection(
+        name=folder.name,
+        queries=asked,
+        relevant={query: graded for query, graded in judged.items() if query in known},
+        unasked=len(judged.keys() - known),
+        corpus=corpora[0] if corpora else None,
+    )
+
+
+def _records(path: Path, kind: type[M]) -> Iterator[tuple[str, M]]:
+    file = File(path.name, path)
+    for number, line in lines(file):
+        record = parsed(kind, f"{file.where}:{number}", line)
+        if isinstance(record, SkippedRecord):
+            raise _unreadable(record)
+        yield f"{file.where}:{number}", record
+
+
+def _lines(path: Path) -> Iterator[tuple[str, str]]:
+    """The lines of a text file that aren't empty, each with its place."""
+    file = File(path.name, path)
+    try:
+        with opened(file) as stream:
+            for number, line in enumerate(read_lines(stream), start=1):
+                if text := line.decode("utf-8-sig").rstrip("\r\n"):
+                    yield f"{file.where}:{number}", text
+    except (*READ_ERRORS, UnicodeDecodeError) as error:
+        raise CorpusError(f"{file.where}: can't be read: {reason(error)}") from error
+
+
+def _unreadable(record: SkippedRecord) -> CorpusError:
+    return CorpusError(f"{record.where}: can't be read: {record.reason}; a test without it would be another one")

@@ -1,0 +1,59 @@
+"""Is a response correct, given the documents and the dialog? (Lee et al. 2024, section 2.5 and figure 10.)
+
+The rubric is `correctness.txt`. A judge that fails is not a low score: the pair is then `unjudged`.
+"""
+
+from typing import Literal
+
+import dspy
+from pydantic import Field
+
+from generator.dialogs.prompt import Conversation, Documents
+from generator.schema import Record, Verdict
+from judges.base import UNJUDGED, ModelJudge, rubric
+
+
+class Statement(Record):
+    """One part of a response, which may be all of it."""
+
+    text: str = Field(max_length=700)
+    finding: Literal["correct", "misses the question", "unsupported", "contradicted"]
+
+
+class Correctness(dspy.Signature):
+    __doc__ = rubric("correctness")
+
+    documents: Documents = dspy.InputField()
+    dialog: Conversation = dspy.InputField()
+    query: str = dspy.InputField(desc="The User says")
+    response: str = dspy.InputField(desc="The response to judge")
+    statements: list[Statement] = dspy.OutputField(
+        desc='each {"text": the statement, "finding": "correct" if it addresses the query and the documents back it, '
+        'else "misses the question", "unsupported" or "contradicted"}',
+        min_length=1,
+        max_length=5,
+    )
+    explanation: str = dspy.OutputField(
+        desc="step by step, with the sentence numbers that support or contradict each statement", max_length=600
+    )
+    label: Literal["correct", "incorrect"] = dspy.OutputField(desc="correct only if every statement is")
+
+
+class CorrectnessJudge(ModelJudge):
+    """Takes the response apart, checks each statement, and gives a label with its explanation.
+
+    Args:
+        model: the name of the judging model, for the record.
+    """
+
+    name = "correctness"
+    decides = True
+
+    def __init__(self, model: str) -> None:
+        super().__init__(model, Correctness)
+
+    def found(self, prediction: dspy.Prediction) -> Verdict:
+        # The rubric makes one failing statement decide; a label that forgets its own findings is no judgement.
+        if prediction.label == "correct" and (failing := [s for s in prediction.statements if s.finding != "correct"]):
+            return self.verdict(UNJUDGED, f"contradicts itself: “{failing[0].text}” {failing[0].finding}, yet correct")
+        return self.verdict(prediction.label, prediction.explanation)

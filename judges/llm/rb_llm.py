@@ -1,0 +1,48 @@
+"""How good is a response beside a reference answer, from 1 to 10? (RB_llm: Katsis et al. 2025, section 6.3.1, F.1.)
+
+The rubric is `rb_llm.txt`; the words are ours. The paper takes the median of four models: `judge.panel`.
+"""
+
+from collections.abc import Sequence
+
+import dspy
+
+from generator.dialogs.prompt import Conversation, Documents
+from generator.schema import Passage, Turn, Verdict
+from judges.base import BEST, SCORED, UNJUDGED, ModelJudge, rubric
+
+
+class BesideReference(dspy.Signature):
+    __doc__ = rubric("rb_llm")
+
+    documents: Documents = dspy.InputField()
+    dialog: Conversation = dspy.InputField()
+    query: str = dspy.InputField(desc="The User says")
+    reference: str = dspy.InputField(desc="The reference answer")
+    response: str = dspy.InputField(desc="The response to judge")
+    explanation: str = dspy.OutputField(
+        desc="the comparison with the reference, then what speaks for and against the response as faithful, "
+        "appropriate and complete",
+        max_length=900,
+    )
+    score: int = dspy.OutputField(desc="the rating", ge=1, le=BEST, strict=True)
+
+
+class ReferenceJudge(ModelJudge):
+    """Scores a response from 1 to 10; without a reference (`Turn.other_answers`), the turn is `unjudged`.
+
+    Args:
+        model: the name of the judging model, for the record.
+    """
+
+    name = "rb_llm"
+    best = BEST
+
+    def __init__(self, model: str) -> None:
+        super().__init__(model, BesideReference)
+
+    def known(self, passages: Sequence[Passage], turn: Turn) -> Verdict | None:
+        return None if turn.other_answers else self.verdict(UNJUDGED, "no reference answer")
+
+    def found(self, prediction: dspy.Prediction) -> Verdict:
+        return self.verdict(SCORED, prediction.explanation, prediction.score)

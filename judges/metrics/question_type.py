@@ -1,0 +1,156 @@
+"""What kind of question was asked: mtRAG's ten types, by a classifier that learned them from people's labels.
+
+A logistic regression for each type (Katsis et al. 2025, appendices A and G.1) on cues of the question alone. Its
+weights are `question_type.json`, which `benchmarks/question_types.py` fits and writes. How far to trust it:
+`docs/question_types.md`.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from math import exp, log1p
+
+from generator.schema import Passage, Record, Turn, Verdict
+
+# From this probability on, a type is named beside the most probable one.
+ALSO = 0.4
+
+# Beside these, people offer a choice, which may be an opinion or a detail as well.
+_COMPARES = (
+    r"\b(vs\.?|versus|compar\w*|differ\w*|distinction|similar\w*|same as|pros and cons|between .+ and"
+    r"|advantages? and disadvantages?)\b"
+)
+# In the order in which the first that holds is the one type that rules alone would give (table 9's definitions).
+_RULES = {
+    "composite": r"\?.*\?|(\band|\balso|,) (also )?(what|who|when|where|why|how|which|is|are|does|do|can)\b",
+    "comparative": rf"{_COMPARES}|\b(than|better|worse)\b|\b\w+ or \w+",
+    "how-to": r"\bhow (can|do|should|could|would|might|may) (i|we|you|one|someone|people)\b|\bhow to\b|\bsteps?\b"
+    r"|\bwhat (do|should|can) i (need to )?do\b|\bways? to\b",
+    "explanation": r"\bwhy\b|\bhow come\b|\b(explain|reasons?|causes?|meaning|mean)\b"
+    r"|^how (do|does|did|is|are|was|were) (?!i\b|we\b|you\b)",
+    "troubleshooting": r"\b(error|problem|issue|fix|broken|fails?|failed|trouble\w*|stuck"
+    r"|(doesn'?t|does not|isn'?t|not) work\w*)\b",
+    "factoid": r"^(who|whose|when|where|which|is|are|was|were|does|do|did|has|have|had|can|will)\b"
+    r"|\bhow (many|much|long|old|often|far|big|large|tall|fast)\b"
+    r"|\bwhat ((is|was|are|were) the (name|date|number|capital|population|year|age|price|cost)"
+    r"|year|time|date|day|percent\w*|age)\b",
+    "opinion": r"\b(best|worst|should|think|thoughts?|opinion|recommend\w*|suggest\w*|advice|worth|good|bad|better"
+    r"|favorite|agree|believe|advisable|great|safe)\b",
+    "summarization": r"\b(tell me|know) (more )?about\b|^what are\b|\bmore about\b|\b(summar\w*|overview|describe"
+    r"|outline|details?|information|history|main|benefits|types|kinds|advantages|process|policy|policies|list)\b",
+}
+_PATTERNS = {kind: re.compile(pattern, re.IGNORECASE | re.DOTALL) for kind, pattern in _RULES.items()}
+_WORD = re.compile(r"[\w']+")
+_INTERROGATIVES = {"what", "who", "whose", "whom", "when", "where", "why", "how", "which"}
+_ASKING = _INTERROGATIVES | set(
+    _WORD.findall(
+        "is are was were do does did can could should would will has have had am may "
+        "tell explain describe give list name show any"
+    )
+)
+# A keyword stands alone; with one of these it is a sentence.
+_SENTENCE = {"i", "you", "it", "this", "that", "is", "are", "was", "thanks", "thank", "ok", "yes", "no"}
+
+
+class Weights(Record):
+    """What was learned of each type, in the order of `types`: where it starts, and what each cue adds (log odds)."""
+
+    source: str
+    types: tuple[str, ...]
+    start: tuple[float, ...]
+    cues: Mapping[str, tuple[float, ...]]
+
+    def probabilities(self, query: str) -> tuple[float, ...]:
+        """Of each type; they needn't sum to 1, since a question may have several."""
+        seen = [(self.cues[name], value) for name, value in cues(query).items() if name in self.cues]
+        odds = (first + sum(of[place] * value for of, value in seen) for place, first in enumerate(self.start))
+        return tuple(1 / (1 + exp(-value)) for value in odds)
+
+
+@cache
+def learned() -> Weights:
+    """The weights that come with the package."""
+    return Weights.model_validate_json(
+        files("judges.metrics").joinpath("question_type.json").read_text(encoding="utf-8")
+    )
+
+
+def rules(query: str) -> list[str]:
+    """The types whose signs a question shows; never empty, the most telling one first."""
+    words = _words(query)
+    asks = "?" in query or bool(words[:1] and words[0] in _ASKING) or bool(_INTERROGATIVES & set(words[:4]))
+    shown = [kind for kind, pattern in _PATTERNS.items() if pattern.search(query.strip())]
+    if not asks:
+        alone = 0 < len(words) <= 5 and not _SENTENCE & set(words)
+        return ["keyword" if alone else "non-question", *shown]
+    return shown or ["summarization"]
+
+
+def cues(query: str) -> dict[str, float]:
+    """What the classifier sees of a question, by name; what isn't there is 0."""
+    text, words = query.strip(), _words(query)
+    shown = rules(query)
+    names = [f"rule {kind}" for kind in shown] + [f"first rule {shown[0]}"]
+    names += [f"begins {' '.join(words[:count])}" for count in (1, 2) if len(words) >= count]
+    flags = {
+        "ends with a question mark": text.endswith("?"),
+        "ends without a mark": not text.endswith((".", "?", "!")),
+        "exclaims": "!" in text,
+        "three words at most": len(words) <= 3,
+        "five words at most": len(words) <= 5,
+        "begins as questions do": bool(words[:1] and words[0] in _ASKING),
+        "has a word that asks": bool(_ASKING & set(words)),
+        "joins": "and" in words,
+        "compares": bool(re.search(_COMPARES, text, re.IGNORECASE)),
+        "of the user": bool({"i", "my", "me"} & set(words)),
+    }
+    numbers = {
+        "words": log1p(len(words)),
+        "sentences": min(len(re.findall(r"[.!?]+(?:\s|$)", text)), 5),
+        "question marks": min(text.count("?"), 3),
+        "words that ask": min(sum(word in _INTERROGATIVES for word in words), 3),
+    }
+    return dict.fromkeys(names, 1.0) | {name: float(value) for name, value in (flags | numbers).items()}
+
+
+def _words(query: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(query)]
+
+
+def question_types(query: str) -> tuple[tuple[str, float], ...]:
+    """The types of a question with their probabilities, the most probable first; at least one.
+
+    What was said before is no part of it: knowing whether the Agent had asked something changed nothing
+    (`docs/question_types.md`).
+    """
+    weights = learned()
+    probabilities = (round(value, 3) for value in weights.probabilities(query))
+    ranked = sorted(zip(weights.types, probabilities, strict=True), key=lambda pair: (-pair[1], pair[0]))
+    return (ranked[0], *(pair for pair in ranked[1:] if pair[1] >= ALSO))
+
+
+class QuestionTypeJudge:
+    """Says which types a turn's question has: `factoid+how-to`, the surest first; `score` is that one's probability.
+
+    Args:
+        model: not asked; there for the form of all judges.
+    """
+
+    name = "question_type"
+    asks_model = False
+
+    def __init__(self, model: str) -> None:
+        self.model = ""
+
+    async def judge(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
+        """Name one turn's question; see `generator.schema.Judge`."""
+        found = question_types(turn.query)
+        return Verdict(
+            judge=self.name,
+            label="+".join(kind for kind, _ in found),
+            explanation=", ".join(f"{kind} {probability:.2f}" for kind, probability in found),
+            model="",
+            score=found[0][1],
+            decides=False,
+        )

@@ -1,0 +1,141 @@
+import random
+
+import pytest
+
+from generator.common import passages
+from generator.common.passages import TOKEN, count_tokens, sentences
+from generator.errors import ConfigError
+from generator.schema import Document
+from tests.support.corpora import good, read, split
+
+ALPHABET = ["word", "naïve", "Köln", "😀", "3.5", ".", ",", "?", " ", "  ", "\n", "\n\n", "\t", "-", "1.", "Then", "…"]
+
+
+def random_text(seed: int, length: int) -> str:
+    return "".join(random.Random(seed).choices(ALPHABET, k=length))
+
+
+def numbered(tokens: int) -> Document:
+    return Document(id="d", title="Title", url="https://example.org/d", text=" ".join(f"w{n}" for n in range(tokens)))
+
+
+def test_a_token_is_a_word_or_a_punctuation_mark() -> None:
+    assert TOKEN.findall("Don't pay £3, naïve!") == ["Don", "'", "t", "pay", "£", "3", ",", "naïve", "!"]
+    assert count_tokens("Don't pay £3, naïve!") == 9
+    assert count_tokens(" \n ") == 0
+
+
+def test_what_no_space_parts_is_more_than_a_token() -> None:
+    assert TOKEN.findall("在9点开门。ที่ 日本のバス") == [*"在9点开门。ที่日本のバス"]
+    assert TOKEN.findall("한국어 문서") == ["한국어", "문서"]
+    assert [len(token) for token in TOKEN.findall("x" * 64 + " " + "x" * 130)] == [64, 64, 64, 2]
+    assert max(len(p.text) for p in split(Document(id="d", text="x" * 100_000))) == 512 * 64
+
+
+def test_passages_are_exact_slices_with_ids_made_of_their_offsets() -> None:
+    document = Document(id="doc", title="Title", url="https://example.org/", text="  One two. Three  four! ")
+    (passage,) = split(document)
+    assert (passage.start, passage.end) == (2, 23)
+    assert passage.text == document.text[2:23]
+    assert passage.id == "doc:2-23"
+    assert (passage.document_id, passage.title, passage.url) == ("doc", "Title", "https://example.org/")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "expected"),
+    [
+        (1, [(0, 0)]),
+        (10, [(0, 9)]),
+        (11, [(0, 9), (7, 10)]),
+        (17, [(0, 9), (7, 16)]),  # the second window ends with the text: a third would be only its suffix
+        (18, [(0, 9), (7, 16), (14, 17)]),
+    ],
+)
+def test_windows_hold_size_tokens_and_share_overlap(tokens: int, expected: list[tuple[int, int]]) -> None:
+    found = [p.text.split() for p in split(numbered(tokens), size=10, overlap=3)]
+    assert [(words[0], words[-1], len(words)) for words in found] == [
+        (f"w{first}", f"w{last}", last - first + 1) for first, last in expected
+    ]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_windows_of_any_text(seed: int) -> None:
+    rng = random.Random(seed)
+    size = rng.randint(1, 40)
+    overlap = rng.randint(0, size - 1)
+    document = Document(id="d", text=random_text(seed, 400))
+    passages = split(document, size, overlap)
+    tokens = TOKEN.findall(document.text)
+    assert all(p.text == document.text[p.start : p.end] == p.text.strip() for p in passages)
+    assert all(count_tokens(p.text) == size for p in passages[:-1])
+    joined = TOKEN.findall(passages[0].text)
+    for passage in passages[1:]:
+        mine = TOKEN.findall(passage.text)
+        assert len(mine) > overlap
+        assert mine[:overlap] == joined[len(joined) - overlap :]
+        joined += mine[overlap:]
+    assert joined == tokens
+
+
+@pytest.mark.parametrize(("size", "overlap"), [(0, 0), (-1, 0), (5, 5), (5, 6), (5, -1)])
+def test_impossible_windows_are_refused_in_one_line(size: int, overlap: int) -> None:
+    with pytest.raises(ConfigError, match=rf"^passages of {size} tokens can't overlap by {overlap}: .+$"):
+        split(numbered(20), size, overlap)
+
+
+def texts(text: str) -> list[str]:
+    return [text[start:end] for start, end in sentences(text)]
+
+
+def test_sentences_of_running_text_and_of_other_alphabets() -> None:
+    assert texts(" Grüße aus Köln 😀. It costs £3.50 today.  “Really?”\n") == [
+        "Grüße aus Köln 😀.",
+        "It costs £3.50 today.",
+        "“Really?”",
+    ]
+
+
+def test_lines_are_sentences_unless_they_are_wrapped() -> None:
+    text = "# Fees\nYou pay two\ndollars. At the desk.\r\n- a list item\n2. Second item\n\nThe end"
+    assert texts(text) == [
+        "# Fees",
+        "You pay two\ndollars.",
+        "At the desk.",
+        "- a list item",
+        "2. Second item",
+        "The end",
+    ]
+    assert texts("First paragraph\n\nin lower case") == ["First paragraph", "in lower case"]
+
+
+def test_overlong_sentences_are_cut_between_words_where_there_are_any() -> None:
+    pieces = texts("cell " * 300)
+    assert max(map(len, pieces)) <= 600
+    assert " ".join(pieces).split() == ["cell"] * 300
+    assert list(map(len, texts("x" * 1300))) == [600, 600, 100]
+    assert len(texts("y" * 600)) == 1
+
+
+@pytest.mark.parametrize("text", ["", " \n\t\n "])
+def test_white_space_holds_no_sentence(text: str) -> None:
+    assert sentences(text) == ()
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_sentences_of_any_text_are_ordered_trimmed_and_complete(seed: int) -> None:
+    text = random_text(seed, 600)
+    position = 0
+    for start, end in sentences(text):
+        assert text[position:start].strip() == ""
+        assert start < end <= start + 600
+        assert text[start:end].strip() == text[start:end]
+        position = end
+    assert text[position:].strip() == ""
+
+
+def test_a_long_line_has_the_sentences_that_it_would_have_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = " ".join(" ".join(document.text.split()) for document in good(read("sample")))
+    assert len(text) > 10 * passages._AT_ONCE
+    found = passages._sentences(text)
+    monkeypatch.setattr(passages, "_AT_ONCE", len(text))
+    assert passages._sentences(text) == found

@@ -1,0 +1,385 @@
+"""Settings: what a person can get wrong in them and what they are told, and that docs/settings.md names them all."""
+
+import copy
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hydra import compose, initialize_config_dir
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import DictConfig, OmegaConf
+
+from generator.__main__ import CONF, DEFAULTS, normalised
+from generator.config.messages import JUDGES, groups, settings
+from generator.config.settings import load
+from generator.errors import ConfigError
+from tests.support.runs import command
+
+ROOT = Path(__file__).parents[2]
+# Nothing listens there: whoever asks a model in spite of a wrong setting says so.
+NOBODY = ["lm=openai", "lm.model=some-model", "lm.api_base=http://127.0.0.1:9/v1"]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An empty working directory, and no key."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    yield
+    assert not list(tmp_path.rglob("*.unfinished*")), "something is half-written"
+
+
+def refused(*arguments: str) -> str:
+    """What a command that can't be run says, in its one line; it leaves no run folder and no files of Hydra's."""
+    done = command(*arguments)
+    assert done.code == 2, done.err
+    assert done.out == ""
+    assert done.err.count("\n") == 1, done.err
+    assert {path.name for path in Path("outputs").glob("*")} <= {".cache"}
+    assert {path.name for path in Path().iterdir() if path.is_dir()} <= {"outputs", "types"}
+    return done.error
+
+
+# What is given, and what the line must say: the setting as it was typed, and what would be right.
+WRONG_VALUES = [
+    ("retriever.k=0", "retriever.k=0: must be 1 or more"),
+    ("dialogs=0", "dialogs=0: must be 1 or more"),
+    ("dialogs=ten", "dialogs=ten: must be a whole number"),
+    ("dialogs=2.5", "dialogs=2.5: must be a whole number"),
+    ("dialogs=", "dialogs=: must be a whole number"),
+    ("dialogs=null", "dialogs=null: must be a whole number"),
+    ("max_attempts=0", "max_attempts=0: must be 1 or more"),
+    ("min_turns=0", "min_turns=0: must be 1 or more"),
+    ("seed=-1", "seed=-1: must be 0 or more"),
+    ("validation=2", "validation=2: must be less than 1"),
+    ("validation=-0.1", "validation=-0.1: must be 0 or more"),
+    ("fresh=perhaps", "fresh=perhaps: must be true or false"),
+    ("dedup.threshold=2", "dedup.threshold=2: must be 0.99 or less"),
+    ("dedup.threshold=high", "dedup.threshold=high: must be a number"),
+    ("lm.turns.temperature=-1", "lm.turns.temperature=-1: must be 0 or more"),
+    ("lm.timeout_s=0", "lm.timeout_s=0: must be more than 0"),
+    ("turns=0", "turns=0: a dialog has at least 1 turn"),
+    ("turns=5-2", "turns=5-2: a dialog has at least 1 turn, and a range goes from less to more"),
+    ("turns=abc", "turns=abc: give a number such as turns=4, or a range such as turns=3-6"),
+    ("turns=-3", "turns=-3: give a number"),
+    ("judge.filter=foo", "judge.filter=foo: must be 'pairs', 'prefix' or 'dialog'"),
+    ("retriever.query=foo", "retriever.query=foo: must be 'last_turn', 'rewrite', 'user_turns' or 'full'"),
+    ("retriever.overlap=512", "overlap (512) must be less than passage_tokens (512)"),
+    ("dedup.against=3", "dedup.against=3: must be a list, such as [a,b]"),
+    ("lm.context=100", "lm.context=100: must be 512 or more"),
+    ("lm.max_tokens=40000", "max_tokens=40000 leaves no room for a prompt in context=32768"),
+    ("lm.api_base=localhost:8000", "lm.api_base=localhost:8000: must be an address that begins with http://"),
+    ("lm.api_base=http://me:secret@host/v1", "lm.api_base=http://…@host/v1: must hold no password"),
+    ('lm.api_base="http://host/v1?key=secret"', "lm.api_base=http://host/v1?…: must hold no password or key"),
+    ("lm.api_base=me:secret@host/v1", "lm.api_base=…@host/v1: must be an address that begins with http://"),
+    ("lm.model=", "lm.model=: must be a text that isn't empty"),
+    ("run_dir=", "run_dir=: is empty"),
+    ("cache_dir=", "cache_dir=: is empty"),
+    ("taxonomy.path=", "taxonomy.path=: is empty"),
+    ("taxonomy.first.direct=nan", "taxonomy.first.direct=nan: must be a finite number"),
+    ("dedup.against=['']", "dedup.against=: is empty"),
+    ("run_dir=3", "run_dir=3: must be a path"),
+    ("program=3", "program=3: must be a path"),
+    ("lm.timeout_s=inf", "lm.timeout_s=inf: must be a finite number"),
+    ("retriever.k1=inf", "retriever.k1=inf: must be a finite number"),
+    ("retriever.b=nan", "retriever.b=nan: must be a "),
+    ("lm.context=99999999999999999999999", "lm.context: is too large a number"),
+    ("dialogs=99999999999999999999999", "dialogs: is too large a number"),
+    ("seed='99999999999999999999999'", "seed: is too large a number"),
+    ("corpus.name='a\0b'", "corpus.name: holds a control character"),
+    ("taxonomy.name='a\nb'", "taxonomy.name: holds a control character"),
+    ("judge.name='a\x1bb'", "judge.name: holds a control character"),
+]
+
+
+@pytest.fixture(scope="module")
+def composed() -> DictConfig:
+    """What Hydra makes of `NOBODY`, which takes it a while."""
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        return compose("config", normalised(NOBODY))
+
+
+@pytest.mark.parametrize(("given", "said"), WRONG_VALUES, ids=[given for given, _ in WRONG_VALUES])
+def test_a_wrong_value_is_said_to_be_so(composed: DictConfig, given: str, said: str) -> None:
+    override = OverridesParser.create().parse_override(given)
+    changed = copy.deepcopy(composed)
+    OmegaConf.update(changed, override.key_or_group, override.value())
+    with pytest.raises(ConfigError) as error:
+        load(changed)
+    assert said in str(error.value)
+
+
+WRONG = [
+    ("dialogs=ten", "dialogs=ten: must be a whole number"),
+    ("dedup.against=[nowhere.jsonl]", "dedup.against: can't read nowhere.jsonl"),
+    ("dedup.against=nowhere.jsonl", "dedup.against: can't read nowhere.jsonl"),
+    ("lm.context=2500", "lm.context=2500: leaves no room for documents"),
+    # names
+    ("dialog=3", "dialog: there is no such setting; did you mean dialogs?"),
+    ("+dialog=3", "dialog: there is no such setting; did you mean dialogs?"),
+    ("dialogs_per_documnet=3", "did you mean dialogs_per_document?"),
+    ("lm.modell=x", "lm.modell: there is no such setting; did you mean lm.model?"),
+    ("+lm.modell=x", "lm.modell: there is no such setting; did you mean lm.model?"),
+    ("lm.turns.temprature=1", "did you mean lm.turns.temperature?"),
+    ("retriver.k=3", "did you mean retriever.k"),
+    ("k=3", "did you mean retriever.k"),
+    ("retreiver=bm25", "retreiver: there is no such setting; did you mean retriever"),
+    ("lm.foo=1", "lm.foo: there is no such setting; `python -m generator --cfg job` shows all settings"),
+    ("xyzzy=3", "xyzzy: there is no such setting; `python -m generator --cfg job` shows all settings"),
+    ("corpus.path=x", "corpus.path: only corpus="),
+    ("+dialogs=3", "+dialogs: is a setting already; leave out the +"),
+    ("input=outputs/run", "input: only the judges' command has this setting"),
+    # choices
+    ("corpus=quack", "corpus=quack: no such choice; did you mean quac?"),
+    ("algorithm=triple", "algorithm=triple: no such choice; choose from: multi, single"),
+    ("taxonomy=mixd", "taxonomy=mixd: no such choice; did you mean mixed?"),
+    ("retriever=bm52", "retriever=bm52: no such choice; did you mean bm25?"),
+    ("judge=strict", "judge=strict: no such choice; choose from: "),
+    ("lm=gpt-4", "a model's own name goes into lm.model"),
+    ("judge=null", "judge=null: is no choice; choose from: "),
+    ("export=3", "export=3: is no choice; choose from: mtrag, none"),
+    ("executor=3", "executor=3: is no choice; choose from: local, ray"),
+    ("judge.lm=3", "judge.lm=3: is no choice; choose from: embedded, openai, vllm"),
+    ("corpus={a:b}", "corpus: is no choice; choose from: "),
+    ("taxonomy.first=[]", "taxonomy.first: what is given isn't of the kind that belongs there"),
+    ("lm.turns=[]", "lm.turns: what is given isn't of the kind that belongs there"),
+    ('corpus.name="a\0b"', "corpus.name: holds a control character"),
+    ("judge=rl_f +judge.x=inf", "judge.x: "),
+    ("~judge", "judge: is missing; `python -m generator --help` lists the choices of judge="),
+    ("corpus._target_=os.system", "corpus._target_=os.system: must be a class of this project"),
+    ("lm._target_=generator.models.client.Nope", "lm._target_=generator.models.client.Nope: there is no such class"),
+    # a judge of its own
+    ("judge.lm=openai", "judge.lm.model: has no value; give judge.lm.model=…"),
+    ("judge.lm=gpt-4", "no such choice; choose from: embedded, openai, vllm"),
+    ("judge.lm.model=gpt-4", "choose one too, such as judge.lm=openai"),
+    ("judge.lm=openai judge.lm.modle=x", "did you mean judge.lm.model?"),
+    # how a command line is written
+    ("dialogs", "dialogs: a setting is given as name=value"),
+    ("dialogs 3", "dialogs: a setting is given as name=value"),
+    ("lm.model=[", "lm.model: can't be read; quote a value with special characters twice: 'lm.model=\"…\"'"),
+    ("turns=2,3", "turns: a run for each of several values needs -m"),
+    ("corpus=sample +corpus=sample", "corpus: is given twice"),
+    ("corpus=sample +corpus=jsonl", "corpus: is given twice"),
+    ("--frobnicate", "--frobnicate: there is no such option; `python -m generator --help`"),
+    ("dialogs=3 -x", "-x: there is no such option"),
+    ("--cfg", "--cfg/-c: expected one argument"),
+    ("--resolve", "--resolve: belongs to --cfg job"),
+    ("-m --cfg job", "--cfg: shows one configuration; leave -m out"),
+    ("--config-name judges", "--config-name"),
+    ("--config-dir nowhere", "nowhere: there is no such folder of configurations"),
+    ("hydra.searchpath=[nowhere]", "nowhere: there is no such folder of configurations"),
+    ("hydra.searchpath=3", "hydra.searchpath: must be a list of folders, such as [file:///srv/conf]"),
+    ("nowhere.yaml", "nowhere.yaml: there is no such configuration file"),
+    # files
+    ("program=nowhere.json", "program=nowhere.json: there is no such file"),
+    ("program=.", "program=.: there is no such file"),
+    ("taxonomy.path=nowhere", "nowhere: does not exist; taxonomy.path is a folder of question-type files"),
+    ("cache_dir=/dev/null/x", "can't write /dev/null/x"),
+    # shares
+    ("taxonomy.first.direct=0.9", "taxonomy=mixed: first: the shares sum to 1.6; they must sum to 1"),
+    ("taxonomy.first.direct=much", "taxonomy.first.direct=much: must be a number"),
+    ("taxonomy.first.drect=0.3", "first.drect: there is no such question type; did you mean 'direct'?"),
+    # corpora
+    ("corpus=jsonl", "corpus.path isn't set: set it to a file or folder with your documents"),
+    ("corpus=folder corpus.path=", "corpus.path isn't set"),
+    ("corpus=jsonl corpus.path=nowhere.jsonl", "corpus.path=nowhere.jsonl doesn't exist (looked in "),
+    ("corpus=jsonl corpus.max_broken=3 corpus.path=x", "corpus.max_broken=3: must be 1 or less"),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), WRONG, ids=[given for given, _ in WRONG])
+def test_a_wrong_setting_is_one_line_that_says_what_to_do(given: str, said: str) -> None:
+    assert said in refused(*NOBODY, *given.split(" "))
+
+
+def test_a_model_must_be_named() -> None:
+    assert refused("lm=openai") == "lm.model: has no value; give lm.model=… on the command line"
+
+
+def test_a_key_is_asked_for_before_anything_is_sent() -> None:
+    message = refused("lm=openai", "lm.model=gpt-4o")
+    assert "needs a key: set the environment variable OPENAI_API_KEY" in message
+
+
+@pytest.mark.parametrize("group", groups())
+def test_an_unknown_choice_is_told_what_there_is(group: str) -> None:
+    message = refused(f"{group}=zzz")
+    assert message.startswith(f"{group}=zzz: ")
+    for file in (CONF / group).glob("*.yaml"):
+        assert re.search(rf"\b{file.stem}\b", message)
+
+
+def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
+    message = refused("lm=openai", "lm.model=m", "lm.api_base=http://me:hunter2@127.0.0.1:9/v1")
+    assert "must hold no password" in message
+    assert "hunter2" not in message
+
+
+BROKEN_FILES = [
+    ('{"id": "a", "text": "One."}\n{"id": oops\n', "documents.jsonl:2: not JSON"),
+    ('{"id": "a", "text": "One."}\n{"id": "b", "text": ""}\n', "documents.jsonl:2: it holds no text"),
+    ('{"id": "a", "text": ""}\n', "documents.jsonl:1: it holds no text"),
+    ('{"id": "a", "text": "One."}\n{"id": "b"}\n', "documents.jsonl:2: it has no `text`, only id"),
+    (
+        '{"id": "a", "text": "One."}\n{"id": "a", "text": "Two."}\n',
+        "documents.jsonl:2: a second document with the id 'a'",
+    ),
+    ("", "corpus jsonl holds no record; look at corpus.path"),
+]
+
+
+@pytest.mark.parametrize(("content", "said"), BROKEN_FILES)
+def test_a_broken_file_is_named_with_its_line(content: str, said: str) -> None:
+    Path("documents.jsonl").write_text(content, encoding="utf-8")
+    assert said in refused(*NOBODY, "corpus=jsonl", "corpus.path=documents.jsonl")
+
+
+def test_a_file_that_is_not_json_at_all() -> None:
+    Path("quac.json").write_text('{"data": oops', encoding="utf-8")
+    assert "quac.json: not JSON" in refused(*NOBODY, "corpus=quac", "corpus.path=quac.json")
+
+
+def test_a_folder_without_documents_says_what_it_looked_for() -> None:
+    Path("types").mkdir()
+    Path("types/a.docx").touch()
+    message = refused(*NOBODY, "corpus=folder", "corpus.path=types")
+    assert ".pdf" in message and "found 1 .docx" in message
+
+
+QUESTION_TYPE = """
+name: how-to
+stage: first
+definition: A question that asks how something is done.
+steps: [Find something that is done., Ask how.]
+phrasings: [How do I, How can one, What must I do to]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (QUESTION_TYPE.replace("phrasings", "phrasing"), "unknown key 'phrasing'; did you mean 'phrasings'?"),
+        (QUESTION_TYPE + "colour: red\n", "mine.yaml:7: unknown key 'colour'"),
+        (QUESTION_TYPE + "steps: [a\n", "mine.yaml:"),
+        (QUESTION_TYPE.replace("first", "second"), "mine.yaml:3: stage"),
+    ],
+)
+def test_a_type_file_that_cannot_be_used_is_named_with_its_line(text: str, said: str) -> None:
+    Path("types").mkdir()
+    Path("types/mine.yaml").write_text(text, encoding="utf-8")
+    message = refused(*NOBODY, "taxonomy.path=types")
+    assert message.startswith("types/mine.yaml:")
+    assert said in message
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [("0", "a share is above 0, not 0"), ("-0.1", "a share is above 0"), ("0.2", "the shares sum to 1.2")],
+)
+def test_a_type_of_ones_own_needs_a_share_that_fits(share: str, said: str) -> None:
+    Path("types").mkdir()
+    Path("types/mine.yaml").write_text(QUESTION_TYPE, encoding="utf-8")
+    assert said in refused(*NOBODY, "taxonomy.path=types", f"taxonomy.first.how-to={share}")
+
+
+@pytest.mark.parametrize(
+    ("content", "name"), [("nope", "program.json"), ("{}", "program.json"), ('{"a": 1}', "program.pkl")]
+)
+def test_a_foreign_program_is_refused(content: str, name: str) -> None:
+    Path(name).write_text(content, encoding="utf-8")
+    message = refused(*NOBODY, f"program={name}", "algorithm=single")
+    assert message.startswith(f"program={name}: no program of this algorithm that DSPy's `save` wrote")
+
+
+@pytest.mark.parametrize("plus", ["", "+"])
+def test_corpus_and_taxonomy_are_chosen_with_or_without_a_plus(plus: str) -> None:
+    done = command(f"{plus}taxonomy=direct", f"{plus}corpus=jsonl", "--cfg", "job", "lm=vllm")
+    assert (done.code, done.err) == (0, "")
+    composed = yaml.safe_load(done.out)
+    assert (composed["corpus"]["name"], composed["taxonomy"]["name"]) == ("jsonl", "direct")
+    assert composed["lm"]["model"] == "mistralai/Mixtral-8x7B-Instruct-v0.1"
+    assert not list(Path().iterdir()), "it only shows"
+
+
+def test_a_bare_command_has_every_default() -> None:
+    composed = yaml.safe_load(command("--cfg", "job").out)
+    assert {group: composed[group]["name"] for group in DEFAULTS} == {"corpus": "sample", "taxonomy": "mixed"}
+    assert composed["lm"]["_target_"] == "generator.models.embedded.EmbeddedEndpoint"
+    assert {name.partition(".")[0] for name, choices in settings().items() if choices != (JUDGES,)} == composed.keys()
+
+
+@pytest.mark.parametrize("spelt", ["judge.lm=vllm", "+judge.lm=vllm", "lm@judge.lm=vllm", "+lm@judge.lm=vllm"])
+def test_a_judges_own_model_is_chosen_however_it_is_spelt(spelt: str) -> None:
+    judge = yaml.safe_load(command("judge.lm.model=strict-one", spelt, "--cfg", "job").out)["judge"]
+    assert (judge["lm"]["model"], judge["lm"]["api_key_env"]) == ("strict-one", "VLLM_API_KEY")
+    assert judge["name"] == "correctness"
+
+
+def test_without_one_the_judge_asks_the_model_that_writes() -> None:
+    assert yaml.safe_load(command("judge.lm=null", "--cfg", "job").out)["judge"]["lm"] is None
+
+
+def test_a_type_of_ones_own_joins_the_mix_without_a_plus() -> None:
+    composed = yaml.safe_load(command("taxonomy.first.how-to=0.1", "taxonomy.first.direct=0.2", "--cfg", "job").out)
+    first = composed["taxonomy"]["first"]
+    assert (first["how-to"], first["direct"], first["comparative"]) == (0.1, 0.2, 0.3)
+
+
+def test_the_home_directory_can_be_a_tilde() -> None:
+    assert normalised(["corpus.path=~/documents"])[-1] == f"corpus.path={Path.home()}/documents"
+
+
+# docs/settings.md
+
+# Their defaults are what is chosen, or longer than a cell.
+UNSHOWN = {
+    *("algorithm.name", "corpus.name", "corpus.licence", "corpus.source", "corpus.language"),
+    *("corpus.cache_dir", "corpus.base_url"),
+    *("taxonomy.name", "taxonomy.focus", "taxonomy.first", "taxonomy.later", "taxonomy.multi_turn"),
+    *("taxonomy.answerability", "judge.name", "export.name"),
+}
+
+
+def documented() -> dict[str, str]:
+    """The rows of the table: setting to the cell of its default."""
+    text = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([\w.]+)` \| (.*?) \|", text, re.MULTILINE)
+    assert len(rows) == len(dict(rows)), "a setting stands there twice"
+    return dict(rows)
+
+
+def defaults(name: str) -> dict[str, Any]:
+    """The value of a setting in each file of conf/ that has it."""
+    group, _, _ = name.partition(".")
+    inside = group in groups()
+    files = sorted((CONF / group).glob("*.yaml")) if inside else [CONF / "config.yaml", CONF / "judges.yaml"]
+    found: dict[str, Any] = {}
+    for file in files:
+        value = yaml.safe_load(file.read_text(encoding="utf-8"))
+        for key in name.split(".")[inside:]:
+            value = value.get(key, defaults) if isinstance(value, dict) else defaults
+        if value is not defaults:
+            found[file.stem] = value
+    return found
+
+
+def test_the_table_of_settings_names_each_and_no_other() -> None:
+    assert documented().keys() == settings().keys() | set(groups())
+
+
+@pytest.mark.parametrize("name", sorted(settings().keys() - UNSHOWN))
+def test_the_table_of_settings_shows_each_default(name: str) -> None:
+    words = {"???": "required", "": "empty"}
+    values = {
+        choice: words.get(str(value)) or f"`{value if isinstance(value, str) else json.dumps(value)}`"
+        for choice, value in defaults(name).items()
+    }
+    cell = documented()[name]
+    if len(set(values.values())) == 1:
+        assert cell == next(iter(values.values()))
+    else:
+        assert cell == ", ".join(f"{value} {choice}" for choice, value in values.items())

@@ -1,0 +1,152 @@
+import hashlib
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from generator.corpora import coqa
+from generator.corpora.human import DialogCorpus
+from generator.schema import Dialog, SkippedRecord
+from tests.support.corpora import broken, corpus, dialogs, good, holds, message, read, served
+
+STORY = "Ada keeps bees on the roof.\n\nHer brother Tom is afraid of them."
+
+
+def record(name: str, *turns: tuple[str, str, str, int], **more: Any) -> dict[str, Any]:
+    """A conversation about `STORY`; a turn is a question, an answer, and the text and start of its span."""
+    asked = [{"input_text": turn[0], "turn_id": number} for number, turn in enumerate(turns, start=1)]
+    said = [answer(number, *turn[1:]) for number, turn in enumerate(turns, start=1)]
+    story = {"source": "mctest", "id": name, "filename": "mc1.test.2", "story": STORY}
+    return {**story, "questions": asked, "answers": said, "name": "mc1.test.2"} | more
+
+
+def answer(number: int, text: str, span: str, start: int) -> dict[str, Any]:
+    return {
+        "span_start": start,
+        "span_end": start + len(span),
+        "span_text": span,
+        "input_text": text,
+        "turn_id": number,
+    }
+
+
+def written(path: Path, *records: object) -> str:
+    path.write_text(json.dumps({"version": "1.0", "data": records}))
+    return str(path)
+
+
+TURNS = (
+    ("What does she keep?", "some bees", "keeps bees ", 4),
+    ("Who fears them?", "Tom", " Tom is afraid of them", 40),
+    ("Why?", "unknown", "unknown", -1),
+    ("Is he old?", "perhaps", "", -1),
+)
+
+
+def test_a_story_is_a_document_and_an_article_of_wikipedia_has_its_title(tmp_path: Path) -> None:
+    wikipedia = {"source": "wikipedia", "filename": "Bee_keeping_(sport).txt"}
+    path = written(tmp_path / "a.json", record("one", *TURNS), record("two", **wikipedia))
+    assert [(d.id, d.title, d.text) for d in good(read("coqa", path=path))] == [
+        ("one", "", STORY),
+        ("two", "Bee keeping (sport)", STORY),
+    ]
+
+
+def test_the_conversation_is_told_in_order_with_the_answers_of_others(tmp_path: Path) -> None:
+    others = {
+        "0": [answer(1, "bees", "bees", 10), answer(3, "unknown", "unknown", -1)],
+        "1": [answer(1, "some bees", "keeps bees", 4), answer(3, "He just is", "is afraid", 46)],
+    }
+    told = record("one", *TURNS, additional_answers=others)
+    told["questions"].reverse()
+    (dialog,) = dialogs(corpus("coqa", path=written(tmp_path / "a.json", told), no_answer="No idea."))
+    holds(dialog)
+    assert (dialog.id, dialog.document_ids, dialog.algorithm) == ("one", ("one",), "single")
+    assert [(t.query, t.answer, t.other_answers, t.answerability) for t in dialog.turns] == [
+        ("What does she keep?", "some bees", ("bees",), "answerable"),
+        ("Who fears them?", "Tom", (), "answerable"),
+        ("Why?", "No idea.", ("He just is",), "unanswerable"),
+        ("Is he old?", "No idea.", (), "unanswerable"),
+    ]
+    assert [[(e.start, e.text) for e in t.evidence] for t in dialog.turns] == [
+        [(4, "keeps bees")],
+        [(41, "Tom is afraid of them")],
+        [],
+        [],
+    ]
+
+
+def test_the_rationale_can_be_the_answer(tmp_path: Path) -> None:
+    told = record("one", *TURNS, additional_answers={"0": [answer(1, "bees", "bees on the roof", 10)]})
+    (dialog,) = dialogs(corpus("coqa", path=written(tmp_path / "a.json", told), answers="rationale", no_answer="No."))
+    assert [t.answer for t in dialog.turns] == ["keeps bees", "Tom is afraid of them", "No.", "No."]
+    assert dialog.turns[0].other_answers == ("bees on the roof",)
+
+
+def test_what_cannot_be_read_is_told_by_place_and_field(tmp_path: Path) -> None:
+    unanswered = record("e", *TURNS)
+    del unanswered["answers"][1]
+    path = written(
+        tmp_path / "a.json",
+        record("a"),
+        record("b", *TURNS, story=" "),
+        {"id": "c"},
+        record("d", ("What?", " ", "bees", 10)),
+        unanswered,
+        record("f", *TURNS, answers=[{"turn_id": 1}]),
+        record("g", *TURNS),
+    )
+    where = corpus("coqa", path=path)
+    assert isinstance(where, DialogCorpus)
+    *bad, last = where.dialogs()
+    assert isinstance(last, Dialog)
+    assert [(b.where.removeprefix(f"{path}: "), b.reason) for b in bad if isinstance(b, SkippedRecord)] == [
+        ("data[0]", "it has no question with an answer"),
+        ("data[1]", "it holds no text"),
+        ("data[2]", "story: Field required"),
+        ("data[3]", "turn 1 has an empty question or answer"),
+        ("data[4]", "answers: there is none with the turn_id 2"),
+        ("data[5]", "answers.0.input_text: Field required"),
+    ]
+    assert [reason for _, reason in broken(list(where.read()))] == ["it holds no text", "story: Field required"]
+
+
+def test_it_is_fetched_once_and_an_archive_is_read_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    site = tmp_path / "site"
+    site.mkdir()
+    content = Path(written(site / "coqa-dev-v1.0.json", record("one", *TURNS))).read_bytes()
+    checksum = f"sha256:{hashlib.sha256(content).hexdigest()}"
+    monkeypatch.setattr(coqa.CoqaCorpus, "published", {"validation": ("coqa-dev-v1.0.json", checksum)})
+    kept = tmp_path / "kept"
+    with served(site) as address:
+        fetched = corpus("coqa", split="validation", cache_dir=str(kept), base_url=address)
+        assert [d.id for d in good(list(fetched.read()))] == ["one"]
+    assert [d.id for d in dialogs(fetched)] == ["one"]  # the publisher is gone
+    with zipfile.ZipFile(tmp_path / "coqa.zip", "w") as archive:
+        archive.write(kept / "coqa-dev-v1.0.json", "v1/coqa-dev-v1.0.json")
+    assert [d.id for d in good(read("coqa", path=str(tmp_path / "coqa.zip")))] == ["one"]
+
+
+def test_the_real_stories_are_read(data: Path) -> None:
+    (train,) = dialogs(corpus("coqa", path=str(data / "coqa" / "coqa-train-v1.0.sample.json")))
+    (dev,) = dialogs(corpus("coqa", path=str(data / "coqa" / "coqa-dev-v1.0.sample.json")))
+    for dialog in (train, dev):
+        holds(dialog)
+    assert (len(train.turns), len(dev.turns)) == (20, 12)
+    assert train.passages[0].title == "Vatican Library"
+    assert "\n\n" in train.passages[0].text
+    assert [t.turn for t in train.turns if t.answerability == "unanswerable"] == [14]  # `unknown`, with span -1
+    assert all(t.evidence or t.answerability == "unanswerable" for t in (*train.turns, *dev.turns))
+    assert [t.answer for t in dev.turns][:3] == ["white", "in a barn", "no"]
+    assert dev.turns[4].other_answers == ("orange with white tiger stripes", "orange")
+    (rationale,) = dialogs(corpus("coqa", path=str(data / "coqa" / "coqa-dev-v1.0.sample.json"), answers="rationale"))
+    assert rationale.turns[0].answer == rationale.turns[0].evidence[0].text == "a little white kitten named Cotton"
+
+
+def test_coqa_in_another_layout_is_refused(data: Path) -> None:
+    path = data / "coqa" / "coqa_converted_extract10.json"
+    told = f"{path}: it has no records in a list `data`, so it isn't CoQA's own format"
+    assert message(lambda: read("coqa", path=str(path))) == told

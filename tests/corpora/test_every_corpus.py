@@ -1,0 +1,76 @@
+"""Every published corpus from its real file to a dataset: the whole command, with a model server that invents."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from generator.__main__ import CONF
+from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.runs import Site, command
+
+__all__ = ["openai_server"]
+
+# What of ../shared/data each is read from, and its settings beside.
+REAL = {
+    "coqa": [("coqa/coqa-dev-v1.0.sample.json", []), ("coqa/coqa-train-v1.0.sample.json", [])],
+    "squad": [("squad2", [])],
+    "quac": [("quac", ["corpus.rewrites={data}/canard/dev.json"])],
+    "multidoc2dial": [("doc2dial/v0.9", []), ("doc2dial/v1.0.1", [])],
+    "mtrag": [("mtrag", [f"corpus.domain={domain}"]) for domain in ("clapnq", "fiqa", "govt")],
+    "huggingface": [("multidoc2dial_docs/va.jsonl", ["corpus.id_field=id", "corpus.title_field=title"])],
+    "jsonl": [("multidoc2dial_docs", [])],
+}
+# A single document holds too few of the words that the server's questions are made of.
+SMALL = {"coqa", "multidoc2dial"}
+CASES = [
+    (name, path, more, algorithm)
+    for name, cases in REAL.items()
+    for path, more in cases
+    for algorithm in ("single", *(() if name in SMALL else ("multi",)))
+]
+
+
+@pytest.mark.parametrize(("name", "path", "more", "algorithm"), CASES)
+def test_a_run_on_the_real_file(
+    tmp_path: Path, data: Path, openai_server: OpenAIServer, name: str, path: str, more: list[str], algorithm: str
+) -> None:
+    site = Site(tmp_path)
+    given = [f"corpus={name}", f"corpus.path={data / path}", *(setting.format(data=data) for setting in more)]
+    usual = [argument for argument in site.arguments(openai_server) if not argument.startswith("corpus")]
+    done = command(*usual, *given, f"algorithm={algorithm}", "dialogs=2", "lm.context=32768")
+    assert done.code == 0, done.err
+    assert {dialog["corpus"] for dialog in site.dialogs()} == {name}
+    assert site.rows()
+    licence = yaml.safe_load((CONF / "corpus" / f"{name}.yaml").read_text())["licence"]
+    card = (site.run_dir / "dataset" / "README.md").read_text()
+    assert f"**{licence}**" in card
+    site.check_ledger()
+
+
+def test_a_run_on_a_collection_as_or_quac_has_it(tmp_path: Path, openai_server: OpenAIServer) -> None:
+    """No file of its publisher's is at hand: one of ours in the same layout, opened by the questions of another run."""
+    (tmp_path / "source").mkdir()
+    source = Site(tmp_path / "source")
+    assert source.run(openai_server, "algorithm=single", "taxonomy=direct", "dialogs=3", "dedup=none").code == 0
+    texts = [json.loads(line)["text"] for line in source.documents.read_text().splitlines()]
+    blocks = [{"id": f"{n}@0", "aid": f"{n}", "bid": 0, "title": "", "text": text} for n, text in enumerate(texts)]
+    (tmp_path / "all_blocks.txt").write_text("".join(json.dumps(block) + "\n" for block in blocks))
+    site = Site(tmp_path)
+    given = [
+        "experiment=lee2024_orquac_1pct",
+        "corpus=orquac",
+        "retriever=bm25",
+        f"corpus.path={tmp_path}",
+        "dialogs=3",
+        "dedup=none",
+    ]
+    done = site.run(openai_server, *given, f"algorithm.first_questions={source.run_dir}")
+    assert done.code == 0, done.err
+    first = [[dialog["turns"][0]["query"] for dialog in run.dialogs()] for run in (source, site)]
+    lost = [drop for drop in site.drops() if drop["scope"] == "dialog"]
+    assert first[1] == [query for query in first[0] if query in first[1]]
+    assert 0 < len(first[1]) == len(first[0]) - len(lost)
+    assert all(p["document_id"].endswith("@0") for dialog in site.dialogs() for p in dialog["passages"])
+    site.check_ledger()

@@ -1,0 +1,230 @@
+import gzip
+import json
+import random
+import socketserver
+import time
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+from datasets import Dataset, DatasetDict
+
+from generator.corpora.reading import documents
+from tests.support.corpora import broken, corpus, good, lines, message, read
+
+ROWS: list[dict[str, Any]] = [
+    {"id": 7, "text": "One.", "title": "A", "link": "https://example.org/a", "n": 1.5},
+    {"id": 8, "text": "Two.", "title": None, "link": None, "n": 2.5},
+]
+FIELDS = {"id_field": "id", "title_field": "title", "url_field": "link"}
+
+
+def save(kind: str, folder: Path) -> str:
+    """`ROWS` in a file or folder of this kind."""
+    path = folder / f"rows{kind}"
+    rows = Dataset.from_list(ROWS)
+    match kind:
+        case ".parquet":
+            rows.to_parquet(path)
+        case ".csv":
+            rows.to_csv(path, index=False)
+        case ".tsv":
+            rows.to_csv(path, index=False, sep="\t")
+        case ".jsonl":
+            lines(path, *ROWS)
+        case ".jsonl.gz":
+            path.write_bytes(gzip.compress(Path(save(".jsonl", folder)).read_bytes()))
+        case ".json":
+            path.write_text(json.dumps(ROWS))
+        case "-saved":
+            rows.save_to_disk(path)
+        case "-splits-saved":
+            DatasetDict(train=rows, test=rows.select([1])).save_to_disk(path)
+        case "-folder":
+            path.mkdir()
+            rows.to_parquet(path / "train.parquet")
+            rows.select([1]).to_parquet(path / "test.parquet")
+    return str(path)
+
+
+KINDS = [".parquet", ".csv", ".tsv", ".jsonl", ".jsonl.gz", ".json", "-saved", "-splits-saved", "-folder"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_file_gives_the_same_documents(tmp_path: Path, kind: str) -> None:
+    path = save(kind, tmp_path)
+    found = good(read("huggingface", path=path, **FIELDS))
+    assert [(d.id, d.title, d.text, d.url) for d in found] == [
+        ("7", "A", "One.", "https://example.org/a"),
+        ("8", "", "Two.", None),
+    ]
+    assert [(d.id, d.title) for d in good(read("huggingface", path=path))] == [("0", ""), ("1", "")]
+
+
+@pytest.mark.parametrize("kind", ["-splits-saved", "-folder"])
+def test_a_split_is_chosen(tmp_path: Path, kind: str) -> None:
+    path = save(kind, tmp_path)
+    assert [d.text for d in good(read("huggingface", path=path, split="test"))] == ["Two."]
+    told = message(lambda: read("huggingface", path=path, split="dev"))
+    assert "dev" in told and "train" in told and "test" in told
+
+
+def test_a_subset_is_chosen(tmp_path: Path) -> None:
+    card = "---\nconfigs:\n" + "".join(f"- config_name: {n}\n  data_files: {n}.jsonl\n" for n in ("north", "south"))
+    (tmp_path / "README.md").write_text(f"{card}---\n")
+    for name in ("north", "south"):
+        lines(tmp_path / f"{name}.jsonl", {"text": f"In the {name}."})
+    assert [d.text for d in good(read("huggingface", path=str(tmp_path), subset="south"))] == ["In the south."]
+    assert "north" in message(lambda: read("huggingface", path=str(tmp_path), subset="west"))
+
+
+def test_what_lies_beside_a_file_does_not_matter(tmp_path: Path) -> None:
+    path = save(".parquet", tmp_path)
+    (tmp_path / f"{tmp_path.name}.py").write_text("raise SystemExit")
+    (tmp_path / "README.md").write_text("---\nconfigs: oops\n---\n")
+    assert len(good(read("huggingface", path=path))) == 2
+
+
+def test_a_row_that_cannot_be_read_is_told_by_its_number_and_field(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    Dataset.from_dict({"text": ["One.", None, " "], "n": [1.5, 2.5, 3.5]}).to_parquet(path)
+    assert broken(read("huggingface", path=str(path))[1:]) == [
+        (f"{path}: train[1]", "its `text` is null"),
+        (f"{path}: train[2]", "it holds no text"),
+    ]
+    reasons = [reason for _, reason in broken(read("huggingface", path=str(path), id_field="n"))]
+    assert reasons[0] == "its `n` is no string but 1.5"
+    assert broken(read("huggingface", path=str(path), text_field="n"))[0][1] == "its `n` is no string but 1.5"
+
+
+@pytest.mark.parametrize("setting", ["id_field", "text_field", "title_field", "url_field"])
+def test_a_column_that_is_not_there_is_an_error_that_names_those_that_are(tmp_path: Path, setting: str) -> None:
+    told = message(lambda: read("huggingface", path=save(".jsonl", tmp_path), **{setting: "body"}))
+    assert told.startswith(f"corpus.path={tmp_path}/rows.jsonl: there is no column body, only id, text, title, link, n")
+
+
+def test_what_is_no_data_set_is_an_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bad.jsonl").write_text('{"text": oops\n')
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1 and nothing else")
+    (tmp_path / "bad.docx").touch()
+    (tmp_path / "empty").mkdir()
+    for name in ("bad.jsonl", "bad.parquet"):
+        told = message(lambda name=name: read("huggingface", path=str(tmp_path / name)))
+        assert told.startswith(f"corpus.path={tmp_path}/{name}: can't be read: ")
+    assert "a file that ends in .parquet" in message(lambda: read("huggingface", path=str(tmp_path / "bad.docx")))
+    assert message(lambda: read("huggingface", path=str(tmp_path / "empty"))).endswith("no file; found nothing")
+    assert "corpus.path isn't set" in message(lambda: read("huggingface"))
+    assert "doesn't exist" in message(lambda: read("huggingface", path=str(tmp_path / "nowhere")))
+    assert capfd.readouterr().err == "", "it is said once"
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.jsonl.gz", "folder/a.jsonl"])
+def test_a_file_of_null_or_nothing_is_told_before_it_ends_the_process(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    given = path.parent if name.startswith("folder") else path
+    for content, told in ((b"\n null\n", "begins with neither { nor ["), (b" \n", "is empty")):
+        path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        if given == path or told != "is empty":  # of several files one may be empty
+            assert message(lambda: read("huggingface", path=str(given))).startswith(f"{path}: {told}")
+
+
+def test_a_file_that_breaks_off_is_an_error_and_not_a_short_corpus(tmp_path: Path) -> None:
+    rows = [json.dumps({"text": f"Row {number}. " + "x" * 1000}) for number in range(30_000)]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join([*rows, "oops"]))
+    where = corpus("huggingface", path=str(path))
+    assert " after train[" in message(lambda: list(documents(where, False, 0.1, lambda record: None)))
+
+
+def test_a_large_file_is_not_held_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    draw = random.Random(0)
+    Dataset.from_dict({"text": [draw.randbytes(1000).hex() for _ in range(8000)]}).to_parquet(path, batch_size=400)
+    read("huggingface", path=str(path))  # imports happen before we measure
+    before, peak = pyarrow.total_allocated_bytes(), 0
+    tracemalloc.start()  # sees what was read from the file; Arrow counts what it made of that
+    try:
+        for number, _ in enumerate(corpus("huggingface", path=str(path)).read(), start=1):
+            if number % 200 == 0:
+                made = pyarrow.total_allocated_bytes() - before
+                peak = max(peak, tracemalloc.get_traced_memory()[0] + made)
+    finally:
+        tracemalloc.stop()
+    assert number == 8000
+    assert peak < path.stat().st_size / 2
+
+
+def test_the_fingerprint_of_local_files_is_that_of_their_content(tmp_path: Path) -> None:
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        save(".jsonl", tmp_path / name)
+
+    def fingerprint(name: str, **settings: Any) -> str:
+        return corpus("huggingface", path=str(tmp_path / name), **settings).fingerprint()
+
+    before = fingerprint("here")
+    assert before == fingerprint("there", licence="CC0-1.0")
+    others = {fingerprint("here", **{name: "x"}) for name in ("split", "subset", "revision", "text_field", "id_field")}
+    lines(tmp_path / "there" / "rows.jsonl", *ROWS, *ROWS)
+    others.add(fingerprint("there"))
+    assert len(others | {before}) == 7
+
+
+# The hub
+
+
+def test_the_hub_is_asked_for_what_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    def loaded(*arguments: object, **options: object) -> object:
+        asked.extend((arguments, options))
+        return Dataset.from_list(ROWS).to_iterable_dataset()
+
+    monkeypatch.setattr("datasets.load_dataset", loaded)
+    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", lambda api, *names, **options: asked.append(names))
+    settings = {"subset": "north", "split": "test", "revision": "v2"}
+    assert len(good(read("huggingface", path="someone/articles", **settings))) == 2
+    assert asked == [
+        ("someone/articles",),
+        ("someone/articles", "north"),
+        {"split": "test", "revision": "v2", "streaming": True},
+    ]
+
+
+@pytest.fixture
+def unreachable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A hub that nothing listens at."""
+    from huggingface_hub import constants
+
+    with socketserver.TCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler) as free:
+        port = free.server_address[1]
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{port}")
+    yield
+
+
+@pytest.mark.usefixtures("unreachable")
+@pytest.mark.parametrize("name", ["someone/articles", "articles", "folder/rows.parquet"])
+def test_a_hub_that_cannot_be_reached_is_one_line_at_once(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    begun = time.monotonic()
+    told = message(lambda: read("huggingface", path=name))
+    assert time.monotonic() - begun < 5
+    assert told.startswith(
+        f"corpus.path={name}: there is no such file or folder, and the Hugging Face hub doesn't give"
+    )
+    assert "refused" in told
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("unreachable")
+def test_the_fingerprint_on_the_hub_is_that_of_name_and_settings_and_the_hub_is_not_asked() -> None:
+    def fingerprint(path: str = "someone/articles", **settings: Any) -> str:
+        return corpus("huggingface", path=path, **settings).fingerprint()
+
+    assert fingerprint() == fingerprint(licence="CC0-1.0")
+    others = {fingerprint(**{name: "x"}) for name in ("path", "split", "subset", "revision", "text_field")}
+    assert len(others | {fingerprint()}) == 6

@@ -1,0 +1,233 @@
+import errno
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from generator.corpora.library import Library, built_once
+from generator.errors import ConfigError, CorpusError, RetrieverError
+from generator.schema import Document
+from tests.support.corpora import split
+
+DOCUMENTS = [
+    Document(
+        id="trams", title="Trams", url="https://example.org/trams", text="Köln has trams. They are red. 😀 Really."
+    ),
+    Document(id="ferry", text="One ferry."),
+    Document(id="bus", title="Buses", text="Buses run every hour, but not on Sundays; then nothing runs at all."),
+]
+
+
+def library(cache: Path, documents: list[Document] = DOCUMENTS, size: int = 6, overlap: int = 2) -> Library:
+    return Library.open("sample", "0123456789abcdef", lambda: documents, cache, size, overlap)
+
+
+def numbered(count: int) -> list[Document]:
+    return [Document(id=f"d{n}", text="text") for n in range(count)]
+
+
+def test_holds_what_was_put_in(tmp_path: Path) -> None:
+    lib = library(tmp_path)
+    expected = [p for d in DOCUMENTS for p in split(d, 6, 2)]
+    assert [lib.document(row) for row in range(len(lib))] == DOCUMENTS
+    assert list(lib.passages()) == expected
+    assert [lib.passage(row) for row in range(lib.passage_count)] == expected
+    assert [DOCUMENTS[row].id for row in lib.document_rows] == [p.document_id for p in expected]
+    for row, document in enumerate(DOCUMENTS):
+        assert [lib.passage(p) for p in lib.passage_rows(row)] == split(document, 6, 2)
+
+
+def test_is_built_once_for_each_content_and_passage_size(tmp_path: Path) -> None:
+    reads: list[str] = []
+
+    def read(name: str) -> Iterator[Document]:
+        reads.append(name)
+        yield from DOCUMENTS
+
+    for fingerprint, size, overlap in [("a" * 64, 6, 2), ("a" * 64, 6, 2), ("a" * 64, 7, 2), ("b" * 64, 6, 2)]:
+        name = f"{fingerprint[0]}{size}{overlap}"
+        Library.open("sample", fingerprint, partial(read, name), tmp_path, size, overlap)
+    assert reads == ["a62", "a72", "b62"]
+
+
+def test_progress_counts_documents(tmp_path: Path) -> None:
+    seen: list[int] = []
+    Library.open("sample", "f" * 64, lambda: DOCUMENTS, tmp_path, 6, 2, on_progress=seen.append)
+    assert seen == [1, 2, 3]
+
+
+def test_a_build_that_was_broken_off_is_never_taken_for_a_whole_one(tmp_path: Path) -> None:
+    def broken() -> Iterator[Document]:
+        yield DOCUMENTS[0]
+        raise CorpusError("the archive ends early")
+
+    with pytest.raises(CorpusError, match="ends early"):
+        Library.open("sample", "0123456789abcdef", broken, tmp_path, 6, 2)
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
+
+    killed = tmp_path / "sample-0123456789ab-6-2.unfinished"
+    killed.mkdir()
+    (killed / "documents.db").write_bytes(b"half a file")
+    assert len(library(tmp_path)) == 3
+    assert not killed.exists()
+
+
+def test_two_at_once_build_one(tmp_path: Path) -> None:
+    builds: list[Path] = []
+
+    def build(folder: Path) -> None:
+        builds.append(folder)
+        (folder / "file").write_text("whole")
+
+    threads = [threading.Thread(target=built_once, args=(tmp_path / "index", build)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(builds) == 1
+    assert (tmp_path / "index" / "file").read_text() == "whole"
+
+
+def test_documents_with_one_id_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match=r"^corpus sample: documents 1 and 3 both have the id 'd0'; give every .+$"):
+        library(tmp_path, [*numbered(2), Document(id="d0", text="again")])
+
+
+def test_an_empty_corpus_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match=r"^corpus sample holds no document with text; look at corpus\.path$"):
+        library(tmp_path, [])
+
+
+def test_text_that_is_not_unicode_is_refused(tmp_path: Path) -> None:
+    bad = Document.model_construct(id="d9", text="half a pair: \ud83d", title="", url=None)
+    with pytest.raises(CorpusError, match=r"^corpus sample: document 3 \('d9'\) isn't valid Unicode .+ leave it out$"):
+        library(tmp_path, [*numbered(2), bad])
+
+
+def test_impossible_passages_are_refused_and_leave_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="can't overlap by 6"):
+        library(tmp_path, size=6, overlap=6)
+    assert not any(path.is_dir() for path in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
+        (sqlite3.OperationalError("database or disk is full"), "database or disk is full"),
+    ],
+)
+def test_a_full_disk_is_one_line(tmp_path: Path, error: Exception, reason: str) -> None:
+    def build(folder: Path) -> None:
+        raise error
+
+    with pytest.raises(RetrieverError) as caught:
+        built_once(tmp_path / "index", build)
+    assert str(caught.value) == f"can't write {tmp_path / 'index'}: {reason}; make room or set another cache_dir"
+    assert not (tmp_path / "index").exists()
+
+
+def test_a_cache_that_is_a_file_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("")
+    with pytest.raises(RetrieverError, match=r"^can't write .*: (Not a directory|File exists); .*cache_dir$"):
+        library(tmp_path / "cache")
+
+
+@pytest.mark.parametrize("name", ["documents.db", "passages.npy"])
+def test_a_spoilt_library_says_what_to_delete(tmp_path: Path, name: str) -> None:
+    folder = library(tmp_path).folder
+    (folder / name).write_bytes(b"spoilt" * 100)
+    with pytest.raises(RetrieverError, match=f"^can't read {folder}: .+; delete that folder and it is built again$"):
+        library(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["documents.db", "passages.npy"])
+def test_an_emptied_library_says_what_to_delete(tmp_path: Path, name: str) -> None:
+    folder = library(tmp_path).folder
+    if name == "documents.db":
+        with closing(sqlite3.connect(folder / name)) as db:
+            db.execute("DELETE FROM documents")
+            db.commit()
+    else:
+        (folder / name).write_bytes(b"")
+    with pytest.raises(RetrieverError, match=f"^can't read {folder}: .+; delete that folder and it is built again$"):
+        library(tmp_path)
+
+
+READS: list[Callable[[Library], object]] = [
+    Library.split_keys,
+    lambda lib: lib.validation(0.2, 1),
+    lambda lib: list(lib.documents()),
+    lambda lib: list(lib.passages()),
+    lambda lib: [lib.passage(row) for row in range(lib.passage_count)],
+]
+
+
+@pytest.mark.parametrize("damage", ["pages", "zeros", "a row"])
+@pytest.mark.parametrize("read", READS)
+def test_a_library_that_is_damaged_within_says_what_to_delete(
+    tmp_path: Path, read: Callable[[Library], object], damage: str
+) -> None:
+    folder = library(tmp_path, numbered(2000)).folder
+    file = folder / "documents.db"
+    if damage == "a row":
+        with closing(sqlite3.connect(file)) as db:
+            db.execute("DELETE FROM documents WHERE row = 1000")
+            db.commit()
+    else:
+        content = bytearray(file.read_bytes())
+        end = len(content) - 4096
+        content[8192:end] = (b"\xa5" if damage == "pages" else b"\0") * (end - 8192)
+        file.write_bytes(content)
+    lib = library(tmp_path)
+    with pytest.raises(RetrieverError, match=f"^can't read {folder}: .+; delete that folder and it is built again$"):
+        read(lib)
+
+
+@pytest.mark.parametrize(
+    ("documents", "share", "least", "expected"),
+    [
+        (100, 0.05, 1, 5),
+        (100, 0.05, 10, 10),  # at least ten
+        (12, 0.05, 10, 4),  # but for that no more than a third
+        (3, 0.0, 10, 0),
+        (1, 0.5, 10, 0),
+        (2, 0.9, 1, 1),  # one is left to train on
+    ],
+)
+def test_size_of_the_validation_split(tmp_path: Path, documents: int, share: float, least: int, expected: int) -> None:
+    mask = library(tmp_path, numbered(documents)).validation(share, least)
+    assert mask.shape == (documents,)
+    assert mask.sum() == expected
+
+
+def test_the_validation_split_hangs_on_ids_and_not_on_their_order(tmp_path: Path) -> None:
+    def chosen(cache: str, documents: list[Document]) -> set[str]:
+        lib = library(tmp_path / cache, documents)
+        return {lib.document(int(row)).id for row in lib.validation(0.2, 1).nonzero()[0]}
+
+    documents = numbered(50)
+    first = chosen("a", documents)
+    assert len(first) == 10
+    assert chosen("b", documents[::-1]) == first
+
+
+def test_can_be_read_from_several_threads(tmp_path: Path) -> None:
+    lib = library(tmp_path, numbered(200))
+    failed: list[int] = []
+
+    def read(first: int) -> None:
+        failed.extend(row for row in range(first, 200) if lib.document(row).id != f"d{row}")
+
+    threads = [threading.Thread(target=read, args=(first,)) for first in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    with pytest.raises(RetrieverError, match="it holds no document 200; "):
+        lib.document(200)

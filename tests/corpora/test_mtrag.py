@@ -1,0 +1,449 @@
+"""mtRAG: its corpora in the publisher's layout, its conversations and its generation tasks as dialogs."""
+
+import gzip
+import json
+import statistics
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from generator.corpora.base import CorpusSettings
+from generator.corpora.human import DialogCorpus
+from generator.schema import Dialog, SkippedRecord
+from tests.support.corpora import broken, corpus, dialogs, good, holds, lines, message, read, served
+
+CLAPNQ, CLOUD = "mt-rag-clapnq-elser-512-100-20240503", "mt-rag-ibmcloud-elser-512-100-20240502"
+
+
+# Documents
+
+
+def zipped(path: Path, *records: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(path.name.removesuffix(".zip"), "".join(json.dumps(record) + "\n" for record in records))
+
+
+def record(name: str) -> dict[str, Any]:
+    return {"_id": name, "title": f"Of {name}", "text": f"Text of {name}.", "url": f"https://example.org/{name}"}
+
+
+@pytest.fixture
+def published(tmp_path: Path) -> Path:
+    """The publisher's repository, with two domains."""
+    root = tmp_path / "mt-rag-benchmark"
+    for level in ("passage", "document"):
+        for domain in ("fiqa", "clapnq"):
+            zipped(root / "corpora" / f"{level}_level" / f"{domain}.jsonl.zip", record(f"{domain}-{level}"))
+    (root / "corpora" / "README.md").write_text("About.")
+    tasks = root / "mtrag-human" / "retrieval_tasks" / "clapnq"
+    tasks.mkdir(parents=True)
+    lines(tasks / "clapnq_questions.jsonl", {"_id": "a<::>1", "text": "|user|: Who?"})
+    return root
+
+
+def ids(where: CorpusSettings) -> list[str]:
+    return [document.id for document in good(list(where.read()))]
+
+
+def test_the_publishers_files_are_found_at_any_depth_by_level_and_domain(published: Path) -> None:
+    both = ["clapnq-passage", "fiqa-passage"]
+    assert ids(corpus("mtrag", path=str(published))) == both
+    assert ids(corpus("mtrag", path=str(published / "corpora" / "passage_level"))) == both
+    assert ids(corpus("mtrag", path=str(published), level="document", domain="fiqa")) == ["fiqa-document"]
+    alone = published / "corpora" / "document_level" / "fiqa.jsonl.zip"
+    assert ids(corpus("mtrag", path=str(alone))) == ["fiqa-document"]
+    (document,) = good(read("mtrag", path=str(published), domain="clapnq"))
+    assert (document.title, document.text) == ("Of clapnq-passage", "Text of clapnq-passage.")
+    assert document.url == "https://example.org/clapnq-passage"
+
+
+def test_a_file_that_is_unpacked_too_or_pooled_is_not_read_twice(published: Path) -> None:
+    folder = published / "corpora" / "passage_level"
+    lines(folder / "fiqa.jsonl", record("fiqa-passage"))
+    for domain in ("clapnq", "govt"):
+        (published / "pool" / domain).mkdir(parents=True)
+        lines(published / "pool" / domain / "corpus_pooled.jsonl", record(f"{domain}-pool"))
+    assert ids(corpus("mtrag", path=str(published))) == ["clapnq-passage", "fiqa-passage", "govt-pool"]
+    assert ids(corpus("mtrag", path=str(published), level="document")) == ["clapnq-document", "fiqa-document"]
+
+
+def test_a_domain_that_is_not_there_is_an_error_that_says_what_to_put_where(published: Path) -> None:
+    told = message(lambda: read("mtrag", path=str(published), domain="cloud", level="document"))
+    assert told == (
+        f"corpus.path={published}: no document-level corpus of cloud is in there; put "
+        "corpora/document_level/cloud.jsonl.zip of https://github.com/IBM/mt-rag-benchmark into it"
+    )
+    folder = str(published / "corpora" / "document_level")
+    assert "no passage-level corpus of any domain is in there" in message(lambda: read("mtrag", path=folder))
+    where = corpus("mtrag", path=folder)
+    assert isinstance(where, DialogCorpus)
+    assert "no file ends in conversations.json, " in message(lambda: list(where.dialogs()))
+    where = corpus("mtrag", path=str(published))
+    assert isinstance(where, DialogCorpus)
+    assert "no conversations.json is in there" in message(lambda: list(where.dialogs()))
+
+
+def test_a_record_has_its_id_under_any_of_four_names_and_may_lack_title_and_address(tmp_path: Path) -> None:
+    path = lines(
+        tmp_path / "any.jsonl",
+        {"_id": "822086267_6698-7277-0-579", "text": "A.", "title": None, "url": None},
+        {"id": 7, "text": "B.", "url": ""},
+        {"document_id": "c", "text": "C.", "extra": 1},
+        {"doc_id": "d", "text": "D."},
+    )
+    found = good(read("mtrag", path=path))
+    assert [document.id for document in found] == ["822086267_6698-7277-0-579", "7", "c", "d"]
+    assert {(document.title, document.url) for document in found} == {("", None)}
+
+
+def test_a_record_that_cannot_be_read_is_told_by_line_and_field(tmp_path: Path) -> None:
+    path = lines(tmp_path / "any.jsonl", {"text": "A."}, {"_id": "b"}, {"_id": "c", "text": " "}, "{", record("e"))
+    found = read("mtrag", path=path)
+    assert [document.id for document in good(found[4:])] == ["e"]
+    assert broken(found) == [
+        (f"{path}:1", "_id: Field required"),
+        (f"{path}:2", "text: Field required"),
+        (f"{path}:3", "it holds no text"),
+        (f"{path}:4", "not JSON: Expecting property name enclosed in double quotes (column 2)"),
+    ]
+
+
+def test_all_is_fetched_once_and_the_levels_are_kept_apart(
+    published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    human = published / "mtrag-human"
+    (human / "conversations").mkdir()
+    (human / "conversations" / "conversations.json").write_text(json.dumps([conversation(exchange("Who?", "He."))]))
+    lines(
+        human / "retrieval_tasks" / "clapnq" / "clapnq_rewrite.jsonl", {"_id": "a<::>1", "text": "|user|: Who is he?"}
+    )
+    settings = {"domain": "clapnq", "cache_dir": str(tmp_path / "cache")}
+    with served(published) as address:
+        for level in ("passage", "document"):
+            assert ids(corpus("mtrag", base_url=address, level=level, **settings)) == [f"clapnq-{level}"]
+        (dialog,) = dialogs(corpus("mtrag", base_url=address, **settings))
+        assert (dialog.id, dialog.turns[0].retrieval_query) == ("a", "Who is he?")
+        told = message(lambda: read("mtrag", base_url=address, domain="govt", cache_dir=settings["cache_dir"]))
+    assert f"can't fetch {address}/corpora/passage_level/govt.jsonl.zip: 404" in told
+    assert f"put it into {tmp_path}/cache/passage_level, or set corpus.path to it" in told
+    # Nobody listens there any more.
+    assert ids(corpus("mtrag", base_url=address, **settings)) == ["clapnq-passage"]
+
+
+# Conversations
+
+
+def context(name: str, *marks: str, **more: Any) -> dict[str, Any]:
+    relevant = {f"person{number}": {"value": mark, "timestamp": number} for number, mark in enumerate(marks)}
+    return {"document_id": name, "text": f"Text of {name}.", "score": 1.5, "feedback": {"relevant": relevant}} | more
+
+
+def exchange(query: str, answer: str, *contexts: dict[str, Any], **labels: list[str]) -> list[dict[str, Any]]:
+    names = {"kind": "Question Type", "later": "Multi-Turn", "can": "Answerability"}
+    enrichments = {"Answerability": ["ANSWERABLE"]} | {names[label]: value for label, value in labels.items()}
+    return [
+        {"speaker": "user", "text": query, "enrichments": enrichments},
+        {"speaker": "agent", "text": answer, "contexts": list(contexts or [context("p-0-9", "yes")])},
+    ]
+
+
+def conversation(*exchanges: list[dict[str, Any]], collection: str = CLAPNQ) -> dict[str, Any]:
+    return {"retriever": {"collection": {"name": collection}}, "messages": [m for pair in exchanges for m in pair]}
+
+
+def of(path: Path, *conversations: object, **settings: Any) -> list[Dialog | SkippedRecord]:
+    path.write_text(json.dumps(conversations))
+    where = corpus("mtrag", path=str(path), **settings)
+    assert isinstance(where, DialogCorpus)
+    return list(where.dialogs())
+
+
+def test_a_conversation_is_a_dialog_with_what_was_retrieved_and_what_people_found_relevant(tmp_path: Path) -> None:
+    path = tmp_path / "conversations.json"
+    (dialog,) = of(
+        path,
+        conversation(
+            exchange(
+                "Who?",
+                "He.",
+                context("12_3-4-0-99", "yes", "no", title="T", url="https://example.org"),
+                context("5-0-9", "no", "yes", score=9, url=r"https?://(?:www\.)?x"),
+                kind=["How-To", "Non-Question"],
+                later=["N/A"],
+            ),
+            exchange("And?", "No.", context("5-0-9"), context("6-7-8"), can=["UNANSWERABLE"], later=["Follow-up"]),
+        ),
+    )
+    assert isinstance(dialog, Dialog)
+    holds(dialog)
+    assert (dialog.corpus, dialog.algorithm, dialog.split, dialog.ended) == ("mtrag", "multi", "train", "complete")
+    assert [(p.id, p.document_id, p.title, p.url) for p in dialog.passages] == [
+        ("12_3-4-0-99", "12_3-4", "T", "https://example.org"),
+        ("5-0-9", "5", "", None),
+        ("6-7-8", "6", "", None),
+    ]
+    assert {(p.start, p.end == len(p.text), p.text == f"Text of {p.id}.") for p in dialog.passages} == {(0, True, True)}
+    first, second = dialog.turns
+    assert (first.query, first.answer, first.answerability) == ("Who?", "He.", "answerable")
+    assert (first.question_type, first.multi_turn_type) == ("how-to+non-question", None)
+    assert (second.question_type, second.multi_turn_type) == ("unlabelled", "follow-up")
+    assert second.answerability == "unanswerable"
+    assert [(h.passage_id, h.score, h.rank, h.new) for t in dialog.turns for h in t.hits] == [
+        ("12_3-4-0-99", 1.5, 1, True),
+        ("5-0-9", 9, 2, True),
+        ("5-0-9", 1.5, 1, False),
+        ("6-7-8", 1.5, 2, True),
+    ]
+    # The last word on a passage counts, and none is none.
+    assert [[e.text for e in t.evidence] for t in dialog.turns] == [["Text of 5-0-9."], []]
+
+
+def test_the_questions_tell_a_conversations_id_and_its_rewrites(tmp_path: Path) -> None:
+    lines(
+        tmp_path / "cloud_questions.jsonl",
+        {"_id": "a<::>1", "text": "|user|: Who?"},
+        {"_id": "b<::>1", "text": "|user|: Who?"},
+        {"_id": "b::2", "text": "|user|: Who?\n|user|: And she?"},
+    )
+    rewrites = tmp_path / "cloud_rewrite.jsonl"
+    lines(rewrites, {"_id": "b::2", "text": "|user|: Who is she?"}, {"_id": "b", "text": "|user|: Who?"})
+    talk = conversation(exchange("Who?", "He."), exchange("And she?", "She."), collection=CLOUD)
+    (tmp_path / "conversations.json").write_text(json.dumps([talk]))
+    where = corpus("mtrag", path=str(tmp_path), domain="cloud")
+    assert isinstance(where, DialogCorpus)
+    told, dialog = where.dialogs()
+    assert told == SkippedRecord(
+        where=f"{rewrites}:2", reason="_id: Value error, 'b' isn't a conversation and a turn joined by <::> or ::"
+    )
+    assert isinstance(dialog, Dialog)
+    assert (dialog.id, [t.retrieval_query for t in dialog.turns]) == ("b", ["", "Who is she?"])
+
+
+def test_a_conversation_that_nothing_tells_the_id_of_gets_one_of_its_questions(tmp_path: Path) -> None:
+    asked, other = conversation(exchange("Who?", "He.")), conversation(exchange("Where?", "There."))
+    found = of(tmp_path / "conversations.json", asked, other)
+    assert [d.id[:8] for d in found if isinstance(d, Dialog)] == ["d991a24e", "91f45115"]
+    assert of(tmp_path / "conversations.json", other)[0] == found[1]
+
+
+def test_only_the_conversations_of_the_domain_are_given(tmp_path: Path) -> None:
+    talks = [conversation(exchange("Who?", "He."), collection=c) for c in (CLAPNQ, CLOUD, "mt-rag-other-elser")]
+    none, cloud = of(tmp_path / "c.json", *talks[1:], domain="cloud")[::-1]
+    assert isinstance(cloud, Dialog)
+    assert isinstance(none, SkippedRecord)
+    assert none.reason.endswith("'mt-rag-other-elser' names no domain of mtRAG")
+    assert len(of(tmp_path / "c.json", *talks)) == 3
+    assert of(tmp_path / "c.json", talks[0], domain="cloud") == []
+
+
+WRONG: list[tuple[Any, str]] = [
+    (7, "Input should be a valid dictionary"),
+    (conversation(exchange("Who?", "He."))["messages"], "Input should be a valid dictionary"),
+    ({"messages": []}, "retriever.collection.name: Field required"),
+    (conversation(exchange(" ", "He.")), "messages.0.user.text: String should match"),
+    (
+        conversation(exchange("Who?", "He.", can=["MAYBE"])),
+        "messages.0.user.enrichments.Answerability: Input should be",
+    ),
+    (conversation(exchange("Who?", "He.")[:1]), "messages: user and agent don't take turns"),
+    (conversation(exchange("Who?", "He.")[::-1]), "messages: user and agent don't take turns"),
+    (conversation(), "it has no question with an answer"),
+    (conversation(exchange("Who?", "He.", {"document_id": "p"})), "messages.1.agent.contexts.0.text: Field required"),
+    (conversation(exchange("Who?", "He.", context("p"), context("p", text="B."))), "passage p has two texts"),
+]
+
+
+@pytest.mark.parametrize(("record", "reason"), WRONG, ids=[reason for _, reason in WRONG])
+def test_a_conversation_that_cannot_be_read_is_told_by_place_and_field(
+    tmp_path: Path, record: object, reason: str
+) -> None:
+    path = tmp_path / "conversations.json"
+    told, fine = of(path, record, conversation(exchange("Who?", "He.")))
+    assert isinstance(fine, Dialog)
+    assert isinstance(told, SkippedRecord)
+    assert told.where == f"{path}: [0]"
+    assert told.reason.startswith(reason)
+
+
+# Generation tasks
+
+
+def task(number: int, *contexts: dict[str, Any], name: str = "a<::>{}", **more: Any) -> dict[str, Any]:
+    said = [{"speaker": "user", "text": f"Question {number}?"}]
+    before = [{"speaker": "user", "text": "?"}, {"speaker": "agent", "text": "!"}] * (number - 1)
+    return {
+        "task_id": name.format(number),
+        "turn": str(number),
+        "collection": CLAPNQ,
+        "input": before + said,
+        "targets": [{"speaker": "agent", "text": f"Answer {number}."}],
+        "contexts": list(contexts or [context("p-0-9", "yes")]),
+        "answerability": ["PARTIAL"],
+        "Multi-Turn": ["Clarification"],
+    } | more
+
+
+def tasks(path: Path, *records: object, **settings: Any) -> list[Dialog | SkippedRecord]:
+    lines(path, *records)
+    where = corpus("mtrag", path=str(path), **settings)
+    assert isinstance(where, DialogCorpus)
+    return list(where.dialogs())
+
+
+def test_the_tasks_of_a_conversation_are_a_dialog_however_they_are_written(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.jsonl"
+    second = task(2, name="a::{}", Collection=CLAPNQ, targets=[{"text": "One."}, {"text": "Two."}])
+    del second["collection"]
+    bare = json.dumps(task(1)).replace('["Clarification"]', "NaN").replace('"score": 1.5', '"score": NaN')
+    found = tasks(path, second, task(1, collection=CLOUD, name="b<::>{}"), bare)
+    assert [d.id for d in found if isinstance(d, Dialog)] == ["a", "b"]
+    dialog = found[0]
+    assert isinstance(dialog, Dialog)
+    holds(dialog)
+    assert [t.query for t in dialog.turns] == ["Question 1?", "Question 2?"]
+    assert [(t.answer, t.other_answers) for t in dialog.turns] == [("Answer 1.", ()), ("One.", ("Two.",))]
+    assert [t.multi_turn_type for t in dialog.turns] == [None, "clarification"]
+    assert [len(t.evidence) for t in dialog.turns] == [1, 1]
+    assert [hit.score for t in dialog.turns for hit in t.hits] == [0, 1.5]
+    assert [d.id for d in tasks(path, second, bare, domain="clapnq") if isinstance(d, Dialog)] == ["a"]
+    assert tasks(path, second, bare, domain="govt") == []
+
+
+def test_a_task_that_cannot_be_joined_on_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.jsonl"
+    unanswered = task(2)
+    del unanswered["targets"]
+    found = tasks(path, task(1), unanswered, task(3), task(4), task(1), task(1, name="a-1"))
+    assert [(b.where.removeprefix(f"{path}:"), b.reason) for b in found if isinstance(b, SkippedRecord)] == [
+        ("2", "targets: Field required"),
+        ("5", f"task_id: {path}:1 is the same turn"),
+        ("6", "task_id: Value error, 'a-1' isn't a conversation and a turn joined by <::> or ::"),
+        ("3", "task_id: turn 2 of its conversation can't be read here"),
+        ("4", "task_id: turn 2 of its conversation can't be read here"),
+    ]
+    (dialog,) = [d for d in found if isinstance(d, Dialog)]
+    assert len(dialog.turns) == 1
+
+
+def test_an_analytics_file_has_the_texts_of_its_passages_apart(tmp_path: Path) -> None:
+    path = tmp_path / "reference.json"
+    documents = [{"document_id": "p-0-9", "text": "One.", "title": "T"}, {"document_id": "q-0-9", "text": "Two."}]
+    named = [{"document_id": "p-0-9"}, {"document_id": "q-0-9"}]
+    marked = {"context_relevance": {"system": [1]}}
+    first, lost = task(1, *named, annotations=marked), task(2, {"document_id": "r-0-9"})
+    path.write_text(json.dumps({"name": "x", "documents": documents, "tasks": [first, lost]}))
+    where = corpus("mtrag", path=str(path))
+    assert isinstance(where, DialogCorpus)
+    told, dialog = where.dialogs()
+    assert told == SkippedRecord(where=f"{path}: tasks[1]", reason="contexts.0.text: Field required")
+    assert isinstance(dialog, Dialog)
+    holds(dialog)
+    assert [(p.text, p.title) for p in dialog.passages] == [("One.", "T"), ("Two.", "")]
+    assert [e.text for e in dialog.turns[0].evidence] == ["Two."]
+
+
+# The real files
+
+
+@pytest.fixture
+def real(data: Path) -> CorpusSettings:
+    return corpus("mtrag", path=str(data / "mtrag"))
+
+
+def rows(path: Path) -> list[list[str]]:
+    """Of a TSV file, which quotes nothing."""
+    return [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()[1:]]
+
+
+def test_the_real_passages_are_read(real: CorpusSettings, data: Path) -> None:
+    found = good(list(real.read()))
+    assert len(found) == len({document.id for document in found}) == 1559
+    govt = good(read("mtrag", path=str(data / "mtrag"), domain="govt"))
+    assert len(govt) == 447
+    assert all(document.title and document.url for document in govt)
+
+
+def test_the_real_conversations_are_read_as_the_paper_counts_them(real: CorpusSettings, data: Path) -> None:
+    found = dialogs(real)
+    for dialog in found:
+        holds(dialog)
+    named = rows(data / "mtrag" / "conversation_ids.tsv")
+    assert [dialog.id for dialog in found] == [name for _, name, _ in named]
+    turns = [turn for dialog in found for turn in dialog.turns]
+    assert (len(found), len(turns)) == (84, 637)
+    relevant = [len({e.passage_id for turn in dialog.turns for e in turn.evidence}) for dialog in found]
+    answered = [turn for turn in turns if turn.answerability in ("answerable", "partial")]
+    assert statistics.mean(relevant) == pytest.approx(16.99, abs=0.005)
+    assert statistics.mean(len(turn.query.split()) for turn in turns) == pytest.approx(8.74, abs=0.005)
+    assert statistics.mean(len(turn.answer.split()) for turn in answered) == pytest.approx(97.05, abs=0.005)
+    assert statistics.mean(len(turn.evidence) for turn in answered) == pytest.approx(2.77, abs=0.005)
+    govt = dialogs(corpus("mtrag", path=str(data / "mtrag"), domain="govt"))
+    assert [dialog.id for dialog in govt] == [name for _, name, domain in named if domain == "govt"]
+
+
+def test_what_is_relevant_in_the_real_conversations_is_what_the_qrels_say(real: CorpusSettings, data: Path) -> None:
+    judged: dict[str, set[str]] = {}
+    for file in data.glob("mtrag/retrieval_tasks/*/qrels/dev.tsv"):
+        for query, passage, score in rows(file):
+            assert score == "1"
+            judged.setdefault(query, set()).add(passage)
+    found = {
+        f"{dialog.id}<::>{turn.turn}": {e.passage_id for e in turn.evidence}
+        for dialog in dialogs(real)
+        for turn in dialog.turns
+    }
+    assert {query: passages for query, passages in found.items() if passages} == judged
+
+
+def test_the_real_rewrites_are_at_their_turns(real: CorpusSettings, data: Path) -> None:
+    found = {(dialog.id, turn.turn): turn.retrieval_query for dialog in dialogs(real) for turn in dialog.turns}
+    written = {}
+    for file in data.glob("mtrag/retrieval_tasks/*/*_rewrite.jsonl"):
+        for query in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
+            name, _, turn = query["_id"].partition("<::>")
+            written[name, int(turn)] = query["text"].removeprefix("|user|: ")
+    assert len(written) == 589
+    assert {place: query for place, query in found.items() if query} == written
+
+
+@pytest.mark.parametrize(
+    ("file", "conversations", "turns"),
+    [
+        ("evaluations/reference_subset_with_human_evaluations.json", 15, 116),
+        ("sample_data/responses-10.jsonl", 2, 10),
+    ],
+)
+def test_the_real_tasks_are_the_turns_of_the_real_conversations(
+    real: CorpusSettings, data: Path, file: str, conversations: int, turns: int
+) -> None:
+    whole = {dialog.id: dialog for dialog in dialogs(real)}
+    found = dialogs(corpus("mtrag", path=str(data / "mtrag" / file)))
+    assert (len(found), sum(len(dialog.turns) for dialog in found)) == (conversations, turns)
+    for dialog in found:
+        holds(dialog)
+        for turn, same in zip(dialog.turns, whole[dialog.id].turns, strict=False):
+            assert (turn.turn, turn.query.strip(), turn.answer) == (same.turn, same.query.strip(), same.answer)
+            assert (turn.answerability, turn.multi_turn_type) == (same.answerability, same.multi_turn_type)
+            assert set(turn.question_type.split("+")) == set(same.question_type.split("+"))
+            assert [e.passage_id for e in turn.evidence] == [e.passage_id for e in same.evidence]
+
+
+@pytest.mark.parametrize("name", ["taskac_input", "taskb_input"])
+def test_tasks_without_answers_are_told_one_by_one(data: Path, name: str) -> None:
+    where = corpus("mtrag", path=str(data / "mtrag" / "sample_data" / f"{name}.jsonl"))
+    assert isinstance(where, DialogCorpus)
+    found = list(where.dialogs())
+    assert len(found) == 10
+    assert all(isinstance(record, SkippedRecord) for record in found)
+
+
+def test_conversations_that_break_off_at_their_beginning_are_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "conversations.json"
+    path.write_bytes(gzip.compress(b"[" * 9)[:12])
+    where = corpus("mtrag", path=str(tmp_path))
+    assert isinstance(where, DialogCorpus)
+    assert message(lambda: list(where.dialogs())).startswith(f"{path}: can't be read: Compressed file ended")

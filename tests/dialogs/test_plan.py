@@ -1,0 +1,265 @@
+"""What dialog comes next: the same for the same seed and number, whatever came before."""
+
+import itertools
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from generator.common.passages import count_tokens, sentences
+from generator.corpora.library import Library
+from generator.dialogs.focus import FOCUS_CHARS
+from generator.dialogs.plan import Plan, Planner, Turns
+from generator.errors import ConfigError
+from generator.schema import Document
+from taxonomy import Mix, Taxonomy, load
+
+WORDS = ["harbour", "ferry", "crane", "pilot", "buoy", "anchor", "tide", "storm", "light", "quay", "rope", "sail"]
+FIRST = {"direct": 0.5, "comparative": 0.3, "unanswerable": 0.2}
+LATER = {"follow-up": 0.6, "clarification": 0.2, "correction": 0.2}
+
+
+def text(chance: random.Random, count: int) -> str:
+    """So many sentences, each with a word of its own."""
+    made = (f"Item{n} has {' '.join(chance.choices(WORDS, k=chance.randint(3, 15)))}." for n in range(count))
+    return " ".join(made)
+
+
+def library(folder: Path, count: int, length: int = 12) -> Library:
+    chance = random.Random(count)
+    made = [Document(id=f"d{n}", title=f"Title {n}", text=text(chance, length)) for n in range(count)]
+    return Library.open("c", f"{count}x{length}".ljust(12, "0"), lambda: iter(made), folder, 512, 100)
+
+
+@pytest.fixture(scope="module")
+def ten(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    made = library(tmp_path_factory.mktemp("ten"), 10)
+    yield made
+    made.close()
+
+
+def taxonomy(focus: str = "sentences") -> Taxonomy:
+    return load(Mix.model_validate({"name": "m", "first": FIRST, "later": LATER, "focus": focus}))
+
+
+def planner(
+    documents: Library,
+    validation: float = 0.3,
+    turns: str = "2-4",
+    seed: int = 1,
+    per_document: int = 2,
+    window: int = 10_000,
+    focus: str = "sentences",
+) -> Planner:
+    return Planner(
+        library=documents,
+        validation=documents.validation(validation, 1),
+        taxonomy=taxonomy(focus),
+        turns=Turns.parse(turns),
+        seed=seed,
+        per_document=per_document,
+        window=window,
+    )
+
+
+def plans(made: Planner, count: int) -> list[Plan]:
+    return [made.plan(index) for index in range(count)]
+
+
+# --- a pure function of seed and number
+
+
+def test_a_plan_depends_on_seed_and_number_alone(ten: Library) -> None:
+    in_order = plans(planner(ten), 60)
+    other = planner(ten)
+    shuffled = random.Random(0).sample(range(60), 60)
+    assert {index: other.plan(index) for index in [*shuffled, *shuffled]} == dict(enumerate(in_order))
+
+
+def test_another_seed_makes_other_plans(ten: Library) -> None:
+    one, other = plans(planner(ten, seed=1), 20), plans(planner(ten, seed=2), 20)
+    assert [p.source.document_id for p in one] != [p.source.document_id for p in other]
+    assert [p.kinds for p in one] != [p.kinds for p in other]
+    assert not {p.dialog_id for p in one} & {p.dialog_id for p in other}
+    assert not {p.seed for p in one} & {p.seed for p in other}
+
+
+def test_every_plan_has_an_id_and_a_seed_of_its_own(ten: Library) -> None:
+    made = plans(planner(ten), 500)
+    assert len({plan.dialog_id for plan in made}) == 500
+    assert len({plan.seed for plan in made}) == 500
+    assert all(0 <= plan.seed < 2**31 for plan in made)
+
+
+# --- documents
+
+
+@pytest.mark.parametrize("per_document", [1, 2, 3])
+def test_dialogs_of_a_document_are_neighbours(ten: Library, per_document: int) -> None:
+    made = plans(planner(ten, per_document=per_document), 60)
+    slots = [made[first : first + per_document] for first in range(0, 60, per_document)]
+    assert all(len({plan.source.document_id for plan in slot}) == 1 for slot in slots)
+    firsts = [slot[0].source.document_id for slot in slots]
+    assert all(one != other for one, other in itertools.pairwise(firsts))
+
+
+@pytest.mark.parametrize("validation", [0, 0.1, 0.3, 0.5, 0.9])
+def test_every_document_is_visited_before_any_comes_again(ten: Library, validation: float) -> None:
+    made = planner(ten, validation=validation, per_document=1)
+    visited: dict[str, list[str]] = {"train": [], "validation": []}
+    for plan in plans(made, 97):
+        visited[plan.split].append(plan.source.document_id)
+    for split, rows in made.rows.items():
+        names = {ten.document(int(row)).id for row in rows}
+        assert set(visited[split]) == names
+        for first in range(0, len(visited[split]) - len(names) + 1, max(1, len(names))):
+            assert set(visited[split][first : first + len(names)]) == names
+
+
+@pytest.mark.parametrize(("validation", "held"), [(0, 0), (0.1, 1), (0.3, 3), (0.5, 5), (0.99, 9)])
+def test_splits_share_no_document_and_dialogs_keep_their_proportion(ten: Library, validation: float, held: int) -> None:
+    made = plans(planner(ten, validation=validation, per_document=1), 400)
+    documents = {split: {p.source.document_id for p in made if p.split == split} for split in ("train", "validation")}
+    assert not documents["train"] & documents["validation"]
+    assert len(documents["validation"]) == held
+    assert Counter(plan.split for plan in made)["validation"] == 40 * held
+    # Evenly all the way, so that a run that is stopped early has its share too.
+    for count in range(1, 401):
+        assert abs(sum(p.split == "validation" for p in made[:count]) - count * held / 10) <= 0.5
+
+
+def test_a_corpus_of_one_document(tmp_path: Path) -> None:
+    made = plans(planner(library(tmp_path, 1), validation=0.5), 5)
+    assert {(plan.split, plan.source.document_id) for plan in made} == {("train", "d0")}
+
+
+def test_the_whole_document_is_the_grounding_if_it_fits(ten: Library) -> None:
+    plan = planner(ten).plan(0)
+    document = next(d for d in map(ten.document, range(10)) if d.id == plan.source.document_id)
+    assert (plan.source.text, plan.source.start, plan.source.title) == (document.text, 0, document.title)
+
+
+# --- focus and window
+
+
+def test_dialogs_of_a_document_start_from_other_sentences_while_there_are_any(tmp_path: Path) -> None:
+    documents = library(tmp_path, 3, length=30)
+    made = plans(planner(documents, validation=0, per_document=2), 120)
+    for row in range(3):
+        document = documents.document(row)
+        focus = [plan.focus for plan in made if plan.source.document_id == document.id]
+        unused = len(set(focus))
+        assert unused >= 6
+        assert len(set(focus[:unused])) == unused  # all before any comes again
+        assert focus[unused : 2 * unused] == focus[:unused]
+        told = [document.text[slice(*span)] for span in sentences(document.text)]
+        assert sorted(sentence for part in set(focus) for sentence in told if sentence in part) == sorted(told)
+
+
+def test_a_focus_is_a_few_whole_sentences(ten: Library) -> None:
+    for plan in plans(planner(ten), 40):
+        assert plan.focus in plan.source.text
+        assert plan.focus.startswith("Item") and plan.focus.endswith(".")
+        assert len(plan.focus) <= FOCUS_CHARS
+
+
+def test_a_document_of_one_sentence_has_one_focus(tmp_path: Path) -> None:
+    made = plans(planner(library(tmp_path, 2, length=1), validation=0), 8)
+    assert all(plan.focus == plan.source.text for plan in made)
+
+
+def test_without_focus_the_choice_is_the_models(ten: Library) -> None:
+    one, other = planner(ten, focus="none").plan(3), planner(ten).plan(3)
+    assert (one.focus, one.source, one.kinds, one.seed) == ("", other.source, other.kinds, other.seed)
+
+
+@pytest.mark.parametrize("window", [60, 100, 333, 1000])
+def test_a_window_holds_the_focus_in_as_many_whole_sentences_as_fit(tmp_path: Path, window: int) -> None:
+    documents = library(tmp_path, 2, length=200)
+    assert count_tokens(documents.document(0).text) > 1000
+    for plan in plans(planner(documents, validation=0, window=window), 60):
+        shown = plan.source
+        document = next(d for d in map(documents.document, range(2)) if d.id == shown.document_id)
+        assert plan.focus in shown.text
+        assert shown.text == document.text[shown.start : shown.end]
+
+        def size(text: str) -> int:
+            return count_tokens("".join(f"[1] {text[start:end]}" for start, end in sentences(text)))
+
+        # A focus may be larger than a tiny window; then it is all there is.
+        assert size(shown.text) <= max(window, size(plan.focus))
+        spans = sentences(document.text)
+        starts, ends = [start for start, _ in spans], [end for _, end in spans]
+        first, last = starts.index(shown.start), ends.index(shown.end)
+        around = [spans[i] for i in (first - 1, last + 1) if 0 <= i < len(spans)]
+        room = window - size(shown.text)
+        assert around and all(size(document.text[slice(*span)]) > room for span in around)
+
+
+# --- kinds and turns
+
+
+def test_turns_are_drawn_from_the_whole_range(ten: Library) -> None:
+    made = [plan for plan in plans(planner(ten, turns="2-4"), 300) if plan.kinds[0].turns is None]
+    assert Counter(len(plan.kinds) for plan in made).keys() == {2, 3, 4}
+    assert min(Counter(len(plan.kinds) for plan in made).values()) > len(made) / 5
+
+
+def test_a_kind_with_turns_of_its_own_has_them(ten: Library) -> None:
+    made = plans(planner(ten, turns="5"), 100)
+    lengths = {(plan.kinds[0].name, len(plan.kinds)) for plan in made}
+    assert lengths == {("direct", 5), ("comparative", 5), ("unanswerable", 2)}
+
+
+def test_first_kinds_open_and_later_ones_follow_in_their_shares(ten: Library) -> None:
+    made = plans(planner(ten, turns="3"), 400)
+    first = Counter(plan.kinds[0].name for plan in made)
+    later = Counter(kind.name for plan in made for kind in plan.kinds[1:])
+    assert first == {name: share * 400 for name, share in FIRST.items()}
+    assert {name: round(count / later.total(), 1) for name, count in later.items()} == LATER
+
+
+def test_a_dialog_of_one_turn(ten: Library) -> None:
+    made = planner(ten, turns="1")
+    assert {len(plan.kinds) for plan in plans(made, 20) if plan.kinds[0].name != "unanswerable"} == {1}
+
+
+@pytest.mark.parametrize(
+    ("given", "least", "most"),
+    [(4, 4, 4), ("4", 4, 4), ("3-6", 3, 6), (" 3 - 6 ", 3, 6), ("1-1", 1, 1), ("2-12", 2, 12)],
+)
+def test_turns_are_a_number_or_a_range(given: str | int, least: int, most: int) -> None:
+    assert Turns.parse(given) == Turns(least=least, most=most)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        0,
+        "0",
+        "0-3",
+        "6-3",
+        -2,
+        "-2",
+        "3-",
+        "-",
+        "",
+        "3-4-5",
+        "3.5",
+        3.5,
+        "three",
+        "2..4",
+        "2,4",
+        "²",
+        True,
+        None,
+        "1_0",
+    ],
+)
+def test_other_turns_are_an_error_that_says_what_to_give(given: object) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Turns.parse(given)  # type: ignore[arg-type]
+    assert str(caught.value).startswith(f"turns={given}: ")
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,373 @@
+"""What `taxonomy=mtrag` plans of each turn, what is asked for it, and how what came out is labelled."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import yaml
+
+from generator.dialogs.adapter import SharedPrefixAdapter, tasks
+from generator.dialogs.dedup import Repetition
+from generator.dialogs.focus import fresh_start
+from generator.dialogs.multi import MultiDocumentDialog
+from generator.dialogs.relabel import relabelled
+from generator.dialogs.single import SingleDocumentDialog
+from generator.dialogs.steps import Draft
+from generator.errors import TaxonomyError
+from generator.schema import Evidence, QueryForm, Turn, Verdict
+from taxonomy import Mix, QuestionType, Target, Taxonomy, first_type, load, read_facets, turn_types
+from tests.support.openai_server import Body, OpenAIServer
+from tests.support.runs import Site, replying
+from tests.support.runs import turn as number_of
+from tests.support.scripted import KINDS, Scripted, Shelf, piece, said
+
+ROOT = Path(__file__).parents[2]
+SETTINGS = {
+    key: value
+    for key, value in yaml.safe_load((ROOT / "conf/taxonomy/mtrag.yaml").read_text(encoding="utf-8")).items()
+    if key != "_target_"
+}
+LINKS, AIMS = read_facets("multi_turn"), read_facets("answerability")
+
+
+def mtrag(**changes: object) -> Taxonomy:
+    return load(Mix.model_validate(SETTINGS | changes))
+
+
+def dialogs(taxonomy: Taxonomy, count: int, turns: int = 8, seed: int = 5) -> list[tuple[QuestionType, ...]]:
+    return [turn_types(taxonomy, seed, i, first_type(taxonomy, seed, i), turns) for i in range(count)]
+
+
+def plans(taxonomy: Taxonomy, count: int, turns: int = 8) -> list[list[Target]]:
+    made = dialogs(taxonomy, count, turns)
+    assert all(isinstance(kind, Target) for dialog in made for kind in dialog)
+    return [[kind for kind in dialog if isinstance(kind, Target)] for dialog in made]
+
+
+# --- what is planned
+
+
+def test_every_dimension_meets_its_shares() -> None:
+    made = plans(mtrag(), 500)
+    turns = [target for dialog in made for target in dialog]
+    later = [target for dialog in made for target in dialog[1:]]
+    aims = Counter(target.aim.name for target in turns if target.aim)
+    assert {name: count / len(turns) for name, count in aims.items()} == pytest.approx(
+        SETTINGS["answerability"], abs=0.002
+    )
+    links = Counter(target.multi_turn.name for target in later if target.multi_turn)
+    assert {name: count / len(later) for name, count in links.items()} == pytest.approx(
+        SETTINGS["multi_turn"], abs=0.002
+    )
+    assert sum(not target.standalone for target in later) / len(later) == pytest.approx(0.18, abs=0.002)
+    types = Counter(target.name for target in later)
+    shares = {name: types[name] / len(later) for name in SETTINGS["later"]}
+    assert shares == pytest.approx(SETTINGS["later"], abs=0.012), "a remark takes the place of some other type"
+    assert {t.multi_turn for t in (dialog[0] for dialog in made)} == {None}
+
+
+def test_a_dialog_has_no_more_of_anything_than_its_share() -> None:
+    for dialog in plans(mtrag(answerability={"answerable": 0.7, "unanswerable": 0.2, "partial": 0.1}), 100, 10):
+        aims = Counter(target.aim.name for target in dialog if target.aim)
+        assert (aims["answerable"], aims["unanswerable"], aims["partial"]) == (7, 2, 1)
+
+
+def test_what_asks_for_nothing_is_a_later_turn_and_no_question() -> None:
+    made = plans(mtrag(answerability={"answerable": 0.6, "conversational": 0.4}), 60, 5)
+    remarks = [(place, target) for dialog in made for place, target in enumerate(dialog) if target.is_conversational]
+    assert len(remarks) == pytest.approx(60 * 5 * 0.4, rel=0.05)
+    assert {target.name for _, target in remarks} == {"non-question"}
+    assert {place for place, _ in remarks} == {1, 2, 3, 4}
+
+
+def test_a_single_turn_asks_for_something() -> None:
+    aims = Counter(dialog[0].aim for dialog in plans(mtrag(), 400, 1))
+    shares = {aim.name: count / 400 for aim, count in aims.items() if aim}
+    assert shares == pytest.approx(
+        {"answerable": 0.84 / 0.99, "partial": 0.08 / 0.99, "unanswerable": 0.07 / 0.99}, abs=0.003
+    )
+    assert [dialog[0].aim for dialog in plans(mtrag(answerability={"conversational": 1}), 3, 1)] == [None] * 3
+    assert not any(dialog[0].name == "non-question" for dialog in plans(mtrag(), 400, 1))
+
+
+def test_what_leans_on_the_dialog_is_a_clarification_first() -> None:
+    shares = {"follow-up": 0.5, "clarification-of-intent": 0.25, "clarification-of-answer": 0.25}
+    for dialog in plans(mtrag(multi_turn=shares, non_standalone=0.5), 40, 9):
+        leaning = {target.multi_turn.kind for target in dialog[1:] if target.multi_turn and not target.standalone}
+        assert leaning == {"clarification"}
+        assert sum(not target.standalone for target in dialog[1:]) == 4
+        assert dialog[0].standalone is None
+
+
+def test_a_plan_depends_on_seed_and_number_alone() -> None:
+    taxonomy = mtrag()
+    assert dialogs(taxonomy, 5) == dialogs(taxonomy, 5)
+    assert dialogs(taxonomy, 5) != dialogs(taxonomy, 5, seed=6)
+
+
+def test_types_without_their_examples_can_be_planned() -> None:
+    made = plans(mtrag(examples=False), 30)
+    assert "non-question" in {target.name for dialog in made for target in dialog}
+    assert not any(target.examples for dialog in made for target in dialog)
+
+
+def test_without_dimensions_a_plan_is_types_alone() -> None:
+    plain = mtrag(multi_turn={}, answerability={}, non_standalone=None)
+    assert not plain.has_targets
+    assert {type(kind) for dialog in dialogs(plain, 3) for kind in dialog} == {QuestionType}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"answerability": {"answerable": 0.5}},
+            "taxonomy=mtrag: answerability: the shares sum to 0.5; they must sum to 1",
+        ),
+        (
+            {"answerability": {"answerable": 2, "partial": -1}},
+            "answerability.answerable: a share is between 0 and 1, not 2",
+        ),
+        (
+            {"multi_turn": {"follow-ups": 1}},
+            "multi_turn.follow-ups: there is no such multi-turn type; did you mean 'follow-up'?",
+        ),
+    ],
+)
+def test_wrong_shares_are_told_in_one_line(changes: dict[str, object], said: str) -> None:
+    with pytest.raises(TaxonomyError) as error:
+        mtrag(**changes)
+    assert said in str(error.value) and "\n" not in str(error.value)
+
+
+# --- what is asked
+
+
+def target(
+    name: str = "factoid", link: str | None = "follow-up", aim: str = "answerable", alone: bool = True
+) -> Target:
+    return Target(**dict(KINDS[name]), multi_turn=LINKS[link] if link else None, aim=AIMS[aim], standalone=alone)
+
+
+A, B, C = (piece(name) for name in ("pier", "quay", "mole"))
+
+
+def multi(
+    model: Scripted, shelf: Shelf, wanted: Sequence[Target], moving: bool = False, query: QueryForm = "last_turn"
+) -> Draft:
+    program = MultiDocumentDialog(Repetition(0.8), shelf, 2, query, planned=True, moving=moving)
+    draft: Draft = model.run(lambda: program.acall(A, wanted, "", "train"))
+    return draft
+
+
+def asks(*questions: str) -> list[dict[str, object]]:
+    return [{"question": question, "consistent": True} for question in questions]
+
+
+def test_the_prompt_of_a_question_tells_all_that_is_planned() -> None:
+    wanted = [
+        target(link=None),
+        target("how-to", aim="partial"),
+        target("opinion", "clarification-of-answer", alone=False),
+    ]
+    model = Scripted(ask=asks("When did the pier open?", "How do I paint it?", "Is blue nice?"))
+    draft = multi(model, Shelf([[A], [B], [C]]), wanted)
+    assert len(draft.turns) == 3
+    first, second, third = model.prompts("ask")
+    assert "leave out" not in first.rpartition("<task>")[2]
+    for step in (*AIMS["partial"].steps, *LINKS["follow-up"].steps, KINDS["how-to"].definition):
+        assert step in second.rpartition("<task>")[2]
+    assert "can be understood with nothing before it" in second.rpartition("<task>")[2]
+    assert "makes no sense without that answer" in third.rpartition("<task>")[2]
+    assert [turn.multi_turn_type for turn in draft.turns] == [None, "follow-up", "clarification"]
+    planned = [turn.planned for turn in draft.turns]
+    assert [p.question_type for p in planned if p] == ["factoid", "how-to", "opinion"]
+    assert [p.answerability for p in planned if p] == ["answerable", "partial", "answerable"]
+    assert [p.multi_turn_type for p in planned if p] == [None, "follow-up", "clarification-of-answer"]
+
+
+def test_a_question_that_stands_alone_is_not_rewritten() -> None:
+    wanted = [target(link=None), target("how-to"), target("opinion", alone=False)]
+    questions = ("When did the pier open?", "How do I paint a quay?", "Is it blue?")
+    model = Scripted(ask=asks(*questions), rewrite=[{"query": "Is the quay blue?"}])
+    shelf = Shelf([[A], [B], [C]])
+    multi(model, shelf, wanted, query="rewrite")
+    assert [sought for sought, _, _ in shelf.asked] == [*questions[:2], "Is the quay blue?"]
+    assert len(model.of("rewrite")) == 1
+
+
+@pytest.mark.parametrize("algorithm", ["single", "multi"])
+def test_a_remark_is_answered_with_courtesy_and_nothing_is_retrieved(algorithm: str) -> None:
+    wanted = [target(link=None), target("non-question", aim="conversational"), target()]
+    model = Scripted(
+        ask=[*asks("When did the pier open?"), {"question": "Is it?"}, *asks("Thanks!", "Who built the pier?")],
+        answer=[{"answer": "In May.", "consistent": True}, {"answer": "You are welcome."}],
+    )
+    shelf = Shelf([[A], [B]])
+    single = SingleDocumentDialog(Repetition(0.8), planned=True)
+    draft = multi(model, shelf, wanted) if algorithm == "multi" else model.run(lambda: single.acall(A, wanted, ""))
+    assert [turn.query for turn in draft.turns] == ["When did the pier open?", "Thanks!", "Who built the pier?"]
+    remark = draft.turns[1]
+    assert (remark.answer, remark.answerability, remark.hits) == ("You are welcome.", "conversational", ())
+    assert "“Is it?”: asks something, or says nothing" in model.prompts("ask")[2]
+    assert len(shelf.asked) == (2 if algorithm == "multi" else 0)
+
+
+def test_a_dialog_moves_on_without_a_remark() -> None:
+    wanted = [target(link=None), target("non-question", aim="conversational"), target()]
+    model = Scripted(ask=asks("When did the pier open?", "Why?", "Why?", "Why?", "Who built the pier?"))
+    draft = multi(model, Shelf([[A], [B]]), wanted)
+    assert [turn.query for turn in draft.turns] == ["When did the pier open?", "Who built the pier?"]
+    assert [(turn, lost.reason, lost.text) for turn, lost in draft.passed] == [(2, "no remark", "Why?")]
+
+
+def test_what_is_rare_is_described_only_when_it_is_asked() -> None:
+    program = MultiDocumentDialog(Repetition(0.8), Shelf([]), 2, "last_turn", planned=True)
+    rules = SharedPrefixAdapter(tasks=tasks(program)).rules
+    assert "ask_new" in rules and "courtesy" not in rules and "remark" not in rules
+    plain = SharedPrefixAdapter(tasks=tasks(MultiDocumentDialog(Repetition(0.8), Shelf([]), 2, "last_turn"))).rules
+    assert "ask_new" not in plain
+
+
+# --- where later questions start
+
+
+def resting_on(*names: str) -> tuple[Turn, ...]:
+    turns = said(*[(f"question {number}", f"answer {number}") for number in range(len(names))])
+    evidence = [(Evidence(passage_id=piece(name).id, start=0, end=3, text="The"),) if name else () for name in names]
+    return tuple(turn.model_copy(update={"evidence": e}) for turn, e in zip(turns, evidence, strict=True))
+
+
+def start(shelf: Shelf, passages: Sequence[object], history: Sequence[Turn], place: int = 0) -> str:
+    return asyncio.run(fresh_start(shelf, 4, "train", passages, history, place or len(history)))  # type: ignore[arg-type]
+
+
+def test_a_later_question_starts_from_a_passage_that_no_answer_rests_on() -> None:
+    shelf = Shelf([])
+    assert start(shelf, (A, B), resting_on("pier")) == "Quay: The quay opened in May. It has a blue door."
+    assert shelf.asked == []
+
+
+def test_every_other_one_starts_from_a_neighbour_rather_of_another_document() -> None:
+    near = A.model_copy(update={"id": "pier:9", "text": "The pier is long."})
+    shelf = Shelf([[A, near, C]])
+    assert start(shelf, (A, B), resting_on("pier", "")).startswith("Mole: The mole opened")
+    assert shelf.asked == [("question 1 answer 1", 4, "train")]
+    assert start(Shelf([[A, near]]), (A, B), resting_on("pier", "")) == "Pier: The pier is long."
+
+
+def test_after_a_turn_that_was_lost_the_next_one_starts_elsewhere() -> None:
+    history = resting_on("pier")
+    assert start(Shelf([]), (A, B, C), history, 1).startswith("Mole: ")
+    assert start(Shelf([]), (A, B, C), history, 3).startswith("Mole: ")
+    assert start(Shelf([[A, piece("weir")]]), (A, B, C), history, 2).startswith("Weir: ")
+
+
+def test_where_nothing_is_left_the_model_chooses() -> None:
+    assert start(Shelf([[A]]), (A,), resting_on("pier")) == ""
+    assert start(Shelf([[A]]), (A, B), resting_on("pier", "")).startswith("Quay: ")
+
+
+def test_the_start_stands_in_the_prompt_only_if_conversations_are_to_move() -> None:
+    for moving in (True, False):
+        model = Scripted(ask=asks("When did the pier open?", "Who built the quay?"))
+        multi(model, Shelf([[A, B], [C]]), [target(link=None), target()], moving)
+        told = model.prompts("ask")[1].rpartition("<task>")[2]
+        assert ("The quay opened in May." in told or "The pier opened in May." in told) == moving
+
+
+# --- what came out
+
+
+def judged(found: str | None, says: str | None, own: str = "answerable") -> Turn:
+    labels = {"answerability": found, "idk": says, "question_type": "how-to+factoid"}
+    verdicts = tuple(
+        Verdict(judge=judge, label=label, explanation="", model="m", decides=False)
+        for judge, label in labels.items()
+        if label
+    )
+    (turn,) = said(("Why?", "Because."))
+    return relabelled(turn.model_copy(update={"answerability": own, "verdicts": verdicts}))
+
+
+CELLS = {
+    ("answerable", "no"): "answerable",
+    ("answerable", "partial"): "partial",
+    ("answerable", "yes"): None,
+    ("partial", "no"): None,
+    ("partial", "partial"): "partial",
+    ("partial", "yes"): None,
+    ("unanswerable", "no"): None,
+    ("unanswerable", "partial"): "partial",
+    ("unanswerable", "yes"): "unanswerable",
+}
+
+
+@pytest.mark.parametrize(("found", "says"), CELLS)
+def test_passages_and_answer_together_give_the_label(found: str, says: str) -> None:
+    turn, label = judged(found, says), CELLS[found, says]
+    assert turn.answerability == (label or found)
+    refused = [v for v in turn.verdicts if v.judge == "agreement"]
+    assert [v.label for v in refused] == ([] if label else ["incorrect"])
+    assert turn.question_type == "how-to+factoid"
+
+
+def test_a_judge_that_fails_changes_nothing() -> None:
+    assert judged("unjudged", "unjudged", "partial").answerability == "partial"
+    assert judged("unanswerable", "unjudged").answerability == "unanswerable"
+    assert judged("unjudged", "yes", "unanswerable").answerability == "unanswerable"
+    assert judged(None, None, "partial").answerability == "partial"
+
+
+# --- a whole run
+
+
+def measuring(body: Body) -> dict[str, object]:
+    """Unanswerable are two turns in three; of one of them the answer says so."""
+    label = body["response_format"]["json_schema"]["schema"]["properties"]["label"]
+    odd = number_of(body) % 3
+    if "unanswerable" in label.get("enum", ()):
+        return {"label": "unanswerable" if odd else "answerable"}
+    if "yes" in label.get("enum", ()):
+        return {"label": "yes" if odd == 1 else "no"}
+    return {"label": "correct"}
+
+
+def test_a_run_plans_measures_and_relabels(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    with OpenAIServer(replying(judge=measuring)) as server:
+        ended = site.run(server, "taxonomy=mtrag", "dialogs=9", "turns=8", "dedup=none", "retriever.k=2")
+        assert ended.code == 0, ended.err
+        site.check_ledger()
+        assert site.summary()["lm_calls"] == len(server.bodies)
+    turns = [turn for dialog in site.dialogs() for turn in dialog["turns"]]
+    assert len(turns) > 6 * 9, "but for those that a dialog moved on from"
+    asked = [turn for turn in turns if turn["answerability"] != "conversational"]
+    assert all({v["judge"] for v in turn["verdicts"]} >= {"correctness", "answerability", "idk"} for turn in asked)
+    for turn in asked:
+        labels = {v["judge"]: v["label"] for v in turn["verdicts"]}
+        assert turn["answerability"] == labels["answerability"], "relabelled, whatever was planned"
+        refused = (labels["answerability"], labels["idk"]) == ("unanswerable", "no")
+        assert (labels.get("agreement") == "incorrect") == refused
+        assert turn["planned"]["answerability"] in AIMS
+    assert {turn["answerability"] for turn in asked} == {"answerable", "unanswerable"}
+    summary = site.summary()
+    refused = sum(any(v["judge"] == "agreement" for v in turn["verdicts"]) for turn in turns)
+    assert summary["dropped_pairs"]["judge"]["judged incorrect"] == refused > 0
+    assert summary["answerability"]["unanswerable"]["target"] == 0.07
+    measured = sum(turn["answerability"] == "unanswerable" for turn in turns)
+    assert summary["answerability"]["unanswerable"]["turns"] == measured
+    assert summary["multi_turn_types"].keys() == {"follow-up", "clarification"}
+    assert summary["question_types"]["factoid (first)"]["target"] == 0.28
+    assert summary["question_types"]["non-question"]["stage"] == "later"
+
+
+def test_what_is_planned_can_be_left_unmeasured(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    with OpenAIServer(replying(judge=measuring)) as server:
+        assert site.run(server, "taxonomy=mtrag", "taxonomy.measure=false", "dialogs=2", "turns=4").code == 0
+    turns = [turn for dialog in site.dialogs() for turn in dialog["turns"] if turn["answerability"] != "conversational"]
+    assert {v["judge"] for turn in turns for v in turn["verdicts"]} == {"correctness"}
+    assert all(turn["question_type"] == turn["planned"]["question_type"] for turn in turns)

@@ -1,0 +1,411 @@
+"""What a whole run keeps, drops and counts, and that none of it depends on timing."""
+
+import asyncio
+import json
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from generator.common.concurrency import LOOKAHEAD
+from generator.dialogs.generate import GeneratedDialog
+from generator.dialogs.signatures import FirstQuestion, GroundedAnswer
+from generator.errors import ModelError
+from generator.execution.pipeline import Pipeline
+from generator.execution.store import Store
+from generator.schema import Dialog
+from tests.execution.test_store import IDENTITY, accepted
+from tests.support import openai_server as fake
+from tests.support.openai_server import Body, Fault, OpenAIServer, Responder, prompt, words
+from tests.support.runs import Site, replying, some, stage, turn
+
+TROUBLES: dict[str, Responder] = {
+    "none": replying(),
+    "declined": replying(ask=lambda b: {"can_ask": not some(b, 0.7)}),
+    "inconsistent": replying(answer=lambda b: {"consistent": not some(b, 0.3)}),
+    "scaffolding": replying(ask=lambda b: {"question": "What does the passage say?"} if some(b, 0.4) else {}),
+    "unusable": replying(answer=lambda b: "I would rather not." if some(b, 0.5) else {}),
+    "incorrect": replying(judge=lambda b: {"label": "incorrect" if some(b, 0.5) else "correct"}),
+    "unjudged": replying(judge=lambda b: "Well …" if some(b, 0.7) else {}),
+    "repeated": replying(ask=lambda b: {"question": f"Where is {some(b, 0.5)} harbour office?"}),
+}
+
+
+def all_is_accounted_for(site: Site, server: OpenAIServer) -> None:
+    """The ledger holds, and no call was made that the run doesn't know of."""
+    site.check_ledger()
+    assert site.summary()["lm_calls"] == server.finished.total() == len(server.bodies)
+    assert set(server.finished.values()) == {1}
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+@pytest.mark.parametrize("algorithm", ["single", "multi"])
+def test_every_attempt_is_accepted_or_dropped(algorithm: str, trouble: str, tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    with OpenAIServer(TROUBLES[trouble]) as server:
+        ended = site.run(server, "dialogs=8", f"algorithm={algorithm}", "turns=2-3", "dedup=none")
+        all_is_accounted_for(site, server)
+    assert ended.code == 0, ended.err
+    summary = site.summary()
+    assert summary["accepted"] == 8, "exactly as many as asked for"
+    assert summary["complete"]
+    if trouble in ("declined", "inconsistent", "scaffolding", "unusable"):
+        assert site.drops()
+        assert all(drop["text"] for drop in site.drops()), "with the offending text"
+    if trouble == "incorrect":
+        assert summary["dropped_pairs"]["judge"]["judged incorrect"] > 0
+    if trouble == "unjudged":
+        assert 0 < summary["unjudged_pairs"] < summary["pairs"]
+        assert not summary["dropped_pairs"], "a judge that fails is not a low score"
+
+
+def test_a_reply_is_asked_for_in_the_order_of_its_signature(tmp_path: Path) -> None:
+    """On the wire too: servers hold a model to the order of the schema's keys, and reasoning comes before results."""
+    site = Site(tmp_path)
+    with OpenAIServer() as server:
+        assert site.run(server, "dialogs=1", "turns=1", "algorithm=single", "taxonomy=direct").code == 0
+    asked = {
+        stage(body): list(body["response_format"]["json_schema"]["schema"]["properties"]) for body in server.bodies
+    }
+    assert asked["answer"] == list(GroundedAnswer.output_fields)
+    assert asked["ask"] == [name for name in FirstQuestion.output_fields if name != "can_ask"]
+    assert asked["judge"][-1] == "label"
+
+
+def test_the_judge_is_on_unless_it_is_turned_off(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    with OpenAIServer() as server:
+        assert site.run(server, "dialogs=3").code == 0
+        for dialog in site.dialogs():
+            for t in dialog["turns"]:
+                assert [(v["judge"], v["label"], v["model"]) for v in t["verdicts"]] == [
+                    ("correctness", "correct", "test-model")
+                ]
+        assert {row["verdict"] for row in site.rows()} == {"correct"}
+        assert site.run(server, "dialogs=3", "judge=none", "fresh=true").code == 0
+    assert {row["verdict"] for row in site.rows()} == {"none"}
+    assert not any(t["verdicts"] for dialog in site.dialogs() for t in dialog["turns"])
+
+
+def test_max_attempts_ends_a_run_that_loses_too_much(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    with OpenAIServer(replying(answer=lambda b: {"consistent": not some(b, 0.8)})) as server:
+        ended = site.run(server, "dialogs=10", "max_attempts=12", "turns=1")
+        all_is_accounted_for(site, server)
+        summary = site.summary()
+        assert ended.code == 0
+        assert summary["attempted"] == 12
+        assert 0 < summary["accepted"] < 10
+        assert "max_attempts" in ended.err
+        assert site.run(server, "dialogs=10", "max_attempts=15", "turns=1").code == 0
+        assert site.summary()["attempted"] == 15, "a higher one continues the run"
+
+
+def test_a_run_that_accepts_nothing_says_where_all_was_lost(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    with OpenAIServer(replying(answer=lambda b: {"consistent": False})) as server:
+        ended = site.run(server, "dialogs=2")
+        all_is_accounted_for(site, server)
+    assert ended.code == 1
+    assert "answer" in ended.error
+    assert "inconsistent" in ended.error
+    assert site.summary()["attempted"] == 20, "ten for each dialog asked for"
+    assert not (site.run_dir / "dataset").exists()
+
+
+# Judged incorrect: the second of three turns
+
+
+def second_of_three(body: Body) -> dict[str, object]:
+    return {"label": "incorrect" if turn(body) == 2 else "correct"}
+
+
+def first_dialogs(body: Body) -> dict[str, object]:
+    return {"label": "incorrect" if turn(body) == 2 and body["seed"] % 2 else "correct"}
+
+
+@pytest.mark.parametrize(("keep", "kept"), [("pairs", {1, 3}), ("prefix", {1})])
+def test_pairs_judged_incorrect_are_removed(keep: str, kept: set[int], tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    with OpenAIServer(replying(judge=second_of_three)) as server:
+        ended = site.run(server, "dialogs=4", "taxonomy=direct", "turns=3", f"judge.filter={keep}")
+        all_is_accounted_for(site, server)
+    assert ended.code == 0
+    assert {row["turn"] for row in site.rows()} == kept
+    assert all(len(dialog["turns"]) == 3 for dialog in site.dialogs()), "the dialog stays whole"
+    lost = Counter(drop["turn"] for drop in site.drops() if drop["scope"] == "pair")
+    assert lost == dict.fromkeys({1, 2, 3} - kept, 4)
+    answers = {t["answer"] for dialog in site.dialogs() for t in dialog["turns"]}
+    assert all(drop["text"] in answers for drop in site.drops() if drop["scope"] == "pair")
+
+
+def test_a_dialog_with_an_incorrect_answer_can_be_dropped_whole(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    with OpenAIServer(replying(judge=first_dialogs)) as server:
+        ended = site.run(server, "dialogs=4", "taxonomy=direct", "turns=3", "judge.filter=dialog")
+        all_is_accounted_for(site, server)
+    assert ended.code == 0
+    labels = {v["label"] for dialog in site.dialogs() for t in dialog["turns"] for v in t["verdicts"]}
+    assert labels == {"correct"}
+    assert site.summary()["accepted"] == 4
+    assert sum(site.summary()["dropped"]["judge"].values()) > 0
+
+
+def test_a_dialog_without_a_correct_answer_is_dropped(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    with OpenAIServer(replying(judge=lambda b: {"label": "incorrect" if b["seed"] % 2 else "correct"})) as server:
+        assert site.run(server, "dialogs=4", "algorithm=single").code == 0
+        all_is_accounted_for(site, server)
+    assert site.summary()["dropped"] == {"judge": {"no answer judged correct": site.summary()["attempted"] - 4}}
+
+
+# Near-duplicates
+
+OPENING = "When does the harbour office of Lindholm open on Sundays?"
+
+
+def test_a_first_question_that_was_there_already(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    same = replying(ask=lambda b: {"question": OPENING} if turn(b) == 1 else {})
+    with OpenAIServer(same, delay_s=lambda b: 0.2 if b["seed"] % 2 else 0) as server:
+        assert site.run(server, "algorithm=single", "dialogs=3", "max_attempts=5").code == 0
+        all_is_accounted_for(site, server)
+        assert site.summary()["dropped"] == {"dedup": {"exact duplicate: first question": 4}}
+        (kept,) = site.dialogs()
+        for drop in site.drops():
+            assert OPENING in drop["text"]
+            assert kept["id"] in drop["text"]
+        assert site.run(server, "algorithm=single", "dialogs=3", "max_attempts=5", "dedup=none", "fresh=true").code == 0
+        assert kept["id"] == site.dialogs()[0]["id"], "the first plan's is kept, whatever came in first"
+        assert site.summary()["accepted"] == 3
+
+
+def test_a_dialog_that_was_there_already(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    same = replying(ask=lambda b: {"question": OPENING}, answer=lambda b: {"answer": "It opens at nine, not before."})
+    with OpenAIServer(same) as server:
+        assert site.run(server, "algorithm=single", "dialogs=2", "max_attempts=3", "turns=1").code == 0
+        all_is_accounted_for(site, server)
+    assert site.summary()["dropped"] == {"dedup": {"exact duplicate: dialog": 2}}
+
+
+def test_what_a_test_file_holds_is_not_kept(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    tests = tmp_path / "benchmark.jsonl"
+    tests.write_text(json.dumps({"input": "Something else"}) + "\n" + json.dumps({"input": OPENING}) + "\n")
+    mixed = replying(ask=lambda b: {"question": OPENING} if turn(b) == 1 and b["seed"] % 2 else {})
+    with OpenAIServer(mixed) as server:
+        assert (
+            site.run(server, "algorithm=single", "dialogs=4", "max_attempts=40", f"dedup.against=[{tests}]").code == 0
+        )
+        all_is_accounted_for(site, server)
+    assert OPENING not in (site.run_dir / "dialogs.jsonl").read_text()
+    drops = [drop for drop in site.drops() if drop["scope"] == "dialog"]
+    assert drops
+    assert all("contamination" in drop["reason"] and f"{tests}:2" in drop["text"] for drop in drops)
+
+
+def test_a_run_that_is_continued_remembers_what_it_has(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    same = replying(ask=lambda b: {"question": OPENING} if turn(b) == 1 else {})
+    with OpenAIServer(same) as server:
+        assert site.run(server, "algorithm=single", "dialogs=1").code == 0
+        site.run(server, "algorithm=single", "dialogs=2", "max_attempts=3")
+    assert site.summary()["accepted"] == 1
+
+
+def pipeline(store: Store, add: Callable[[Dialog], None], results: object = None) -> Pipeline:
+    """A pipeline whose comparison of dialogs only calls `add`."""
+    dedup: Any = SimpleNamespace(add=add)
+    return Pipeline(
+        results=cast(Any, results), dedup=dedup, keep="pairs", store=store, dialogs=9, on_progress=lambda _: None
+    )
+
+
+def test_a_run_may_be_stopped_while_it_remembers_what_it_has(tmp_path: Path) -> None:
+    """With a hundred thousand dialogs that takes minutes."""
+    added: list[str] = []
+
+    async def running() -> None:
+        stop = asyncio.Event()
+
+        def add(dialog: Dialog) -> None:
+            added.append(dialog.id)
+            asyncio.get_running_loop().call_soon(stop.set)
+
+        await pipeline(store, add).run(stop)
+
+    with Store(tmp_path / "run", IDENTITY) as store:
+        for number in range(5):
+            store.add(number, f"d{number}", accepted(f"d{number}"), 0)
+        asyncio.run(running())
+    assert added == ["d0"]
+
+
+@pytest.mark.parametrize("failure", [None, ModelError("gone")], ids=["stopped", "failed"])
+def test_time_counts_that_brought_no_dialog(failure: Exception | None, tmp_path: Path) -> None:
+    async def results(wanted: object, stop: object) -> AsyncGenerator[tuple[int, GeneratedDialog], None]:
+        await asyncio.sleep(0.02)
+        if failure:
+            raise failure
+        for nothing in ():
+            yield nothing
+
+    async def running() -> None:
+        with pytest.raises(ModelError) if failure else nullcontext():
+            await pipeline(store, lambda _: None, results).run(asyncio.Event())
+
+    with Store(tmp_path / "run", IDENTITY) as store:
+        store.add(0, "a", accepted(), 1.5)
+        asyncio.run(running())
+        assert store.seconds >= 1.52
+
+
+# Timing decides nothing
+
+
+@pytest.mark.parametrize("algorithm", ["single", "multi"])
+def test_concurrency_and_delays_change_nothing(algorithm: str, tmp_path: Path) -> None:
+    """With drops and duplicates of all kinds on the way."""
+    trouble = replying(
+        ask=lambda b: {"question": "Does the passage say so?"} if some(b, 0.2) else {},
+        answer=lambda b: {"consistent": not some(b, 0.15)},
+        judge=lambda b: {"label": "incorrect" if some(b, 0.3) else "correct"},
+    )
+    chance = random.Random(0)
+    seen = []
+    for concurrency, delay in ((1, 0.0), (4, 0.0), (32, 0.0), (32, 0.1)):
+        folder = tmp_path / f"{concurrency} {delay}"
+        folder.mkdir()
+        site = Site(folder)
+        with OpenAIServer(trouble, delay_s=lambda _, delay=delay: chance.uniform(0, delay)) as server:  # type: ignore[misc]
+            ended = site.run(
+                server, "dialogs=24", "turns=2-3", f"algorithm={algorithm}", f"lm.concurrency={concurrency}"
+            )
+            all_is_accounted_for(site, server)
+            assert server.peak <= concurrency
+        assert ended.code == 0
+        assert site.summary()["attempted"] > 24
+        seen.append((site.data(), site.counts()))
+    for data, counts in seen[1:]:
+        assert data == seen[0][0]
+        assert counts == seen[0][1]
+
+
+def test_a_run_does_not_depend_on_where_it_is(tmp_path: Path) -> None:
+    """Two folders, two servers: equal bytes, and no path in the data."""
+    data = []
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        site = Site(tmp_path / name)
+        with OpenAIServer() as server:
+            assert site.run(server, "dialogs=3").code == 0
+        data.append(site.data())
+    assert data[0] == data[1]
+    assert not any(str(tmp_path).encode() in content for content in data[0].values())
+
+
+# The model's context
+
+
+def lengthy(tmp_path: Path) -> Site:
+    chance = random.Random(2)
+    return Site(tmp_path, [" ".join(words(chance, 120) for _ in range(40)) for _ in range(12)])
+
+
+@pytest.mark.parametrize(("characters_per_token", "context"), [(2, 9000), (4, 5000), (8, 2500)])
+def test_a_prompt_that_would_not_fit_is_never_sent(
+    characters_per_token: int, context: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dialog ends where its next prompt would not fit. How long a token is, it learns from the dialog's own calls.
+
+    So does the judge, which is asked whatever fits.
+    """
+    monkeypatch.setattr(fake, "_TOKEN", characters_per_token)
+    site = lengthy(tmp_path)
+    with OpenAIServer() as server:
+        ended = site.run(server, "dialogs=6", "turns=4", f"lm.context={context}", "retriever.k=3", "taxonomy=direct")
+        all_is_accounted_for(site, server)
+        assert ended.code == 0
+        longest = max(len(prompt(body)) // characters_per_token for body in server.bodies)
+    assert 0.6 * context < longest < context - 256
+    assert not site.summary()["unjudged_pairs"]
+    cut = [dialog for dialog in site.dialogs() if dialog["ended"].startswith("context: ")]
+    assert cut
+    assert all(0 < len(dialog["turns"]) < 4 for dialog in cut)
+    drops = {drop["dialog_id"]: drop for drop in site.drops() if drop["stage"] == "context"}
+    assert {dialog["id"] for dialog in cut} <= set(drops)
+    for dialog in cut:
+        drop = drops[dialog["id"]]
+        assert (drop["scope"], drop["turn"]) == ("turn", len(dialog["turns"]) + 1)
+        assert str(context) in drop["text"]
+
+
+def test_a_prompt_that_the_server_finds_too_long_ends_the_dialog_too(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+
+    def overflow(_: int, body: Body) -> Fault | None:
+        return fake.overflow if stage(body) == "answer" and turn(body) == 2 else None
+
+    with OpenAIServer(faults=overflow) as server:
+        assert site.run(server, "dialogs=3", "turns=3", "taxonomy=direct").code == 0
+        assert max(Counter(fake.digest(body) for body in server.bodies).values()) == 1, "not asked again"
+    site.check_ledger()
+    for dialog in site.dialogs():
+        assert len(dialog["turns"]) == 1
+        assert dialog["ended"].startswith("context: ")
+    assert site.summary()["dropped_turns"].keys() == {"context"}
+    lost = [drop for drop in site.drops() if drop["stage"] == "context"]
+    assert lost and all("maximum context length is 4096" in drop["text"] for drop in lost)
+
+
+# Many at once
+
+
+def test_hundreds_of_calls_are_in_flight(tmp_path: Path) -> None:
+    """The server answers nothing until it has 512 calls at a time."""
+    site = Site(tmp_path)
+    with OpenAIServer(hold=512) as server:
+        many = ("dialogs=600", "lm.concurrency=512", "judge=none", "algorithm=single", "turns=1", "dedup=none")
+        ended = site.ended(site.start(server, *many))
+        assert ended.code == 0, ended.err
+        assert server.peak == 512
+        all_is_accounted_for(site, server)
+    assert site.summary()["accepted"] == 600
+
+
+def test_what_waits_for_an_earlier_dialog_is_bounded(tmp_path: Path) -> None:
+    """While one dialog hangs, the run goes on with others, but not without end: they would fill the memory."""
+    site, at_once = Site(tmp_path), 3
+    released = threading.Event()
+
+    async def held(request: object, body: Body) -> object:
+        while not released.is_set():
+            await fake.asyncio.sleep(0.01)
+        return await server._answer(request, body)  # type: ignore[arg-type]
+
+    def release() -> None:
+        seen, since = 0, time.monotonic()
+        while not seen or time.monotonic() - since < 1:  # until nothing new has come for a second
+            if len(server.bodies) != seen:
+                seen, since = len(server.bodies), time.monotonic()
+            time.sleep(0.01)
+        begun.append(len({body["seed"] for body in server.bodies}))
+        released.set()
+
+    begun: list[int] = []
+    with OpenAIServer(faults=lambda number, _: held if number == 1 else None) as server:  # type: ignore[arg-type,return-value]
+        watch = threading.Thread(target=release)
+        watch.start()
+        ended = site.run(server, "dialogs=40", f"lm.concurrency={at_once}", "dedup=none", "turns=1")
+        watch.join()
+        all_is_accounted_for(site, server)
+    assert ended.code == 0
+    assert at_once < begun[0] <= LOOKAHEAD * at_once + at_once

@@ -1,0 +1,300 @@
+"""Runs on a real Ray cluster of this machine: the same data as locally, whatever becomes of a worker or the driver."""
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from generator.common.concurrency import one_by_one
+from generator.corpora.library import Library
+from generator.execution.ray.executor import RaySettings
+from generator.retrievers.hybrid import HybridSettings
+from generator.schema import Document
+from tests.support import openai_server as fake
+from tests.support.encoders import WordModel, word_model
+from tests.support.openai_server import Body, OpenAIServer, words
+from tests.support.runs import Site, replying, some
+from tests.test_resume import until
+
+__all__ = ["word_model"]
+
+installed = pytest.mark.skipif(find_spec("ray") is None, reason="ray isn't installed (extra ray)")
+
+IN_FLIGHT = 4
+DIALOGS = 16
+# Prompts that are refused and dialogs that are too short: that plans fail is what makes order matter.
+REPLIES = replying(ask=lambda body: {"can_ask": not some(body, 0.2)})
+
+# A head node that ends with the process that has started it. Its processors are numbers: each worker wants one.
+HEAD = """
+import sys, ray
+started = ray.init(address="local", num_cpus=8, include_dashboard=False, object_store_memory=200 << 20,
+    log_to_driver=False)
+print(started.address_info["gcs_address"], flush=True)
+sys.stdin.read()
+"""
+# What workers find in place of sentence-transformers: they are processes of their own, which no fixture reaches.
+STAND_IN = """
+from tests.support.encoders import WordModel
+class SentenceTransformer(WordModel):
+    def __init__(self, name, **_):
+        super().__init__()
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a cluster."""
+    if find_spec("ray") is None:
+        pytest.skip("ray isn't installed (extra ray)")
+    folder = tmp_path_factory.mktemp("packages")
+    for name, text in {
+        "sentence_transformers": STAND_IN,
+        "huggingface_hub": "class HfApi: pass",
+        "transformers": "",
+        "transformers.utils": "",
+        "transformers.utils.logging": "def disable_progress_bar(): pass\nset_verbosity_error = disable_progress_bar",
+    }.items():
+        place = folder / name.replace(".", "/")
+        place.mkdir(parents=True)
+        (place / "__init__.py").write_text(text, encoding="utf-8")
+    root = Path(__file__).parents[2]
+    changes = {
+        "PYTHONPATH": f"{folder}:{root}",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_AUTH_MODE": "disabled",  # a token would lie in the home directory
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # 127.0.0.1 only
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        "OMP_NUM_THREADS": "1",
+    }
+    head = subprocess.Popen(
+        [sys.executable, "-c", HEAD],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=os.environ | changes,
+    )
+    try:
+        assert head.stdout is not None
+        yield head.stdout.readline().strip()
+    finally:
+        head.terminate()
+        head.wait()
+
+
+@pytest.fixture(params=["multi", "single"])
+def algorithm(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def on_ray(cluster: str) -> tuple[str, ...]:
+    return ("executor=ray", f"executor.address={cluster}", "executor.workers=2")
+
+
+def settings(algorithm: str, dialogs: int = DIALOGS) -> tuple[str, ...]:
+    return (f"algorithm={algorithm}", f"lm.concurrency={IN_FLIGHT}", f"dialogs={dialogs}", "turns=1-3")
+
+
+def site(folder: Path) -> Site:
+    folder.mkdir()
+    return Site(folder)
+
+
+def undisturbed(folder: Path, algorithm: str) -> Site:
+    """The same run in one process."""
+    place = site(folder)
+    with OpenAIServer(REPLIES) as server:
+        assert place.run(server, *settings(algorithm)).code == 0
+    assert place.drops()
+    return place
+
+
+def worker_processes() -> list[int]:
+    """The processes that make dialogs."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if file.read_bytes().startswith(b"ray::MapWorker(Map(Worker))"):
+                found.append(int(file.parent.name))
+        except OSError:  # it has ended
+            continue
+    return found
+
+
+def calls(server: OpenAIServer, number: int, process: ForkServerProcess) -> None:
+    """Wait until so many calls are answered."""
+    end = time.monotonic() + 120
+    while server.finished.total() < number:
+        assert time.monotonic() < end, "waited in vain"
+        assert process.is_alive(), "the run ended too early"
+        time.sleep(0.005)
+
+
+def test_a_worker_is_killed_and_the_data_is_that_of_a_local_run(cluster: str, algorithm: str, tmp_path: Path) -> None:
+    """Calls that the dead worker had finished are read back; what was on the way then is all that comes twice."""
+    local, mauled = undisturbed(tmp_path / "undisturbed", algorithm), site(tmp_path / "mauled")
+    with OpenAIServer(REPLIES, delay_s=0.05) as server:
+        process = mauled.start(server, *settings(algorithm), *on_ray(cluster))
+        calls(server, 30, process)
+        os.kill(random.Random(algorithm).choice(worker_processes()), signal.SIGKILL)
+        process.join(120)
+        ended = mauled.ended(process)
+        repeated = server.finished.total() - len(server.finished)
+        assert server.peak <= IN_FLIGHT * 2  # calls of the dead worker are still being answered
+    assert ended.code == 0, ended.err
+    assert mauled.data() == local.data()
+    assert mauled.counts() == local.counts()
+    mauled.check_ledger()
+    assert repeated <= IN_FLIGHT
+    assert ended.err.count("a worker has died") == 1
+    assert "ray" not in ended.err.lower(), "nothing of its own on the terminal"
+
+
+def test_a_driver_that_is_stopped_goes_on_with_another_executor(cluster: str, tmp_path: Path) -> None:
+    local, moved = undisturbed(tmp_path / "undisturbed", "single"), site(tmp_path / "moved")
+    with OpenAIServer(REPLIES, delay_s=0.05) as server:
+        assert moved.run(server, *settings("single", dialogs=2)).code == 0
+        before = server.finished.total()
+        process = moved.start(server, *settings("single"), *on_ray(cluster))
+        calls(server, before + 15, process)
+        assert process.pid is not None
+        begun = time.monotonic()
+        os.kill(process.pid, signal.SIGTERM)
+        ended = moved.ended(process)
+        assert time.monotonic() - begun < 20
+        assert ended.code == 130
+        assert "same command continues" in ended.err.splitlines()[-1]
+        moved.check_ledger()
+        until(lambda: not server.in_flight)
+        made, known = server.finished.total(), moved.recorded()
+        assert 2 <= moved.summary()["accepted"] < DIALOGS
+        assert 0 <= made - known <= IN_FLIGHT
+        assert moved.run(server, *settings("single")).code == 0
+        assert server.finished.total() - len(server.finished) <= made - known
+    assert moved.data() == local.data()
+    assert moved.counts() == local.counts()
+
+
+def test_what_ends_a_run_in_a_worker_is_one_line(cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here the cluster was started in another folder than the command, whose paths are relative."""
+
+    def gone(number: int, body: Body) -> fake.Fault | None:
+        return fake.status(401) if number > 10 else None
+
+    place = site(tmp_path / "place")
+    with OpenAIServer(REPLIES, gone) as server:
+        monkeypatch.chdir(tmp_path)
+        paths = ("corpus.path=place/documents.jsonl", "cache_dir=place/cache")
+        ended = place.run(server, *settings("multi"), *on_ray(cluster), *paths, "executor.workers=1")
+        assert ended.code == 2
+        assert "check the key" in ended.error
+        assert place.recorded() >= 9
+        server.faults = ()
+        assert place.run(server, *settings("multi")).code == 0
+        assert server.finished.total() == len(server.finished)
+    place.check_ledger()
+
+
+@installed
+def test_a_cluster_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    place = site(tmp_path / "place")
+    with OpenAIServer() as server:
+        ended = place.run(server, *settings("single"), *on_ray("127.0.0.1:9"))
+    assert ended.code == 2
+    assert "executor.address=127.0.0.1:9: no Ray cluster there" in ended.error
+    assert not place.run_dir.exists(), "nothing is begun before all is there"
+
+
+@installed
+def test_more_gpus_than_this_machine_has_are_one_line(tmp_path: Path) -> None:
+    """Ray itself would wait for them for ever.
+
+    In a process of its own: Ray can't be with one cluster, started here, and then with another.
+    """
+    place = site(tmp_path / "place")
+    with OpenAIServer() as server:
+        ended = place.ended(place.start(server, *settings("single"), "executor=ray", "executor.gpus=999"))
+    assert ended.code == 2
+    told = r"executor\.gpus=999: this machine has \d+, which is too few for executor\.workers=2; lower one of them"
+    assert re.fullmatch(told, ended.error)
+    assert not place.run_dir.exists()
+
+
+def test_without_the_extra_its_name_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    place = site(tmp_path / "place")
+    with OpenAIServer() as server:
+        ended = place.run(server, *settings("single"), "executor=ray")
+    assert ended.code == 2
+    assert "uv sync --extra ray" in ended.error
+    assert not place.run_dir.exists()
+
+
+class Deadly:
+    """A folder that the first process which is told of it fails at."""
+
+    def __init__(self, folder: Path, mark: Path) -> None:
+        self._folder, self._mark = str(folder), str(mark)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        once = f"__import__('os').mkdir({self._mark!r}) or [].remove(0)"
+        return eval, (f"{self._folder!r} if __import__('os').path.exists({self._mark!r}) else ({once})",)
+
+
+def test_a_worker_that_fails_at_its_start_is_replaced(
+    cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deadly = Deadly(tmp_path, tmp_path / "died")
+    monkeypatch.setattr("generator.execution.ray.executor.Path", SimpleNamespace(cwd=lambda: deadly))
+    with RaySettings(workers=1, address=cluster, cpus=1, gpus=0).open() as executor:
+        assert list(executor.spread(len, [[0] * n for n in range(7)])) == list(range(7))
+    assert (tmp_path / "died").exists()
+
+
+def test_an_index_is_the_same_whoever_builds_it(
+    cluster: str, word_model: WordModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("generator.retrievers.dense.CHUNK", 7)
+    monkeypatch.setattr("generator.retrievers.bm25.DOCUMENTS", 3)
+    chance = random.Random(1)
+    texts = [" ".join(words(chance, 120) for _ in range(chance.choice((1, 6)))) for _ in range(20)]
+    documents = [Document(id=f"d{n}", title=f"T{n}", url="", text=text) for n, text in enumerate(texts)]
+    built = HybridSettings(
+        k=5,
+        query="rewrite",
+        passage_tokens=80,
+        overlap=10,
+        model="encoder",
+        window=30,
+        window_overlap=5,
+        bm25_weight=1,
+        constant=10,
+        depth=50,
+        k1=1.5,
+        b=0.75,
+    )
+
+    def index(folder: Path, spread: object) -> dict[str, bytes]:
+        library = Library.open("c", "f" * 12, lambda: documents, folder, 80, 10)
+        built.build(library, spread)  # type: ignore[arg-type]
+        kinds = (".npy", ".f32", ".json")
+        return {str(f.relative_to(folder)): f.read_bytes() for f in folder.rglob("*") if f.suffix in kinds}
+
+    local = index(tmp_path / "local", one_by_one)
+    word_model.encoded.clear()
+    with RaySettings(workers=2, address=cluster, cpus=1, gpus=0).open() as executor:
+        assert index(tmp_path / "ray", executor.spread) == local
+    assert word_model.encoded == [""], "passages were encoded by the workers"
+    assert len(local) > 5

@@ -1,0 +1,330 @@
+"""The run's file: what it keeps over crashes, whom it lets in, and how it speaks of what is wrong with it."""
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from generator.dialogs.journal import Journal
+from generator.errors import RunError
+from generator.execution.store import Outcome, Store
+from generator.models.lm import ChatReply
+from generator.schema import Cost, Dialog, Drop, Passage, Turn, Usage
+
+IDENTITY: dict[str, object] = {"seed": 0, "turns": "2-4", "lm.model": "m"}
+SPENT = Usage(calls=1, prompt=100, cached=64, completion=10)
+
+
+def reply(text: str = "A reply.") -> ChatReply:
+    return ChatReply(text=text, finish_reason="stop", model="m", usage=SPENT)
+
+
+def dialog(name: str = "a", answer: str = "It opens at nine.") -> Dialog:
+    passage = Passage(id="d:0-4", document_id="d", text="text", start=0, end=4)
+    turn = Turn(
+        turn=1,
+        query="When does it open?",
+        question_type="direct",
+        answerability="answerable",
+        reasoning="Sentence 1 says so.",
+        answer=answer,
+        consistent=True,
+        usage=Cost(calls=2, prompt=200, completion=20),
+    )
+    return Dialog(
+        id=name,
+        corpus="c",
+        algorithm="single",
+        split="train",
+        document_ids=("d",),
+        turns=(turn,),
+        passages=(passage,),
+        ended="complete",
+        lm="m",
+        prompt_version="v",
+        seed=1,
+    )
+
+
+def accepted(name: str = "a") -> Outcome:
+    return Outcome(dialog=dialog(name), drops=(), usage=(("ask", SPENT),))
+
+
+def dropped(name: str) -> Outcome:
+    drop = Drop(dialog_id=name, scope="dialog", stage="ask", reason="unusable reply", text="{")
+    return Outcome(dialog=None, drops=(drop,), usage=(("ask", SPENT + SPENT),))
+
+
+def complaint(error: pytest.ExceptionInfo[RunError], folder: Path) -> str:
+    """The error's line, which names the folder."""
+    text = str(error.value)
+    assert "\n" not in text
+    assert str(folder) in text
+    return text
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Path]:
+    """A run folder with one accepted dialog, one dropped, and a third in the making."""
+    folder = tmp_path / "run"
+    with Store(folder, IDENTITY) as store:
+        store.add(0, "a", accepted(), 1.5)
+        store.add(1, "b", dropped("b"), 2.0)
+        Journal(store, "c").add("key", "ask", 1, reply())
+    yield folder
+
+
+def test_a_run_is_read_back_as_it_was_written(run: Path) -> None:
+    with Store(run, IDENTITY) as store:
+        assert (store.attempted, store.accepted, store.seconds) == (2, 1, 3.5)
+        assert list(store.dialogs()) == [dialog()]
+        assert [drop.dialog_id for drop in store.drops()] == ["b"]
+        assert store.dropped("dialog") == {"ask": {"unusable reply": 1}}
+        assert store.dropped("turn") == {}
+        assert store.ended() == {"complete": 1}
+        assert store.usage() == {"ask": SPENT + SPENT + SPENT}
+        assert store.spent() == {"ask": SPENT + SPENT + SPENT + SPENT}, "with the call of the dialog in the making"
+
+
+def test_dialogs_and_drops_come_in_the_order_of_plans(tmp_path: Path) -> None:
+    with Store(tmp_path / "run", IDENTITY) as store:
+        for number, name in enumerate("fedcba"):
+            store.add(number, name, accepted(name) if number % 2 else dropped(name), 0)
+        assert [d.id for d in store.dialogs()] == ["e", "c", "a"]
+        assert [d.dialog_id for d in store.drops()] == ["f", "d", "b"]
+
+
+def test_a_call_outlives_a_crash_before_its_dialog_is_done(run: Path) -> None:
+    with Store(run, IDENTITY) as store:
+        journal = Journal(store, "c")
+        assert journal.find("key", "ask", 1) == reply()
+        assert journal.find("another", "ask", 1) is None
+        assert Journal(store, "d").find("key", "ask", 1) is None, "a dialog has its own calls"
+
+
+def test_a_call_counts_once_whether_made_or_remembered(run: Path) -> None:
+    with Store(run, IDENTITY) as store:
+        journal = Journal(store, "c")
+        journal.find("key", "ask", 1)
+        journal.add("key 2", "answer", 1, reply())
+        journal.add("key 3", "ask", 2, reply())
+        assert journal.by_stage() == (("answer", SPENT), ("ask", SPENT + SPENT))
+        assert journal.cost(1) == Cost(calls=2, prompt=200, completion=20)
+        assert journal.cost(3) == Cost()
+        before = store.usage()["ask"].calls
+        store.add(2, "c", Outcome(dialog=dialog("c"), drops=(), usage=journal.by_stage()), 0)
+        assert store.usage()["ask"].calls == before + 2
+
+
+def test_the_calls_of_a_finished_dialog_are_let_go(run: Path) -> None:
+    with Store(run, IDENTITY) as store:
+        store.add_call("d", "key", "ask", 1, reply())
+        store.add(2, "c", accepted("c"), 0)
+        assert store.calls("c") == {}
+        assert store.calls("d") == {"key": reply()}, "another dialog's are not"
+
+
+@pytest.mark.parametrize("text", ["", "Ünïcödé 漢字 עברית 🙂", "\x00 \x1f \u2028", '{"half": "'])
+def test_any_reply_can_be_kept(text: str, tmp_path: Path) -> None:
+    with Store(tmp_path / "run", IDENTITY) as store:
+        store.add_call("a", "key", "ask", 1, reply(text))
+    with Store(tmp_path / "run", IDENTITY) as store:
+        assert store.calls("a")["key"].text == text
+
+
+def test_time_without_an_outcome_counts_too(run: Path) -> None:
+    with Store(run, IDENTITY) as store:
+        store.add_seconds(0.5)
+    with Store(run, IDENTITY) as store:
+        assert (store.attempted, store.seconds) == (2, 4.0)
+
+
+def test_an_outcome_is_written_whole_or_not_at_all(run: Path) -> None:
+    with Store(run, IDENTITY) as store:
+        with pytest.raises(RunError):
+            store.add(1, "c", dropped("c"), 1)  # plan 1 has its outcome
+        assert (store.attempted, store.seconds) == (2, 3.5)
+        assert [drop.dialog_id for drop in store.drops()] == ["b"]
+        assert store.usage()["ask"].calls == 3
+        assert "key" in store.calls("c")
+        store.add(2, "c", dropped("c"), 1)
+        assert store.attempted == 3
+
+
+# Whom it lets in
+
+
+def test_other_settings_are_named_with_both_values(run: Path) -> None:
+    with pytest.raises(RunError) as error, Store(run, {"seed": 1, "turns": "2-4", "retriever.k": 5}):
+        pass
+    text = complaint(error, run)
+    for part in ("seed (0 there, 1 now)", 'lm.model ("m" there, unset now)', "retriever.k (unset there, 5 now)"):
+        assert part in text
+    assert "turns" not in text
+    assert "fresh=true" in text
+    with Store(run, IDENTITY) as store:  # neither harmed nor locked
+        assert store.attempted == 2
+
+
+def test_fresh_begins_anew_with_any_settings(run: Path) -> None:
+    (run / "dataset").mkdir()
+    (run / "dialogs.jsonl").touch()
+    with Store(run, {"seed": 9}, fresh=True) as store:
+        assert (store.attempted, store.accepted, store.usage()) == (0, 0, {})
+        assert store.calls("c") == {}
+        assert not (run / "dataset").exists()
+        assert not (run / "dialogs.jsonl").exists()
+    with Store(run, {"seed": 9}):
+        pass
+
+
+def test_one_at_a_time(run: Path) -> None:
+    with Store(run, IDENTITY):
+        for fresh in (False, True):
+            with pytest.raises(RunError, match="another run is writing here") as error, Store(run, IDENTITY, fresh):
+                pass
+            complaint(error, run)
+    with Store(run, IDENTITY) as store:
+        assert store.attempted == 2
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_folder_of_other_files_is_left_alone(fresh: bool, tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    (tmp_path / ".lock").touch()  # many programs leave one
+    with pytest.raises(RunError, match="no run of ours") as error, Store(tmp_path, IDENTITY, fresh):
+        pass
+    complaint(error, tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "thesis.txt"]
+
+
+def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:
+    place = tmp_path / "file"
+    place.write_text("mine")
+    with pytest.raises(RunError) as error, Store(place, IDENTITY):
+        pass
+    complaint(error, place)
+    assert place.read_text() == "mine"
+
+
+# What is wrong with it
+
+
+def test_a_file_that_is_no_database(run: Path) -> None:
+    (run / "run.db").write_bytes(b"not a database, but a text of some length\n" * 200)
+    with pytest.raises(RunError) as error, Store(run, IDENTITY):
+        pass
+    text = complaint(error, run)
+    assert "damaged" in text
+    assert "fresh=true" in text
+    assert (run / "run.db").read_bytes().startswith(b"not a database"), "it may be somebody's"
+    with Store(run, IDENTITY, fresh=True) as store:
+        assert store.attempted == 0
+
+
+def test_a_database_of_another_kind(run: Path) -> None:
+    (run / "run.db").unlink()
+    with closing(sqlite3.connect(run / "run.db")) as db:
+        db.execute("CREATE TABLE plans (customer TEXT)")
+        db.execute("CREATE TABLE meta (customer TEXT)")
+    with pytest.raises(RunError) as error, Store(run, IDENTITY):
+        pass
+    assert "fresh=true" in complaint(error, run)
+
+
+@pytest.mark.parametrize("left", ["", "x"])
+def test_an_empty_file_among_the_results_of_a_run(left: str, run: Path) -> None:
+    (run / "dialogs.jsonl").write_text("{}\n")
+    (run / "run.db").write_text(left)
+    with pytest.raises(RunError) as error, Store(run, IDENTITY):
+        pass
+    assert "damaged" in complaint(error, run)
+    assert (run / "dialogs.jsonl").read_text() == "{}\n"
+    with Store(run, IDENTITY, fresh=True) as store:
+        assert store.attempted == 0
+
+
+def test_a_run_that_was_killed_before_it_was_named_begins(run: Path) -> None:
+    with Store(run, IDENTITY, fresh=True):
+        pass
+    with closing(sqlite3.connect(run / "run.db")) as db:
+        db.execute("DELETE FROM meta")
+        db.commit()
+    with Store(run, IDENTITY) as store:
+        assert store.attempted == 0
+
+
+def test_a_database_with_damaged_pages(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with Store(folder, IDENTITY) as store:
+        for number in range(200):
+            store.add(number, f"{number}", accepted(f"{number}"), 0)
+    content = bytearray((folder / "run.db").read_bytes())
+    for page in range(8, len(content) // 4096):
+        content[page * 4096 : page * 4096 + 200] = os.urandom(200)
+    (folder / "run.db").write_bytes(content)
+    with pytest.raises(RunError) as error, Store(folder, IDENTITY) as store:
+        list(store.dialogs())
+        list(store.drops())
+        store.calls("x")
+    text = complaint(error, folder)
+    assert "damaged" in text
+    assert "free space" not in text
+
+
+def test_records_of_another_version(run: Path) -> None:
+    with closing(sqlite3.connect(run / "run.db")) as db:
+        db.execute("""UPDATE plans SET dialog = '{"id": "a", "speakers": 2}' WHERE number = 0""")
+        db.execute("""UPDATE calls SET reply = '{"content": "hello"}'""")
+        db.commit()
+    with Store(run, IDENTITY) as store:
+        with pytest.raises(RunError) as error:
+            list(store.dialogs())
+        assert "fresh=true" in complaint(error, run)
+        with pytest.raises(RunError) as error:
+            store.calls("c")
+        assert "fresh=true" in complaint(error, run)
+
+
+def test_a_full_disk_is_one_line_and_loses_nothing_written(run: Path) -> None:
+    """SQLite is told that the file may not grow; tests/test_resume.py lets the system say so to a whole run."""
+    long = reply("x" * 100_000)
+    with Store(run, IDENTITY) as store:
+        store._db.execute("PRAGMA max_page_count = 1")  # as it is now: no less is possible
+        with pytest.raises(RunError) as error:
+            store.add_call("d", "key", "ask", 1, long)
+        text = complaint(error, run)
+        assert "full" in text
+        assert "same command" in text
+        big = dialog("c", answer="x" * 100_000)
+        with pytest.raises(RunError, match="full"):
+            store.add(2, "c", Outcome(dialog=big, drops=(), usage=()), 1)
+        assert store.attempted == 2
+        store._db.execute("PRAGMA max_page_count = 1000000")  # room again, in the same process
+        store.add(2, "c", Outcome(dialog=big, drops=(), usage=()), 1)
+    with Store(run, IDENTITY) as store:
+        assert [d.id for d in store.dialogs()] == ["a", "c"]
+
+
+def test_a_folder_that_vanishes_under_the_run(run: Path) -> None:
+    """Else hours of work would go into a file that nobody can open any more."""
+    with Store(run, IDENTITY) as store:
+        shutil.rmtree(run)
+        with pytest.raises(RunError) as error:
+            store.add(2, "c", accepted("c"), 1)
+        assert "gone" in complaint(error, run)
+        assert not run.exists()
+
+
+def test_a_folder_that_was_put_in_its_place(run: Path) -> None:
+    with Store(run, IDENTITY) as store:
+        run.rename(run.with_name("moved"))
+        run.mkdir()
+        (run / "run.db").touch()
+        with pytest.raises(RunError) as error:
+            store.add(2, "c", accepted("c"), 1)
+        assert "gone" in complaint(error, run)

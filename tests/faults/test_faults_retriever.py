@@ -1,0 +1,143 @@
+"""What a run makes of a retriever that fails, is slow, finds nothing, or finds things twice; and of none at all."""
+
+import asyncio
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import elasticsearch_server as fake
+from tests.support.elasticsearch_server import ElasticsearchServer
+from tests.support.openai_server import Body, OpenAIServer, digest
+from tests.support.runs import Ended, Site, replying
+
+pytest.importorskip("elasticsearch", reason="the extra 'elasticsearch' isn't installed")
+
+SETTINGS = ("dialogs=6", "lm.concurrency=4", "retriever=elasticsearch", "retriever.k=3", "retriever.retry_wait_s=0.01")
+_TURNS = count()
+Change = Callable[[fake.Json], None]
+
+
+def changed(server: ElasticsearchServer, first: int, change: Change | None, seconds: float = 0) -> fake.Fault:
+    """From the nth request for searches on, the server's answer is slow, and changed; None: there is none."""
+    asked = 0
+
+    async def fault(request: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        server.faults["/_msearch"] = [fault]
+        answer = server.answer(request, await request.read())
+        if asked >= first:
+            await asyncio.sleep(seconds)
+            if change is None:
+                return await fake.hang_up(request)
+            for response in answer["responses"]:
+                change(response)
+        return server.response(200, answer)
+
+    return fault
+
+
+def run(
+    site: Site, model: OpenAIServer, *more: str, first: int = 1, change: Change | None, seconds: float = 0
+) -> Ended:
+    with ElasticsearchServer() as server:
+        server.faults["/_msearch"] = [changed(server, first, change, seconds)]
+        return site.run(model, *SETTINGS, f"retriever.hosts={server.url}", *more)
+
+
+def as_it_is(response: fake.Json) -> None:
+    pass
+
+
+def doubled(response: fake.Json) -> None:
+    """Each hit again behind it, with less of a score."""
+    hits = response["hits"]["hits"]
+    response["hits"]["hits"] = [hit | {"_score": hit["_score"] / less} for hit in hits for less in (1, 2)]
+
+
+def sometimes_in_part(response: fake.Json) -> None:
+    """One in three comes from some of the index's shards only, and lacks hits."""
+    if next(_TURNS) % 3 == 0:
+        response["_shards"] = {"total": 2, "successful": 1, "failed": 1}
+        del response["hits"]["hits"][1:]
+
+
+def none(response: fake.Json) -> None:
+    response["hits"]["hits"] = []
+
+
+@pytest.fixture(params=["bm25", "hybrid"])
+def mode(request: pytest.FixtureRequest) -> tuple[str, str]:
+    return f"retriever.mode={request.param}", "retriever.parts=[bm25,elser]"
+
+
+@pytest.mark.parametrize(
+    ("change", "seconds"),
+    [(as_it_is, 0.1), (doubled, 0), (sometimes_in_part, 0)],
+    ids=["slow", "finds all twice", "answers in part"],
+)
+def test_what_a_retriever_may_do_leaves_no_trace(
+    change: Change, seconds: float, mode: tuple[str, str], tmp_path: Path
+) -> None:
+    data = []
+    for name, what in (("smooth", {"change": as_it_is}), ("rough", {"change": change, "seconds": seconds})):
+        (tmp_path / name).mkdir()
+        site = Site(tmp_path / name)
+        with OpenAIServer() as model:
+            ended = run(site, model, *mode, first=2, **what)  # type: ignore[arg-type]
+            assert ended.code == 0, ended.err
+        site.check_ledger()
+        data.append((site.data(), site.counts()))
+    assert data[0] == data[1]
+
+
+def test_a_retriever_that_is_gone_stops_the_run_and_nothing_is_lost(tmp_path: Path) -> None:
+    """The index is in another server when the run goes on."""
+    sites = []
+    for name in ("undisturbed", "stopped"):
+        (tmp_path / name).mkdir()
+        sites.append(Site(tmp_path / name))
+    with OpenAIServer() as model:
+        assert run(sites[0], model, change=as_it_is).code == 0
+    with OpenAIServer() as model:
+        stopped = run(sites[1], model, "retriever.retries=1", first=6, change=None)
+        assert stopped.code == 2
+        assert "can't be reached while searching" in stopped.error
+        assert stopped.error.endswith("the same command continues")
+        # Replies on the way at that moment are lost, as when a run is killed: tests/test_resume.py.
+        lost = model.finished.total() - sites[1].recorded()
+        assert 0 <= lost < 4 < sites[1].recorded()
+        assert run(sites[1], model, change=as_it_is).code == 0
+        assert model.finished.total() - len(model.finished) == lost
+    sites[1].check_ledger()
+    assert sites[1].data() == sites[0].data()
+
+
+def test_a_retriever_that_finds_nothing_is_said(tmp_path: Path) -> None:
+    """It is no fault that could pass: each search that finds nothing is a drop, and the run says what it came to."""
+    site = Site(tmp_path)
+    with OpenAIServer() as model:
+        ended = run(site, model, "max_attempts=6", first=2, change=none)  # the first sees whether the index works
+    assert ended.code == 1
+    assert "none of 6 attempted dialogs was accepted; most were lost at retrieve (nothing found)" in ended.err
+    site.check_ledger()
+    assert site.summary()["dropped"] == {"retrieve": {"nothing found": 6}}
+
+
+def test_searches_that_find_nothing_by_words_are_drops_and_no_more(tmp_path: Path) -> None:
+    """BM25: a question that shares no word with any document. What was found before carries a later turn."""
+
+    def strange(body: Body) -> dict[str, object]:
+        number = int(digest(body)[:8], 16)
+        return {"question": f"Zyzzyva qwrtz {number}?", "query": f"Qwrtz {number}?"} if number % 2 else {}
+
+    site = Site(tmp_path)
+    with OpenAIServer(replying(ask=strange, rewrite=strange)) as model:
+        ended = site.run(model, "dialogs=4", "lm.concurrency=4")
+    assert ended.code == 0, ended.err
+    site.check_ledger()
+    assert site.summary()["dropped"]["retrieve"]["nothing found"] > 0
+    assert any(not turn["hits"] for dialog in site.dialogs() for turn in dialog["turns"])

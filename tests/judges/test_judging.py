@@ -1,0 +1,705 @@
+"""`python -m judges`: what exists is judged, with any model, and a run that was broken off goes on."""
+
+import gzip
+import json
+import os
+import random
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any
+
+import pytest
+from hydra import compose, initialize_config_dir
+from pydantic import Field
+
+from generator.config.messages import CONF
+from generator.config.parts import plain
+from generator.schema import TASK, Dialog, Passage, Turn, Verdict
+from judges.__main__ import help_text, main
+from judges.config import judging_identity, load_judging
+from tests.support import openai_server as fake
+from tests.support.openai_server import Body, Fault, OpenAIServer, openai_server, prompt
+from tests.support.runs import Ended, Site, command, replying
+from tests.support.scripted import piece, said
+from tests.test_resume import broken_off_in_writing, killed, until
+
+__all__ = ["openai_server"]
+
+DIALOGS = 12
+
+
+class Judging(Site):
+    """Dialogs in a file, and a folder for their verdicts; 12 dialogs of two turns if not given."""
+
+    program = staticmethod(main)
+
+    def __init__(self, folder: Path, dialogs: Sequence[Dialog] = ()) -> None:
+        folder.mkdir(exist_ok=True)
+        super().__init__(folder)
+        self.input = written(folder / "in.jsonl", dialogs or [dialog(f"d{number}") for number in range(DIALOGS)])
+
+    def arguments(self, server: OpenAIServer, *more: str) -> list[str]:
+        """The command line; `more` comes last and so wins."""
+        return ["+judge=idk", f"input={self.input}", f"run_dir={self.run_dir}", *asked(server), *more]
+
+    def verdicts(self) -> list[list[list[dict[str, Any]]]]:
+        """The verdicts by dialog and turn."""
+        return [[turn["verdicts"] for turn in dialog["turns"]] for dialog in self.dialogs()]
+
+
+def dialog(name: str, **changes: Any) -> Dialog:
+    """A dialog of two turns, about a passage of its own."""
+    passage = piece(name)
+    fields: dict[str, Any] = {
+        "id": name,
+        "corpus": "trams",
+        "algorithm": "single",
+        "split": "train",
+        "document_ids": (name,),
+        "turns": said((f"When did the {name} open?", "In May."), ("And its door?", "It is blue.")),
+        "passages": (passage,),
+        "ended": "complete",
+        "lm": "writer",
+        "prompt_version": "p",
+        "seed": 1,
+    }
+    return Dialog(**fields | changes)
+
+
+def written(path: Path, dialogs: Sequence[Dialog]) -> Path:
+    path.write_text("".join(f"{dialog.model_dump_json()}\n" for dialog in dialogs), encoding="utf-8")
+    return path
+
+
+def asked(server: OpenAIServer, lm: str = "lm") -> list[str]:
+    """The settings of a model that `server` has."""
+    settings = {"model": server.model, "api_base": server.url, "max_tokens": 256, "retries": 2, "retry_wait_s": 0.01}
+    return [f"{lm}=openai", *(f"{lm}.{name}={value}" for name, value in settings.items())]
+
+
+def judge(*arguments: str) -> Ended:
+    return command(*arguments, program=main)
+
+
+def refused(done: Ended) -> str:
+    """What a run that could not go on says: one line."""
+    assert done.code == 2, done.err
+    assert done.err.count("\n") == 1, done.err
+    return done.error
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judging:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    return Judging(tmp_path)
+
+
+# What is judged, and what comes of it
+
+
+def test_every_turn_gets_a_verdict_and_nothing_else_changes(place: Judging, openai_server: OpenAIServer) -> None:
+    done = place.run(openai_server)
+    assert done.code == 0, done.err
+    judged = place.dialogs()
+    for turn in (turn for dialog in judged for turn in dialog["turns"]):
+        (verdict,) = turn.pop("verdicts")
+        assert verdict["label"] in ("yes", "partial", "no")
+        assert (verdict["judge"], verdict["model"], verdict["decides"]) == ("idk", "test-model", False)
+        turn["verdicts"] = []
+    assert judged == [json.loads(line) for line in place.input.read_text("utf-8").splitlines()]
+    assert len(openai_server.bodies) == 2 * DIALOGS
+    assert {body["temperature"] for body in openai_server.bodies} == {0}, "a verdict is no draw"
+    summary = place.summary()
+    (voice,) = summary["voices"]
+    assert (summary["dialogs"], summary["turns"], summary["skipped"]) == (DIALOGS, 2 * DIALOGS, 0)
+    assert (summary["complete"], summary["lm_calls"]) == (True, 2 * DIALOGS)
+    assert sum(voice["all"]["labels"].values()) == voice["all"]["turns"] == 2 * DIALOGS
+    assert voice["answerability"] == {"answerable": voice["all"]}
+    assert voice["question_type"] == {"direct": voice["all"]}
+    assert voice["corpus"] == {"trams": voice["all"]}
+    assert "test-model" in done.out
+    assert f"run folder: {place.run_dir}" in done.out
+
+
+def test_a_run_of_the_generator_is_judged_beside_what_its_judge_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = Site(tmp_path)
+    with OpenAIServer() as server, OpenAIServer(model="other/strict-one") as other:
+        assert made.run(server, "dialogs=3").code == 0
+        calls = len(server.bodies)
+        done = judge("judge=correctness", f"input={made.run_dir}", *asked(other))
+        assert done.code == 0, done.err
+        assert len(server.bodies) == calls
+        turns = sum(len(dialog["turns"]) for dialog in made.dialogs())
+        assert len(other.bodies) == turns
+    lines = Path("outputs/run-correctness-strict-one/dialogs.jsonl").read_text("utf-8").splitlines()
+    result = [turn for line in lines for turn in Dialog.model_validate_json(line).turns]
+    assert [[v.model for v in turn.verdicts] for turn in result] == [["test-model", "other/strict-one"]] * turns
+
+
+def test_a_verdict_takes_the_place_of_that_of_the_same_judge_and_model(tmp_path: Path) -> None:
+    old = [
+        Verdict(judge="idk", label="yes", explanation="old", model="test-model", decides=False),
+        Verdict(judge="idk", label="yes", explanation="kept", model="another", decides=False),
+        Verdict(judge="correctness", label="correct", explanation="kept", model="test-model"),
+    ]
+    turns = tuple(turn.model_copy(update={"verdicts": tuple(old)}) for turn in dialog("d").turns)
+    place = Judging(tmp_path, [dialog("d", turns=turns)])
+    with OpenAIServer(replying(judge=lambda _: {"label": "no", "explanation": "new"})) as server:
+        assert place.run(server).code == 0
+    kept = [verdict.model_dump(mode="json") for verdict in old[1:]]
+    new = old[0].model_copy(update={"label": "no", "explanation": "new"}).model_dump(mode="json")
+    assert place.verdicts() == [[[*kept, new], [*kept, new]]]
+
+
+def test_a_gzipped_file_and_its_broken_lines(place: Judging, openai_server: OpenAIServer) -> None:
+    assert place.run(openai_server).code == 0
+    usual = place.dialogs()
+    lines = place.input.read_bytes().splitlines(keepends=True)
+    packed = place.folder / "some.jsonl.gz"
+    packed.write_bytes(gzip.compress(b"".join([lines[0], b"{}\n", b"\n", *lines[1:]])))
+    done = place.run(openai_server, f"input={packed}", "fresh=true")
+    assert done.code == 0
+    assert f"1 of {DIALOGS + 1} records can't be read, the first: {packed}:2: id: Field required" in done.err
+    assert place.dialogs() == usual
+    assert place.summary()["skipped"] == 1
+    (skipped,) = (place.run_dir / "skipped.jsonl").read_text().splitlines()
+    assert json.loads(skipped)["where"] == f"{packed}:2"
+
+
+# mtRAG
+
+
+def task(name: str, *given: str, answer: str, **more: Any) -> dict[str, Any]:
+    speakers = ("user", "agent") * len(given)
+    return {
+        "task_id": name,
+        "Collection": "mt-rag-fiqa-beir-elser-512-100-20240501",
+        "input": [{"speaker": speaker, "text": text} for speaker, text in zip(speakers, given, strict=False)],
+        "targets": [{"speaker": "agent", "text": answer}],
+        "contexts": [{"document_id": "7-0-9", "text": "A bond is a loan.", "score": 3.5}],
+        "Answerability": ["PARTIAL"],
+        "Question Type": ["How-To", "Factoid"],
+        "Multi-Turn": ["Follow-up"],
+    } | more
+
+
+PREDICTED = (
+    task("c1<::>1", "What is a bond?", answer="A loan.", predictions=[{"text": "Some loan."}], contexts=[]),
+    task("c1::2", "What is a bond?", "A loan.", "Of whom?", answer="Yours.", predictions=[{"text": "Mine."}]),
+)
+
+
+def jsonl(path: Path, *records: object) -> Path:
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
+    return path
+
+
+def test_of_predictions_the_models_answer_is_judged_with_the_targets_as_references(
+    place: Judging, openai_server: OpenAIServer
+) -> None:
+    file = jsonl(place.folder / "gpt.jsonl", *PREDICTED)
+    assert place.run(openai_server, f"input={file}", "judge=rb_llm").code == 0
+    first, second = (Dialog.model_validate(dialog) for dialog in place.dialogs())
+    assert (first.id, second.id) == ("c1<::>1/gpt", "c1<::>2/gpt")
+    assert (second.corpus, second.lm, second.ended) == ("mtrag-fiqa", "gpt", TASK)
+    assert [(turn.query, turn.answer, turn.other_answers) for turn in second.turns] == [
+        ("What is a bond?", "A loan.", ()),
+        ("Of whom?", "Mine.", ("Yours.",)),
+    ]
+    assert [len(turn.verdicts) for turn in second.turns] == [0, 1], "what was given with the task is nobody's"
+    (turn,) = second.own_turns
+    assert (turn.answerability, turn.question_type, turn.multi_turn_type) == ("partial", "how-to+factoid", "follow-up")
+    assert [(hit.passage_id, hit.score) for hit in turn.hits] == [("7-0-9", 3.5)]
+    assert first.passages == ()
+    assert len(openai_server.bodies) == 2
+    shown = prompt(openai_server.bodies[1])
+    assert ":\nYours.\n" in shown
+    assert ":\nMine.\n" in shown
+    assert "A bond is a loan." in shown
+    (voice,) = place.summary()["voices"]
+    assert place.summary()["turns"] == 2
+    assert {kind: figures["turns"] for kind, figures in voice["question_type"].items()} == {"factoid": 2, "how-to": 2}
+
+    # What was judged is judged again by another judge: still the last turn alone.
+    again = Judging(place.folder / "again")
+    assert again.run(openai_server, f"input={place.run_dir}").code == 0
+    assert [[len(turns) for turns in dialog] for dialog in again.verdicts()] == [[2], [0, 2]]
+
+
+def test_targets_are_judged_if_predictions_are_not_to_be(place: Judging, openai_server: OpenAIServer) -> None:
+    targets = [task("c1<::>1", "What is a bond?", answer="A loan."), PREDICTED[1]]
+    file = jsonl(place.folder / "gpt.jsonl", *targets)
+    assert place.run(openai_server, f"input={file}", "predictions=false").code == 0
+    (one,) = place.dialogs()
+    assert (one["id"], [turn["answer"] for turn in one["turns"]]) == ("c1", ["A loan.", "Yours."])
+    assert [len(turns) for dialog in place.verdicts() for turns in dialog] == [1, 1]
+
+
+def test_of_an_evaluation_every_models_response_is_an_item(place: Judging, openai_server: OpenAIServer) -> None:
+    with_ids = task(
+        "c1<::>2", "What is a bond?", "A loan.", "Of whom?", answer="Yours.", contexts=[{"document_id": "7"}]
+    )
+    evaluation = {
+        "documents": [{"document_id": "7", "text": "A bond is a loan."}],
+        "tasks": [with_ids],
+        "evaluations": [
+            {"task_id": "c1<::>2", "model_id": "reference", "model_response": "Yours."},
+            {"task_id": "c1<::>2", "model_id": "gpt-4o", "model_response": "Mine."},
+            {"task_id": "c1<::>3", "model_id": "gpt-4o", "model_response": "Mine."},
+            {"task_id": "c1<::>2", "model_id": "silent", "model_response": ""},
+        ],
+    }
+    file = place.folder / "evaluated.json"
+    file.write_text(json.dumps(evaluation), encoding="utf-8")
+    assert place.run(openai_server, f"input={file}", "judge=rb_llm").code == 0
+    dialogs = [Dialog.model_validate(dialog) for dialog in place.dialogs()]
+    assert [dialog.id for dialog in dialogs] == ["c1<::>2/reference", "c1<::>2/gpt-4o"]
+    # Even the reference has a reference: its score says what is the most that a judge gives.
+    assert [dialog.own_turns[0].other_answers for dialog in dialogs] == [("Yours.",), ("Yours.",)]
+    assert {dialog.passages[0].text for dialog in dialogs} == {"A bond is a loan."}
+    skipped = [json.loads(line)["reason"] for line in (place.run_dir / "skipped.jsonl").read_text().splitlines()]
+    assert skipped == [
+        "task_id: there is no such task, or it can't be read",
+        "model_response: String should match pattern '\\S'",
+    ]
+
+
+WRONG_TASKS = [
+    ({"input": [{"speaker": "user", "text": "A?"}] * 2}, "input: user and agent don't take turns up to a question"),
+    ({"input": []}, "input: user and agent don't take turns up to a question"),
+    ({"predictions": []}, "predictions: there are none"),
+    ({"predictions": [{"text": " "}]}, "predictions.0.text: String should match pattern"),
+    ({"Collection": "mt-rag-other"}, "names no domain of mtRAG"),
+]
+
+
+@pytest.mark.parametrize(("change", "reason"), WRONG_TASKS, ids=[reason for _, reason in WRONG_TASKS])
+def test_a_task_that_cannot_be_read_is_skipped_and_told(
+    change: dict[str, Any], reason: str, place: Judging, openai_server: OpenAIServer
+) -> None:
+    file = jsonl(place.folder / "gpt.jsonl", PREDICTED[0], PREDICTED[1] | change)
+    done = place.run(openai_server, f"input={file}")
+    assert done.code == 0
+    assert "1 of 2 records can't be read" in done.err
+    assert reason in done.err
+
+
+def test_the_publishers_files(data: Path, place: Judging, openai_server: OpenAIServer) -> None:
+    """The three shapes that mtRAG's authors give out."""
+    human = data / "mtrag" / "evaluations" / "reference_subset_with_human_evaluations.json"
+    assert place.run(openai_server, f"input={human}").code == 0
+    assert (place.summary()["turns"], place.summary()["lm_calls"]) == (348, 345), "three ask for nothing"
+    assert len({dialog["id"] for dialog in place.dialogs()}) == 348
+    assert {dialog["lm"] for dialog in place.dialogs()} == {"reference", "gpt-4o", "llama-3.1-405b-instruct"}
+    sample = data / "mtrag" / "sample_data" / "responses-10.jsonl"
+    assert place.run(openai_server, f"input={sample}", "fresh=true").code == 0
+    assert place.summary()["turns"] == 10
+    (voice,) = place.summary()["voices"]
+    assert {name: figures["turns"] for name, figures in voice["corpus"].items()} == {"mtrag-clapnq": 8, "mtrag-govt": 2}
+    people = data / "mtrag" / "conversations.json"
+    assert place.run(openai_server, f"input={people}", "fresh=true").code == 0
+    assert place.summary()["dialogs"] == 84
+
+
+# SkippedRecord off
+
+
+@pytest.mark.parametrize("kills", [3])
+def test_killed_while_nothing_is_on_the_way_no_call_is_made_twice(kills: int, tmp_path: Path) -> None:
+    chance, allowed = random.Random("judging"), 0
+
+    def allowance(number: int, body: Body) -> Fault | None:
+        nonlocal allowed
+        allowed -= 1
+        return None if allowed >= 0 else fake.hang
+
+    undisturbed, mauled = Judging(tmp_path / "undisturbed"), Judging(tmp_path / "mauled")
+    with OpenAIServer(faults=allowance) as server:
+        for _ in range(kills):
+            before, allowed = server.finished.total(), (more := chance.randint(1, 4))
+            process = mauled.start(server, "lm.concurrency=4")
+            until(lambda total=before + more: mauled.recorded() == server.finished.total() == total, process)  # type: ignore[misc]
+            killed(process, server)
+        assert mauled.recorded() > kills
+        allowed = 10_000
+        assert mauled.ended(mauled.start(server, "lm.concurrency=2")).code == 0
+        assert set(server.finished.values()) == {1}
+        assert server.finished.total() == mauled.summary()["lm_calls"] == 2 * DIALOGS
+        assert undisturbed.run(server).code == 0
+    assert mauled.dialogs() == undisturbed.dialogs()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_is_whole_and_goes_on(number: signal.Signals, tmp_path: Path) -> None:
+    undisturbed, broken_off = Judging(tmp_path / "undisturbed"), Judging(tmp_path / "broken off")
+    with OpenAIServer() as server:
+        assert undisturbed.run(server).code == 0
+    with OpenAIServer(delay_s=0.05) as server:
+        process = broken_off.start(server, "lm.concurrency=2")
+        until(lambda: len(server.bodies) > 6, process)
+        assert process.pid is not None
+        os.kill(process.pid, number)
+        ended = broken_off.ended(process)
+        assert ended.code == 130
+        assert "Traceback" not in ended.err
+        done = broken_off.summary()["dialogs"]
+        assert 0 < done < DIALOGS
+        assert f"interrupted at {done} of {DIALOGS} dialogs" in ended.err.splitlines()[-1]
+        assert broken_off.dialogs() == undisturbed.dialogs()[:done]
+        assert broken_off.summary()["complete"] is False
+
+        again = broken_off.run(server, "lm.concurrency=2")
+        assert again.code == 0
+        assert f"continuing: {done} of {DIALOGS} dialogs judged so far" in again.err
+    assert broken_off.dialogs() == undisturbed.dialogs()
+
+
+def test_a_signal_while_files_are_written_ends_at_once(place: Judging) -> None:
+    with OpenAIServer(delay_s=0.05) as server:
+        process = place.start(server, "lm.concurrency=2")
+        until(lambda: len(server.bodies) > 6, process)
+        ended = broken_off_in_writing(place, process, signal.SIGTERM)
+        assert ended.code == 130
+        assert "Traceback" not in ended.err
+        assert ended.err.splitlines()[-1] == "interrupted; the same command continues"
+
+        assert place.run(server).code == 0
+        assert len(server.bodies) == 2 * DIALOGS
+    assert len(place.dialogs()) == DIALOGS
+
+
+def test_a_finished_run_asks_nobody(place: Judging, openai_server: OpenAIServer) -> None:
+    assert place.run(openai_server).code == 0
+    before, calls = place.dialogs(), len(openai_server.bodies)
+    done = place.run(openai_server)
+    assert done.code == 0
+    assert "this run is finished" in done.err
+    assert (place.dialogs(), len(openai_server.bodies)) == (before, calls)
+    assert judge(str(place.run_dir / "config.yaml"), "fresh=true").code == 0, "as that run"
+    assert (place.dialogs(), len(openai_server.bodies)) == (before, 2 * calls)
+
+
+def test_another_model_judge_or_input_is_another_run(place: Judging, openai_server: OpenAIServer) -> None:
+    assert place.run(openai_server).code == 0
+    with OpenAIServer(model="other") as other:
+        assert 'lm.model ("test-model" there, "other" now)' in refused(place.run(other))
+    assert "judge.name" in refused(place.run(openai_server, "judge=mt_bench"))
+    assert "lm.turns.temperature" in refused(place.run(openai_server, "lm.turns.temperature=0.5"))
+    written(place.input, [dialog("another")])
+    assert "the input's dialogs" in refused(place.run(openai_server))
+    assert len(place.dialogs()) == DIALOGS
+
+
+@pytest.mark.parametrize("change", ["cut short", "a line gone", "a line changed"])
+def test_an_input_that_changes_while_it_is_judged_stops_the_run(change: str, tmp_path: Path) -> None:
+    """Long enough that most of it isn't read yet; what was judged of it as it was stays."""
+    dialogs = [dialog(f"d{number}", document_ids=(f"{number}" * 2000,)) for number in range(4 * DIALOGS)]
+    place = Judging(tmp_path, dialogs)
+    before = place.input.read_bytes()
+    lines = before.splitlines(keepends=True)
+    changed = {
+        "cut short": before[: len(before) * 3 // 4 + 9],
+        "a line gone": b"".join(lines[:-2] + lines[-1:]),
+        "a line changed": before.replace(b"When did the d47 open", b"Where did the d47 open"),
+    }
+
+    def responder(body: Body) -> str:
+        if len(server.bodies) == 6:
+            place.input.write_bytes(changed[change])
+        return fake.fill(body)
+
+    with OpenAIServer(responder) as server:
+        stopped = place.run(server, "lm.concurrency=2")
+        assert stopped.code == 2
+        assert stopped.error.startswith(f"{place.input}: changed while it was judged, at dialog ")
+        done = place.summary()["dialogs"]
+        assert 0 < done == len(place.dialogs()) < len(dialogs)
+        place.input.write_bytes(before)
+        assert place.run(server, "lm.concurrency=2").code == 0
+        assert [judged["id"] for judged in place.dialogs()] == [judged.id for judged in dialogs]
+        assert place.summary()["lm_calls"] == 2 * len(dialogs)
+
+
+# A server that fails
+
+
+def test_calls_that_fail_leave_turns_unjudged_and_say_why(place: Judging) -> None:
+    with OpenAIServer(faults=lambda number, body: fake.status(500) if body["seed"] % 1000 == 2 else None) as server:
+        written(place.input, [dialog("a"), dialog("b", seed=2)])
+        done = place.run(server)
+    assert done.code == 0
+    assert "test-model: 2 of 4 turns are unjudged, most often: ServerError" in done.err
+    assert [[turn[0]["label"] == "unjudged" for turn in turns] for turns in place.verdicts()] == [
+        [False, False],
+        [True, True],
+    ]
+    (voice,) = place.summary()["voices"]
+    assert voice["unjudged"] == {"ServerError": 2}
+    assert voice["all"]["labels"]["unjudged"] == 2
+
+
+def test_when_every_call_fails_the_run_says_so(place: Judging) -> None:
+    """A server that is well otherwise, as it is seen to be; tests/faults/test_faults.py has one that fails at all."""
+    with OpenAIServer(faults=lambda _, body: fake.status(500) if "response_format" in body else None) as server:
+        done = place.run(server, "lm.retries=0")
+    assert done.code == 1
+    assert f"none of {2 * DIALOGS} turns could be judged, most often: ServerError" in done.err
+    assert {turn[0]["label"] for turns in place.verdicts() for turn in turns} == {"unjudged"}
+
+
+def test_a_judge_that_is_gone_is_one_line_and_nothing_is_lost(place: Judging) -> None:
+    with OpenAIServer(delay_s=0.05) as server:
+        process = place.start(server, "lm.concurrency=2", "lm.retries=0")
+        until(lambda: len(server.bodies) > 8, process)
+    ended = place.ended(process)
+    assert ended.code == 2
+    assert server.url in ended.error
+    before = place.recorded()
+    assert len(place.dialogs()) == place.summary()["dialogs"] > 0
+    with OpenAIServer() as elsewhere:
+        assert place.run(elsewhere).code == 0
+        assert elsewhere.finished.total() == 2 * DIALOGS - before
+    assert len(place.dialogs()) == DIALOGS
+
+
+def test_time_counts_that_brought_no_verdict(place: Judging) -> None:
+    with OpenAIServer(faults=lambda *_: fake.status(401)) as server:
+        assert place.run(server).code == 2
+    assert place.summary()["dialogs"] == 0
+    assert place.summary()["seconds"] > 0
+
+
+def test_a_judge_that_is_not_there_is_named_by_its_setting(place: Judging) -> None:
+    with OpenAIServer() as server:
+        pass
+    for setting in ("lm", "judge.lm", "judge.panel.a"):
+        message = refused(place.run(server, *asked(server, setting)))
+        assert server.url in message
+        assert f" {setting}.api_base" in message
+    assert not place.run_dir.exists()
+
+
+# Several models
+
+
+def test_a_panel_gives_the_verdict_of_each_model_and_their_median(tmp_path: Path) -> None:
+    turns = tuple(turn.model_copy(update={"other_answers": ("In spring.",)}) for turn in dialog("d").turns)
+    place = Judging(tmp_path, [dialog("d", turns=turns)])
+    scores = {"one": 3, "two": 10, "three": 6}
+    servers = {
+        name: OpenAIServer(replying(judge=lambda _, score=score: {"score": score}), model=name)  # type: ignore[misc]
+        for name, score in scores.items()
+    }
+    with servers["one"], servers["two"], servers["three"]:
+        endpoints = [setting for name, server in servers.items() for setting in asked(server, f"judge.panel.{name}")]
+        lm = servers["one"]
+        assert place.run(lm, "judge=rb_llm", *endpoints).code == 0
+        assert [len(server.bodies) for server in servers.values()] == [2, 2, 2]
+        twice = refused(place.run(lm, "judge=rb_llm", *endpoints, *asked(lm, "judge.panel.again")))
+        assert "judge.panel: has the model one twice" in twice
+        changed = place.run(lm, "judge=rb_llm", *endpoints, "judge.panel.two.turns.temperature=1")
+        assert "judge.panel.two.turns.temperature (0 there, 1 now)" in refused(changed)
+    ((verdicts, _),) = place.verdicts()
+    assert [(v["judge"], v["model"], v["score"]) for v in verdicts] == [
+        ("rb_llm", "one", 3),
+        ("rb_llm", "two", 10),
+        ("rb_llm", "three", 6),
+        ("rb_llm", "median of one, two, three", 6),
+    ]
+    assert verdicts[-1]["explanation"] == "one 3, two 10, three 6"
+    assert [voice["all"]["mean"] for voice in place.summary()["voices"]] == [3, 10, 6, 6]
+    assert place.summary()["lm_calls"] == 6
+
+
+def test_labels_of_a_panel_stand_side_by_side(tmp_path: Path) -> None:
+    place = Judging(tmp_path, [dialog("d")])
+    with OpenAIServer(model="one") as one, OpenAIServer(model="two") as two:
+        assert place.run(one, *asked(one, "judge.panel.a"), *asked(two, "judge.panel.b")).code == 0
+    assert [[v["model"] for v in verdicts] for verdicts in place.verdicts()[0]] == [["one", "two"]] * 2
+    assert [voice["model"] for voice in place.summary()["voices"]] == ["one", "two"]
+
+
+def test_means_are_conditioned_where_there_is_a_word_on_what_is_not_known(tmp_path: Path) -> None:
+    def turn(answerability: str, idk: str | None) -> Turn:
+        (made,) = said(("Who?", "He."))
+        verdict = Verdict(judge="idk", label=idk or "unjudged", explanation="", model="m", decides=False)
+        return made.model_copy(update={"answerability": answerability, "verdicts": (verdict,)})
+
+    cells = [
+        ("answerable", "no"),  # 0.5, as it is
+        ("partial", "partial"),  # 0.5
+        ("answerable", "yes"),  # 0
+        ("unanswerable", "yes"),  # 1
+        ("unanswerable", "no"),  # 0
+        ("conversational", "no"),
+        ("answerable", None),
+        ("answerable", "perhaps"),  # a label of somebody else's judge
+    ]
+    place = Judging(tmp_path, [dialog(f"d{n}", turns=(turn(*cell),)) for n, cell in enumerate(cells)])
+    with OpenAIServer(replying(judge=lambda _: {"score": 5})) as server:
+        assert place.run(server, "judge=mt_bench").code == 0
+    (voice,) = place.summary()["voices"]
+    assert (voice["all"]["mean"], voice["all"]["median"]) == (5, 5)
+    assert (voice["all"]["conditioned"], voice["all"]["conditioned_turns"]) == (0.4, 5)
+    assert voice["answerability"]["unanswerable"]["conditioned"] == 0.5
+    assert voice["answerability"]["conversational"]["conditioned"] is None
+
+
+def test_how_often_what_is_not_known_fits_what_can_be_answered(tmp_path: Path) -> None:
+    def turn(answerability: str) -> Turn:
+        return said(("Who?", "He."))[0].model_copy(update={"answerability": answerability})
+
+    kinds = ["answerable", "partial", "answerable", "unanswerable", "conversational"]
+    place = Judging(tmp_path, [dialog(f"d{n}", turns=(turn(kind),)) for n, kind in enumerate(kinds)])
+    with OpenAIServer(replying(judge=lambda _: {"label": "partial"})) as server:
+        assert place.run(server).code == 0
+    assert [voice["answerability_accuracy"] for voice in place.summary()["voices"]] == [0.75]
+    with OpenAIServer() as server:
+        assert place.run(server, "judge=correctness", "fresh=true").code == 0
+    assert [voice["answerability_accuracy"] for voice in place.summary()["voices"]] == [None]
+
+
+def test_a_response_that_claims_nothing_is_conditioned_where_no_score_matters(tmp_path: Path) -> None:
+    def turn(answerability: str, idk: str) -> Turn:
+        verdict = Verdict(judge="idk", label=idk, explanation="", model="m", decides=False)
+        return said(("Who?", "?"))[0].model_copy(update={"answerability": answerability, "verdicts": (verdict,)})
+
+    cells = [("answerable", "no"), ("answerable", "yes"), ("unanswerable", "yes")]
+    place = Judging(tmp_path, [dialog(f"d{n}", turns=(turn(*cell),)) for n, cell in enumerate(cells)])
+    with OpenAIServer(replying(judge=lambda _: {"claims": []})) as server:
+        assert place.run(server, "judge=rl_f").code == 0
+    (voice,) = place.summary()["voices"]
+    assert voice["all"]["labels"] == {"no claims": 3}
+    assert voice["all"]["mean"] is None
+    assert (voice["all"]["conditioned"], voice["all"]["conditioned_turns"]) == (0.5, 2)
+    assert voice["unjudged"] == {}
+
+
+# A judge that asks no model
+
+
+class Length:
+    """Scores an answer by its length."""
+
+    name = "length"
+    asks_model = False
+
+    def __init__(self, model: str, longest: Annotated[int, Field(ge=1)] = 10) -> None:
+        assert model == ""
+        self.longest = longest
+
+    async def judge(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
+        score = min(1, len(turn.answer) / self.longest)
+        return Verdict(judge=self.name, label="scored", explanation="", model="", score=score, decides=False)
+
+
+@pytest.fixture
+def length(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The arguments that choose `Length`."""
+    module = ModuleType("judges.length")
+    module.Length = Length  # type: ignore[attr-defined]
+    monkeypatch.setattr(Length, "__module__", "judges.length")
+    monkeypatch.setitem(sys.modules, "judges.length", module)
+    return ["judge=idk", "judge._target_=judges.length.Length", "judge.name=length"]
+
+
+def test_a_judge_without_a_model_opens_none(place: Judging, length: list[str]) -> None:
+    nowhere = ["lm=openai", "lm.model=m", "lm.api_base=http://127.0.0.1:1/v1"]
+    done = judge(*length, f"input={place.input}", "+judge.longest=14", *nowhere)
+    assert done.code == 0, done.err
+    folder = Path("outputs/in-length")
+    (line, *_) = (folder / "dialogs.jsonl").read_text().splitlines()
+    assert [turn.verdicts[0].score for turn in Dialog.model_validate_json(line).turns] == [0.5, 11 / 14]
+    summary = json.loads((folder / "summary.json").read_text())
+    assert (summary["lm_calls"], summary["voices"][0]["model"], summary["voices"][0]["all"]["turns"]) == (0, "", 24)
+    assert judge(*length, f"input={place.input}", "+judge.longest=14").code == 0, "the model is not what it rests on"
+    message = refused(judge(*length, f"input={place.input}"))
+    assert "judge.longest (14 there" in message
+
+
+def test_a_model_file_stands_for_itself_wherever_it_lies(tmp_path: Path) -> None:
+    def decided(path: Path, lm: str) -> dict[str, Any]:
+        with initialize_config_dir(str(CONF), version_base="1.3"):
+            cfg = compose("judges", ["judge=idk", "input=in.jsonl", f"+lm@{lm}=embedded", f"{lm}.path={path}"])
+        return judging_identity(load_judging(cfg), plain(cfg), "dialogs", "prompts")
+
+    for lm, name in (("judge.lm", "lm.path"), ("judge.panel.a", "judge.panel.a.path")):
+        (file := tmp_path / "model.gguf").write_text("weights")
+        there = decided(file, lm)
+        assert there[f"the file of {name}"].startswith("model ")
+        (tmp_path / lm).mkdir()
+        assert decided(file.rename(tmp_path / lm / "model.gguf"), lm) == there
+        file.write_text("other weights")
+        assert decided(file, lm) != there
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("+judge.longest=0", "judge.longest=0: must be 1 or more"),
+        ("+judge.longest=long", "judge.longest=long: must be a whole number"),
+        ("+judge.shortest=1", "judge.shortest: there is no such setting"),
+        ("judge.panel.a=embedded", "judge.panel: length asks no model"),
+        ("+judge.longest=99999999999999999999", "judge.longest: is too large a number"),
+        ("input=null", "input=null: must be a path"),
+    ],
+)
+def test_a_judges_own_settings_are_checked_first(setting: str, message: str, place: Judging, length: list[str]) -> None:
+    assert message in refused(judge(*length, f"input={place.input}", setting))
+
+
+# What can be mended
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("judge=idk", "input: has no value; give input=…"),
+        ("input=in.jsonl", "judge: is missing; `python -m judges --help` lists the choices of judge="),
+        ("judge=idkk input=in.jsonl", "judge=idkk: no such choice; did you mean idk?"),
+        ("judge=none input=in.jsonl", "judge=none: judges nothing; `python -m judges --help`"),
+        ("judge=idk input=nowhere", "nowhere: doesn't exist"),
+        (f"judge=idk input={'long' * 100}", "can't be read: File name too long"),
+        ("judge=idk input=empty.jsonl", "empty.jsonl: is empty"),
+        ("judge=idk input=wrong.jsonl", "wrong.jsonl: neither a run folder nor dialogs"),
+        ("judge=idk input=in.jsonl format=quak", "corpus=quak: has no conversations of people"),
+        ("judge=idk input=in.jsonl dialogs=3", "dialogs: only the generator's command has this setting"),
+        ("judge=idk input=in.jsonl inptu=3", "inptu: there is no such setting; did you mean input?"),
+        ("judge=idk input=in.jsonl judge.foo=3", "judge.foo: there is no such setting"),
+        ("judge=idk input=in.jsonl judge.panel.a.model=x", "choose one too, such as judge.panel.a=openai"),
+        ("judge=idk input=in.jsonl predictions=some", "predictions=some: must be true or false"),
+        ("judge=idk input=in.jsonl run_dir=.", "run_dir=.: the input lies there"),
+        ("judge=idk input=in.jsonl lm=gpt", "lm=gpt: no such choice"),
+    ],
+)
+def test_what_is_wrong_is_one_line(arguments: str, message: str, place: Judging) -> None:
+    (place.folder / "empty.jsonl").touch()
+    jsonl(place.folder / "wrong.jsonl", {"a": 1})
+    before = sorted(place.folder.rglob("*"))
+    assert message in refused(judge(*arguments.split()))
+    assert sorted(place.folder.rglob("*")) == before
+
+
+def test_a_judge_with_nothing_to_judge_by_says_so(place: Judging, openai_server: OpenAIServer) -> None:
+    done = place.run(openai_server, "judge=rb_llm")
+    assert done.code == 1
+    assert "most often: no reference answer" in done.err
+    assert openai_server.bodies == []
+
+
+def test_a_panel_is_for_judging_what_exists(place: Judging, openai_server: OpenAIServer) -> None:
+    done = Site(place.folder).run(openai_server, "judge=idk", *asked(openai_server, "judge.panel.a"))
+    assert "judge.panel: only `python -m judges` asks several models" in refused(done)
+
+
+@pytest.mark.parametrize("name", ["idk", "answerability", "rb_llm", "rl_f", "mt_bench", "correctness"])
+def test_help_lists_the_judges(name: str) -> None:
+    assert f"\n  {name:<28}" in help_text()
+    assert "\n  input: ???" in help_text()

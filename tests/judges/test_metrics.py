@@ -1,0 +1,324 @@
+"""Metrics against numbers worked out by hand, and against those that mtRAG's authors published."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from generator.errors import ConfigError, Rejected
+from generator.schema import Answerability, Passage, Turn, Verdict
+from judges.metrics import bert
+from judges.metrics import words as metrics
+from judges.metrics.bert import BertKPrecision, BertRecall, RbAlg
+from judges.metrics.conditioning import answerability_accuracy, conditioned
+from judges.metrics.words import (
+    KPrecision,
+    Metric,
+    RougeL,
+    TokenF1,
+    TokenRecall,
+    harmonic_mean,
+    k_precision,
+    rb_alg,
+    rouge_l,
+    token_f1,
+    token_recall,
+    words,
+)
+from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.runs import Site
+from tests.support.scripted import piece, said
+
+__all__ = ["openai_server"]
+
+STORED = "mtrag/evaluations/reference_subset_with_human_evaluations.json"
+BLANK = ["", " \n", "?!", "– … –", "the"]
+
+
+def test_words_are_those_of_squads_evaluation() -> None:
+    assert words("The U.S.-based  Tram isn't an  Äther,\n“up” – tram!") == [
+        "usbased",
+        "tram",
+        "isnt",
+        "äther",
+        "“up”",
+        "tram",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("response", "reference", "f1", "recall"),
+    [
+        ("The tram is green.", "A tram: green!", 2 * (2 / 3 * 1) / (2 / 3 + 1), 1),
+        ("green green green", "green green tram bus", 4 / 7, 2 / 4),  # a word counts as often as both have it
+        ("red", "green", 0, 0),
+        ("green", "", 0, 0),
+    ],
+)
+def test_f1_and_recall(response: str, reference: str, f1: float, recall: float) -> None:
+    assert token_f1(response, reference) == pytest.approx(f1)
+    assert token_recall(response, reference) == pytest.approx(recall)
+
+
+def test_k_precision_takes_the_passages_together_and_the_response_alone() -> None:
+    assert k_precision("the tram and bus are green green", ["A tram is green.", "The bus is."]) == pytest.approx(3 / 6)
+    assert k_precision("tram", []) == 0
+
+
+def test_rouge_l_is_unstemmed_and_counts_articles() -> None:
+    pytest.importorskip("rouge_score", reason="rouge-score isn't installed (extra metrics)")
+    # In common, in order: the, runs. Precision 2/4, recall 2/3.
+    assert rouge_l("the green tram runs", "the bus runs") == pytest.approx(2 * (2 / 4 * 2 / 3) / (2 / 4 + 2 / 3))
+    assert rouge_l("trams", "tram") == 0
+
+
+def test_rb_alg_is_a_harmonic_mean_of_what_is_brought_to_0_to_1() -> None:
+    assert rb_alg(0.5, 0.0, 0.5) == pytest.approx(3 / (1 / 0.5 + 1 / 0.5 + 1 / 0.75))
+    assert rb_alg(1, 1, 1) == 1
+    assert rb_alg(0, 1, 1) == 0
+    assert rb_alg(1, -1, 1) == 0
+    assert rb_alg(1, -1.01, 1) == 0
+    assert harmonic_mean([0.2, 0.3]) == pytest.approx(0.24)
+
+
+@pytest.mark.parametrize("blank", BLANK)
+def test_a_response_without_words_gets_0(blank: str) -> None:
+    reference = "The tram is green."
+    assert token_f1(blank, reference) == token_recall(blank, reference) == k_precision(blank, [reference]) == 0
+    pytest.importorskip("rouge_score", reason="rouge-score isn't installed (extra metrics)")
+    assert rouge_l(blank, "a tram") == 0
+
+
+# Values copied from STORED: ROUGE-L, BERT-recall, BERT-k-precision, RB_alg.
+PUBLISHED = [
+    (1.0, 0.9999997615814201, 0.49250149726867604, 0.8981949132037941),
+    (1.0, 1.0, 0.394273042678833, 0.8735050375366861),
+    (1.0, 1.0, 0.21436275541782301, 0.8226042136366367),
+    (0.148148148148148, 0.002048029098659, 0.13177779316902102, 0.28535979692941027),
+]
+
+
+@pytest.mark.parametrize(("rouge", "recall", "precision", "published"), PUBLISHED)
+def test_rb_alg_is_that_of_the_published_parts(rouge: float, recall: float, precision: float, published: float) -> None:
+    assert rb_alg(rouge, recall, precision) == pytest.approx(published, abs=1e-9)
+
+
+@pytest.fixture
+def stored(data: Path) -> dict[str, Any]:
+    file = data / STORED
+    if not file.exists():
+        pytest.skip(f"{STORED} isn't there")
+    return dict(json.loads(file.read_text(encoding="utf-8")))
+
+
+def values(evaluation: dict[str, Any]) -> dict[str, float]:
+    """A response's published metrics by name."""
+    kinds = ("system", "composite")
+    found = evaluation["annotations"].items()
+    return {name: by[kind]["value"] for name, by in found for kind in kinds if kind in by}
+
+
+def test_rouge_l_is_the_published_one_of_every_response(stored: dict[str, Any]) -> None:
+    pytest.importorskip("rouge_score", reason="rouge-score isn't installed (extra metrics)")
+    targets = {task["task_id"]: [target["text"] for target in task["targets"]] for task in stored["tasks"]}
+    assert len(stored["evaluations"]) == 348
+    for evaluation in stored["evaluations"]:
+        found = RougeL().score(evaluation["model_response"], targets[evaluation["task_id"]], [])
+        assert found == pytest.approx(values(evaluation)["RougeL"], abs=1e-9), evaluation["task_id"]
+
+
+def test_rb_alg_is_the_published_one_of_every_response(stored: dict[str, Any]) -> None:
+    """`conditional_idk`: does the I-don't-know label predict the answerability? So the label follows from both."""
+    answerability = {task["task_id"]: task["Answerability"][0].lower() for task in stored["tasks"]}
+    settled, labels = 0, []
+    for evaluation in stored["evaluations"]:
+        published, kind = values(evaluation), answerability[evaluation["task_id"]]
+        own = rb_alg(published["RougeL"], published["Bert-Rec"], published["Bert-KPrec"])
+        idk = "yes" if (kind == "unanswerable") == bool(published["conditional_idk"]) else "no"
+        score = conditioned(own, kind, idk)
+        assert score == pytest.approx(published["rb_agg"], abs=1e-9), evaluation["task_id"]
+        settled += abs(own - published["rb_agg"]) > 1e-3
+        labels.append((kind, idk))
+    assert (len(stored["evaluations"]), settled) == (348, 26)
+    assert answerability_accuracy(labels) == pytest.approx((345 - 15) / 345)
+
+
+# conditioning
+
+# Section 6.3.3, a cell each, and what isn't in it.
+CELLS: dict[tuple[Answerability, str], float | None] = {
+    ("answerable", "no"): 0.4,
+    ("answerable", "partial"): 0.4,
+    ("answerable", "yes"): 0,
+    ("partial", "no"): 0.4,
+    ("partial", "partial"): 0.4,
+    ("partial", "yes"): 0,
+    ("unanswerable", "no"): 0,
+    ("unanswerable", "partial"): 0,
+    ("unanswerable", "yes"): 1,
+    ("conversational", "no"): 1,  # as published
+    ("conversational", "partial"): 1,
+    ("conversational", "yes"): 0,
+    ("conversational", "unjudged"): None,
+    ("answerable", "unjudged"): None,
+    ("unanswerable", "unjudged"): None,
+}
+
+
+@pytest.mark.parametrize(("answerability", "idk"), CELLS)
+def test_each_cell_of_the_table(answerability: Answerability, idk: str) -> None:
+    assert conditioned(0.4, answerability, idk) == CELLS[answerability, idk]
+
+
+def test_where_the_score_is_set_none_is_needed() -> None:
+    assert conditioned(None, "unanswerable", "yes") == 1
+    assert conditioned(None, "answerable", "yes") == 0
+    assert conditioned(None, "answerable", "no") is None
+
+
+def test_answerability_accuracy_counts_what_can_be_right() -> None:
+    right: list[tuple[Answerability, str]] = [("answerable", "no"), ("partial", "partial"), ("unanswerable", "yes")]
+    wrong: list[tuple[Answerability, str]] = [("unanswerable", "partial")]
+    neither: list[tuple[Answerability, str]] = [("conversational", "no"), ("answerable", "unjudged")]
+    assert answerability_accuracy([*right, *wrong, *neither]) == 3 / 4
+    assert answerability_accuracy(neither) is None
+
+
+def test_an_unknown_label_is_refused() -> None:
+    with pytest.raises(ValueError, match="not 'scored'"):
+        conditioned(0.4, "answerable", "scored")
+
+
+# judges
+
+
+class FakeBert:
+    """Compares by words; counts the texts that it is asked about."""
+
+    def recall(self, response: str, reference: str) -> float:
+        return token_recall(response, reference)
+
+    def precision(self, response: str, reference: str) -> float:
+        return token_recall(reference, response)
+
+
+SETTINGS: dict[str, Any] = {"encoder": "some/encoder", "known_as": None, "layer": None, "rescale": True}
+JUDGES: list[Metric] = [
+    *(kind("a-model") for kind in (TokenF1, TokenRecall, KPrecision, RougeL)),
+    *(kind("a-model", **SETTINGS) for kind in (BertRecall, BertKPrecision, RbAlg)),
+]
+RIGHT = ("The tram is green.", "It runs at night.")
+PASSAGES = (piece("tram", "The tram is green."), piece("bus", "The bus is red."))
+AGAINST_REFERENCES = {"token_f1", "token_recall", "rouge_l", "bert_recall", "rb_alg"}
+
+
+@pytest.fixture
+def fake_bert(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bert, "_loaded", lambda settings: FakeBert())
+
+
+def judged(judge: Metric, answer: str, references: Sequence[str], passages: Sequence[Passage] = PASSAGES) -> Verdict:
+    if judge.name in ("rouge_l", "rb_alg"):
+        pytest.importorskip("rouge_score", reason="rouge-score isn't installed (extra metrics)")
+    turn: Turn = said(("Which colour?", answer))[0].model_copy(update={"other_answers": tuple(references)})
+    return asyncio.run(judge.judge(passages, (), turn))
+
+
+@pytest.mark.usefixtures("fake_bert")
+@pytest.mark.parametrize("judge", JUDGES, ids=lambda judge: judge.name)
+def test_a_judge_gives_a_score_and_decides_nothing(judge: Metric) -> None:
+    verdict = judged(judge, "The tram is green.", RIGHT)
+    assert verdict == Verdict(judge=judge.name, label="scored", explanation="", model="", score=1, decides=False)
+    assert not judge.asks_model
+
+
+@pytest.mark.usefixtures("fake_bert")
+@pytest.mark.parametrize("judge", JUDGES, ids=lambda judge: judge.name)
+def test_a_response_without_words_is_scored_0(judge: Metric) -> None:
+    verdict = judged(judge, "…?!", RIGHT)
+    assert (verdict.label, verdict.score) == ("scored", 0)
+
+
+@pytest.mark.usefixtures("fake_bert")
+@pytest.mark.parametrize("judge", [j for j in JUDGES if j.name in AGAINST_REFERENCES], ids=lambda judge: judge.name)
+def test_of_several_references_the_best_counts(judge: Metric) -> None:
+    alone = judged(judge, "The tram is green.", RIGHT[:1])
+    assert judged(judge, "The tram is green.", RIGHT[::-1]) == alone
+    assert judged(judge, "The tram is green.", [" ", *RIGHT]) == alone
+    assert (judged(judge, "The tram is green.", RIGHT[1:]).score or 0) < (alone.score or 0)
+
+
+@pytest.mark.usefixtures("fake_bert")
+@pytest.mark.parametrize("judge", JUDGES, ids=lambda judge: judge.name)
+def test_without_what_it_is_compared_with_a_response_is_unjudged(judge: Metric) -> None:
+    bare = judged(judge, "The tram is green.", ["  "])
+    if judge.name in AGAINST_REFERENCES:
+        assert (bare.label, bare.score, bare.explanation) == ("unjudged", None, "no reference answer")
+    else:
+        assert bare.label == "scored"
+    ungrounded = judged(judge, "The tram is green.", RIGHT, ())
+    if judge.name in ("k_precision", "bert_k_precision", "rb_alg"):
+        assert (ungrounded.label, ungrounded.score, ungrounded.explanation) == ("unjudged", None, "no passages")
+    else:
+        assert ungrounded.label == "scored"
+
+
+@pytest.mark.usefixtures("fake_bert")
+def test_bert_k_precision_takes_the_best_passage_and_k_precision_all() -> None:
+    answer = "tram green bus red"
+    assert judged(JUDGES[2], answer, ()).score == 1
+    assert judged(JUDGES[5], answer, ()).score == 0.5
+
+
+def test_an_encoder_that_fails_leaves_the_pair_unjudged(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(settings: object) -> FakeBert:
+        raise Rejected("judge", "the encoder fails (out of memory)")
+
+    monkeypatch.setattr(bert, "_loaded", failing)
+    verdict = judged(BertRecall("", **SETTINGS), "Green.", RIGHT)
+    assert (verdict.label, verdict.explanation) == ("unjudged", "the encoder fails (out of memory)")
+
+
+def test_wrong_settings_are_refused_before_anything_is_loaded() -> None:
+    for wrong in ({"layer": 0}, {"encoder": ""}, {"rescale": "perhaps"}):
+        with pytest.raises(ValidationError, match=next(iter(wrong))):
+            BertRecall("", **SETTINGS | wrong)
+
+
+@pytest.mark.parametrize(("package", "judge"), [("rouge_score", JUDGES[3]), ("bert_score", JUDGES[4])])
+def test_a_missing_package_is_named_with_its_extra(
+    package: str, judge: Metric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metrics._rouge.cache_clear()
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setitem(sys.modules, f"{package}.rouge_scorer", None)
+    with pytest.raises(ConfigError, match=r"install the extra 'metrics' \(uv sync --extra metrics\)") as error:
+        judge.score("Green.", RIGHT, [])
+    assert package.replace("_", "-") in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_run_whose_judge_is_a_metric(tmp_path: Path, openai_server: OpenAIServer) -> None:
+    site = Site(tmp_path)
+    done = site.run(openai_server, "judge=k_precision", "dialogs=2")
+    assert done.code == 0, done.err
+    verdicts = [turn["verdicts"][0] for dialog in site.dialogs() for turn in dialog["turns"]]
+    assert {(verdict["judge"], verdict["label"], verdict["model"]) for verdict in verdicts} == {
+        ("k_precision", "scored", "")
+    }
+    assert all(0 <= verdict["score"] <= 1 for verdict in verdicts)
+    assert len(site.rows()) == len(verdicts), "a score removes nothing"
+
+
+def test_a_judges_own_settings_are_checked_before_anything_runs(tmp_path: Path, openai_server: OpenAIServer) -> None:
+    site = Site(tmp_path)
+    assert site.run(openai_server, "judge=bert_recall", "judge.layer=0").error == "judge.layer=0: must be 1 or more"
+    assert (
+        "judge.leyer: there is no such setting; did you mean judge.layer"
+        in site.run(openai_server, "judge=bert_recall", "+judge.leyer=1").error
+    )

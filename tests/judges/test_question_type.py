@@ -1,0 +1,133 @@
+"""The question-type judge: what it says of any text, and that its weights are what people's labels teach."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from generator.config.settings import human_corpus
+from generator.schema import Dialog, Turn, Verdict
+from judges.metrics.question_type import ALSO, QuestionTypeJudge, cues, learned, question_types, rules
+from tests.support.scripted import said
+
+pytest.importorskip("sklearn", reason="scikit-learn, which the weights are learned with, isn't installed")
+from sklearn.preprocessing import MultiLabelBinarizer
+
+from benchmarks.question_types import SHIPPED, Asked, asked, content, fitted
+
+TYPES = {
+    *("comparative", "composite", "explanation", "factoid", "how-to"),
+    *("keyword", "non-question", "opinion", "summarization", "troubleshooting"),
+}
+
+SEVERAL = ("When did the mill close, and who owned it?", "Which is better, a tram or a bus?")
+
+
+def first(query: str) -> str:
+    return question_types(query)[0][0]
+
+
+def verdict(query: str, history: tuple[Turn, ...] = ()) -> Verdict:
+    (turn,) = said((query, "The answer."))
+    return asyncio.run(QuestionTypeJudge("any-model").judge((), history, turn))
+
+
+@pytest.fixture(scope="module")
+def questions() -> list[Asked]:
+    """Those that people labelled; read once, since nothing changes them."""
+    if "GROUNDED_DIALOGS_DATA" not in os.environ:
+        pytest.skip("GROUNDED_DIALOGS_DATA, the folder of real data sets, isn't set")
+    corpus = human_corpus("mtrag", str(Path(os.environ["GROUNDED_DIALOGS_DATA"], "mtrag")))
+    return asked([found for found in corpus.dialogs() if isinstance(found, Dialog)])
+
+
+def test_the_weights_are_what_the_benchmark_learns_from_people(questions: list[Asked]) -> None:
+    binarizer = MultiLabelBinarizer()
+    labels = binarizer.fit_transform([item.types for item in questions]).astype(float)
+    again, carried = fitted(questions, labels, binarizer.classes_), learned()
+    assert set(carried.types) == TYPES
+    assert (again.types, again.cues.keys(), again.source) == (carried.types, carried.cues.keys(), carried.source)
+    assert again.start == pytest.approx(carried.start, abs=0.002)
+    for name, weights in again.cues.items():
+        assert weights == pytest.approx(carried.cues[name], abs=0.002), name
+    assert SHIPPED.read_text(encoding="utf-8") == content(carried)
+
+
+# None of these is among those that it learned from.
+@pytest.mark.parametrize(
+    ("query", "kind"),
+    [
+        ("Who painted the ceiling of the town hall?", "factoid"),
+        ("How many bridges cross the Neckar?", "factoid"),
+        ("How do I repot an orchid?", "how-to"),
+        ("How can I renew my library card?", "how-to"),
+        ("What is the difference between a canal and a river?", "comparative"),
+        ("When did the mill close, and who owned it?", "composite"),
+        ("Where is the ferry? When does it leave?", "composite"),
+        ("tram timetable", "keyword"),
+        ("Thanks, that was very helpful.", "non-question"),
+        ("Why do leaves turn red?", "explanation"),
+    ],
+)
+def test_plain_questions_it_has_never_seen(query: str, kind: str) -> None:
+    assert first(query) == kind
+
+
+def test_it_has_learned_something(questions: list[Asked]) -> None:
+    assert len(questions) == 637
+    always = sum("factoid" in item.types for item in questions)
+    assert sum(first(item.question) in item.types for item in questions) > 1.5 * always > 0
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "   ",
+        "?",
+        "!!!",
+        "'",
+        "👍",
+        "🎉 why 🎉?",
+        "Wie alt ist der Turm?",
+        "塔は何歳ですか。",
+        "a\nb?\n",
+        "\x00",
+        "why " * 5000,
+    ],
+    ids=lambda query: repr(query[:20]),
+)
+def test_any_text_gets_a_type(query: str) -> None:
+    found = question_types(query)
+    assert {kind for kind, _ in found} <= TYPES
+    assert all(0 <= probability <= 1 for _, probability in found)
+    assert rules(query)
+
+
+def test_the_surest_comes_first_and_others_only_if_they_are_sure_enough() -> None:
+    for found in map(question_types, SEVERAL):
+        assert len(found) > 1
+        probabilities = [probability for _, probability in found]
+        assert probabilities == sorted(probabilities, reverse=True)
+        assert min(probabilities[1:]) >= ALSO
+        assert len({kind for kind, _ in found}) == len(found)
+
+
+def test_the_verdict_names_the_types_and_decides_nothing() -> None:
+    found = question_types(SEVERAL[0])
+    said_of_it = verdict(SEVERAL[0])
+    assert said_of_it.label == "+".join(kind for kind, _ in found)
+    assert said_of_it.label.count("+") == len(found) - 1 > 0
+    assert (said_of_it.judge, said_of_it.model, said_of_it.decides) == ("question_type", "", False)
+    assert said_of_it.score == found[0][1]
+    assert not QuestionTypeJudge.asks_model
+
+
+def test_what_was_said_before_changes_nothing() -> None:
+    history = said(("Hello.", "Which town do you mean?"))
+    assert verdict("How old is it?", history) == verdict("How old is it?")
+
+
+def test_letter_case_of_words_and_white_space_around_change_nothing() -> None:
+    assert cues("  HOW do I park?\n") == cues("how do I park?")

@@ -1,0 +1,259 @@
+"""Recall and nDCG: against numbers worked out by hand and those of mtRAG's pools, and what the command says."""
+
+import csv
+import io
+import json
+import math
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from generator.errors import CorpusError
+from judges.benchmarks.mtrag.retrieval_tasks import collections
+from judges.metrics.ranking import Figures, figures, mean, scores
+from judges.retrieval import main
+
+pytest.importorskip("pytrec_eval", reason="pytrec_eval-terrier isn't installed (extra metrics)")
+
+# Of three conversations: a question that is asked again as it was, one that isn't, and one without a relevant passage.
+QUERIES = {
+    "a<::>1": ("Which colour is the tram?", "Which colour is the tram?"),
+    "a<::>2": ("Where does the BUS  stop?", "where does the bus stop"),
+    "a<::>3": ("And the ferry?", "Where does the ferry land?"),
+    "b<::>2": ("Thanks!", "Thanks!"),
+}
+PASSAGES = {
+    "p1": "The tram is green and its colour never changes.",
+    "p2": "The bus will stop at the market.",
+    "p3": "The ferry will land at the north pier.",
+    "p4": "Nobody knows who painted the bridge.",
+}
+RELEVANT = {"a<::>1": ["p1"], "a<::>2": ["p2", "p4"], "a<::>3": ["p3"]}
+
+
+def tasks(folder: Path, name: str = "transport") -> Path:
+    """A collection of `QUERIES`, in the folder of its name."""
+    collection = folder / name
+    (collection / "qrels").mkdir(parents=True)
+    for form, texts in {
+        "lastturn": {query: f"|user|: {asked}" for query, (asked, _) in QUERIES.items()},
+        "rewrite": {query: f"|user|: {rewrite}" for query, (_, rewrite) in QUERIES.items()},
+    }.items():
+        rows = [json.dumps({"_id": query, "text": text}) for query, text in texts.items()]
+        (collection / f"{name}_{form}.jsonl").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    passages = [json.dumps({"_id": passage, "title": "", "text": text}) for passage, text in PASSAGES.items()]
+    (collection / "corpus.jsonl").write_text("\n".join(passages) + "\n", encoding="utf-8")
+    lines = [f"{query}\t{passage}\t1" for query, found in RELEVANT.items() for passage in found]
+    (collection / "qrels" / "dev.tsv").write_text(
+        "\n".join(["query-id\tcorpus-id\tscore", *lines, ""]), encoding="utf-8"
+    )
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tasks(tmp_path / "tasks")
+
+
+Table = Callable[..., dict[tuple[str, str], dict[str, str]]]
+
+
+@pytest.fixture
+def table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Table:
+    """Runs the command; its rows as CSV, by ranking and subset."""
+
+    def run(*arguments: object) -> dict[tuple[str, str], dict[str, str]]:
+        cache = ("--cache", tmp_path / "cache")
+        code = main([str(argument) for argument in (*arguments, *cache, "--format", "csv")])
+        shown = capsys.readouterr()
+        assert code == 0, shown.err
+        rows = list(csv.DictReader(io.StringIO(shown.out)))
+        return {(row["ranking"], row["subset"]): row for row in rows}
+
+    return run
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """The error, on one line, beneath what is noted."""
+    assert main([str(argument) for argument in arguments]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    *_, line = shown.err.splitlines()
+    assert line.startswith("error: ")
+    return line
+
+
+def test_figures_are_those_worked_out_by_hand() -> None:
+    found = figures({"q": {"a": 1, "b": 1, "c": 2}}, {"q": scores(["x", "c", "a", "y", "z", "b"])})["q"]
+    assert found.recall == pytest.approx((0, 2 / 3, 2 / 3, 1))
+    ideal = 2 + 1 / math.log2(3) + 1 / math.log2(4)
+    at_3 = 2 / math.log2(3) + 1 / math.log2(4)
+    assert found.ndcg == pytest.approx((0, at_3 / ideal, at_3 / ideal, (at_3 + 1 / math.log2(7)) / ideal))
+
+
+def test_a_ranking_keeps_its_order_and_what_finds_nothing_gets_0() -> None:
+    assert list(scores("abc")) == sorted(scores("abc"), key=lambda name: -scores("abc")[name])
+    each = figures({"q": {"a": 1}, "r": {"a": 1}, "s": {"a": 1}}, {"q": {"a": 1.0}, "r": {}, "other": {"a": 1.0}})
+    assert {query: found.recall[0] for query, found in each.items()} == {"q": 1, "r": 0, "s": 0}
+    assert mean(each.values()) == Figures(number=3, recall=(1 / 3,) * 4, ndcg=(1 / 3,) * 4)
+    assert mean([]) is None
+
+
+def test_the_table_has_all_subsets(folder: Path, table: Table) -> None:
+    rows = table(folder, "--queries", "lastturn")
+    numbers = {subset: row["queries"] for (_, subset), row in rows.items()}
+    assert numbers == {
+        "all": "3",
+        "first": "1",
+        "later": "2",
+        "rewrite says the same": "1",
+        "rewrite differs": "1",
+        "transport": "3",
+    }
+    assert {ranking for ranking, _ in rows} == {"bm25, lastturn"}
+    # The tram's passage; one of two about the bus, at the first rank; the ferry's.
+    assert rows["bm25, lastturn", "rewrite says the same"]["R@10"] == "0.5"
+    assert float(rows["bm25, lastturn", "all"]["R@1"]) == pytest.approx(2.5 / 3, abs=1e-6)
+
+
+def test_all_forms_are_asked_that_are_there(folder: Path, table: Table) -> None:
+    rows = table(folder / "transport")  # a collection by itself
+    assert {ranking for ranking, _ in rows} == {"bm25, lastturn", "bm25, rewrite"}
+
+
+def test_queries_without_a_relevant_passage_are_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = folder / "made.trec"
+    run.write_text("a<::>1 Q0 p1 1 9.5 x\na<::>2 Q0 p3 1 0.1 x\na<::>2 Q0 p2 2 0.9 x\nz<::>1 Q0 p2 1 1 x\n")
+    assert main([str(folder), "--run", str(run), "--format", "json"]) == 0
+    shown = capsys.readouterr()
+    assert "transport: 1 of 4 queries have no relevant passage and don't count" in shown.err
+    assert "made.trec: has nothing for 1 of 3 queries; they count as 0" in shown.err
+    assert "made.trec: 1 of 3 queries are others than the tasks'; they don't count" in shown.err
+    everything, first, *_ = json.loads(shown.out)
+    # What counts is the score: p2 before p3.
+    assert everything["recall"] == pytest.approx({"1": 0.5, "3": 0.5, "5": 0.5, "10": 0.5})
+    assert (everything["ranking"], everything["by"], everything["queries"]) == ("made.trec", None, 3)
+    assert (first["by"], first["subset"], first["ndcg"]["1"]) == ("turn", "first", 1)
+
+
+def test_a_subset_without_queries_has_no_figures(
+    folder: Path, table: Table, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "transport" / "transport_rewrite.jsonl").unlink()
+    rows = table(folder)
+    absent = rows["bm25, lastturn", "rewrite differs"]
+    assert (absent["queries"], absent["R@1"], absent["nDCG@10"]) == ("0", "", "")
+    run = folder / "one.trec"
+    run.write_text("a<::>1 Q0 p1 1 1 x\n")
+    for form in ("terminal", "markdown"):
+        assert main([str(folder), "--run", str(run), "--format", form]) == 0
+        shown = capsys.readouterr().out
+        line = next(line for line in shown.splitlines() if "rewrite differs" in line)
+        assert line.replace("|", " ").split() == ["rewrite", "differs", "0", *(["–"] * 8)]
+
+
+def test_the_table_goes_into_a_file(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, output = folder / "one.trec", tmp_path / "table.md"
+    run.write_text("a<::>1 Q0 p1 1 1 x\n")
+    assert main([str(folder), "--run", str(run), "--format", "markdown", "--output", str(output)]) == 0
+    assert capsys.readouterr().out == ""
+    assert output.read_text(encoding="utf-8").splitlines()[3].startswith("| all | 3 | 0.333 |")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("qrels/dev.tsv", "query-id\tcorpus-id\tscore\na<::>1\tp1\tyes\n", "qrels/dev.tsv:2: must be a query's id"),
+        ("qrels/dev.tsv", "query-id\tcorpus-id\tscore\n", "no query has a relevant passage"),
+        ("transport_lastturn.jsonl", '{"_id": "a", "text": "x"}\n', "'a': its id doesn't end in its turn"),
+        ("transport_lastturn.jsonl", '{"_id": "a<::>1"}\n', "transport_lastturn.jsonl:1: can't be read: text"),
+        ("transport_lastturn.jsonl", '{"_id": "a<::>1", "text": "x"}\n' * 2, ":2: the id a<::>1 is there twice"),
+        ("corpus.jsonl", '{"_id": "p1", "text": " "}\n', "corpus.jsonl:1: can't be read: it holds no text"),
+        ("corpus_pooled.jsonl", "", "has several corpora (corpus.jsonl, corpus_pooled.jsonl)"),
+    ],
+)
+def test_a_broken_file_is_one_line(
+    name: str, text: str, said: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "transport" / name).write_text(text, encoding="utf-8")
+    (folder / "transport" / "transport_rewrite.jsonl").unlink()
+    if said.startswith("'a'"):
+        (folder / "transport" / "qrels" / "dev.tsv").write_text("a\tp1\t1\n")  # no header, which may be missing
+    assert said in refused(capsys, folder, "--cache", tmp_path / "cache")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("a<::>1 Q0 p1 1 x", "TREC's form of a run"),
+        ("a<::>1 Q0 p1 1 nan x", "TREC's form of a run"),
+        ("a<::>1 Q0 p1 1 2 x\na<::>1 Q0 p1 2 1 x", ":2: passage p1 is there twice"),
+        ("", "holds no rankings"),
+    ],
+)
+def test_a_broken_run_is_one_line(line: str, said: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = folder / "run.trec"
+    run.write_text(line)
+    assert said in refused(capsys, folder, "--run", run)
+
+
+def test_what_is_asked_for_must_be_there(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no test.tsv; there are dev; choose one with --split" in refused(capsys, folder, "--split", "test")
+    assert "there is no transport_questions.jsonl" in refused(capsys, folder, "--queries", "questions")
+    assert "holds no retrieval tasks" in refused(capsys, tmp_path)
+    assert "is no folder" in refused(capsys, tmp_path / "nowhere")
+    assert "can't be read" in refused(capsys, folder, "--run", tmp_path / "nowhere")
+    assert "leave out --retriever" in refused(capsys, folder, "--run", folder, "--queries", "rewrite")
+    assert "retriever.foo: there is no such setting" in refused(capsys, folder, "--set", "foo=1")
+    assert "retriever.k1=0: must be more than 0" in refused(capsys, folder, "--set", "k1=0")
+    assert "passages stay whole" in refused(capsys, folder, "--set", "k=3")
+    assert "invalid choice: 'bm52'" in refused(capsys, folder, "--retriever", "bm52")
+    (folder / "transport" / "corpus.jsonl").unlink()
+    assert "there are no passages to search" in refused(capsys, folder)
+
+
+def test_another_split_alone_is_taken(folder: Path) -> None:
+    qrels = folder / "transport" / "qrels"
+    (qrels / "dev.tsv").rename(qrels / "test.tsv")
+    assert collections(folder)[0].relevant == collections(folder, "test")[0].relevant != {}
+    shutil.copy(qrels / "test.tsv", qrels / "train.tsv")
+    with pytest.raises(CorpusError, match=r"no dev\.tsv; there are test, train"):
+        collections(folder)
+
+
+def test_an_id_is_of_one_collection(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tasks(folder, "again")
+    assert "query a<::>1 is in again and in transport" in refused(capsys, folder)
+
+
+def test_judgements_of_no_query_are_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (folder / "transport" / "qrels" / "dev.tsv").open("a") as file:
+        file.write("y<::>1\tp1\t1\n")
+    run = folder / "one.trec"
+    run.write_text("a<::>1 Q0 p1 1 1 x\n")
+    assert main([str(folder), "--run", str(run)]) == 0
+    assert "transport: 1 queries of the judgements are in no file of queries" in capsys.readouterr().err
+
+
+def test_a_missing_package_is_named_with_its_extra(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = folder / "one.trec"
+    run.write_text("a<::>1 Q0 p1 1 1 x\n")
+    monkeypatch.setitem(sys.modules, "pytrec_eval", None)
+    assert main([str(folder), "--run", str(run)]) == 2
+    assert "install the extra 'metrics'" in capsys.readouterr().err
+
+
+def test_bm25_on_mtrags_pools_gives_the_figures_of_the_documents(data: Path, table: Table) -> None:
+    pools = data / "mtrag" / "retrieval_tasks"
+    if not pools.is_dir():
+        pytest.skip("mtrag/retrieval_tasks isn't there")
+    rows = table(pools, "--queries", "lastturn")
+    found = {name: float(rows["bm25, lastturn", name]["nDCG@10"]) for name in ("clapnq", "fiqa", "govt")}
+    assert found == pytest.approx({"clapnq": 0.622, "fiqa": 0.454, "govt": 0.573}, abs=5e-4)
+    numbers = {subset: int(row["queries"]) for (_, subset), row in rows.items()}
+    assert (numbers["all"], numbers["first"], numbers["later"]) == (589, 77, 512)

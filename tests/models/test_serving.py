@@ -1,0 +1,180 @@
+"""`lm.serve=true`: a server is started for the run, waited for, and ended with it, whatever becomes of the run.
+
+What is started here stands in for vLLM (`tests/stand_in`); `tests/models/test_vllm.py` starts the real one.
+"""
+
+import os
+import re
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.models.test_client import free_port
+from tests.support.openai_server import OpenAIServer
+from tests.support.runs import Ended, Site
+
+ROOT = Path(__file__).parents[2]
+
+
+class Serving(Site):
+    """A site whose runs start their server."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.server = OpenAIServer(port=free_port(), model="some/model")
+        # Not by this process's environment, which runs that are started in others don't share.
+        self.python = folder / "python"
+        path = os.pathsep.join([str(ROOT / "tests" / "stand_in"), str(ROOT)])
+        self.python.write_text(f'#!/bin/sh\nPYTHONPATH={path} exec {sys.executable} "$@"\n', encoding="utf-8")
+        self.python.chmod(0o755)
+
+    @property
+    def log(self) -> Path:
+        return self.run_dir / f"vllm-{self.server.port}.log"
+
+    def arguments(self, server: OpenAIServer, *more: str) -> list[str]:
+        usual = [argument for argument in super().arguments(server) if not argument.startswith("lm=")]
+        return [*usual, "lm=vllm", "lm.serve=true", f"lm.serve_python={self.python}", *more]
+
+    def go(self, *more: str) -> Ended:
+        return self.run(self.server, *more)
+
+    def processes(self) -> list[int]:
+        """The server's and its child's."""
+        found = re.search(r"^engine (\d+) of (\d+)$", self.log.read_text("utf-8"), re.MULTILINE)
+        assert found
+        return [int(number) for number in found.groups()]
+
+
+def there(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"  # which only waits for whoever adopted it
+
+
+def gone(processes: list[int], seconds: float) -> bool:
+    until = time.monotonic() + seconds
+    while any(map(there, processes)) and time.monotonic() < until:
+        time.sleep(0.05)
+    return not any(map(there, processes))
+
+
+def test_a_run_with_a_server_of_its_own(tmp_path: Path) -> None:
+    site = Serving(tmp_path)
+    ended = site.go("dialogs=2", "lm.context=9000", "lm.serve_args='--seconds 0.5'")
+    assert ended.code == 0, ended.err
+    assert site.summary()["accepted"] == 2
+    assert "starting vLLM with some/model; its log: " in ended.err
+    assert re.search(r"vLLM is ready after \d+ s", ended.err)
+    first = site.log.read_text("utf-8").splitlines()[0]
+    assert first == (
+        f"{site.python} -m vllm.entrypoints.openai.api_server --model some/model --served-model-name some/model "
+        f"--host 127.0.0.1 --port {site.server.port} --max-model-len 9000 --generation-config vllm "
+        "--enable-prompt-tokens-details --seconds 0.5"
+    )
+    assert gone(site.processes(), 0)
+
+
+def test_the_same_command_continues_and_fresh_begins_anew(tmp_path: Path) -> None:
+    site = Serving(tmp_path)
+    assert site.go("dialogs=1").code == 0
+    assert site.go("dialogs=2").code == 0
+    assert site.summary()["accepted"] == 2
+    again = site.go("dialogs=1", "fresh=true")
+    assert again.code == 0, again.err
+    assert site.summary()["accepted"] == 1
+    assert site.log.is_file()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_the_server_ends_with_a_run_that_is_killed(tmp_path: Path, number: signal.Signals) -> None:
+    site = Serving(tmp_path)
+    process = site.start(site.server, "dialogs=1000", "lm.concurrency=1")
+    until = time.monotonic() + 30
+    while not site.recorded() and time.monotonic() < until:
+        time.sleep(0.05)
+    assert site.recorded()
+    processes = site.processes()
+    assert all(map(there, processes))
+    assert process.pid is not None
+    os.kill(process.pid, number)
+    site.ended(process)
+    assert gone(processes, 20)
+
+
+def test_ctrl_c_does_not_wait_for_the_server(tmp_path: Path) -> None:
+    site = Serving(tmp_path)
+    process = site.start(site.server, "lm.serve_args='--seconds 60'")
+    until = time.monotonic() + 30
+    while not (site.log.exists() and site.log.stat().st_size) and time.monotonic() < until:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGINT)
+    began = time.monotonic()
+    ended = site.ended(process)
+    assert ended.code == 130, ended.err
+    assert "Traceback" not in ended.err
+    assert ended.err.endswith("interrupted; the same command continues\n")
+    assert time.monotonic() - began < 20
+    assert not [path for path in Path("/proc").glob("[0-9]*") if str(site.server.port).encode() in _command(path)]
+
+
+def _command(process: Path) -> list[bytes]:
+    try:
+        return (process / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+def test_a_server_that_does_not_start_is_told_in_a_line(tmp_path: Path) -> None:
+    site = Serving(tmp_path)
+    ended = site.go("lm.serve_args='--fail too-little-memory'")
+    assert ended.code == 2
+    assert ended.error == f"vLLM ended before it was ready: ValueError: too-little-memory; its log: {site.log}"
+    assert [path.name for path in site.run_dir.iterdir()] == [site.log.name]
+    assert site.go("dialogs=1").code == 0  # what was left is in nobody's way
+
+
+def test_a_server_that_takes_too_long(tmp_path: Path) -> None:
+    site = Serving(tmp_path)
+    ended = site.go("lm.serve_args='--seconds 60'", "lm.serve_timeout_s=1")
+    assert ended.code == 2
+    assert ended.error.startswith("vLLM isn't ready after 1 s; see its log ")
+
+
+def test_a_port_that_is_taken(tmp_path: Path) -> None:
+    site = Serving(tmp_path)
+    with site.server:
+        ended = site.go()
+    assert ended.error == f"something answers at {site.server.url} already: stop it, or use it with lm.serve=false"
+    assert not site.run_dir.exists()
+
+
+def test_no_vllm(tmp_path: Path) -> None:
+    site = Serving(tmp_path)
+    ended = site.go("lm.serve_python=/usr/bin/python3")
+    assert ended.code == 2
+    assert re.search("install the extra 'vllm' .*or give lm.serve_python|can't be run", ended.error)
+    ended = site.go(f"lm.serve_python={tmp_path / 'nowhere'}")
+    assert ended.error == f"lm.serve_python={tmp_path / 'nowhere'}: can't be run (No such file or directory)"
+
+
+@pytest.mark.parametrize(
+    ("argument", "said"),
+    [
+        ("lm.api_base=[http://127.0.0.1:8000/v1,http://127.0.0.1:8001/v1]", "starts one server on this machine"),
+        ("lm.api_base=http://gpu7:8000/v1", "starts one server on this machine"),
+        ("lm.serve_args='\"--a'", "No closing quotation"),
+        ("lm.serve_timeout_s=0", "lm.serve_timeout_s=0: must be more than 0"),
+    ],
+)
+def test_settings_that_can_not_be(tmp_path: Path, argument: str, said: str) -> None:
+    ended = Serving(tmp_path).go(argument)
+    assert ended.code == 2
+    assert said in ended.error

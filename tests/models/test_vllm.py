@@ -1,0 +1,229 @@
+"""A real vLLM server on the CPU, with SmolLM2-135M: what `tests/support/openai_server.py` only plays.
+
+Slow to start (a minute), so one server serves most tests. `.ci/engines` installs what it takes and runs this.
+"""
+
+import asyncio
+import importlib.util
+import json
+import os
+import signal
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dspy import lm15
+
+from benchmarks.smollm2 import converted
+from generator.models.endpoints import VllmEndpoint
+from generator.models.lm import ChatReply, ChatRequest, Sampling
+from tests.models.test_client import free_port
+from tests.support.openai_server import OpenAIServer
+from tests.support.runs import Ended, Site
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("vllm") is None, reason="vLLM isn't installed here; .ci/engines installs it"
+)
+
+CONTEXT = 4096
+ARGUMENTS = "--dtype bfloat16 --enforce-eager"
+FACTS = [
+    "The ferry to Great Skerrow leaves at nine and at five. A ticket costs six crowns. Dogs travel free. In winter the "
+    "second ferry leaves at three, since it is dark by four.",
+    "The mill was built in 1788 by two brothers. It has ground no corn since 1931. On Sundays a guide shows the wheel, "
+    "which is five metres wide. Children under six may not go up the ladder.",
+    "The inn at Lorsund has nine rooms. Breakfast is from seven to ten. The kitchen closes at eight in winter. Guests "
+    "may borrow bicycles for two crowns a day, and a boat for twenty.",
+]
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "answer": {"type": "string", "maxLength": 60},
+        "sure": {"type": "boolean"},
+        "kind": {"enum": ["whole", "partial"], "type": "string"},
+        "evidence": {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 12}, "maxItems": 3},
+    },
+    "required": ["answer", "sure", "kind", "evidence"],
+    "additionalProperties": False,
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_resources() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
+        yield
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(converted(tmp_path_factory.mktemp("models") / "SmolLM2-135M-Instruct"))
+
+
+def endpoint(model: str, port: int) -> VllmEndpoint:
+    return VllmEndpoint(
+        model=model,
+        api_base=f"http://127.0.0.1:{port}/v1",
+        api_key_env="VLLM_API_KEY",
+        context=CONTEXT,
+        max_tokens=300,
+        concurrency=8,
+        timeout_s=300,
+        retries=0,
+        retry_wait_s=1,
+        serve=True,
+        serve_python=None,
+        serve_args=ARGUMENTS,
+        serve_timeout_s=600,
+    )
+
+
+@pytest.fixture(scope="module")
+def server(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmEndpoint]:
+    """Settings that reach a server that is running."""
+    settings = endpoint(model, free_port())
+    loop = asyncio.new_event_loop()
+    serving = settings.open(tmp_path_factory.mktemp("server"))
+    loop.run_until_complete(serving.__aenter__())
+    yield settings.model_copy(update={"serve": False})
+    loop.run_until_complete(serving.__aexit__(None, None, None))
+    loop.close()
+
+
+def asked(settings: VllmEndpoint, work: Callable[[Any], Awaitable[Any]]) -> Any:
+    async def main() -> Any:
+        async with settings.open(Path()) as client:
+            return await work(client)
+
+    return asyncio.run(main())
+
+
+def chat(settings: VllmEndpoint, prompt: str, **fields: Any) -> ChatReply:
+    usual = {"model": settings.model, "sampling": settings.turns, "seed": 7, "max_tokens": 60}
+    request = ChatRequest(prompt=prompt, **{**usual, **fields})
+    reply: ChatReply = asked(settings, lambda client: client.chat(request))
+    return reply
+
+
+def test_replies_are_held_to_their_schema(server: VllmEndpoint) -> None:
+    form = {"type": "json_schema", "json_schema": {"name": "Reply", "schema": SCHEMA}}
+    for sampling in (server.turns, server.sampled):
+        reply = chat(
+            server, f"{FACTS[0]} When does the ferry leave?", sampling=sampling, response_format=form, max_tokens=300
+        )
+        data = json.loads(reply.text)
+        assert set(data) == set(SCHEMA["required"])
+        assert len(data["answer"]) <= 60
+        assert len(data["evidence"]) <= 3 and all(1 <= number <= 12 for number in data["evidence"])
+
+
+def test_the_decoding_profiles_reach_the_sampler(server: VllmEndpoint) -> None:
+    prompt = "Tell me something about boats."
+    greedy = chat(server, prompt).text
+    assert chat(server, prompt, seed=8).text == greedy
+    sampled = {chat(server, prompt, sampling=server.sampled, seed=seed).text for seed in range(3)}
+    assert len(sampled) == 3
+    # With one token to choose from, a high temperature is greedy: so `top_k` was heeded.
+    assert chat(server, prompt, sampling=Sampling(temperature=1, top_k=1)).text == greedy
+
+
+def test_cached_prompt_tokens_are_counted(server: VllmEndpoint) -> None:
+    prefix = " ".join(FACTS * 8)
+    chat(server, f"{prefix} When was the mill built?")
+    again = chat(server, f"{prefix} How many rooms has the inn?")
+    assert again.usage.cached > 0.8 * again.usage.prompt
+
+
+def test_a_prompt_that_is_too_long_is_known_as_such(server: VllmEndpoint) -> None:
+    with pytest.raises(lm15.ContextLengthError):
+        chat(server, " ".join(FACTS * 60))
+
+
+class Real(Site):
+    """A site whose runs ask vLLM."""
+
+    def __init__(self, folder: Path, server: VllmEndpoint, *settings: str) -> None:
+        super().__init__(folder, FACTS)
+        self.settings = [
+            "corpus=jsonl",
+            f"corpus.path={self.documents}",
+            f"cache_dir={folder / 'cache'}",
+            f"run_dir={self.run_dir}",
+            "taxonomy=direct",
+            "lm=vllm",
+            f"lm.model={server.model}",
+            f"lm.api_base={server.api_base[0]}",
+            f"lm.context={CONTEXT}",
+            "lm.max_tokens=700",
+            "judge=none",
+            "dedup=none",
+            "validation=0",
+            *settings,
+        ]
+
+    def arguments(self, server: OpenAIServer | None, *more: str) -> list[str]:
+        return [*self.settings, *more]
+
+    def go(self, *more: str) -> Ended:
+        return self.run(None, *more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("algorithm", ["single", "multi"])
+def test_a_whole_run(server: VllmEndpoint, tmp_path: Path, algorithm: str) -> None:
+    # So small a model, decoding greedily, says the same at every attempt.
+    settings = ("judge=correctness", "turns=2", "dialogs_per_document=4", "lm.turns.temperature=0.7")
+    site = Real(tmp_path, server, f"algorithm={algorithm}", *settings)
+    ended = site.go("dialogs=1", "max_attempts=40", "lm.concurrency=4")
+    assert ended.code == 0, ended.err
+    site.check_ledger()
+    summary = site.summary()
+    assert summary["accepted"] > 0
+    assert summary["tokens"]["cached"] > 0.5 * summary["tokens"]["prompt"]
+    for dialog in site.dialogs():
+        assert bool(dialog["turns"][0]["hits"]) == (algorithm == "multi")
+
+
+def test_a_context_that_is_used_up_ends_the_dialog(server: VllmEndpoint, tmp_path: Path) -> None:
+    """Told that the model has more room than it has, the run learns it from the server."""
+    site = Real(tmp_path, server, "algorithm=single", "turns=1")
+    long = {"id": "long", "text": " ".join(FACTS * 80)}
+    site.documents.write_text(json.dumps(long), encoding="utf-8")
+    ended = site.go("dialogs=1", "max_attempts=1", "lm.context=100000")
+    assert ended.code == 1
+    assert site.summary()["dropped"] == {"context": {"the next prompt does not fit lm.context": 1}}
+
+
+def test_a_server_of_the_run_that_is_killed_and_started_again(model: str, tmp_path: Path) -> None:
+    settings = endpoint(model, free_port())
+    serve = ["lm.serve=true", f"lm.serve_args='{ARGUMENTS}'", "lm.retries=1", "lm.retry_wait_s=0.1"]
+    site = Real(tmp_path, settings, "algorithm=single", "turns=1", "lm.concurrency=2", "max_attempts=4", *serve)
+    process = site.start(None, "dialogs=4")  # type: ignore[arg-type]
+    until = time.monotonic() + 300
+    while not site.recorded() and process.is_alive() and time.monotonic() < until:
+        time.sleep(0.1)
+    before = site.recorded()
+    assert before, site.ended(process).err
+    servers = [int(path.name) for path in Path("/proc").glob("[0-9]*") if _serves(path, model)]
+    assert servers
+    for server in servers:
+        os.kill(server, signal.SIGKILL)
+    killed = site.ended(process)
+    assert killed.code == 2, killed.err
+    assert "the model server is gone" in killed.error
+    assert site.recorded() >= before
+    again = site.go("dialogs=4")
+    assert again.code in (0, 1), again.err
+    site.check_ledger()
+    assert site.summary()["attempted"] == 4
+    assert not [path for path in Path("/proc").glob("[0-9]*") if _serves(path, model)]
+
+
+def _serves(process: Path, model: str) -> bool:
+    try:
+        command = (process / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return b"vllm.entrypoints.openai.api_server" in command and model.encode() in command and b"guard" not in command[1]

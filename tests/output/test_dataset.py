@@ -1,0 +1,436 @@
+"""The dataset: which pairs become rows, what a row says, the files, the card."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pyarrow import parquet
+
+from generator.dialogs.filter import Filter, filter_pairs
+from generator.errors import ExportError
+from generator.output import DatasetInfo, DropCount, Row, Share, rows, write_dataset
+from generator.output import dataset as dataset_module
+from generator.output.stats.statistics import Tally
+from generator.schema import Dialog, Evidence, Hit, Label, Passage, Split, Turn, Verdict
+
+AWKWARD = 'Über "quotes"\tand\nlines | ``` --- </passage> \U0001f40e \x00 $question {x} مرحبا'
+
+INFO = DatasetInfo(
+    name="ferries: a test",
+    command="python -m generator +corpus=sample",
+    corpus="ferries",
+    licence="CC BY-SA 4.0",
+    source="https://example.org/ferries",
+    language="en",
+    algorithm="multi",
+    taxonomy="mixed",
+    lm="some-model",
+    retriever="bm25",
+    judge="correctness",
+    judge_lm="judge-model",
+    filter="pairs",
+    dedup="minhash",
+    seed=7,
+    prompt_version="p1",
+    attempted=5,
+    question_types=(Share(name="direct", target=0.5, achieved=0.25),),
+    dropped=(DropCount(scope="dialog", stage="dedup", reason="first question", count=3),),
+    toy=False,
+)
+
+
+def data_file(dataset: Path, split: str) -> Path:
+    """The file that holds a split."""
+    (file,) = dataset.glob(f"data/{split}-00000-of-00001-*.parquet")
+    return file
+
+
+def passage(number: int, text: str = "The ferry leaves at nine.", title: str = "Ferries") -> Passage:
+    return Passage(id=f"p{number}", document_id=f"d{number}", title=title, text=text, start=0, end=len(text))
+
+
+def turn(number: int, label: Label | None = "correct", **changes: object) -> Turn:
+    """A turn of Algorithm 1 with a verdict, or without one."""
+    verdict = () if label is None else (Verdict(judge="j", label=label, explanation=f"why {number}", model="judge-lm"),)
+    given = Turn(
+        turn=number,
+        query=f"question {number}",
+        question_type="direct" if number == 1 else "follow_up",
+        multi_turn_type=None if number == 1 else "follow_up",
+        answerability="answerable",
+        reasoning="r",
+        answer=f"answer {number} in words",
+        consistent=True,
+        verdicts=verdict,
+    )
+    return given.model_copy(update=changes)
+
+
+def dialog(*turns: Turn, name: str = "dialog", split: Split = "train", passages: tuple[Passage, ...] = ()) -> Dialog:
+    passages = passages or (passage(1),)
+    return Dialog(
+        id=name,
+        corpus="ferries",
+        algorithm="multi" if any(t.hits for t in turns) else "single",
+        split=split,
+        document_ids=tuple(p.document_id for p in passages),
+        turns=turns,
+        passages=passages,
+        ended="complete",
+        lm="lm",
+        prompt_version="p1",
+        seed=3,
+    )
+
+
+def hits(*numbers: int) -> tuple[Hit, ...]:
+    return tuple(Hit(passage_id=f"p{n}", score=1.0, rank=rank, new=True) for rank, n in enumerate(numbers, 1))
+
+
+# Which pairs stay
+
+
+@pytest.mark.parametrize(
+    ("keep", "kept", "reasons"),
+    [
+        ("pairs", [1, 3, 4], ["judged incorrect"] * 2),
+        ("prefix", [1], ["judged incorrect", *["follows an incorrect answer"] * 2, "judged incorrect"]),
+        (
+            "dialog",
+            [],
+            ["in a dialog with an incorrect answer", "judged incorrect"]
+            + ["in a dialog with an incorrect answer"] * 2
+            + ["judged incorrect"],
+        ),
+    ],
+)
+def test_filter(keep: Filter, kept: list[int], reasons: list[str]) -> None:
+    labels: list[Label | None] = ["correct", "incorrect", "unjudged", None, "incorrect"]
+    turns, drops = filter_pairs(dialog(*(turn(i, label) for i, label in enumerate(labels, 1))), keep)
+    assert [turn.turn for turn in turns] == kept
+    assert [drop.reason for drop in drops] == reasons
+    assert {(drop.scope, drop.stage, drop.dialog_id) for drop in drops} == {("pair", "judge", "dialog")}
+    assert sorted([turn.turn for turn in turns] + [drop.turn or 0 for drop in drops]) == [1, 2, 3, 4, 5]
+    assert all(drop.text == f"answer {drop.turn} in words" for drop in drops)
+
+
+@pytest.mark.parametrize("keep", ["pairs", "prefix", "dialog"])
+def test_a_failed_judge_is_not_a_low_score(keep: Filter) -> None:
+    judged = dialog(turn(1, "unjudged"), turn(2, None))
+    _, drops = filter_pairs(judged, keep)
+    assert [(row.verdict, row.explanation, row.judge_lm) for row in rows(judged, keep)] == [
+        ("unjudged", "why 1", "judge-lm"),
+        ("none", None, None),
+    ]
+    assert drops == []
+
+
+@pytest.mark.parametrize(
+    ("labels", "verdict"),
+    [(("correct", "unjudged"), "unjudged"), (("unjudged", "incorrect"), None), (("correct", "correct"), "correct")],
+)
+def test_strictest_of_several_judges_decides(labels: tuple[Label, ...], verdict: str | None) -> None:
+    verdicts = tuple(Verdict(judge=str(i), label=label, explanation="", model="m") for i, label in enumerate(labels))
+    made = rows(dialog(turn(1, verdicts=verdicts)), "pairs")
+    assert [row.verdict for row in made] == ([verdict] if verdict else [])
+
+
+# What a row says
+
+
+def test_roles_alternate_and_earlier_turns_are_the_context() -> None:
+    made = rows(dialog(turn(1), turn(2, "incorrect"), turn(3)), "pairs")
+    assert [message.content for message in made[0].messages[1:]] == ["answer 1 in words"]
+    last = made[-1].messages
+    assert [message.role for message in last] == ["user", "assistant"] * 3
+    assert last[0].content.endswith("\n\nquestion 1")
+    assert [message.content for message in last[1:]] == [
+        *("answer 1 in words", "question 2", "answer 2 in words", "question 3", "answer 3 in words"),
+    ]
+
+
+def test_multi_is_grounded_on_what_was_retrieved_up_to_the_turn() -> None:
+    made = dialog(
+        turn(1, hits=hits(2, 1), retrieval_query="q1"),
+        turn(2, hits=hits(3), retrieval_query="q2", evidence=(Evidence(passage_id="p3", start=0, end=3, text="The"),)),
+        passages=(passage(2, "two"), passage(1, "one"), passage(3, "three", title="")),
+    )
+    first, second = rows(made, "pairs")
+    assert (first.passage_ids, second.passage_ids) == (("p2", "p1"), ("p2", "p1", "p3"))
+    assert "<passage>\nFerries\ntwo\n</passage>\n<passage>\nFerries\none\n</passage>" in first.messages[0].content
+    assert "three" not in first.messages[0].content
+    assert "<passage>\nthree\n</passage>\n</passages>" in second.messages[0].content
+    assert (second.pair_id, second.algorithm, second.retrieval_query) == ("dialog/2", "multi", "q2")
+    assert second.document_ids == ("d2", "d1", "d3")
+    assert second.evidence[0].text == "The"
+
+
+def test_a_passage_cannot_end_itself() -> None:
+    hostile = "a</passage></passages> b <PASSAGE> c < / passages > d <passenger> $question"
+    content = rows(dialog(turn(1), passages=(passage(1, hostile, title="</Passage>"),)), "pairs")[0].messages[0].content
+    assert content.count("<passage>") == content.count("</passage>") == content.count("</passages>") == 1
+    assert "‹/Passage>\na‹/passage>‹/passages> b ‹PASSAGE> c ‹ / passages > d <passenger> $question" in content
+
+
+# The files
+
+
+def made_dialogs(validation: bool = True) -> list[Dialog]:
+    """Both algorithms, every label, awkward text."""
+    return [
+        dialog(turn(1), turn(2, "incorrect"), turn(3, "unjudged"), name="a"),
+        dialog(
+            turn(1, hits=hits(1), query=AWKWARD, answer=AWKWARD, question_type="comparative"),
+            name="b",
+            passages=(passage(1, AWKWARD, title=AWKWARD),),
+        ),
+        dialog(turn(1, None), turn(2, None), name="c", split="validation" if validation else "train"),
+    ]
+
+
+def test_rows_by_split_come_back_as_written(tmp_path: Path) -> None:
+    result = write_dataset(made_dialogs(), tmp_path / "dataset", INFO)
+    train, validation = (parquet.read_table(data_file(tmp_path / "dataset", s)) for s in ("train", "validation"))
+    assert (result.train, result.validation) == (train.num_rows, validation.num_rows) == (3, 2)
+    assert train.schema == validation.schema == dataset_module.arrow_schema()
+    expected = [row.model_dump(mode="json") for made in made_dialogs()[:2] for row in rows(made, "pairs")]
+    assert train.to_pylist() == expected
+    assert set(validation["judge_lm"].to_pylist()) == {None}
+    assert [path.name for path in tmp_path.iterdir()] == ["dataset"]
+
+
+def test_same_dialogs_same_bytes_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dataset_module, "ROWS_PER_GROUP", 2)
+    for name in ("one", "two", "two"):
+        write_dataset(iter(made_dialogs()), tmp_path / name, INFO)
+    one, two = ({p.name: p.read_bytes() for p in (tmp_path / n).rglob("*.*")} for n in ("one", "two"))
+    assert one == two
+    assert len(one) == 3
+    assert parquet.ParquetFile(data_file(tmp_path / "one", "train")).num_row_groups == 2
+
+
+@contextmanager
+def small_files(limit: int) -> Iterator[None]:
+    """A disk that takes no file longer than `limit` bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_disk_that_refuses_leaves_the_old_dataset(tmp_path: Path) -> None:
+    folder = tmp_path / "dataset"
+    write_dataset(made_dialogs(), folder, INFO)
+    before = {path: path.read_bytes() for path in folder.rglob("*.*")}
+    with small_files(4000), pytest.raises(ExportError) as caught:
+        write_dataset(made_dialogs()[:1], folder, INFO)
+    assert str(caught.value).startswith(f"{folder}: can't write the dataset (")
+    assert "free space" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert {path: path.read_bytes() for path in folder.rglob("*.*")} == before
+    assert [path.name for path in tmp_path.iterdir()] == ["dataset"]
+
+
+def test_an_interruption_leaves_the_old_dataset(tmp_path: Path) -> None:
+    def cut_off() -> Iterator[Dialog]:
+        yield made_dialogs()[0]
+        raise KeyboardInterrupt
+
+    write_dataset(made_dialogs(), tmp_path / "dataset", INFO)
+    before = (tmp_path / "dataset/README.md").read_bytes()
+    with pytest.raises(KeyboardInterrupt):
+        write_dataset(cut_off(), tmp_path / "dataset", INFO)
+    assert (tmp_path / "dataset/README.md").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["dataset"]
+
+
+def test_nothing_to_write_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="no context-response pair to write"):
+        write_dataset([dialog(turn(1, "incorrect"))], tmp_path / "dataset", INFO)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_datasets_loads_it_offline_from_the_card(tmp_path: Path) -> None:
+    write_dataset(made_dialogs(), tmp_path / "both", INFO)
+    write_dataset(made_dialogs(validation=False), tmp_path / "train-only", INFO)
+    script = """
+import json, sys
+from datasets import load_dataset
+both, alone = (load_dataset(folder) for folder in sys.argv[1:])
+print(json.dumps([{name: len(rows) for name, rows in loaded.items()} for loaded in (both, alone)]))
+print(json.dumps([both["train"][0], both["train"].features == both["validation"].features]))
+"""
+    # In a process of its own: `datasets` reads its settings when it is imported.
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", script, str(tmp_path / "both"), str(tmp_path / "train-only")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    sizes, (row, same_features) = map(json.loads, done.stdout.splitlines())
+    assert sizes == [{"train": 3, "validation": 2}, {"train": 5}]
+    assert row == rows(made_dialogs()[0], "pairs")[0].model_dump(mode="json")
+    assert same_features
+
+
+def test_datasets_takes_no_run_for_another(tmp_path: Path) -> None:
+    """Its cache knows a folder by its last name and by what the card says, not by where it lies or what is in it."""
+    folders = [tmp_path / run / "dataset" for run in ("one", "two")]
+    write_dataset(made_dialogs(), folders[0], INFO)
+    write_dataset(made_dialogs()[1:], folders[1], INFO)
+    script = """
+import json, sys
+from datasets import load_dataset
+found = ([row["pair_id"] for rows in load_dataset(folder).values() for row in rows] for folder in sys.argv[1:])
+print(json.dumps([sorted(ids) for ids in found]))
+"""
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "cache")}
+
+    def loaded() -> list[list[str]]:
+        command = [sys.executable, "-c", script, *map(str, folders)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return list(json.loads(done.stdout))
+
+    def written(dialogs: Sequence[Dialog]) -> list[str]:
+        return sorted(row.pair_id for dialog in dialogs for row in rows(dialog, "pairs"))
+
+    assert loaded() == [written(made_dialogs()), written(made_dialogs()[1:])]
+    write_dataset(made_dialogs()[:1], folders[0], INFO)
+    assert loaded() == [written(made_dialogs()[:1]), written(made_dialogs()[1:])]
+
+
+# Statistics and card
+
+
+def test_statistics_by_hand() -> None:
+    tally = Tally()
+    tally.add(
+        dialog(turn(1, query="one two three"), turn(2, "incorrect", query="one"), passages=(passage(1, "a b c d"),))
+    )
+    tally.add(dialog(turn(1, None, question_type="comparative"), passages=(passage(1, "a b"), passage(2, "c d e f"))))
+    statistics = tally.statistics()
+    assert [name for name, _ in statistics.by_type] == ["comparative", "direct"]
+    direct = statistics.by_type[1][1]
+    assert (direct.dialogs, direct.turns, direct.query, direct.response, direct.document) == (1, 2.0, 2.0, 4.0, 4.0)
+    total = statistics.total
+    assert (total.dialogs, total.turns, total.query, total.document, total.passages) == (2, 1.5, 2.0, 5.0, 1.5)
+    assert [(p.name, p.count) for p in statistics.question_types] == [
+        ("comparative", 1),
+        ("direct", 1),
+        ("follow_up", 1),
+    ]
+    assert [(p.name, p.count) for p in statistics.verdicts] == [("correct", 1), ("incorrect", 1), ("none", 1)]
+    assert statistics.answerability[0].share == 1.0
+
+
+def test_the_card_has_the_statistics(tmp_path: Path) -> None:
+    dialogs = [
+        dialog(turn(1, query="one two three"), turn(2, "incorrect", query="one"), passages=(passage(1, "a b c d"),)),
+        dialog(turn(1, None, question_type="comparative"), passages=(passage(1, "a b"), passage(2, "c d e f"))),
+    ]
+    write_dataset(dialogs, tmp_path / "dataset", INFO)
+    _, text = read_card(tmp_path / "dataset")
+    assert "| **total** | 2 | 1.5 | 2.0 | 4.0 | 5 | 1.5 |" in text
+    assert "| question type: follow\\_up | 1 | 33.3% |" in text
+
+
+def read_card(folder: Path) -> tuple[dict[str, Any], str]:
+    """The metadata and the text of a card."""
+    _, metadata, text = (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
+    return yaml.safe_load(metadata), text
+
+
+def test_card(tmp_path: Path) -> None:
+    write_dataset(made_dialogs(), tmp_path / "dataset", INFO)
+    metadata, text = read_card(tmp_path / "dataset")
+    assert metadata["license"] == "cc-by-sa-4.0"
+    assert metadata["size_categories"] == ["n<1K"]
+    assert "synthetic" in metadata["tags"]
+    assert metadata["configs"] == [
+        {
+            "config_name": "default",
+            "data_files": [
+                {
+                    "split": split,
+                    "path": data_file(tmp_path / "dataset", split).relative_to(tmp_path / "dataset").as_posix(),
+                }
+                for split in ("train", "validation")
+            ],
+        }
+    ]
+    for said in (
+        "    python -m generator +corpus=sample",
+        "- judge: correctness (judge-model)",
+        "| direct | 50.0% | 25.0% |",
+        "| dialog, dedup: first question | 3 |",
+        "| validation | 2 |",
+        '"pair_id": "a/1"',
+        "2409.11500",
+    ):
+        assert said in text
+    assert "Not for training" not in text
+
+
+@pytest.mark.parametrize(
+    ("licence", "expected"),
+    [
+        ("Apache 2.0", {"license": "apache-2.0"}),
+        ("", {"license": "unknown"}),
+        (
+            "Our own terms: ask us",
+            {"license": "other", "license_name": "our-own-terms-ask-us", "license_link": INFO.source},
+        ),
+    ],
+)
+def test_licence(tmp_path: Path, licence: str, expected: dict[str, str]) -> None:
+    write_dataset(made_dialogs(), tmp_path / "dataset", INFO.model_copy(update={"licence": licence}))
+    metadata, _ = read_card(tmp_path / "dataset")
+    assert {key: value for key, value in metadata.items() if key.startswith("license")} == expected
+
+
+def test_nothing_in_the_settings_breaks_the_card(tmp_path: Path) -> None:
+    nasty = "x: [\n---\n# y | z\n```\n<script>"
+    texts = (
+        "name",
+        "command",
+        "corpus",
+        "licence",
+        "source",
+        "taxonomy",
+        "lm",
+        "retriever",
+        "judge",
+        "dedup",
+        "judge_lm",
+    )
+    info = INFO.model_copy(update={**dict.fromkeys(texts, nasty), "toy": True})
+    write_dataset(made_dialogs(), tmp_path / "dataset", info)
+    metadata, text = read_card(tmp_path / "dataset")
+    assert metadata["pretty_name"] == "x: [ --- # y | z ``` <script>"
+    assert [part for part in text.splitlines() if part.startswith(("#", "```"))] == [
+        *(
+            "# x: \\[ --- # y \\| z \\`\\`\\` &lt;script>",
+            "## How it was made",
+            "## Statistics",
+            "## Columns",
+            "```json",
+        ),
+        *("```", "## Limits", "## Licence", "## Citation", "```bibtex", "```"),
+    ]
+    assert "<script>" not in text.replace("    <script>", "")
+    assert "Not for training" in text
+
+
+def test_every_column_is_described() -> None:
+    guide = (Path(__file__).parents[2] / "docs/dataset.md").read_text(encoding="utf-8")
+    for name, field in Row.model_fields.items():
+        assert field.description, name
+        assert f"`{name}`" in guide, name

