@@ -63,6 +63,15 @@ def _path(value: object) -> object:
 LocalPath = Annotated[Path, BeforeValidator(_path)]
 
 
+class _Operational:
+    """The type of `Operational`."""
+
+
+# Marks a setting that changes how a run is made and not what it holds, as in `Annotated[int, Operational]`: a stored
+# run may be continued with another value.
+Operational = _Operational()
+
+
 class Record(BaseModel):
     """A frozen record that knows all of its fields."""
 

@@ -45,7 +45,7 @@ def groups() -> list[str]:
 
 def choices(group: str) -> list[str]:
     """What a group of `conf/` can be."""
-    return sorted(file.stem for file in (CONF / group).glob("*.yaml"))
+    return sorted(file.stem for file in (CONF / group).glob("[!_]*.yaml"))
 
 
 def unknown(name: str) -> str:

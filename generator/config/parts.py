@@ -13,7 +13,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationKeyError, InterpolationResolutionError, OmegaConfBaseException
 from pydantic import BaseModel, ValidationError
 
-from generator.config.messages import CONF, of_hydra, of_pydantic, of_stored
+from generator.config.choices import compose_choice
+from generator.config.messages import of_hydra, of_pydantic, of_stored
 from generator.errors import ConfigError
 
 _LARGEST = 2**53  # from here on JSON's readers disagree
@@ -101,10 +102,7 @@ def by_name(group: str, node: object) -> object:
     """A node of the configuration; one that is given by its name alone as its file in `conf/` has it."""
     if not isinstance(node, str):
         return node
-    files = {file.stem: file for file in sorted((CONF / group).glob("*.yaml"))}
-    if node not in files:
-        raise ConfigError(f"{group}={node}: no such choice; choose from: {', '.join(files)}")
-    return OmegaConf.to_container(OmegaConf.load(files[node]))
+    return compose_choice(group, node)
 
 
 def no_part(group: str, node: object) -> ConfigError:

@@ -8,13 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast, get_type_hints
 
-from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf import DictConfig
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
-from yaml import YAMLError
 
 from generator.common.atomic_files import digest
-from generator.config.messages import CONF, of_hydra
+from generator.config.choices import compose_choice
+from generator.config.messages import choices
 from generator.config.parts import by_name, class_of, no_part, part, plain, validated
 from generator.corpora.human import DialogCorpus
 from generator.dialogs.dedup import DedupSettings
@@ -162,14 +161,12 @@ def load(cfg: DictConfig) -> Settings:
 
 def exporters() -> list[str]:
     """The names of all exporters of `conf/`, and so of their folders."""
-    files = sorted((CONF / "export").glob("*.yaml"))
-    return [made.name for file in files if (made := _exporter(file.stem)) is not None]
+    return [made.name for name in choices("export") if (made := _exporter(name)) is not None]
 
 
 def human_corpora() -> list[str]:
     """The corpora of `conf/` whose publishers have conversations of people about them."""
-    files = sorted((CONF / "corpus").glob("*.yaml"))
-    targets = {file.stem: cast(DictConfig, OmegaConf.load(file)).get("_target_") for file in files}
+    targets = {name: compose_choice("corpus", name)["_target_"] for name in choices("corpus")}
     return [name for name, target in targets.items() if issubclass(class_of("corpus", target) or object, DialogCorpus)]
 
 
@@ -181,24 +178,18 @@ def human_corpus(name: str, path: str, changes: Sequence[str] = ()) -> DialogCor
     """
     if name not in (known := human_corpora()):
         raise ConfigError(f"corpus={name}: has no conversations of people; choose from: {', '.join(known)}")
-    try:
-        node = OmegaConf.merge(OmegaConf.load(CONF / "corpus" / f"{name}.yaml"), OmegaConf.from_dotlist(list(changes)))
-        settings = cast(dict[str, Any], OmegaConf.to_container(node, resolve=True))
-    except (OmegaConfBaseException, YAMLError) as error:
-        raise ConfigError(f"corpus={name}: {of_hydra(error)}") from error
-    return cast(DialogCorpus, part("corpus", {**settings, "path": path}))
+    return cast(DialogCorpus, part("corpus", {**compose_choice("corpus", name, changes), "path": path}))
 
 
 def measures(model: str) -> tuple[Judge, ...]:
     """The judges that label what turns turned out to be (`generator.dialogs.relabel`), asking `model`."""
-    files = (OmegaConf.load(CONF / "judge" / f"{name}.yaml") for name in MEASURES)
-    targets = (class_of("judge", cast(DictConfig, file).get("_target_")) for file in files)
+    targets = (class_of("judge", compose_choice("judge", name)["_target_"]) for name in MEASURES)
     return tuple(cast(Judge, target(model)) for target in targets if target)
 
 
 def near_duplicates() -> DedupSettings:
     """The settings of `dedup=minhash` as `conf/` has them."""
-    return cast(DedupSettings, part("dedup", OmegaConf.to_container(OmegaConf.load(CONF / "dedup" / "minhash.yaml"))))
+    return cast(DedupSettings, part("dedup", compose_choice("dedup", "minhash")))
 
 
 def identity(data: dict[str, Any], contents: Mapping[str, str]) -> dict[str, Any]:

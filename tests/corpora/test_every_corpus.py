@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-import yaml
 
-from generator.__main__ import CONF
+from generator.config.choices import compose_choice
 from tests.support.openai_server import OpenAIServer, openai_server
 from tests.support.runs import Site, command
 
@@ -43,7 +42,7 @@ def test_a_run_on_the_real_file(
     assert done.code == 0, done.err
     assert {dialog["corpus"] for dialog in site.dialogs()} == {name}
     assert site.rows()
-    licence = yaml.safe_load((CONF / "corpus" / f"{name}.yaml").read_text())["licence"]
+    licence = compose_choice("corpus", name)["licence"]
     card = (site.run_dir / "dataset" / "README.md").read_text()
     assert f"**{licence}**" in card
     site.check_ledger()

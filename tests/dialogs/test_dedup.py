@@ -11,11 +11,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import yaml
 from pydantic import ValidationError
 
 from generator.common import limits as bounded
 from generator.common.shingles import question_shingles, text_shingles
+from generator.config.choices import compose_choice
 from generator.dialogs.dedup import Asked, Deduplicator, DedupSettings, Repetition
 from generator.errors import ConfigError, RunError
 from generator.schema import Dialog, Turn
@@ -24,7 +24,7 @@ CONF = Path(__file__).parents[2] / "conf" / "dedup"
 
 
 def settings(name: str = "minhash", **changes: object) -> DedupSettings:
-    values = yaml.safe_load((CONF / f"{name}.yaml").read_text())
+    values = compose_choice("dedup", name)
     assert values.pop("_target_") == "generator.dialogs.dedup.DedupSettings"
     return DedupSettings.model_validate(values | changes)
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-import yaml
 
+from generator.config.choices import compose_choice
 from generator.dialogs.adapter import SharedPrefixAdapter, tasks
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.focus import fresh_start
@@ -24,11 +24,7 @@ from tests.support.runs import turn as number_of
 from tests.support.scripted import KINDS, Scripted, Shelf, piece, said
 
 ROOT = Path(__file__).parents[2]
-SETTINGS = {
-    key: value
-    for key, value in yaml.safe_load((ROOT / "conf/taxonomy/mtrag.yaml").read_text(encoding="utf-8")).items()
-    if key != "_target_"
-}
+SETTINGS = {key: value for key, value in compose_choice("taxonomy", "mtrag").items() if key != "_target_"}
 LINKS, AIMS = read_facets("multi_turn"), read_facets("answerability")
 
 

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 
 from generator.common.backoff import LONGEST_PAUSE_S
+from generator.config.choices import compose_choice
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
@@ -28,7 +28,7 @@ def test_every_fault_names_its_test() -> None:
 
 @pytest.mark.parametrize("model", ["openai", "vllm"])
 def test_the_seconds_of_patience_are_those_of_the_settings(model: str) -> None:
-    settings = yaml.safe_load((ROOT / "conf" / "lm" / f"{model}.yaml").read_text(encoding="utf-8"))
+    settings = compose_choice("lm", model)
     pauses = [min(settings["retry_wait_s"] * 2**n, LONGEST_PAUSE_S) for n in range(settings["retries"])]
     assert f"{' + '.join(map(str, pauses))} = {sum(pauses)} s" in TEXT
     attempts, longest = settings["retries"] + 1, settings["timeout_s"]

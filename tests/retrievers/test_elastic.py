@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 from aiohttp import web
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from generator.config.choices import compose_choice
 from generator.corpora.library import Library
 from generator.errors import ConfigError, RetrieverError
 from generator.retrievers.elastic import retriever as module
@@ -31,7 +31,7 @@ from tests.support.runs import Ended, Site, command
 
 CLIENT = pytest.importorskip("elasticsearch", reason="the extra 'elasticsearch' isn't installed")
 
-SETTINGS = yaml.safe_load((Path(__file__).parents[2] / "conf" / "retriever" / "elasticsearch.yaml").read_text())
+SETTINGS = compose_choice("retriever", "elasticsearch")
 SETTINGS.pop("_target_")
 MODES: dict[str, dict[str, Any]] = {
     "bm25": {"mode": "bm25"},

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from pydantic import ValidationError
 
+from generator.config.choices import compose_choice
 from generator.corpora.library import Library
 from generator.retrievers.bm25 import Bm25
 from generator.retrievers.dense import Dense
@@ -22,7 +22,7 @@ from tests.support.runs import Site
 __all__ = ["openai_server", "word_model"]
 
 CONF = Path(__file__).parents[2] / "conf" / "retriever"
-SETTINGS = yaml.safe_load((CONF / "hybrid.yaml").read_text())
+SETTINGS = compose_choice("retriever", "hybrid")
 SETTINGS.pop("_target_")
 
 
@@ -69,7 +69,7 @@ def test_more_than_depth_can_be_asked_for(tmp_path: Path, word_model: WordModel)
 
 def test_the_parts_have_the_defaults_that_they_have_alone() -> None:
     for name in ("bm25", "dense"):
-        alone = yaml.safe_load((CONF / f"{name}.yaml").read_text())
+        alone = compose_choice("retriever", name)
         assert {key: SETTINGS[key] for key in alone.keys() - {"_target_"}} == {
             key: value for key, value in alone.items() if key != "_target_"
         }

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from generator.common.passages import passage, windows
+from generator.config.choices import compose_choice
 from generator.corpora.base import CorpusSettings
 from generator.corpora.human import DialogCorpus
 from generator.errors import CorpusError
@@ -24,7 +24,7 @@ CONF = Path(__file__).parents[2] / "conf" / "corpus"
 
 def corpus(name: str, /, **settings: Any) -> CorpusSettings:
     """The corpus as `conf/corpus/<name>.yaml` has it, but for `settings`."""
-    configured = yaml.safe_load((CONF / f"{name}.yaml").read_text()) | settings
+    configured = compose_choice("corpus", name) | settings
     module, _, part = configured.pop("_target_").rpartition(".")
     built = getattr(import_module(module), part)(**configured)
     assert isinstance(built, CorpusSettings)

@@ -1,0 +1,37 @@
+"""The choices of `conf/`: which files a group has, and what one of them says, composed with the files it builds on."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import HydraException
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
+
+from generator.config.messages import CONF, choices, of_hydra
+from generator.errors import ConfigError
+
+
+def compose_choice(group: str, name: str, changes: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the settings of one choice of a group, such as `corpus` and `quac`, as plain data.
+
+    Args:
+        changes: settings of that choice, each a `name=value` without the group's name.
+
+    Raises:
+        ConfigError: there is no such choice or setting.
+    """
+    if name not in (known := choices(group)):
+        raise ConfigError(f"{group}={name}: no such choice; choose from: {', '.join(known)}")
+    overrides = [f"{group}.{change}" for change in changes]
+    try:
+        if GlobalHydra.instance().is_initialized():
+            composed = compose(f"{group}/{name}", overrides)
+        else:
+            with initialize_config_dir(str(CONF), version_base="1.3"):
+                composed = compose(f"{group}/{name}", overrides)
+        return cast(dict[str, Any], OmegaConf.to_container(composed, resolve=True))[group]
+    except (HydraException, OmegaConfBaseException, YAMLError) as error:
+        raise ConfigError(f"{group}={name}: {of_hydra(error)}") from error
