@@ -11,7 +11,8 @@ import dspy
 from generator.common.atomic_files import atomic_write
 from generator.common.concurrency import Spread, one_by_one
 from generator.common.console import note
-from generator.config.settings import Settings, measures
+from generator.config.judges import measures
+from generator.config.settings import Settings
 from generator.corpora.library import Library
 from generator.corpora.reading import documents
 from generator.dialogs.adapter import SharedPrefixAdapter, tasks

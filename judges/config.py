@@ -6,8 +6,9 @@ from typing import Any, cast
 
 from omegaconf import DictConfig
 
+from generator.config.judges import JudgeSettings, judge_settings
 from generator.config.parts import part, plain, validated
-from generator.config.settings import JudgeSettings, deciding, dotted, judge_settings, model_files
+from generator.config.settings import deciding, dotted, model_files
 from generator.errors import ConfigError
 from generator.models.client import Endpoint
 from generator.schema import LocalPath, Record
