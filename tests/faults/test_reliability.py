@@ -8,7 +8,7 @@ from generator.common.backoff import LONGEST_PAUSE_S
 from generator.config.choices import compose_choice
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+TEXT = " ".join((ROOT / "docs" / "reliability.md").read_text(encoding="utf-8").split())
 
 
 @pytest.mark.parametrize("model", ["openai", "vllm"])
