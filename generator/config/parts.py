@@ -80,7 +80,7 @@ def class_of(group: str, target: object) -> type | None:
     if not (isinstance(found, type) and found.__module__.startswith(PACKAGES)):
         raise ConfigError(f"{group}._target_={target}: is no class of this project")
     # Others of our classes do something when they are made.
-    if not (hasattr(found, "judge") if group == "judge" else issubclass(found, BaseModel)):
+    if not issubclass(found, BaseModel):
         raise ConfigError(f"{group}._target_={target}: is a class of this project, but none that settings can make")
     return found
 

@@ -12,11 +12,12 @@ from pydantic import BeforeValidator, Field
 
 from generator.common.atomic_files import digest
 from generator.config.choices import compose_choice
-from generator.config.judges import JudgeSettings, judge_settings
+from generator.config.judges import judge_settings
 from generator.config.messages import choices
 from generator.config.parts import by_name, class_of, no_part, part, plain, validated
 from generator.corpora.human import DialogCorpus
 from generator.dialogs.dedup import DedupSettings
+from generator.dialogs.judging import JudgeSettings
 from generator.dialogs.plan import Turns
 from generator.errors import ConfigError
 from generator.execution.base import ExecutorSettings
