@@ -113,7 +113,6 @@ class ModelJudge(dspy.Module):
 class ModelJudgeSettings(JudgeSettings):
     """Settings of a judge that asks a model; a subclass sets `judge`, the class to build."""
 
-    asks_model = True
     judge: ClassVar[type[ModelJudge]]
 
     def build(self, model: str) -> Judge:

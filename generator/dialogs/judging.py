@@ -11,44 +11,44 @@ from generator.schema import Judge, Record
 
 
 class JudgeSettings(Record, ABC):
-    """The settings that all judges share. A file in `conf/judge/` holds those that have an effect for its judge.
+    """The base of every judge's settings. A file in `conf/judge/` holds those that have an effect for its judge.
 
     Attributes:
         asks_model: whether the judge sends prompts to a model.
     """
 
-    asks_model: ClassVar[bool]
+    asks_model: ClassVar[bool] = True
 
     name: str = Field(description="Name of the judge, in its verdicts and in the name of the run folder.")
     filter: Filter = Field(
-        "pairs",
+        default="pairs",
         description="What an incorrect answer removes from the dataset: `pairs` its context-response pair (as in the "
         "paper), `prefix` also the pairs after it, `dialog` the whole dialog.",
     )
     lm: Endpoint | None = Field(
-        None,
+        default=None,
         description="Model that judges, such as `judge.lm=openai judge.lm.model=…`; null: the model of `lm`.",
     )
     panel: dict[str, Endpoint] = Field(
-        {},
+        default_factory=dict,
         description="Several models that judge in place of `judge.lm`, each under a name of your choice: "
-        "`judge.panel.a=openai judge.panel.a.model=…`. The median of their scores is added as one more verdict. "
-        "Only for `python -m judges`.",
+        "`judge.panel.a=openai judge.panel.a.model=…`. The median of their scores is one more verdict. "
+        "Of `python -m judges` alone.",
     )
 
     @abstractmethod
     def build(self, model: str) -> Judge | None:
-        """Return the judge, or None for `judge=none`.
+        """Return the judge; None if there is to be none.
 
         Args:
             model: name of the judging model, for the verdicts; the model itself comes with the call.
         """
 
 
-class NoJudgeSettings(JudgeSettings):
-    """Settings of `judge=none`."""
+class NoJudge(JudgeSettings):
+    """Settings of `judge=none`: every pair is kept."""
 
-    asks_model = False
+    asks_model: ClassVar[bool] = False
 
     def build(self, model: str) -> None:
         return None
