@@ -14,6 +14,7 @@ from pathlib import Path
 
 from generator.common.console import begins_anew, note
 from generator.common.terminal import run_quietly
+from generator.config.shares import normalise_shares
 
 CONF = Path(__file__).parent.parent / "conf"
 DEFAULTS = {"corpus": "sample", "taxonomy": "mixed"}
@@ -36,7 +37,7 @@ GROUPS = {
 def normalised(arguments: list[str]) -> list[str]:
     """The arguments in the one spelling that Hydra takes, with the defaults of `corpus` and `taxonomy`."""
     stored = [Path(argument).absolute() for argument in arguments if is_file(argument)]
-    done = [spelt(argument) for argument in arguments if not is_file(argument)]
+    done = normalise_shares([spelt(argument) for argument in arguments if not is_file(argument)])
     if stored:
         return ["--stored", str(stored[0]), *done]
     chosen = {argument.partition("=")[0] for argument in done}
@@ -70,8 +71,7 @@ def spelt(argument: str) -> str:
     argument = re.sub(r"(?<==)~(?=/)", str(Path.home()), argument, count=1)  # which not every shell does after `=`
     argument = re.sub(rf"^\+?({'|'.join(PLUS)})=", r"+\1=", argument)
     own = r"^\+*(?:lm@)?judge\.(lm|panel\.[\w-]+)=(?!null$)(?=[\w,.-]+$)"
-    argument = re.sub(own, r"+lm@judge.\1=", argument)
-    return re.sub(r"^\+*(taxonomy\.(?:first|later|multi_turn|answerability)\.)", r"++\1", argument)
+    return re.sub(own, r"+lm@judge.\1=", argument)
 
 
 def help_text() -> str:
@@ -92,7 +92,7 @@ def help_text() -> str:
 def choices(group: str, title: str) -> list[str]:
     """What `--help` says of a group of choices."""
     lines = ["", f"{title} ({'+' if group in PLUS else ''}{group}=)"]
-    for file in sorted((CONF / group).glob("*.yaml")):
+    for file in sorted((CONF / group).glob("[!_]*.yaml")):
         first = file.read_text(encoding="utf-8").removeprefix(PACKAGE).partition("\n")[0]
         lines.append(f"  {file.stem:<28}{first.removeprefix('#').strip()}")
     return lines

@@ -18,8 +18,8 @@ from generator.errors import ConfigError, Rejected
 from generator.schema import Judge
 from judges.metrics.words import Metric, best_score, has_words, rb_alg, rouge_l
 
-# Texts whose vectors are cached, so that the response and the passages of a dialog are encoded once. With deberta-xlarge
-# 500 word pieces take 2 MB.
+# Texts whose vectors are cached, so that the response and the passages of a dialog are encoded once. 500 word pieces
+# take 2 MB with deberta-xlarge.
 _CACHED_TEXTS = 32
 # Windows encoded in one batch.
 _BATCH = 16
@@ -32,7 +32,7 @@ class Bert:
     pieces of all windows of the other text. Texts that fit into one window give the same values as bert-score.
 
     Raises:
-        ConfigError: bert-score isn't installed, the encoder can't be loaded, or bert-score has no layer or baseline for it.
+        ConfigError: bert-score isn't installed, or it can't load the encoder or has no layer or baseline for it.
     """
 
     def __init__(self, encoder: str, known_as: str | None, layer: int | None, rescale: bool) -> None:
@@ -83,8 +83,9 @@ class Bert:
         return (float(nearest.mean()) - baseline) / (1 - baseline)
 
     def _encode(self, text: str) -> tuple[Any, Any]:
-        """Return unit vectors of the pieces of a text and the ends of its windows, shape (pieces, dimensions), and a mask
-        of the text's own, shape (pieces,). As in bert-score, ends can be matched but don't count in the mean.
+        """Return unit vectors of a text's word pieces and window ends, and a mask of the word pieces.
+
+        Shapes (pieces, dimensions) and (pieces,). As in bert-score, ends can be matched, but don't count in the mean.
         """
         import torch
         from bert_score.utils import bert_encode, padding, sent_encode

@@ -55,7 +55,7 @@ _SENTENCE = {"i", "you", "it", "this", "that", "is", "are", "was", "thanks", "th
 
 
 class Weights(Record):
-    """Log odds of each type, in the order of `types`: the intercept (`start`), and the weights of each feature (`cues`)."""
+    """Log odds in the order of `types`: the intercepts (`start`), and the weights of each feature (`cues`)."""
 
     source: str
     types: tuple[str, ...]
@@ -131,7 +131,7 @@ def question_types(query: str) -> tuple[tuple[str, float], ...]:
 
 
 class QuestionTypeJudge(ComputingJudge):
-    """Labels a turn with the types of its question, such as `factoid+how-to`; the score is the first one's probability."""
+    """Labels a turn with the types of its question, such as `factoid+how-to`; the score is the first type's."""
 
     name = "question_type"
 
