@@ -211,7 +211,7 @@ async def _opened(
     name: str, judge: Judge, endpoint: Endpoint, settings: JudgingSettings, stack: AsyncExitStack
 ) -> Member:
     # A verdict is to be the same whenever it is asked for: judges are decoded as turns are, greedily.
-    greedy = endpoint.model_copy(update={"sampled": endpoint.turns})
+    greedy = endpoint.model_copy(update={"sampled": endpoint.greedy})
     own = f"judge.panel.{name}" if settings.judge.panel else "judge.lm" if settings.judge.lm else "lm"
     try:
         clients = await stack.enter_async_context(greedy.open(settings.folder))

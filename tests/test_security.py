@@ -80,7 +80,7 @@ def refused(done: Ended) -> str:
         "judge=none +judge.panel.x={_target_:os.system,command:true}",
         "judge._target_=os.system",
         # further in, where nothing is made of it
-        "+lm.turns._target_=os.system",
+        "+lm.greedy._target_=os.system",
         "+retriever.x={_target_:os.system}",
         "retriever.k={_target_:os.system}",
         "dedup.against=[{_target_:os.system,command:true}]",
@@ -138,7 +138,7 @@ def test_a_stored_configuration_runs_nothing(tmp_path: Path, openai_server: Open
         good | {"judge": good["judge"] | {"panel": {"x": call}}},
         good | {"export": call},
         good | {"dedup": good["dedup"] | {"against": [call]}},
-        good | {"lm": good["lm"] | {"turns": call}},
+        good | {"lm": good["lm"] | {"greedy": call}},
         good | {"turns": call},
         [call],
         "text",
@@ -375,7 +375,7 @@ def test_what_only_shows_settings_shows_no_variable(tmp_path: Path, capsys: pyte
         (f"corpus=coqa corpus.base_url=http://127.0.0.1:9/x?token={CANARY}", "corpus.base_url: can't be read"),
         (f"corpus=coqa corpus.base_url=http://127.0.0.1:9/x?token,{CANARY}", "corpus.base_url: a run for each"),
         (f"retriever=elasticsearch retriever.hosts='http://127.0.0.1:9#{CANARY}'", "must hold no password or key"),
-        (f"lm.turns=[{CANARY}]", "lm.turns: "),
+        (f"lm.greedy=[{CANARY}]", "lm.greedy: "),
     ],
 )
 def test_a_key_where_none_belongs_is_refused_and_not_repeated(given: str, said: str, tmp_path: Path) -> None:

@@ -29,8 +29,9 @@ def settings() -> dict[str, tuple[str, ...]]:
             continue
         keys = yaml.safe_load(file.read_text(encoding="utf-8"))
         for name in _names(f"{group}." if group else "", keys):
-            if group:
-                found[name] = (*found.get(name, ()), f"{group}={file.stem}")
+            if group:  # a base file's settings are those of all choices
+                stems = choices(group) if file.stem.startswith("_") else [file.stem]
+                found[name] = tuple(dict.fromkeys((*found.get(name, ()), *(f"{group}={stem}" for stem in stems))))
             else:  # of the judges' command, what the generator's doesn't have, too
                 found.setdefault(name, () if file.stem == "config" else (JUDGES,))
     return {
@@ -82,10 +83,11 @@ def of_hydra(error: Exception) -> str:
         return f"{name}: can't be read; quote a value with special characters twice: '{name}=\"…\"'"
     if isinstance(error, MissingConfigException) and error.options:
         group, _, name = str(error.missing_cfg_file).rpartition("/")
-        near = difflib.get_close_matches(name, error.options, 1)
+        options = [option for option in error.options if not option.startswith("_")]
+        near = difflib.get_close_matches(name, options, 1)
         advice = f"did you mean {near[0]}? " if near else ""
         own_name = "; a model's own name goes into lm.model (or judge.lm.model)" if group == "lm" else ""
-        return f"{group}={name}: no such choice; {advice}choose from: {', '.join(error.options)}{own_name}"
+        return f"{group}={name}: no such choice; {advice}choose from: {', '.join(options)}{own_name}"
     if isinstance(error, MissingConfigException):
         return f"{error.missing_cfg_file}: there is no such configuration file"
     if isinstance(error, InterpolationResolutionError) and not isinstance(error, InterpolationKeyError):

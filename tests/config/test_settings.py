@@ -60,7 +60,7 @@ WRONG_VALUES = [
     ("fresh=perhaps", "fresh=perhaps: must be true or false"),
     ("dedup.threshold=2", "dedup.threshold=2: must be 0.99 or less"),
     ("dedup.threshold=high", "dedup.threshold=high: must be a number"),
-    ("lm.turns.temperature=-1", "lm.turns.temperature=-1: must be 0 or more"),
+    ("lm.greedy.temperature=-1", "lm.greedy.temperature=-1: must be 0 or more"),
     ("lm.timeout_s=0", "lm.timeout_s=0: must be more than 0"),
     ("turns=0", "turns=0: a dialog has at least 1 turn"),
     ("turns=5-2", "turns=5-2: a dialog has at least 1 turn, and a range goes from less to more"),
@@ -124,7 +124,7 @@ WRONG = [
     ("dialogs_per_documnet=3", "did you mean dialogs_per_document?"),
     ("lm.modell=x", "lm.modell: there is no such setting; did you mean lm.model?"),
     ("+lm.modell=x", "lm.modell: there is no such setting; did you mean lm.model?"),
-    ("lm.turns.temprature=1", "did you mean lm.turns.temperature?"),
+    ("lm.greedy.temprature=1", "did you mean lm.greedy.temperature"),
     ("retriver.k=3", "did you mean retriever.k"),
     ("k=3", "did you mean retriever.k"),
     ("retreiver=bm25", "retreiver: there is no such setting; did you mean retriever"),
@@ -146,7 +146,7 @@ WRONG = [
     ("judge.lm=3", "judge.lm=3: is no choice; choose from: embedded, openai, vllm"),
     ("corpus={a:b}", "corpus: is no choice; choose from: "),
     ("taxonomy.first=[]", "taxonomy.first: what is given isn't of the kind that belongs there"),
-    ("lm.turns=[]", "lm.turns: what is given isn't of the kind that belongs there"),
+    ("lm.greedy=[]", "lm.greedy: what is given isn't of the kind that belongs there"),
     ('corpus.name="a\0b"', "corpus.name: holds a control character"),
     ("judge=rl_f +judge.x=inf", "judge.x: "),
     ("~judge", "judge: is missing; `python -m generator --help` lists the choices of judge="),
@@ -209,7 +209,7 @@ def test_a_key_is_asked_for_before_anything_is_sent() -> None:
 def test_an_unknown_choice_is_told_what_there_is(group: str) -> None:
     message = refused(f"{group}=zzz")
     assert message.startswith(f"{group}=zzz: ")
-    for file in (CONF / group).glob("*.yaml"):
+    for file in (CONF / group).glob("[!_]*.yaml"):
         assert re.search(rf"\b{file.stem}\b", message)
 
 
