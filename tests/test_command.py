@@ -74,39 +74,10 @@ def judging(body: Body) -> bool:
 def test_help_has_a_line_for_each_choice_and_setting(option: str) -> None:
     done = command("corpus=quac", option)
     assert (done.code, done.err) == (0, "")
-    for file in CONF.glob("*/*.yaml"):
+    for file in CONF.glob("*/[!_]*.yaml"):
         assert re.search(rf"^  {file.stem} +\S.{{10,}}$", done.out, re.MULTILINE), file
     for name in yaml.safe_load((CONF / "config.yaml").read_text(encoding="utf-8")).keys() - {"defaults", "hydra"}:
         assert re.search(rf"^  {name}: ", done.out, re.MULTILINE)
-
-
-@pytest.mark.parametrize("closed", ["stderr unread", "stderr full", "both closed"])
-def test_a_run_goes_on_when_nobody_hears_it(closed: str, site: Site, openai_server: OpenAIServer) -> None:
-    program = [sys.executable, "-m", "generator", *site.arguments(openai_server, "dialogs=2", "algorithm=single")]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    if closed == "both closed":
-        done = subprocess.run(["bash", "-c", 'exec "$@" >&- 2>&-', "bash", *program], env=environment, timeout=60)
-    elif closed == "stderr full":
-        with Path("/dev/full").open("wb") as full:
-            done = subprocess.run(program, stderr=full, stdout=subprocess.DEVNULL, env=environment, timeout=60)
-    else:
-        read, write = os.pipe()
-        os.close(read)
-        done = subprocess.run(program, stderr=write, stdout=subprocess.DEVNULL, env=environment, timeout=60)
-        os.close(write)
-    assert done.returncode == 0
-    assert site.summary()["complete"]
-
-
-def test_a_table_that_finds_no_room_is_said(site: Site, openai_server: OpenAIServer) -> None:
-    program = [sys.executable, "-m", "generator", *site.arguments(openai_server, "dialogs=1", "algorithm=single")]
-    with Path("/dev/full").open("wb") as full:
-        environment = os.environ | {"PYTHONPATH": str(ROOT)}
-        done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, timeout=60)
-    assert done.returncode == 2
-    last = done.stderr.splitlines()[-1]
-    assert last == "error: standard output: can't be written (No space left on device); send it elsewhere"
-    assert site.summary()["complete"]
 
 
 @pytest.mark.parametrize(
@@ -147,7 +118,7 @@ def test_help_may_be_cut_off() -> None:
     process.stderr.close()
 
 
-@pytest.mark.parametrize("coding", ["latin-1", "ascii", "utf-8"])
+@pytest.mark.parametrize("coding", ["latin-1", "utf-8"])
 def test_what_a_terminal_has_no_sign_for_is_spelt_out(coding: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "generator", "--help"],

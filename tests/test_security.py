@@ -1,13 +1,11 @@
 """Configuration runs nothing, files of a run hold no key, and what we write for others can't be taken for markup."""
 
-import base64
 import json
 import pickle
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, quote_plus
 
 import numpy as np
 import pytest
@@ -299,19 +297,10 @@ def test_a_key_that_a_server_repeats_is_nowhere(status: int, tmp_path: Path) -> 
     check_nowhere(tmp_path, *ended)
 
 
-@pytest.mark.parametrize("secret", ["hunter2-hunter2", 'hünt "er2/+', "hunter", "aHVudGVyMjpodW50ZXIy=="])
-def test_a_secret_is_known_in_whatever_form_it_comes_back(secret: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SECRET", f"{secret}\n")
-    pairs = [f"{user}{secret}".encode() for user in ("", "u:", "me:", "you:")]
-    coded = [encode(pair).decode() for pair in pairs for encode in (base64.b64encode, base64.urlsafe_b64encode)]
-    forms = [json.dumps(secret), quote(secret), quote_plus(secret), quote(secret, safe="").lower()]
-    forms += coded + [form.rstrip("=") for form in coded] + [quote(form, safe="") for form in coded]
-    if len(secret) > 6:  # else it may be any word
-        forms.append(secret)
-    for form in forms:
-        left = without_secrets(f"the header [{form}] is wrong", "SECRET", None, "ANOTHER")
-        if len(secret) > 6 or form in coded:
-            assert re.fullmatch(r'the header \["?[\w+/-]{0,5}…(%3D|=|")*\] is wrong', left), form
+def test_a_secret_is_recognised_plain_and_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET", "hunter2/+ö\n")
+    for form in ("hunter2/+ö", "hunter2%2F%2B%C3%B6"):
+        assert without_secrets(f"the header [{form}] is wrong", "SECRET", None, "ANOTHER") == "the header […] is wrong"
     monkeypatch.setenv("SECRET", "EMPTY")
     assert without_secrets("EMPTY", "SECRET") == "EMPTY"
 

@@ -18,7 +18,7 @@ from generator.config.parts import by_name, class_of, no_part, part, plain, vali
 from generator.corpora.human import DialogCorpus
 from generator.dialogs.dedup import DedupSettings
 from generator.dialogs.plan import Turns
-from generator.errors import ConfigError
+from generator.errors import ConfigError, describe
 from generator.execution.base import ExecutorSettings
 from generator.models.client import Endpoint
 from generator.models.embedded import EmbeddedEndpoint
@@ -184,7 +184,7 @@ def model_files(endpoints: Mapping[str, Endpoint | None]) -> dict[str, str]:
                 told[f"the file of {name}.path"] = f"{endpoint.model} {digest(endpoint.path)[:16]}"
             except OSError as error:
                 where = f"{name}.path={endpoint.path}"
-                raise ConfigError(f"{where}: can't be read ({error.strerror}); give a GGUF file") from error
+                raise ConfigError(f"{where}: can't be read ({describe(error)}); give a GGUF file") from error
     return told
 
 

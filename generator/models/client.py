@@ -22,7 +22,7 @@ from tenacity import (
     stop_after_attempt,
 )
 
-from generator.common.backoff import backoff
+from generator.common.concurrency import backoff
 from generator.common.sanitize import without_secrets
 from generator.errors import ModelError
 from generator.models.http_errors import broken, overloaded, reason, refusal, said
