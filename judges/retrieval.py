@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from generator.common.atomic_files import digest
-from generator.common.terminal import Parser, ended, run_quietly
-from generator.errors import ConfigError, CorpusError
+from generator.common.terminal import Parser, exit_code, run_quietly
+from generator.errors import ConfigError, CorpusError, describe
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when it is needed, so that --help is there at once
     from generator.retrievers.base import RetrieverSettings
@@ -31,7 +31,7 @@ _FIXED = ("k", "query", "passage_tokens", "overlap")
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code: 0, 2 something to mend, 130 interrupted."""
-    return run_quietly(lambda: ended(lambda: _command(_parser().parse_args(arguments))))
+    return run_quietly(lambda: exit_code(lambda: _command(_parser().parse_args(arguments))))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -154,7 +154,7 @@ def hashed(path: Path) -> str:
     try:
         return digest(path)
     except OSError as error:
-        raise CorpusError(f"{path}: can't be read: {error.strerror}") from error
+        raise CorpusError(f"{path}: can't be read: {describe(error)}") from error
 
 
 def opened(

@@ -541,7 +541,7 @@ def short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 ENDLESS = b"0" * (8 << 20)
-TOO_LONG = "line %d is longer than 256 MiB; break it up, or leave the file out"
+TOO_LONG = "line %d is longer than 256 MiB; split it, or leave the file out"
 
 
 @pytest.mark.usefixtures("short_lines")
@@ -592,7 +592,7 @@ def test_a_record_without_end_in_a_json_file_is_given_up(begin: bytes, tmp_path:
     path = tmp_path / "a.json.gz"
     path.write_bytes(gzip.compress(begin + b"1,".join([b""] * (2 << 20))))
     assert message(lambda: read("quac", path=str(path))) == (
-        f"{path}: can't be read after data[-1]: a record is longer than 256 MiB; break it up, or leave the file out"
+        f"{path}: can't be read after data[-1]: a record is longer than 256 MiB; split it, or leave the file out"
     )
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from generator.common.console import note
 from generator.corpora.library import Library
-from generator.errors import RetrieverError
+from generator.errors import RetrieverError, describe
 from generator.retrievers.elastic.answers import Count, Indexes, Load, Lookup, Refusal, Unreadable, read
 from generator.retrievers.elastic.server import Server, speaks_as_elasticsearch
 from generator.schema import Passage, Record, Split
@@ -155,7 +155,7 @@ class Index:
         try:
             lock.acquire()
         except OSError as error:
-            raise RetrieverError(f"can't write {lock.lock_file}: {error.strerror}; set another cache_dir") from error
+            raise RetrieverError(f"can't write {lock.lock_file}: {describe(error)}; set another cache_dir") from error
         try:
             yield
         finally:

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator
 from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
-from generator.common.backoff import backoff
-from generator.common.sanitize import printable, without_secrets
-from generator.errors import RetrieverError
+from generator.common.concurrency import backoff
+from generator.common.sanitize import server_message
+from generator.errors import RetrieverError, describe
 from generator.retrievers.elastic.answers import Refusal, Unreadable
 from generator.schema import Address, OneOrMore, Record, VariableName
 
@@ -85,7 +85,7 @@ class Server:
                 ssl.create_default_context(cafile=certificate)
             except OSError as error:  # ssl.SSLError is one too
                 raise RetrieverError(
-                    f"retriever.ca_certs={certificate}: can't be used ({error.strerror or error}); give a certificate "
+                    f"retriever.ca_certs={certificate}: can't be used ({describe(error)}); give a certificate "
                     "in PEM form"
                 ) from error
             options["ca_certs"] = str(certificate)
@@ -231,7 +231,7 @@ class Server:
 
     def _repeated(self, text: str) -> str:
         """The server's words as a message may repeat them."""
-        return without_secrets(printable(text), self.access.api_key_env, self.access.password_env)[:_LONGEST]
+        return server_message(text, self.access.api_key_env, self.access.password_env, longest=_LONGEST)
 
 
 def speaks_as_elasticsearch(error: Any) -> bool:
