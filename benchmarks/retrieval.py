@@ -147,7 +147,7 @@ def main() -> None:
     parser.add_argument("--forms", nargs="+", choices=FORMS, default=FORMS, help="of queries")
     parser.add_argument("--passage-tokens", type=int, default=WHOLE, help="cut the passages of the pools, too")
     parser.add_argument("--overlap", type=int, default=0)
-    parser.add_argument("changes", nargs="*", help="settings, such as hybrid.constant=60 or dense.model=FOLDER")
+    parser.add_argument("changes", nargs="*", help="settings, such as hybrid.rrf_k=60 or dense.model=FOLDER")
     given = parser.parse_args()
     cut = [f"passage_tokens={given.passage_tokens}", f"overlap={given.overlap}"]
     quality: dict[tuple[str, str, str], list[float]] = {}

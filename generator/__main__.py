@@ -92,7 +92,7 @@ def help_text() -> str:
 def choices(group: str, title: str) -> list[str]:
     """What `--help` says of a group of choices."""
     lines = ["", f"{title} ({'+' if group in PLUS else ''}{group}=)"]
-    for file in sorted((CONF / group).glob("*.yaml")):
+    for file in sorted((CONF / group).glob("[!_]*.yaml")):
         first = file.read_text(encoding="utf-8").removeprefix(PACKAGE).partition("\n")[0]
         lines.append(f"  {file.stem:<28}{first.removeprefix('#').strip()}")
     return lines

@@ -23,12 +23,11 @@ _WHERE_ALL_ARE = "`python -m generator --cfg job` shows all settings"
 def settings() -> dict[str, tuple[str, ...]]:
     """Every setting of `conf/` by its dotted name, with what has it: choices of its group, `JUDGES`, or nothing."""
     found: dict[str, tuple[str, ...]] = {}
-    for file in sorted(CONF.rglob("*.yaml")):
+    for file in sorted(CONF.rglob("[!_]*.yaml")):
         group = file.parent.relative_to(CONF).as_posix().removeprefix(".")
         if group == "experiment":  # it has no settings, but values of those of others
             continue
-        keys = yaml.safe_load(file.read_text(encoding="utf-8"))
-        for name in _names(f"{group}." if group else "", keys):
+        for name in _names(f"{group}." if group else "", _content(file)):
             if group:
                 found[name] = (*found.get(name, ()), f"{group}={file.stem}")
             else:  # of the judges' command, what the generator's doesn't have, too
@@ -148,6 +147,13 @@ def of_pydantic(name: str, problem: Any) -> str:
             wanted = re.sub(r"^(Input|String) should ", "must ", message)
             wanted = wanted[:1].lower() + wanted[1:]
     return f"{setting}: {wanted}"
+
+
+def _content(file: Path) -> dict[str, Any]:
+    """Return the content of a file over that of the files of its group that it builds on."""
+    content: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    bases = [name for name in content.get("defaults", []) if isinstance(name, str) and name != "_self_"]
+    return {key: value for base in bases for key, value in _content(file.with_stem(base)).items()} | content
 
 
 def _names(prefix: str, node: dict[str, Any]) -> Iterator[str]:

@@ -27,7 +27,7 @@ from taxonomy import Mix
 from taxonomy import load as load_taxonomy
 
 FILES = sorted(CONF.rglob("*.yaml"))
-OPTIONS = [(file.parent.name, file.stem) for file in FILES if file.parent != CONF]
+OPTIONS = [(file.parent.name, file.stem) for file in FILES if file.parent != CONF and file.stem[0] != "_"]
 PARTS = [(group, name) for group, name in OPTIONS if group not in ("experiment", "algorithm")]
 
 # What a choice can't do without.
