@@ -310,7 +310,7 @@ def test_odd_ids_come_back_out_of_the_qrels(tmp_path: Path) -> None:
     assert rows == [['"x"\u2028<::>1', name, "1"] for name in names]
     (read,) = read_collections(folder / "retrieval_tasks")
     assert read.relevant == {'"x"\u2028<::>1': dict.fromkeys(names, 1)}
-    assert read.asked == read.relevant.keys()
+    assert read.query_ids == read.relevant.keys()
 
 
 def test_a_disk_that_refuses_leaves_the_old_files(tmp_path: Path) -> None:
