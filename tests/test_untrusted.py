@@ -30,7 +30,7 @@ from generator.sets import dialog_set, response_set
 from generator.statistics import main as statistics
 from judges.__main__ import main as judging
 from judges.base import ModelJudge
-from judges.benchmarks.mtrag.retrieval_tasks import run as ranking
+from judges.benchmarks.mtrag.retrieval_tasks import read_run
 from tests.corpora.test_multidoc2dial import folder as pages
 from tests.corpora.test_multidoc2dial import multi, to, told
 from tests.corpora.test_multidoc2dial import said as said_of
@@ -572,7 +572,7 @@ def test_dialogs_and_rankings_that_unpack_to_an_endless_line_are_given_up(tmp_pa
     assert (done.code, done.error) == (2, f"{path}: {end}")
     ranked = tmp_path / "run.trec"
     ranked.write_bytes(gzip.compress(ENDLESS))
-    assert message(lambda: ranking(ranked)) == f"{ranked}: can't be read: {TOO_LONG % 1}"
+    assert message(lambda: read_run(ranked)) == f"{ranked}: can't be read: {TOO_LONG % 1}"
 
 
 @pytest.mark.usefixtures("short_lines")
