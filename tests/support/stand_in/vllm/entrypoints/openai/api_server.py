@@ -1,4 +1,4 @@
-"""In place of vLLM's server: takes its options, starts a child as it does, and answers as `tests.support.openai_server`."""
+"""Stand in for vLLM's server: take its options, start a child as it does, answer as `tests.support.openai_server`."""
 
 import argparse
 import os
