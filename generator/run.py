@@ -199,7 +199,6 @@ def _frozen() -> Iterator[None]:
     Nor for each few calls through what has come since: almost all of that goes without it.
     """
     thresholds = gc.get_threshold()
-    gc.collect()
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD, *thresholds[1:])
     try:
