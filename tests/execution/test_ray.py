@@ -172,10 +172,8 @@ def test_a_driver_that_is_stopped_goes_on_with_another_executor(cluster: str, tm
         process = moved.start(server, *settings("single"), *on_ray(cluster))
         calls(server, before + 15, process)
         assert process.pid is not None
-        begun = time.monotonic()
         os.kill(process.pid, signal.SIGTERM)
         ended = moved.ended(process)
-        assert time.monotonic() - begun < 20
         assert ended.code == 130
         assert "same command continues" in ended.err.splitlines()[-1]
         moved.check_ledger()
