@@ -208,6 +208,7 @@ def test_a_corpus_without_any_word_can_be_searched(server: ElasticsearchServer, 
     assert found(opened(library(tmp_path, [Document(id="d", text="- ... -")]), server), "river") == []
 
 
+@pytest.mark.engines
 @pytest.mark.skipif(find_spec("sentence_transformers") is None, reason="the extra 'dense' isn't installed")
 def test_a_real_encoder(server: ElasticsearchServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from generator.retrievers.encoder import Encoder
