@@ -23,10 +23,9 @@ from generator.errors import ConfigError, GroundedDialogsError
 from generator.execution.base import Executor, Work
 from generator.execution.pipeline import Pipeline
 from generator.execution.store import Store
-from generator.human import write_human
 from generator.output.progress import Display, closing_table
 from generator.output.summary import Summary
-from generator.results import write_results
+from generator.results import write_human, write_results
 from taxonomy import Taxonomy, load
 
 ATTEMPTS_PER_DIALOG = 10
@@ -158,7 +157,8 @@ def build_index(settings: Settings, executor: Executor) -> int:
 def run(settings: Settings, data: dict[str, Any], configuration: str, command: str) -> int:
     """Make a run, or continue it, and say how it ended; see `Run`. Returns the exit code."""
     if settings.human and not settings.index_only:
-        return write_human(settings, configuration, command)
+        write_human(settings, configuration, command)
+        return 0
     with settings.executor.open() as executor:
         if settings.index_only:
             return build_index(settings, executor)
