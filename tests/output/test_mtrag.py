@@ -370,39 +370,6 @@ def test_the_real_retrieval_tasks_come_back_to_the_byte(data: Path, written: Pat
     assert (ours / "corpus.jsonl").read_bytes() == (theirs / "corpus_pooled.jsonl").read_bytes()
 
 
-def named(task: dict[str, Any]) -> dict[str, Any]:
-    """A task of any of the publisher's files, under the names and with the values of the newest."""
-    later = task["Multi-Turn"]
-    return {
-        "task_id": task["task_id"].replace("<::>", "::"),
-        "task_type": task["task_type"],
-        "turn": int(task.get("turn", task.get("Turn"))),
-        "collection": task.get("Collection", task.get("collection")),
-        "contexts": [context["document_id"] for context in task["contexts"]],
-        "input": [(message["speaker"], message["text"].strip()) for message in task["input"]],
-        "targets": [(message["speaker"], message["text"]) for message in task["targets"]],
-        "question type": sorted(task["Question Type"]),
-        "multi-turn": later if isinstance(later, list) else [],  # NaN
-        "answerability": task.get("Answerability", task.get("answerability")),
-    }
-
-
-def test_the_real_tasks_at_hand_are_among_those_written(data: Path, written: Path) -> None:
-    analysed = json.loads(
-        (data / "mtrag" / "evaluations" / "reference_subset_with_human_evaluations.json").read_text(encoding="utf-8")
-    )["tasks"]
-    sample = jsonl(data / "mtrag" / "sample_data" / "responses-10.jsonl")
-    ours = {task["task_id"].replace("<::>", "::"): named(task) for task in tasks(written)}
-    assert (len(ours), len(analysed), len(sample)) == (637, 116, 10)
-    for task in (*analysed, *sample):
-        expected = named(task)
-        assert ours[expected["task_id"]] == expected
-    asked = jsonl(data / "mtrag" / "sample_data" / "taskb_input.jsonl")
-    keys = {frozenset(task) for task in tasks(written)}
-    labels = {"targets", "Question Type", "Multi-Turn", "Answerability"}
-    assert keys == {frozenset(task.keys() | labels) for task in asked}
-
-
 def test_what_was_written_is_read_back_and_written_again_the_same(written: Path, tmp_path: Path) -> None:
     human(tmp_path / "again", written)
     assert (tmp_path / "again" / "dialogs.jsonl").read_bytes() == (written.parent / "dialogs.jsonl").read_bytes()
