@@ -22,9 +22,24 @@ def clock(seconds: float) -> str:
 
 
 class Display:
-    """A progress bar on a terminal; elsewhere a plain line at most every ten seconds, and one at the end."""
+    """A progress bar on a terminal; elsewhere a plain line at most every ten seconds, and one at the end.
 
-    def __init__(self, accepted: int, attempted: int, dialogs: int, completion: int) -> None:
+    Args:
+        accepted, attempted, dialogs, completion: as in `Progress`, of the run so far.
+        verb: for the accepted dialogs.
+        drops: show how many dialogs were attempted and dropped.
+    """
+
+    def __init__(
+        self,
+        accepted: int,
+        attempted: int,
+        dialogs: int,
+        completion: int,
+        verb: str = "accepted",
+        drops: bool = True,
+    ) -> None:
+        self._verb, self._drops = verb, drops
         self._console = Console(stderr=True)
         self._start = self._last_line = time.monotonic()
         self._accepted_before = accepted
@@ -44,17 +59,14 @@ class Display:
 
     def counted(self, progress: Progress) -> str:
         """Return how much is done."""
-        return (
-            f"{progress.accepted}/{progress.dialogs} accepted  {progress.attempted} attempted  "
-            f"{progress.attempted - progress.accepted} dropped"
-        )
+        count = f"{progress.accepted}/{progress.dialogs} {self._verb}"
+        dropped = progress.attempted - progress.accepted
+        return f"{count}  {progress.attempted} attempted  {dropped} dropped" if self._drops else count
 
     def resumed(self, progress: Progress) -> str:
         """Return the first line of a run that is continued."""
-        return (
-            f"continuing: {progress.accepted} of {progress.dialogs} dialogs accepted, "
-            f"{progress.attempted} attempted so far"
-        )
+        attempted = f", {progress.attempted} attempted" if self._drops else ""
+        return f"continuing: {progress.accepted} of {progress.dialogs} dialogs {self._verb}{attempted} so far"
 
     def __enter__(self) -> "Display":
         self._bar.start()
@@ -72,7 +84,7 @@ class Display:
         self._bar.console.print(text, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
     def update(self, progress: Progress) -> None:
-        """Show how far the run is."""
+        """Show the progress of the run."""
         seconds = max(time.monotonic() - self._start, 1e-9)
         made = progress.accepted - self._accepted_before
         speed = (progress.completion - self._completion_before) / seconds
