@@ -20,7 +20,7 @@ import numpy as np
 
 from generator.corpora.library import Library
 from generator.corpora.mtrag.names import parted
-from generator.dialogs.query import retrieval_query
+from generator.dialogs.query import form_query
 from generator.retrievers.base import RetrieverSettings
 from generator.schema import QueryForm, Retriever, Turn
 from judges.benchmarks.mtrag.retrieval_tasks import documents, judgements, queries
@@ -68,7 +68,7 @@ def collections(data: Path) -> Iterator[Collection]:
             conversation, number = parted(query_id)
             *history, last = turns(conversations[int(ids[conversation])]["messages"])[:number]
             for form in FORMS:
-                asked[form][query_id] = retrieval_query(form, history, last.query, rewrite)
+                asked[form][query_id] = form_query(form, history, last.query, rewrite)
         yield Collection(domain, folder / "corpus_pooled.jsonl", asked, judgements(folder / "qrels" / "dev.tsv"))
     folder = data / "beir_scifact_sub"
     claims = {"last_turn": queries(folder / "queries.jsonl")}

@@ -15,9 +15,9 @@ from generator.config.judges import measures
 from generator.config.settings import Settings
 from generator.corpora.library import Library
 from generator.corpora.reading import documents
-from generator.dialogs.adapter import SharedPrefixAdapter, tasks
+from generator.dialogs.adapter import SharedPrefixAdapter, collect_tasks
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.first_questions import Opening
+from generator.dialogs.first_questions import StoredQuestion
 from generator.dialogs.generate import DialogGenerator, Judging
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.plan import Planner
@@ -37,14 +37,14 @@ class WorkerSpec:
     Args:
         fingerprint: of the documents.
         window: how much of a document a prompt may hold, in tokens as `generator.common.passages` counts them.
-        openings: the first questions, if there already are some.
+        first_questions: those that another run asked, if any.
     """
 
     settings: Settings
     fingerprint: str
     taxonomy: Taxonomy
     window: int
-    openings: Sequence[Opening]
+    first_questions: Sequence[StoredQuestion]
 
     @asynccontextmanager
     async def opened(self, workers: int) -> AsyncIterator[DialogGenerator]:
@@ -81,7 +81,7 @@ class Components:
             seed=settings.seed,
             per_document=settings.dialogs_per_document,
             window=recipe.window,
-            openings=recipe.openings,
+            first_questions=recipe.first_questions,
         )
         repetition = Repetition(settings.dedup.threshold)
         self.program: SingleDocumentDialog | MultiDocumentDialog
@@ -101,7 +101,7 @@ class Components:
         judging_model = (settings.judge.lm or settings.lm).model
         judge = settings.judge.build(judging_model)
         self.judges = (*((judge,) if judge else ()), *(measures(judging_model) if self.taxonomy.measure else ()))
-        self.tasks = tasks(self.program, **{j.name: j for j in self.judges if isinstance(j, dspy.Module)})
+        self.tasks = collect_tasks(self.program, **{j.name: j for j in self.judges if isinstance(j, dspy.Module)})
         wanted = self.taxonomy
         kinds = [share.type.prompt() for share in (*wanted.first, *wanted.later)]
         kinds += [share.type.prompt() for share in (*wanted.multi_turn, *wanted.answerability)]

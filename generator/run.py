@@ -17,8 +17,7 @@ from generator.common.interruption import ends_at_once, interruptible, unless
 from generator.components import Components, WorkerSpec, open_library, skipped_documents
 from generator.config.settings import Settings, identity, model_files
 from generator.dialogs.dedup import Deduplicator
-from generator.dialogs.first_questions import fingerprint as of_openings
-from generator.dialogs.first_questions import openings
+from generator.dialogs.first_questions import hash_questions, read_first_questions
 from generator.errors import ConfigError, GroundedDialogsError
 from generator.execution.base import Executor, Work
 from generator.execution.pipeline import Pipeline
@@ -63,7 +62,7 @@ class Run:
         taxonomy = load(settings.taxonomy)
         window = _window(settings, taxonomy)
         source = settings.algorithm.first_questions
-        first = openings(source, taxonomy.first) if source else []
+        first = read_first_questions(source, taxonomy.first) if source else []
         self.dedup = Deduplicator(settings.dedup)
         fingerprint = settings.documents.fingerprint()
         self.skipped = skipped_documents(settings, fingerprint)
@@ -73,7 +72,7 @@ class Run:
             "the corpus's documents": fingerprint[:16],
             "the prompts' version": self.parts.prompts,
             "the question types": hashlib.sha256(taxonomy.model_dump_json().encode()).hexdigest()[:16],
-            "the first questions": of_openings(first),
+            "the first questions": hash_questions(first),
             "the program's file": _hash([settings.program] if settings.program else []),
             "the files of dedup.against": _hash(settings.dedup.against),
             **model_files({"lm": settings.lm, "judge.lm": settings.judge.lm}),
@@ -104,7 +103,7 @@ class Run:
                 )
             )
             work = Work(
-                make=lambda number: maker.make(maker.planner.plan(number), store),
+                make=lambda number: maker.generate(maker.planner.plan(number), store),
                 recipe=self.recipe,
                 store=store,
                 limit=max_attempts,

@@ -26,7 +26,7 @@ from generator.common.console import continues, note
 from generator.common.interruption import ends_at_once, interruptible, unless
 from generator.common.sanitize import printable
 from generator.dialogs.adapter import SharedPrefixAdapter
-from generator.dialogs.calls import asking
+from generator.dialogs.calls import use_model
 from generator.dialogs.journal import Journal
 from generator.dialogs.signatures import prompt_version
 from generator.errors import ConfigError, CorpusError, GroundedDialogsError, ModelError
@@ -202,7 +202,7 @@ async def _verdicts(dialog: Dialog, member: Member, journal: Journal) -> list[Ve
     about = dialog.document_ids[0] if dialog.document_ids else dialog.id
     with (
         member.clients.for_dialog(about) as client,
-        asking(LanguageModel(client, journal, dialog.seed), member.adapter),
+        use_model(LanguageModel(client, journal, dialog.seed), member.adapter),
     ):
         return await together(map(verdict, dialog.own_turns))
 

@@ -204,7 +204,7 @@ def test_a_dialog_comes_to_an_end_whatever_the_model_says(
 
     async def made() -> tuple[Draft, list[Any]]:
         if algorithm == "single":
-            draft = await SingleDocumentDialog(repetition).acall(passages[0], types, "")
+            draft = await SingleDocumentDialog(repetition).acall(passages[0], types, "", "train")
         else:
             program = MultiDocumentDialog(repetition, Shelf([passages] * 4), 3, "rewrite")
             draft = await program.acall(passages[0], types, "", "train")

@@ -22,7 +22,7 @@ from generator.common import limits as bounded
 from generator.common.passages import sentences, windows
 from generator.common.sanitize import printable
 from generator.corpora import human
-from generator.dialogs.prompt import Documents, harmless
+from generator.dialogs.prompt import Documents, neutralize
 from generator.errors import CorpusError
 from generator.output.chat import rows
 from generator.schema import Dialog, Document, Drop, SkippedRecord
@@ -137,8 +137,8 @@ def test_evidence_is_the_exact_text_whatever_stands_in_it(text: str) -> None:
 
 def test_a_long_gap_in_a_tag_is_looked_through_once() -> None:
     gap = " " * 1_000_000
-    assert harmless(f"<{gap}task>") == f"‹{gap}task>"
-    assert harmless(f"<{gap}x") == f"<{gap}x"
+    assert neutralize(f"<{gap}task>") == f"‹{gap}task>"
+    assert neutralize(f"<{gap}x") == f"<{gap}x"
     passage = piece("p", f"<{gap}/passage> <{gap}x")
     dialog = Dialog(
         id="d",

@@ -92,7 +92,7 @@ def test_a_dialog_whose_model_is_gone_asks_for_no_more_verdicts() -> None:
         min_turns=1,
         prompt_version="p",
     )
-    fails(maker.verdicts(dialog("a"), NOBODY, NOBODY), under_way)
+    fails(maker.judge(dialog("a"), NOBODY, NOBODY), under_way)
 
 
 @pytest.mark.parametrize("panel", [[(1,)], [(), (1, 2)]], ids=["one judge", "a panel"])
