@@ -12,8 +12,8 @@ from generator.dialogs.calls import use_model
 from generator.dialogs.filter import Filter, filter_pairs
 from generator.dialogs.journal import Calls, Journal
 from generator.dialogs.plan import Plan, Planner
+from generator.dialogs.program import DialogProgram, Draft
 from generator.dialogs.relabel import relabel_turn
-from generator.dialogs.steps import DialogProgram, Draft
 from generator.errors import ModelError
 from generator.models.lm import Clients, LanguageModel
 from generator.schema import Dialog, Drop, Judge, Record, Turn, Usage, Verdict

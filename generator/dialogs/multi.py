@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.focus import choose_focus
+from generator.dialogs.program import DialogProgram
 from generator.dialogs.prompt import Documents
 from generator.dialogs.query import form_query
-from generator.dialogs.steps import Answer, DialogProgram, Rewrite
+from generator.dialogs.steps import Answer, Rewrite
 from generator.errors import Rejected
 from generator.schema import Hit, Passage, QueryForm, Retriever, Scored, Split, Turn
 from taxonomy import QuestionType

@@ -1,7 +1,8 @@
 """Algorithm 1 of Lee et al. 2024 (section 2.4.1): a dialog whose every question and answer rests on one document."""
 
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.steps import Answer, DialogProgram
+from generator.dialogs.program import DialogProgram
+from generator.dialogs.steps import Answer
 from generator.schema import Passage, Split, Turn
 from taxonomy import QuestionType
 

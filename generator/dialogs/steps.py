@@ -1,14 +1,12 @@
-"""The steps of a dialog as DSPy modules (ask, rewrite, answer), and the loop that both algorithms share.
+"""The steps of a dialog as DSPy modules: ask, rewrite, answer.
 
 A step whose result isn't worth keeping raises `Rejected`. The modules hold neither a dialog's state nor a model: both
 come with the call (`generator.dialogs.calls`).
 """
 
-from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import dspy
 from pydantic import Field
@@ -22,13 +20,12 @@ from generator.dialogs.signatures import (
     Courtesy,
     FirstQuestion,
     GroundedAnswer,
-    NewQuestion,
     NextQuestion,
     Remark,
     StandaloneQuery,
 )
 from generator.errors import Rejected
-from generator.schema import Algorithm, Hit, Passage, Split, Turn
+from generator.schema import Hit, Passage, Turn
 from taxonomy import QuestionType
 
 ATTEMPTS = 3
@@ -36,7 +33,7 @@ _SHORTEST_SUBJECT = 4  # characters that name what a question is about
 
 
 class Ask(dspy.Module):
-    """The base of the steps that ask a question: a question that fails a check is asked again, at most twice."""
+    """The base of the steps that ask a question: one that fails a check is asked again, at most twice."""
 
     def __init__(self, signature: type[dspy.Signature], repetition: Repetition) -> None:
         super().__init__()
@@ -45,24 +42,36 @@ class Ask(dspy.Module):
 
     async def ask_until_accepted(
         self,
-        attempt: Callable[[str, int], Awaitable[dspy.Prediction]],
+        signature: SignatureType,
         documents: Documents,
         history: Sequence[Turn],
         question_type: QuestionType,
+        focus: str,
     ) -> dspy.Prediction:
         """Return the first of three attempts whose question passes the checks.
 
-        Args:
-            attempt: asks once. It gets the refused questions with their reasons, and the least length in characters:
-                small models with a fixed output format else stop at the same place again.
+        Each attempt after the first sees the refused questions with the reasons. If one was only the beginning of a
+        phrasing, the next has to be longer: held to an output format, small models else stop at the same place.
 
         Raises:
-            Rejected: no attempt passes.
+            Rejected: no attempt passes, or the documents allow no such question.
         """
+        inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history)), "kind": question_type.prompt()}
         refused: list[str] = []
         least = 1
         while True:
-            prediction = await attempt("\n".join(refused), least)
+            prediction = await call(
+                self.predict,
+                "ask",
+                "turns",
+                len(history) + 1,
+                signature=_with_min_length(signature, least),
+                rejected="\n".join(refused),
+                focus=focus,
+                **inputs,
+            )
+            if not prediction.get("can_ask", True):  # then the question needn't be one
+                raise Rejected("ask", f"declined: nothing {question_type.name} to ask", prediction.explanation)
             fault = find_fault(prediction.question, documents, history, question_type, self.repetition)
             if fault is None:
                 return prediction
@@ -82,20 +91,12 @@ class AskFirst(Ask):
         """Return the question as the user types it.
 
         Raises:
-            Rejected: the documents allow no such question, no attempt passes the checks, or the draft is inconsistent.
+            Rejected: as in `ask_until_accepted`, or the draft is inconsistent.
         """
-        may_decline = question_type.may_decline
-        base: SignatureType = self.predict.signature if may_decline else _without_can_ask(self.predict.signature)
-        inputs = {"documents": documents, "dialog": Conversation(), "kind": question_type.prompt(), "focus": focus}
-
-        async def attempt(rejected: str, least: int) -> dspy.Prediction:
-            signature = _with_min_length(base, least)
-            prediction = await call(self.predict, "ask", "turns", 1, signature=signature, rejected=rejected, **inputs)
-            if may_decline and not prediction.can_ask:  # then the question needn't be one
-                raise Rejected("ask", f"declined: nothing {question_type.name} to ask", prediction.explanation)
-            return prediction
-
-        prediction = await self.ask_until_accepted(attempt, documents, (), question_type)
+        signature: SignatureType = self.predict.signature
+        if not question_type.may_decline:
+            signature = _without_can_ask(signature)
+        prediction = await self.ask_until_accepted(signature, documents, (), question_type, focus)
         if not prediction.consistent:
             raise Rejected("ask", "inconsistent by its own check", prediction.question)
         return _on_one_line(prediction.question)
@@ -117,16 +118,10 @@ class AskNext(Ask):
         """Return the question as the user types it.
 
         Raises:
-            Rejected: no attempt passes the checks.
+            Rejected: as in `ask_until_accepted`.
         """
-        dialog = Conversation(turns=tuple(history))
-        inputs = {"documents": documents, "dialog": dialog, "kind": question_type.prompt(), "focus": focus}
-
-        async def attempt(rejected: str, least: int) -> dspy.Prediction:
-            signature, turn = _with_min_length(self.predict.signature, least), len(history) + 1
-            return await call(self.predict, "ask", "turns", turn, signature=signature, rejected=rejected, **inputs)
-
-        return _on_one_line((await self.ask_until_accepted(attempt, documents, history, question_type)).question)
+        prediction = await self.ask_until_accepted(self.predict.signature, documents, history, question_type, focus)
+        return _on_one_line(prediction.question)
 
 
 class Chat(dspy.Module):
@@ -223,100 +218,6 @@ class Answer(dspy.Module):
             consistent=prediction.consistent,
             evidence=documents.evidence(prediction.evidence),
         )
-
-
-@dataclass(frozen=True)
-class Draft:
-    """What an algorithm generated from a plan.
-
-    Attributes:
-        turns: the turns worth keeping.
-        passages: what they are grounded on.
-        skipped: why other turns were skipped, each with the number that it would have had.
-        end: what ended the dialog early, if anything did.
-    """
-
-    turns: tuple[Turn, ...]
-    passages: tuple[Passage, ...]
-    skipped: tuple[tuple[int, Rejected], ...]
-    end: Rejected | None
-
-
-class DialogProgram(dspy.Module):
-    """The loop that Algorithms 1 and 2 share; they differ in `turn`.
-
-    Args:
-        planned: turns are planned in all of mtRAG's dimensions (`taxonomy.Target`), not by their types alone.
-    """
-
-    algorithm: ClassVar[Algorithm]
-
-    def __init__(self, repetition: Repetition, planned: bool) -> None:
-        super().__init__()
-        self.ask_first = AskFirst(repetition)
-        self.ask_next = AskNext(repetition)
-        if planned:
-            self.ask_new = AskNext(repetition, NewQuestion)
-            self.chat = Chat()
-
-    async def aforward(
-        self, source: Passage | str, question_types: Sequence[QuestionType], focus: str, split: Split
-    ) -> Draft:
-        """Return a dialog of one turn for each of `question_types`, without those that weren't worth keeping.
-
-        Args:
-            source: the document that the first question is asked of, or the first question itself.
-            focus: what the first question is to touch on.
-            split: the split whose documents are searched.
-        """
-        history: tuple[Turn, ...] = ()  # line 1 of both algorithms
-        passages: tuple[Passage, ...] = ()
-        skipped: tuple[tuple[int, Rejected], ...] = ()
-        for place, question_type in enumerate(question_types):  # line 2 of both, line 8 of Algorithm 2
-            try:
-                if history and question_type.is_conversational:
-                    turn = await self.chat.acall(history, question_type)
-                else:
-                    if history:
-                        focus = await self.later_focus(passages, history, place, split)
-                    turn, passages = await self.turn(source, passages, history, question_type, focus, split)
-                history = (*history, turn)  # line 5 of Algorithm 1, lines 6 and 17 of Algorithm 2
-            except Rejected as rejected:
-                # Without a first turn there is no dialog, and a prompt that is too long only grows.
-                if not history or rejected.stage == "context":
-                    return Draft(history, passages, skipped, rejected)
-                skipped = (*skipped, (len(history) + 1, rejected))
-        return Draft(history, passages, skipped, None)
-
-    @abstractmethod
-    async def turn(
-        self,
-        source: Passage | str,
-        passages: tuple[Passage, ...],
-        history: tuple[Turn, ...],
-        question_type: QuestionType,
-        focus: str,
-        split: Split,
-    ) -> tuple[Turn, tuple[Passage, ...]]:
-        """Return the next turn, and the passages that the dialog has after it.
-
-        Raises:
-            Rejected: it isn't worth keeping.
-        """
-
-    async def later_focus(self, passages: Sequence[Passage], history: Sequence[Turn], place: int, split: Split) -> str:
-        """Return what the question of a later turn is to touch on; empty leaves that to the model."""
-        return ""
-
-    async def ask(
-        self, passages: Sequence[Passage], history: Sequence[Turn], question_type: QuestionType, focus: str
-    ) -> str:
-        """Return the question that a turn begins with."""
-        documents = Documents(passages=tuple(passages))
-        if not history:
-            return await self.ask_first.acall(documents, question_type, focus)
-        ask = self.ask_new if question_type.stands_alone else self.ask_next
-        return await ask.acall(documents, history, question_type, focus)
 
 
 @cache  # a new signature would need a new schema

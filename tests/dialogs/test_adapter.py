@@ -17,10 +17,10 @@ from generator.dialogs.adapter import PREAMBLE, SharedPrefixAdapter, collect_tas
 from generator.dialogs.calls import call
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
+from generator.dialogs.program import Draft
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.signatures import FirstQuestion, GroundedAnswer, NextQuestion, StandaloneQuery
 from generator.dialogs.single import SingleDocumentDialog
-from generator.dialogs.steps import Draft
 from generator.errors import Rejected
 from generator.retrievers.bm25 import Bm25Settings
 from generator.schema import Document, Passage, Retriever, Turn

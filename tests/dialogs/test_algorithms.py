@@ -7,9 +7,9 @@ from dspy import lm15
 
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
+from generator.dialogs.program import Draft
 from generator.dialogs.prompt import Documents
 from generator.dialogs.single import SingleDocumentDialog
-from generator.dialogs.steps import Draft
 from generator.errors import ModelError, RetrieverError
 from generator.schema import Algorithm, Passage, QueryForm, Scored, Split
 from taxonomy import QuestionType

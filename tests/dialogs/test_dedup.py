@@ -14,7 +14,7 @@ import pytest
 from generator.config.choices import compose_choice
 from generator.config.parts import part
 from generator.dialogs.dedup import Deduplicator, DedupSettings, RepeatCounter, Repetition
-from generator.dialogs.steps import Draft
+from generator.dialogs.program import Draft
 from generator.errors import ConfigError, RunError
 from generator.schema import Dialog
 from tests.support.scripted import dialog_of, said

@@ -11,10 +11,9 @@ from generator.config.choices import compose_choice
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.focus import choose_focus
 from generator.dialogs.multi import MultiDocumentDialog
+from generator.dialogs.program import Draft
 from generator.dialogs.relabel import relabel_turn
 from generator.dialogs.single import SingleDocumentDialog
-from generator.dialogs.steps import Draft
-from generator.errors import TaxonomyError
 from generator.schema import Evidence, QueryForm, Turn, Verdict
 from taxonomy import Mix, QuestionType, Target, Taxonomy, first_type, load, read_facets, turn_types
 from tests.support.openai_server import Body, OpenAIServer
@@ -103,29 +102,6 @@ def test_without_dimensions_a_plan_is_types_alone() -> None:
     plain = mtrag(multi_turn={}, answerability={}, non_standalone=None)
     assert not plain.has_targets
     assert {type(kind) for dialog in dialogs(plain, 3) for kind in dialog} == {QuestionType}
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        (
-            {"answerability": {"answerable": 0.5}},
-            "taxonomy=mtrag: answerability: the shares sum to 0.5; they must sum to 1",
-        ),
-        (
-            {"answerability": {"answerable": 2, "partial": -1}},
-            "answerability.answerable: a share is between 0 and 1, not 2",
-        ),
-        (
-            {"multi_turn": {"follow-ups": 1}},
-            "multi_turn.follow-ups: there is no such multi-turn type; did you mean 'follow-up'?",
-        ),
-    ],
-)
-def test_wrong_shares_are_told_in_one_line(changes: dict[str, object], said: str) -> None:
-    with pytest.raises(TaxonomyError) as error:
-        mtrag(**changes)
-    assert said in str(error.value) and "\n" not in str(error.value)
 
 
 # --- what is asked

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.calls import use_model
-from generator.dialogs.steps import Draft
+from generator.dialogs.program import Draft
 from generator.models.lm import ChatReply, ChatRequest, LanguageModel, Profile, Sampling
 from generator.schema import Algorithm, Dialog, Document, Passage, Scored, Split, Turn, Usage
 from taxonomy import QuestionType, read_types
