@@ -16,10 +16,10 @@ from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.journal import Journal
 from generator.dialogs.multi import MultiDocumentDialog
+from generator.dialogs.program import Draft
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.signatures import FirstQuestion, GroundedAnswer, NextQuestion, StandaloneQuery
 from generator.dialogs.single import SingleDocumentDialog
-from generator.dialogs.program import Draft
 from generator.errors import Rejected
 from generator.execution.store import Outcome, Store
 from generator.models.lm import ChatReply

@@ -151,9 +151,13 @@ class DialogGenerator:
                 if judging.clients is None:
                     raise
                 # The judges' own model is gone: their pairs stay unjudged, and the run goes on.
-                decides = getattr(judge, "decides", True)
-                model = judging.clients.model
-                return Verdict(judge=judge.name, label="unjudged", explanation=str(error), model=model, decides=decides)
+                return Verdict(
+                    judge=judge.name,
+                    label="unjudged",
+                    explanation=str(error),
+                    model=judging.clients.model,
+                    decides=judge.decides,
+                )
 
         own = judging.clients and judging.clients.for_dialog(dialog.document_ids[0])
         with (

@@ -17,36 +17,11 @@ from generator.common.passages import count_tokens, has_more_tokens, passage, se
 from generator.corpora.library import Library
 from generator.dialogs.first_questions import StoredQuestion
 from generator.dialogs.focus import FOCUS_CHARS
-from generator.errors import ConfigError
-from generator.schema import Document, Passage, Record, Split
+from generator.schema import Document, Passage, Split, Turns
 from taxonomy import QuestionType, Taxonomy, first_type, turn_types
 
 # The number in brackets before every sentence of a prompt.
 NUMBER_TOKENS = 3
-
-
-class Turns(Record):
-    """The `turns` setting: a number, or a range such as `3-6` with both ends included."""
-
-    least: int
-    most: int
-
-    @classmethod
-    def parse(cls, text: str | int) -> "Turns":
-        """Read the setting.
-
-        Raises:
-            ConfigError: it is neither a number of at least 1 nor a range of two such numbers.
-        """
-        least, dash, most = (part.strip() for part in str(text).partition("-"))
-        if not (least.isdecimal() and (most.isdecimal() if dash else True)):
-            raise ConfigError(f"turns={text}: give a number such as turns=4, or a range such as turns=3-6")
-        turns = cls(least=int(least), most=int(most or least))
-        if not 1 <= turns.least <= turns.most:
-            raise ConfigError(
-                f"turns={text}: must be at least 1, and a range goes from the smaller number to the larger"
-            )
-        return turns
 
 
 @dataclass(frozen=True)

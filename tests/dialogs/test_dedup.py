@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from generator.config.choices import compose_choice
-from generator.config.parts import part
+from generator.config.parts import build
 from generator.dialogs.dedup import Deduplicator, DedupSettings, RepeatCounter, Repetition
 from generator.dialogs.program import Draft
 from generator.errors import ConfigError, RunError
@@ -21,7 +21,7 @@ from tests.support.scripted import dialog_of, said
 
 
 def settings(name: str = "minhash", **changes: object) -> DedupSettings:
-    made: DedupSettings = part("dedup", compose_choice("dedup", name) | changes)
+    made: DedupSettings = build("dedup", compose_choice("dedup", name) | changes)
     return made
 
 

@@ -1,15 +1,16 @@
 """First questions of one run open the dialogs of another, as Lee et al. 2024 generate theirs on OR-QuAC."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from generator.config.choices import compose_choice
+from generator.config.parts import build
 from generator.dialogs.first_questions import read_first_questions
 from generator.errors import ConfigError
 from generator.schema import Dialog
-from taxonomy import load
-from tests.config.test_conf_files import settings
+from taxonomy import Share, load
 from tests.support.openai_server import OpenAIServer, openai_server, prompt
 from tests.support.runs import Ended, Site
 
@@ -29,6 +30,11 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 def site(tmp_path: Path) -> Site:
     (tmp_path / "target").mkdir()
     return Site(tmp_path / "target")
+
+
+def shares(name: str, *changes: str) -> Sequence[Share]:
+    """Return the first types of a mix."""
+    return load(build("taxonomy", compose_choice("taxonomy", name, changes))).first
 
 
 def opened(site: Site, server: OpenAIServer, source: Path, *more: str) -> Ended:
@@ -71,8 +77,7 @@ def test_a_question_of_several_types_counts_as_the_first_that_the_taxonomy_has(
         turns = (dialog.turns[0].model_copy(update={"question_type": question_type}), *dialog.turns[1:])
         lines.append(dialog.model_copy(update={"turns": turns}).model_dump_json())
     (file := tmp_path / "measured.jsonl").write_text("\n".join(lines))
-    shares = load(settings("taxonomy=mixed", "taxonomy.without=[unanswerable]").taxonomy).first
-    questions = read_first_questions(file, shares)
+    questions = read_first_questions(file, shares("mixed", "without=[unanswerable]"))
     assert [question.question_type for question in questions] == ["comparative", "direct"]
     assert [question.query for question in questions] == [dialogs[n].turns[0].query for n in (2, 4)]
     assert "6 of 8 first questions are left out" in (err := capsys.readouterr().err)
@@ -88,13 +93,12 @@ def test_the_questions_and_not_their_place_decide_whether_a_run_can_be_continued
     assert opened(site, openai_server, file, "dialogs=3").code == 0
     file.write_text(text.partition("\n")[2])
     changed = opened(site, openai_server, file, "dialogs=4")
-    assert changed.code == 2 and "first questions" in changed.error
+    assert changed.code == 2 and "first_questions" in changed.error
 
 
 def test_what_is_not_a_run_is_reported_in_one_line(source: Site, site: Site, tmp_path: Path) -> None:
     (tmp_path / "two.jsonl").write_text((source.run_dir / "dialogs.jsonl").read_text() + "{}\n")
     (tmp_path / "empty.jsonl").touch()
-    shares = load(settings("taxonomy=direct").taxonomy).first
     for path, message in (
         (tmp_path / "nowhere", "can't read .*nowhere"),
         (tmp_path, "can't read .*dialogs.jsonl"),
@@ -103,7 +107,7 @@ def test_what_is_not_a_run_is_reported_in_one_line(source: Site, site: Site, tmp
         (tmp_path / "empty.jsonl", r"taxonomy\.first"),
     ):
         with pytest.raises(ConfigError, match=rf"^algorithm\.first_questions={path}: .*{message}.*$"):
-            read_first_questions(path, shares)
+            read_first_questions(path, shares("direct"))
 
 
 def test_algorithm_1_has_no_first_questions(site: Site, source: Site, openai_server: OpenAIServer) -> None:

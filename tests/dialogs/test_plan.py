@@ -11,9 +11,8 @@ import pytest
 from generator.common.passages import count_tokens, sentences
 from generator.corpora.library import Library
 from generator.dialogs.focus import FOCUS_CHARS
-from generator.dialogs.plan import Plan, Planner, Turns
-from generator.errors import ConfigError
-from generator.schema import Document
+from generator.dialogs.plan import Plan, Planner
+from generator.schema import Document, Turns
 from taxonomy import Mix, Taxonomy, load
 
 WORDS = ["harbour", "ferry", "crane", "pilot", "buoy", "anchor", "tide", "storm", "light", "quay", "rope", "sail"]
@@ -217,6 +216,6 @@ def test_turns_are_a_number_or_a_range(given: str | int, least: int, most: int) 
 
 
 @pytest.mark.parametrize("given", [0, "0-3", "6-3", -2, "3-", "", "3-4-5", "3.5", "three", "²", True, None])
-def test_other_turns_are_an_error_that_names_the_setting(given: object) -> None:
-    with pytest.raises(ConfigError, match=rf"^turns={given}: .+$"):
-        Turns.parse(given)  # type: ignore[arg-type]
+def test_other_turns_are_an_error(given: object) -> None:
+    with pytest.raises(ValueError, match="number"):
+        Turns.parse(given)

@@ -321,7 +321,7 @@ def test_a_run_plans_measures_and_relabels(tmp_path: Path) -> None:
 def test_what_is_planned_can_be_left_unmeasured(tmp_path: Path) -> None:
     site = Site(tmp_path)
     with OpenAIServer(replying(judge=measuring)) as server:
-        assert site.run(server, "taxonomy=mtrag", "taxonomy.measure=false", "dialogs=2", "turns=4").code == 0
+        assert site.run(server, "taxonomy=mtrag", "taxonomy.measure=[]", "dialogs=2", "turns=4").code == 0
     turns = [turn for dialog in site.dialogs() for turn in dialog["turns"] if turn["answerability"] != "conversational"]
     assert {v["judge"] for turn in turns for v in turn["verdicts"]} == {"correctness"}
     assert all(turn["question_type"] == turn["planned"]["question_type"] for turn in turns)
