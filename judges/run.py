@@ -91,7 +91,7 @@ class JudgingRun(Session[JudgingSummary]):
     async def _open(self, setting: str, judge: Judge, stack: AsyncExitStack) -> Member:
         endpoint = self.endpoints[setting]
         # Verdicts should be reproducible, so judges are decoded greedily, as turns are.
-        greedy = endpoint.model_copy(update={"sampled": endpoint.turns})
+        greedy = endpoint.model_copy(update={"sampled": endpoint.greedy})
         try:
             clients = await stack.enter_async_context(greedy.open(self.folder))
         except ModelError as error:

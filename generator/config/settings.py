@@ -18,7 +18,7 @@ from generator.corpora.base import CorpusSettings
 from generator.corpora.human import DialogCorpus
 from generator.dialogs.dedup import DedupSettings
 from generator.dialogs.judging import JudgeSettings
-from generator.errors import ConfigError
+from generator.errors import ConfigError, describe
 from generator.execution.base import ExecutorSettings
 from generator.models.client import Endpoint
 from generator.models.embedded import EmbeddedEndpoint
@@ -144,5 +144,5 @@ def hash_files(name: str, files: Iterable[Path]) -> str:
         for file in files:
             found.update(digest(file).encode())
     except OSError as error:
-        raise ConfigError(f"{name}={file}: can't be read: {error.strerror}; give a file that is there") from error
+        raise ConfigError(f"{name}={file}: can't be read: {describe(error)}; give a file that is there") from error
     return found.hexdigest()[:16] if file else ""

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from generator.common.minhash import Banding, Index
 from generator.common.shingles import Shingles, jaccard, question_shingles, text_shingles, words
-from generator.errors import ConfigError
+from generator.errors import ConfigError, describe
 from generator.schema import Dialog, LocalPath, OneOrMore, Operational, Record
 
 _TEST_FILES = (".json", ".jsonl", ".txt", ".json.gz", ".jsonl.gz", ".txt.gz", ".parquet")
@@ -207,7 +207,7 @@ def _read_texts(path: Path) -> Iterator[tuple[str, str]]:
         for number, record in _read_records(path):
             yield from ((f"{path}:{number}", text) for text in _strings(record))
     except (OSError, EOFError, ValueError, zlib.error) as error:
-        raise ConfigError(f"dedup.against: can't read {path}: {getattr(error, 'strerror', None) or error}") from error
+        raise ConfigError(f"dedup.against: can't read {path}: {describe(error)}") from error
 
 
 def _read_records(path: Path) -> Iterator[tuple[int, object]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from generator.common.console import note
-from generator.errors import ConfigError
+from generator.errors import ConfigError, describe
 from generator.schema import Dialog, Record, Turn
 from taxonomy import Share
 
@@ -62,7 +62,7 @@ def _read_first_turns(file: Path, setting: str) -> Iterator[Turn]:
                 number += 1
                 yield Dialog.model_validate_json(line).turns[0]
     except OSError as error:
-        raise ConfigError(f"{setting}: can't read {file} ({error.strerror}); give the folder of a run") from error
+        raise ConfigError(f"{setting}: can't read {file} ({describe(error)}); give the folder of a run") from error
     except (ValidationError, IndexError) as error:
         raise ConfigError(f"{setting}: line {number} of {file} is not a dialog; give the folder of a run") from error
 

@@ -63,7 +63,7 @@ class Ask(dspy.Module):
             prediction = await call(
                 self.predict,
                 "ask",
-                "turns",
+                "greedy",
                 len(history) + 1,
                 signature=_with_min_length(signature, least),
                 rejected="\n".join(refused),
@@ -140,14 +140,14 @@ class Chat(dspy.Module):
         """
         dialog, number, refused = Conversation(turns=tuple(history)), len(history) + 1, list[str]()
         while True:
-            prediction = await call(self.remark, "ask", "turns", number, dialog=dialog, rejected="\n".join(refused))
+            prediction = await call(self.remark, "ask", "greedy", number, dialog=dialog, rejected="\n".join(refused))
             remark = _on_one_line(prediction.question)
             if "?" not in remark and any(c.isalnum() for c in remark):
                 break
             refused.append(f"“{remark}”: asks something, or says nothing")
             if len(refused) == ATTEMPTS:
                 raise Rejected("ask", "no remark", remark)
-        reply = await call(self.courtesy, "answer", "turns", number, dialog=dialog, question=remark)
+        reply = await call(self.courtesy, "answer", "greedy", number, dialog=dialog, question=remark)
         return Turn(
             turn=number,
             query=remark,
@@ -199,7 +199,7 @@ class Answer(dspy.Module):
         """
         documents, number = Documents(passages=tuple(passages)), len(history) + 1
         inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history)), "question": question}
-        prediction = await call(self.predict, "answer", "turns", number, **inputs)
+        prediction = await call(self.predict, "answer", "greedy", number, **inputs)
         if not prediction.consistent:
             raise Rejected("answer", "inconsistent by its own check", prediction.answer)
         if not any(c.isalnum() for c in prediction.answer):
