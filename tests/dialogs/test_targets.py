@@ -13,7 +13,6 @@ from generator.dialogs.focus import choose_focus
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.program import Draft
 from generator.dialogs.relabel import relabel_turn
-from generator.dialogs.single import SingleDocumentDialog
 from generator.schema import Evidence, QueryForm, Turn, Verdict
 from taxonomy import Mix, QuestionType, Target, Taxonomy, first_type, load, read_facets, turn_types
 from tests.support.openai_server import Body, OpenAIServer
@@ -160,30 +159,18 @@ def test_a_question_that_stands_alone_is_not_rewritten() -> None:
     assert len(model.of("rewrite")) == 1
 
 
-@pytest.mark.parametrize("algorithm", ["single", "multi"])
-def test_a_remark_is_answered_with_courtesy_and_nothing_is_retrieved(algorithm: str) -> None:
+def test_a_remark_is_answered_with_courtesy_and_nothing_is_retrieved() -> None:
     wanted = [target(link=None), target("non-question", aim="conversational"), target()]
     model = Scripted(
         ask=[*asks("When did the pier open?"), {"question": "Is it?"}, *asks("Thanks!", "Who built the pier?")],
         answer=[{"answer": "In May.", "consistent": True}, {"answer": "You are welcome."}],
     )
     shelf = Shelf([[A], [B]])
-    single = SingleDocumentDialog(Repetition(0.8), planned=True)
-    draft = (
-        multi(model, shelf, wanted) if algorithm == "multi" else model.run(lambda: single.acall(A, wanted, "", "train"))
-    )
+    draft = multi(model, shelf, wanted)
     assert [turn.query for turn in draft.turns] == ["When did the pier open?", "Thanks!", "Who built the pier?"]
     remark = draft.turns[1]
     assert (remark.answer, remark.answerability, remark.hits) == ("You are welcome.", "conversational", ())
-    assert len(shelf.asked) == (2 if algorithm == "multi" else 0)
-
-
-def test_a_remark_that_asks_something_is_skipped() -> None:
-    wanted = [target(link=None), target("non-question", aim="conversational"), target()]
-    model = Scripted(ask=asks("When did the pier open?", "Why?", "Why?", "Why?", "Who built the pier?"))
-    draft = multi(model, Shelf([[A], [B]]), wanted)
-    assert [turn.query for turn in draft.turns] == ["When did the pier open?", "Who built the pier?"]
-    assert [(turn, rejected.reason, rejected.text) for turn, rejected in draft.skipped] == [(2, "no remark", "Why?")]
+    assert len(shelf.asked) == 2
 
 
 # --- where later questions start

@@ -20,7 +20,7 @@ from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.calls import use_model
 from generator.dialogs.program import Draft
 from generator.models.lm import ChatReply, ChatRequest, LanguageModel, Profile, Sampling
-from generator.schema import Algorithm, Dialog, Document, Passage, Scored, Split, Turn, Usage
+from generator.schema import Algorithm, Dialog, Passage, Scored, Split, Turn, Usage
 from taxonomy import QuestionType, read_types
 from tests.support.openai_server import fill
 
@@ -141,18 +141,6 @@ def piece(name: str, text: str = "") -> Passage:
     """Return a whole document as a passage; by default it has two sentences."""
     text = text or f"The {name} opened in May. It has a blue door."
     return Passage(id=f"{name}:0-{len(text)}", document_id=name, title=name.title(), text=text, start=0, end=len(text))
-
-
-def whole(document: Document) -> Passage:
-    """Return a document as one passage."""
-    return Passage(
-        id=f"{document.id}:0-{len(document.text)}",
-        document_id=document.id,
-        title=document.title,
-        text=document.text,
-        start=0,
-        end=len(document.text),
-    )
 
 
 def said(*pairs: tuple[str, str]) -> tuple[Turn, ...]:
