@@ -19,7 +19,7 @@ from typing import Any, get_args
 import numpy as np
 
 from generator.corpora.library import Library
-from generator.corpora.mtrag.names import parted
+from generator.corpora.mtrag.names import parse_turn_id
 from generator.dialogs.query import retrieval_query
 from generator.retrievers.base import RetrieverSettings
 from generator.schema import QueryForm, Retriever, Turn
@@ -65,7 +65,7 @@ def collections(data: Path) -> Iterator[Collection]:
         folder = mtrag / "retrieval_tasks" / domain
         asked: dict[str, dict[str, str]] = {form: {} for form in FORMS}
         for query_id, rewrite in queries(folder / f"{domain}_rewrite.jsonl").items():
-            conversation, number = parted(query_id)
+            conversation, number = parse_turn_id(query_id)
             *history, last = turns(conversations[int(ids[conversation])]["messages"])[:number]
             for form in FORMS:
                 asked[form][query_id] = retrieval_query(form, history, last.query, rewrite)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.common.atomic_files import atomic_write
-from generator.corpora.mtrag.names import parted
+from generator.corpora.mtrag.names import parse_turn_id
 from generator.errors import CorpusError, GroundedDialogsError
 from generator.retrievers.base import RetrieverSettings
 from generator.schema import Retriever
@@ -62,7 +62,7 @@ async def contexts(export: Path, chosen: RetrieverSettings, cache: Path) -> dict
     """
     collections = sorted((export / "retrieval_tasks").iterdir())
     asked = {folder: queries(file) for folder in collections for file in folder.glob(f"{folder.name}_rewrite.jsonl")}
-    about = {parted(query)[0]: folder for folder, of in asked.items() for query in of}
+    about = {parse_turn_id(query)[0]: folder for folder, of in asked.items() for query in of}
     retrievers = {folder: collection(folder / "corpus.jsonl", chosen, cache) for folder in asked}
     result = {}
     for task in rows(export / "generation_tasks" / "reference.jsonl"):

@@ -10,8 +10,8 @@ import yaml
 from generator.common.atomic_files import atomic_write
 from generator.common.console import note
 from generator.config.settings import Settings
+from generator.corpora.base import read_documents, skip_broken
 from generator.corpora.human import DialogCorpus
-from generator.corpora.reading import documents, kept
 from generator.errors import YAML_SLIPS, ConfigError, CorpusError, RunError
 from generator.exports import dialogs_digest, write_export
 from generator.output import DatasetResult, Origin, write_dataset
@@ -41,14 +41,14 @@ def write_human(settings: Settings, configuration: str, command: str) -> int:
     _prepare(folder)
     before = dialogs_digest(folder)
     with atomic_write(folder / "skipped.jsonl") as skipped, atomic_write(folder / "dialogs.jsonl") as file:
-        found = kept(
+        found = skip_broken(
             corpus.dialogs(),
             corpus.name,
             corpus.strict,
             corpus.max_broken,
             lambda broken: print(broken.model_dump_json(), file=skipped),
         )
-        for dialog in _each_once(dialog for _, dialog in found):
+        for dialog in _each_once(found):
             file.write(_split(dialog, settings).model_dump_json() + "\n")
         # The first in its place: by it the same command knows the folder if anything fails from here on.
         with atomic_write(folder / "config.yaml") as stored:
@@ -83,7 +83,7 @@ def write_human(settings: Settings, configuration: str, command: str) -> int:
 def _documents(corpus: DialogCorpus) -> Iterator[tuple[Document, tuple[Passage, ...]]]:
     """The documents, of which people see the whole; what is broken of them is told."""
     lost: list[SkippedRecord] = []
-    for document in documents(corpus, corpus.strict, corpus.max_broken, lost.append):
+    for document in read_documents(corpus, corpus.strict, corpus.max_broken, lost.append):
         yield document, ()
     if lost:
         note(f"left out of the collection: {len(lost)} broken records, the first {lost[0].where}: {lost[0].reason}")

@@ -231,8 +231,8 @@ def _input(settings: JudgingSettings) -> DialogSet:
         return found
     try:
         return dialog_set(path, settings.format, ())
-    except CorpusError as error:
-        raise CorpusError(str(error).replace("--corpus NAME", "format=NAME")) from error
+    except ConfigError as error:
+        raise ConfigError(str(error).replace("corpus=NAME", "format=NAME")) from error
 
 
 def _readable(of: DialogSet) -> Iterator[Dialog]:

@@ -15,9 +15,9 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from generator.common.limits import read_lines, read_whole
 from generator.common.minhash import Banding, Index
 from generator.common.shingles import Shingles, jaccard, question_shingles, text_shingles, words
+from generator.corpora.files import read_lines
 from generator.errors import ConfigError
 from generator.schema import Dialog, LocalPath, OneOrMore, Record
 
@@ -214,7 +214,7 @@ def _records(path: Path) -> Iterator[tuple[int, object]]:
     with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
         kind = Path(path.name.removesuffix(".gz")).suffix
         if kind == ".json":
-            content = json.loads(read_whole(file))
+            content = json.load(file)
             yield from enumerate(content if isinstance(content, list) else [content], start=1)
             return
         for number, line in enumerate(read_lines(file), start=1):
