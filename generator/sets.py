@@ -12,15 +12,16 @@ from pydantic import BaseModel, ValidationError
 
 from generator.common.console import note
 from generator.config.settings import human_corpora, human_corpus
-from generator.corpora.files import File, describe_error, is_url, list_files, local_file, open_file, read_lines
+from generator.corpora.files import File, is_url, list_files, local_file, open_file, read_lines
 from generator.corpora.json_records import skipped
 from generator.corpora.mtrag.dialogs import read_responses
-from generator.errors import YAML_SLIPS, ConfigError, CorpusError, RunError
+from generator.errors import YAML_SLIPS, ConfigError, CorpusError, RunError, describe
 from generator.schema import Dialog, SkippedRecord
 
 M = TypeVar("M", bound=BaseModel)
 Records = Iterator[Dialog | SkippedRecord]
 
+_REPORTED = 10_000  # dialogs between two lines of progress
 _FIRST = 10  # records by which a file of dialogs is recognised
 
 
@@ -31,6 +32,7 @@ class _Type(BaseModel):
 
 
 class _Summary(BaseModel):  # human dialogs have no targets
+    human: int | None = None
     question_types: dict[str, _Type] = {}
     multi_turn_types: dict[str, _Type] = {}
     answerability: dict[str, _Type] = {}
@@ -38,7 +40,6 @@ class _Summary(BaseModel):  # human dialogs have no targets
 
 class _Configuration(BaseModel):
     dialogs: int | None = None  # `python -m judges` has none
-    human: bool = False
 
 
 class DialogSet(NamedTuple):
@@ -57,6 +58,33 @@ class DialogSet(NamedTuple):
     records: Callable[[], Records]
     targets: dict[tuple[str, str], float]
     dialogs_wanted: int | None
+
+    def dialogs(self, limit: int | None = None) -> Iterator[Dialog]:
+        """Yield the dialogs, at most `limit`; report how many records can't be read.
+
+        Raises:
+            CorpusError: there are no dialogs.
+        """
+        count = skipped = 0
+        first: SkippedRecord | None = None
+        for record in self.records():
+            if isinstance(record, SkippedRecord):
+                first, skipped = first or record, skipped + 1
+                continue
+            yield record
+            count += 1
+            if count == limit:
+                break
+            if count % _REPORTED == 0:
+                note(f"{self.path}: {count} dialogs")
+        message = f"{self.path}: has no dialogs" + (": the run has accepted none" if self.dialogs_wanted else "")
+        if first is not None:
+            total = f"{skipped} of {count + skipped} records can't be read"
+            message = f"{self.path}: {total}, the first: {first.where}: {first.reason}"
+        if not count:
+            raise CorpusError(message)
+        if first is not None:
+            note(message)
 
 
 def dialog_set(path: str, corpus: str | None, changes: Sequence[str]) -> DialogSet:
@@ -122,7 +150,7 @@ def _run(path: str, folder: Path) -> DialogSet:
         path,
         partial(_lines, local_file(folder / "dialogs.jsonl")),
         targets,
-        configuration.dialogs if configuration and not configuration.human else None,
+        configuration.dialogs if configuration and not (summary and summary.human is not None) else None,
     )
 
 
@@ -145,7 +173,7 @@ def _lines(file: File) -> Records:
                 if line.strip():
                     yield _dialog(f"{file.where}:{number}", line)
     except OSError as error:
-        raise CorpusError(f"{file.where}: can't be read after line {number}: {describe_error(error)}") from error
+        raise CorpusError(f"{file.where}: can't be read after line {number}: {describe(error)}") from error
 
 
 def _dialog(where: str, line: bytes) -> Dialog | SkippedRecord:

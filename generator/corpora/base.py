@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar, TypeVar
 
 from pydantic import Field
 
-from generator.corpora.files import DataPath, File, describe_error, open_file
-from generator.errors import CorpusError
+from generator.corpora.files import DataPath, File, open_file
+from generator.errors import CorpusError, describe
 from generator.schema import Corpus, Document, Operational, Record, SkippedRecord
 
 R = TypeVar("R", bound=Record)
@@ -169,4 +169,4 @@ def _content_digest(file: File) -> str:
         with open_file(file, unpack=False) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        return describe_error(error)  # reading the file reports it
+        return describe(error)  # reading the file reports it

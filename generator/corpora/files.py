@@ -20,7 +20,7 @@ from fsspec.implementations.local import LocalFileSystem
 from fsspec.implementations.zip import ZipFileSystem
 from pydantic import AfterValidator
 
-from generator.errors import CorpusError
+from generator.errors import CorpusError, describe
 
 # Of a line, such as a record of JSON lines: a few kilobytes of gzip can unpack to more than memory holds.
 MAX_LINE_BYTES = 256 << 20
@@ -115,12 +115,12 @@ def list_files(
         raise
     except FileNotFoundError as error:
         looked = "" if is_url(path) else f" (looked in {Path.cwd()})"
-        why = f" ({describe_error(error.__cause__)})" if error.__cause__ else looked
+        why = f" ({describe(error.__cause__)})" if isinstance(error.__cause__, Exception) else looked
         raise CorpusError(f"{given}: doesn't exist{why}; give {wanted}") from error
     except ImportError as error:
-        raise CorpusError(f"{given}: this protocol needs another package: {describe_error(error)}") from error
+        raise CorpusError(f"{given}: this protocol needs another package: {describe(error)}") from error
     except Exception as error:  # of any plugin of fsspec
-        raise CorpusError(f"{given}: {describe_error(error)}") from error
+        raise CorpusError(f"{given}: {describe(error)}") from error
     # Where names are chosen by suffix, an archive that can't be looked into is reported as a broken file.
     chosen = (*suffixes, ".zip") if archives and all(suffix.startswith(".") for suffix in suffixes) else suffixes
     found = [file for file in listed if file.name.lower().endswith(chosen)]
@@ -154,7 +154,7 @@ def open_file(file: File, *, unpack: bool = True) -> Iterator["io.BufferedReader
         except OSError:
             raise
         except Exception as error:
-            raise OSError(describe_error(error)) from error
+            raise OSError(describe(error)) from error
         stream: io.BufferedReader[Any] = io.BufferedReader(_Reader(content), _BUFFER_BYTES)
         if unpack and stream.peek(2)[:2] == _GZIP_MAGIC:
             stream = io.BufferedReader(_Reader(gzip.GzipFile(fileobj=stream)), _BUFFER_BYTES)
@@ -175,11 +175,6 @@ def read_lines(stream: IO[AnyStr]) -> Iterator[AnyStr]:
         number += 1
 
 
-def describe_error(error: BaseException) -> str:
-    """Return an error's message on one line, without the file's name where the system reports it apart."""
-    return " ".join((getattr(error, "strerror", None) or str(error)).split()) or type(error).__name__
-
-
 class _Reader(io.RawIOBase):
     """A stream of any file system or compression; whatever it raises becomes an OSError."""
 
@@ -195,7 +190,7 @@ class _Reader(io.RawIOBase):
         except OSError:
             raise
         except Exception as error:
-            raise OSError(describe_error(error)) from error
+            raise OSError(describe(error)) from error
         buffer[: len(part)] = part
         return len(part)
 
@@ -228,7 +223,7 @@ def _walk(folder: Path, prefix: str, above: tuple[Path, ...]) -> Iterator[tuple[
             mode = path.stat().st_mode
         except OSError as error:
             mode, dangling = 0, isinstance(error, FileNotFoundError) and path.is_symlink()
-            fault = f"dangling link to {path.readlink()}" if dangling else describe_error(error)
+            fault = f"dangling link to {path.readlink()}" if dangling else describe(error)
         if stat.S_ISDIR(mode):
             yield from _walk(path, f"{prefix}{path.name}/", (*above, real))
         else:
@@ -240,7 +235,7 @@ def _members(archive: File) -> Iterator[File]:
         system = ZipFileSystem(fo=archive.system.open(archive.path, "rb"))
         names = system.find("")
     except Exception as error:  # of any plugin of fsspec, or a damaged archive
-        raise CorpusError(f"{archive.where}: can't be read as a zip archive: {describe_error(error)}") from error
+        raise CorpusError(f"{archive.where}: can't be read as a zip archive: {describe(error)}") from error
     for name in names:
         parts = [part for part in name.split("/") if part not in (".", "..")]
         # macOS adds a folder of metadata to the archives that it makes.

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import yaml
 
 from generator.corpora.base import make_document
-from generator.corpora.files import File, describe_error, open_file
-from generator.errors import YAML_SLIPS
+from generator.corpora.files import File, open_file
+from generator.errors import YAML_SLIPS, describe
 from generator.schema import Document, SkippedRecord
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def read_document(file: File) -> Document | SkippedRecord:
         with open_file(file, unpack=False) as stream:
             title, text = FORMATS[file.suffix](stream.read())
     except OSError as error:
-        return SkippedRecord(where=file.where, reason=describe_error(error))
+        return SkippedRecord(where=file.where, reason=describe(error))
     except _FormatError as error:
         return SkippedRecord(where=file.where, reason=str(error))
     return make_document(file.where, file.name, text, " ".join(title.split()) or PurePosixPath(file.name).stem)
@@ -95,7 +95,7 @@ def _html(data: bytes) -> tuple[str, str]:
     try:
         soup = BeautifulSoup(_decoded(data, declared or "utf-8"), "html.parser")
     except ParserRejectedMarkup as error:
-        raise _FormatError(f"not HTML: {describe_error(error)}") from error
+        raise _FormatError(f"not HTML: {describe(error)}") from error
     heading = soup.title or soup.h1
     title = heading.get_text() if heading else ""
     paragraphs = (" ".join(block.split()).strip(" |") for block in "".join(_strings(soup)).split(_BREAK))
@@ -133,7 +133,7 @@ def _pdf(data: bytes) -> tuple[str, str]:
         text = "\n\n".join(page.extract_text() for page in reader.pages)
         title = (reader.metadata and reader.metadata.title) or ""
     except Exception as error:  # pypdf has no common base of what malformed files raise
-        raise _FormatError(f"not a readable PDF: {describe_error(error)}") from error
+        raise _FormatError(f"not a readable PDF: {describe(error)}") from error
     if not text.strip():
         raise _FormatError("its pages have no text, only images; run OCR on it")
     return title, text

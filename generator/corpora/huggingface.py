@@ -13,9 +13,9 @@ from typing import Any
 
 from pydantic import Field
 
-from generator.corpora.files import File, describe_error, is_url, list_files, open_file
+from generator.corpora.files import File, is_url, list_files, open_file
 from generator.corpora.records import FieldCorpus
-from generator.errors import CorpusError
+from generator.errors import CorpusError, describe
 from generator.schema import Document, SkippedRecord
 
 _TIMEOUT_S = 10
@@ -71,7 +71,7 @@ class HuggingFaceCorpus(FieldCorpus):
             raise
         except Exception as error:  # of any reader of `datasets`
             after = f" after {self.split}[{number}]" if number >= 0 else ""
-            raise CorpusError(f"corpus.path={self.path}: can't be read{after}: {describe_error(error)}") from error
+            raise CorpusError(f"corpus.path={self.path}: can't be read{after}: {describe(error)}") from error
 
     @property
     def _on_hub(self) -> bool:
@@ -130,13 +130,13 @@ class HuggingFaceCorpus(FieldCorpus):
         except Exception as error:  # of the HTTP library, too
             raise CorpusError(
                 f"corpus.path={self.path}: no such file or folder, and the Hugging Face hub has no such data set "
-                f"({describe_error(error)}); set it to a file, a folder, or a data set's name on the hub"
+                f"({describe(error)}); set it to a file, a folder, or a data set's name on the hub"
             ) from error
 
 
 @contextmanager
 def _without_linked_folders(path: str, files: Sequence[File]) -> Iterator[str]:
-    """Yield the absolute path of a data set, or of a copy made of links to files: `datasets` follows none to folders."""
+    """Yield the absolute path of a data set, or of a copy made of links to files: `datasets` follows no others."""
     if not files or is_url(path):
         yield path
         return
@@ -162,7 +162,7 @@ def _check_json(file: File, alone: bool) -> None:
         with open_file(file) as stream:
             first = stream.read(1 << 16).lstrip()[:1]
     except OSError as error:
-        raise CorpusError(f"{file.where}: can't be read: {describe_error(error)}") from error
+        raise CorpusError(f"{file.where}: can't be read: {describe(error)}") from error
     if first not in (b"", b"{", b"[", b"\xef"):  # the last begins a byte order mark
         raise CorpusError(f"{file.where}: begins with neither {{ nor [, so it has no records")
     if not first and alone:

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from generator.corpora.files import File, describe_error, open_file, read_lines
-from generator.errors import CorpusError
+from generator.corpora.files import File, open_file, read_lines
+from generator.errors import CorpusError, describe
 from generator.schema import SkippedRecord
 
 M = TypeVar("M", bound=BaseModel)
@@ -27,7 +27,7 @@ def read_json_lines(file: File) -> Iterator[tuple[str, int, dict[str, Any] | Ski
                     where = f"{file.where}:{number}"
                     yield where, number, _parse_line(where, line)
     except OSError as error:
-        raise CorpusError(f"{file.where}: can't be read after line {number}: {describe_error(error)}") from error
+        raise CorpusError(f"{file.where}: can't be read after line {number}: {describe(error)}") from error
 
 
 def read_json(file: File) -> Any:
@@ -42,7 +42,7 @@ def read_json(file: File) -> Any:
     except ValueError as error:
         raise CorpusError(f"{file.where}: not JSON: {error}") from error
     except OSError as error:
-        raise CorpusError(f"{file.where}: can't be read: {describe_error(error)}") from error
+        raise CorpusError(f"{file.where}: can't be read: {describe(error)}") from error
 
 
 def read_json_list(file: File, key: str, format_name: str) -> Iterator[tuple[str, Any]]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from generator.common.passages import passage, windows
 from generator.corpora.base import LocatedDocument
-from generator.errors import CorpusError, RetrieverError
+from generator.errors import CorpusError, RetrieverError, describe
 from generator.schema import Document, Passage
 
 
@@ -46,8 +46,9 @@ def built_once(folder: Path, build: Callable[[Path], None]) -> Path:
                 finally:
                     shutil.rmtree(unfinished, ignore_errors=True)
     except (OSError, sqlite3.Error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise RetrieverError(f"can't write {folder}: {reason}; free disk space or set another cache_dir") from error
+        raise RetrieverError(
+            f"can't write {folder}: {describe(error)}; free disk space or set another cache_dir"
+        ) from error
     return folder
 
 

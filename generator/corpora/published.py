@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from generator.common.console import note
-from generator.corpora.files import DataPath, File, describe_error, list_files
+from generator.corpora.files import DataPath, File, list_files
 from generator.corpora.human import DialogCorpus
-from generator.errors import CorpusError
+from generator.errors import CorpusError, describe
 from generator.schema import Address, Operational
 
 
@@ -73,4 +73,4 @@ class SplitCorpus(PublishedCorpus):
 def _reason(error: Exception) -> str:
     """Return the message of an error; for a server that can't be reached without the layers of `requests`."""
     inner = getattr(error.args[0], "reason", None) if error.args else None
-    return str(inner).partition("): ")[2] or str(inner) if inner else describe_error(error)
+    return str(inner).partition("): ")[2] or str(inner) if inner else describe(error)
