@@ -17,7 +17,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from generator.corpora.mtrag.names import parted
+from generator.corpora.mtrag.names import parse_turn_id
 from generator.dialogs.query import form_query
 from generator.retrievers.base import RetrieverSettings
 from generator.schema import QueryForm, Retriever, Turn
@@ -70,7 +70,7 @@ def collections(data: Path) -> Iterator[Collection]:
         folder = mtrag / "retrieval_tasks" / domain
         queries: dict[str, dict[str, str]] = {form: {} for form in FORMS}
         for query_id, rewrite in read_queries(folder / f"{domain}_rewrite.jsonl").items():
-            conversation, number = parted(query_id)
+            conversation, number = parse_turn_id(query_id)
             *history, last = turns(conversations[int(ids[conversation])]["messages"])[:number]
             for form in FORMS:
                 queries[form][query_id] = form_query(form, history, last.query, rewrite)

@@ -13,8 +13,8 @@ from generator.common.concurrency import Spread, one_by_one
 from generator.common.console import note
 from generator.config.parts import build_choice
 from generator.config.settings import Settings
+from generator.corpora.base import read_documents
 from generator.corpora.library import Library
-from generator.corpora.reading import documents
 from generator.dialogs.adapter import SharedPrefixAdapter, collect_tasks
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.first_questions import StoredQuestion
@@ -172,7 +172,7 @@ def open_library(settings: Settings, fingerprint: str) -> Library:
     def read() -> Iterator[Document]:
         skipped.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(skipped) as file:
-            yield from documents(
+            yield from read_documents(
                 corpus, corpus.strict, corpus.max_broken, lambda record: print(record.model_dump_json(), file=file)
             )
 

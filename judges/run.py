@@ -187,8 +187,8 @@ def _find_input(settings: JudgingSettings) -> DialogSet:
         return responses
     try:
         return dialog_set(path, settings.format)
-    except CorpusError as error:
-        raise CorpusError(str(error).replace("--corpus NAME", "format=NAME")) from error
+    except ConfigError as error:
+        raise ConfigError(str(error).replace("corpus=NAME", "format=NAME")) from error
 
 
 def _readable(source: DialogSet) -> Iterator[Dialog]:
