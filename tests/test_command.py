@@ -287,7 +287,7 @@ def test_fresh_begins_anew_once_all_is_seen_to_be_there(site: Site) -> None:
 def test_a_run_that_began_anew_goes_on_without_fresh(site: Site) -> None:
     with OpenAIServer(faults=lambda number, body: fake.status(500)) as server:
         stopped = site.run(server, "dialogs=1", "fresh=true", "lm.retries=0")
-    assert refused_at_last(stopped).endswith("when it is well, the same command without fresh=true continues")
+    assert refused_at_last(stopped).endswith("the same command without fresh=true continues")
 
 
 def test_a_run_of_another_configuration_names_what_differs_with_both_values(
@@ -444,7 +444,7 @@ def test_an_endpoint_that_is_not_there(site: Site) -> None:
 
 def test_a_model_that_the_server_does_not_know(site: Site, openai_server: OpenAIServer) -> None:
     message = refused(site.run(openai_server, "dialogs=1", "lm.model=gpt-7"))
-    assert "has no model gpt-7; set lm.model to one it has: test-model" in message
+    assert "has no model gpt-7; set lm.model to one of its models: test-model" in message
     assert not site.run_dir.exists() and not openai_server.bodies
 
 

@@ -391,7 +391,7 @@ def test_what_can_be_no_key_is_not_sent(key: str, monkeypatch: pytest.MonkeyPatc
     else:
         monkeypatch.setenv("LM_KEY", key.replace("\x00", ""))
     message = refused(Site(Path()).run(openai_server, "dialogs=1", "lm.api_key_env=LM_KEY"))
-    assert "LM_KEY holds what can't be a key" in message and key[-5:] not in message
+    assert "LM_KEY is not a valid API key" in message and key[-5:] not in message
 
 
 # --- what we write
