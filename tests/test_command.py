@@ -1,11 +1,9 @@
 """The command line as a person uses it: what it shows, where it writes, how it ends, and what it never gives away."""
 
-import asyncio
 import json
 import os
 import pty
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -17,8 +15,7 @@ import yaml
 from datasets import load_dataset
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from generator.__main__ import CONF, started
-from generator.common.interruption import interruptible
+from generator.command import CONF
 from generator.dialogs.checks import Repetition
 from generator.dialogs.single import SingleDocumentDialog
 from tests.support import openai_server as fake
@@ -80,33 +77,6 @@ def test_help_has_a_line_for_each_choice_and_setting(option: str) -> None:
         assert re.search(rf"^  {name}: ", done.out, re.MULTILINE)
 
 
-@pytest.mark.parametrize(
-    ("given", "then"), [([], "continues"), (["fresh=true"], "begins anew, since it says fresh=true")]
-)
-def test_what_is_ended_before_it_began_says_so(
-    given: list[str], then: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["generator", *given])
-    assert started(str, lambda _: os.kill(os.getpid(), signal.SIGTERM) or time.sleep(5) or 0) == 130
-    assert capsys.readouterr().err == f"interrupted; the same command {then}\n"
-
-
-def test_what_is_ended_between_the_runs_of_a_sweep_says_so(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    async def work(stop: asyncio.Event) -> None:
-        """The first run."""
-
-    def sweep(arguments: list[str]) -> int:
-        asyncio.run(interruptible(work))
-        assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL, "which would end the tests"
-        return os.kill(os.getpid(), signal.SIGTERM) or time.sleep(5) or 0
-
-    monkeypatch.setattr(sys, "argv", ["generator"])
-    assert started(str, sweep) == 130
-    assert capsys.readouterr().err == "interrupted; the same command continues\n"
-
-
 def test_help_may_be_cut_off() -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "generator", "--help"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -116,19 +86,6 @@ def test_help_may_be_cut_off() -> None:
     assert process.stderr.read() == b""
     assert process.wait(20) == 0
     process.stderr.close()
-
-
-@pytest.mark.parametrize("coding", ["latin-1", "utf-8"])
-def test_what_a_terminal_has_no_sign_for_is_spelt_out(coding: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "generator", "--help"],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONIOENCODING": coding},
-        capture_output=True,
-        timeout=60,
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert ("“" if coding == "utf-8" else r"\u201c") in done.stdout.decode(coding)
 
 
 # A whole run
@@ -282,12 +239,6 @@ def test_fresh_begins_anew_once_all_is_seen_to_be_there(site: Site) -> None:
         assert site.data() == before
     assert "no model server" in refused(site.run(server, "dialogs=2", "fresh=true"))
     assert site.data() == before, "what can't be made again isn't thrown away"
-
-
-def test_a_run_that_began_anew_goes_on_without_fresh(site: Site) -> None:
-    with OpenAIServer(faults=lambda number, body: fake.status(500)) as server:
-        stopped = site.run(server, "dialogs=1", "fresh=true", "lm.retries=0")
-    assert refused_at_last(stopped).endswith("the same command without fresh=true continues")
 
 
 def test_a_run_of_another_configuration_names_what_differs_with_both_values(

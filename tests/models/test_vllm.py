@@ -23,9 +23,11 @@ from tests.models.test_client import free_port
 from tests.support.openai_server import OpenAIServer
 from tests.support.runs import Ended, Site
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("vllm") is None, reason="vLLM isn't installed here; .ci/engines installs it"
-)
+missing = importlib.util.find_spec("vllm") is None
+pytestmark = [
+    pytest.mark.engines,
+    pytest.mark.skipif(missing, reason="vLLM isn't installed here; .ci/engines installs it"),
+]
 
 CONTEXT = 4096
 ARGUMENTS = "--dtype bfloat16 --enforce-eager"
@@ -196,6 +198,7 @@ def test_a_context_that_is_used_up_ends_the_dialog(server: VllmEndpoint, tmp_pat
     assert site.summary()["dropped"] == {"context": {"the next prompt does not fit lm.context": 1}}
 
 
+@pytest.mark.slow  # two more servers; tests/models/test_serving.py does the same with a stand-in
 def test_a_server_of_the_run_that_is_killed_and_started_again(model: str, tmp_path: Path) -> None:
     settings = endpoint(model, free_port())
     serve = ["lm.serve=true", f"lm.serve_args='{ARGUMENTS}'", "lm.retries=1", "lm.retry_wait_s=0.1"]

@@ -15,7 +15,7 @@ from generator.errors import ExportError
 from generator.output.base import ExportSource
 from generator.output.mtrag import MtragExport
 from generator.schema import Dialog, Document, Evidence, Hit, Passage, Planned, Turn, Verdict
-from judges.benchmarks.mtrag.retrieval_tasks import collections
+from judges.benchmarks.mtrag.retrieval_tasks import read_collections
 from tests.support.openai_server import Body, OpenAIServer
 from tests.support.runs import Ended, Site, command, replying, some
 
@@ -308,9 +308,9 @@ def test_odd_ids_come_back_out_of_the_qrels(tmp_path: Path) -> None:
     folder = exported(tmp_path, led(said(1, *passages), name='"x"\u2028', passages=passages))
     rows = tsv(folder / "retrieval_tasks" / "c" / "qrels" / "dev.tsv")[1:]
     assert rows == [['"x"\u2028<::>1', name, "1"] for name in names]
-    (read,) = collections(folder / "retrieval_tasks")
+    (read,) = read_collections(folder / "retrieval_tasks")
     assert read.relevant == {'"x"\u2028<::>1': dict.fromkeys(names, 1)}
-    assert read.asked == read.relevant.keys()
+    assert read.query_ids == read.relevant.keys()
 
 
 def test_a_disk_that_refuses_leaves_the_old_files(tmp_path: Path) -> None:

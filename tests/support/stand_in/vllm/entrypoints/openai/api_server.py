@@ -1,4 +1,4 @@
-"""Stand in for vLLM's server: take its options, start a child as it does, answer as `tests.support.openai_server`."""
+"""A stand-in for vLLM's server: takes its options, starts a child process, answers as `tests.support.openai_server`."""
 
 import argparse
 import os
