@@ -157,7 +157,7 @@ class Run(Session[Summary]):
         with Display(store.accepted, store.attempted, wanted, completion) as display:
             plans = Plans(
                 make=lambda number: generator.make(generator.planner.plan(number), store),
-                recipe=self.spec,
+                spec=self.spec,
                 store=store,
                 limit=self.max_attempts,
                 # Some more dialogs than calls, so that there is always one that has a call to make.

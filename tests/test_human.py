@@ -171,7 +171,7 @@ def test_a_run_takes_over_no_half_written_folder_of_human_dialogs(
         for more in ((), ("fresh=true",)):
             done = site.run(server, "dialogs=1", *more)
             assert done.code == 2
-            assert done.error == f"{site.run_dir}: holds files that are no run of ours; give another run_dir=…"
+            assert done.error == f"{site.run_dir}: is not a run folder, and holds other files; set another run_dir"
     assert {p.name for p in site.run_dir.iterdir()} == left
 
 

@@ -99,7 +99,7 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
         pairs=kept,
         unjudged_pairs=unjudged.total(),
         unjudged=dict(unjudged.most_common()),
-        ended=store.ended(),
+        ended=store.endings(),
         question_types=_types(taxonomy, asked),
         multi_turn_types=_shares(_links(taxonomy), asked.multi_turn_types, "later"),
         answerability=_shares({s.type.name: s.share for s in taxonomy.answerability}, asked.answerability, "all"),
