@@ -186,7 +186,7 @@ def _find_input(settings: JudgingSettings) -> DialogSet:
     if settings.predictions and settings.format in (None, "mtrag") and (responses := response_set(path)) is not None:
         return responses
     try:
-        return dialog_set(path, settings.format, ())
+        return dialog_set(path, settings.format)
     except CorpusError as error:
         raise CorpusError(str(error).replace("--corpus NAME", "format=NAME")) from error
 
