@@ -248,8 +248,8 @@ def test_a_run_of_another_configuration_names_what_differs_with_both_values(
     before, calls = site.data(), len(openai_server.bodies)
     configuration = (site.run_dir / "config.yaml").read_bytes()
     message = refused(site.run(openai_server, "dialogs=2", "retriever.k=7", "seed=3", "lm.concurrency=3"))
-    assert "retriever.k (5 there, 7 now)" in message
-    assert "seed (0 there, 3 now)" in message
+    assert "retriever.k (was 5, is 7)" in message
+    assert "seed (was 0, is 3)" in message
     assert "concurrency" not in message and "dialogs (" not in message, "these may change"
     assert "run_dir=" in message and "fresh=true" in message
     assert (site.data(), len(openai_server.bodies)) == (before, calls)
@@ -352,14 +352,14 @@ def test_somebody_elses_folder_is_left_alone(site: Site, openai_server: OpenAISe
     (site.run_dir / name).write_text("mine")
     (site.run_dir / "data").mkdir()
     message = refused(site.run(openai_server, "dialogs=1", f"fresh={fresh}"))
-    assert "holds files that are no run of ours; give another run_dir=" in message
+    assert "is not a run folder" in message
     assert {path.name for path in site.run_dir.iterdir()} == {name, "data"}
     assert (site.run_dir / name).read_text() == "mine"
 
 
 def test_a_run_folder_that_is_a_file(site: Site, openai_server: OpenAIServer) -> None:
     site.run_dir.write_text("mine")
-    assert "is no folder; give another run_dir=" in refused(site.run(openai_server, "dialogs=1"))
+    assert "is not a folder" in refused(site.run(openai_server, "dialogs=1"))
     assert site.run_dir.read_text() == "mine"
 
 
@@ -395,7 +395,7 @@ def test_an_endpoint_that_is_not_there(site: Site) -> None:
 
 def test_a_model_that_the_server_does_not_know(site: Site, openai_server: OpenAIServer) -> None:
     message = refused(site.run(openai_server, "dialogs=1", "lm.model=gpt-7"))
-    assert "has no model gpt-7; set lm.model to one it has: test-model" in message
+    assert "has no model gpt-7; set lm.model to one of its models: test-model" in message
     assert not site.run_dir.exists() and not openai_server.bodies
 
 
