@@ -2,22 +2,37 @@
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import yaml
+from omegaconf import DictConfig, OmegaConf
 
+from generator.command import GENERATOR_GROUPS, Command, run_command
 from generator.common.atomic_files import atomic_write
 from generator.common.console import note
-from generator.config.settings import Settings
+from generator.config.compose import Job
+from generator.config.settings import Settings, load
 from generator.corpora.human import DialogCorpus
 from generator.corpora.reading import documents, kept
-from generator.errors import YAML_SLIPS, ConfigError, CorpusError, RunError
+from generator.errors import ConfigError, CorpusError, RunError
 from generator.exports import dialogs_digest, write_export
 from generator.output import DatasetResult, Origin, write_dataset
 from generator.output.base import ExportSource
 from generator.schema import Dialog, Document, Passage, SkippedRecord
 
+COMMAND = Command(
+    program="python -m generator.human",
+    primary="config",
+    task="generator.human:write",
+    settings="generator.config.run_settings:RunSettings",
+    usage=(
+        "python -m generator.human corpus=NAME [setting=value ...]",
+        "",
+        "Writes the human dialogs of a corpus as a run's dialogs are written, with a dataset. No model is asked.",
+    ),
+    groups=tuple((group, title) for group, title in GENERATOR_GROUPS if group in ("corpus", "export")),
+)
 # What is written before there is a config.yaml.
 _BEGUN = frozenset(f".{name}.unfinished" for name in ("config.yaml", "dialogs.jsonl", "skipped.jsonl"))
 
@@ -33,11 +48,11 @@ def write_human(settings: Settings, configuration: str, command: str) -> int:
         CorpusError: they can't be read, or two have the same id.
         RunError, ExportError: the folder holds something else, or can't be written.
     """
-    corpus, folder = settings.corpus, settings.folder
+    corpus = settings.corpus
+    settings = settings.model_copy(update={"run_dir": settings.run_dir or Path("outputs", f"{corpus.name}-human")})
+    folder = settings.folder
     if not isinstance(corpus, DialogCorpus):
-        raise ConfigError(
-            f"human=true: corpus={settings.documents.name} has no dialogs of people; docs/corpora.md says which have"
-        )
+        raise ConfigError(f"corpus={corpus.name}: has no human dialogs; docs/corpora.md lists the corpora that have")
     _prepare(folder)
     before = dialogs_digest(folder)
     with atomic_write(folder / "skipped.jsonl") as skipped, atomic_write(folder / "dialogs.jsonl") as file:
@@ -95,9 +110,8 @@ def _prepare(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         ours = {path.name for path in folder.iterdir()} <= _BEGUN
         if not ours:
-            stored = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
-            ours = isinstance(stored, dict) and stored.get("human") is True
-    except (OSError, yaml.YAMLError, *YAML_SLIPS):
+            ours = (folder / "config.yaml").exists() and not (folder / "run.db").exists()
+    except OSError:
         ours = False
     if not ours:
         raise RunError(f"{folder}: holds something else, or can't be written; give another run_dir=…")
@@ -128,3 +142,12 @@ def _summary(folder: Path, made: DatasetResult) -> dict[str, object]:
     skipped = folder / "skipped.jsonl"
     lines = skipped.read_text(encoding="utf-8").count("\n") if skipped.exists() else 0
     return {"human": made.statistics.total.dialogs, "pairs": made.train + made.validation, "skipped": lines}
+
+
+def write(cfg: DictConfig, job: Job) -> None:
+    """Write the human dialogs of a corpus; the task of `python -m generator.human`."""
+    write_human(load(cfg), OmegaConf.to_yaml(cfg, resolve=True), job.command)
+
+
+if __name__ == "__main__":
+    sys.exit(run_command(COMMAND))

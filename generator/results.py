@@ -47,7 +47,7 @@ def write_results(
     if lines:
         with atomic_write(folder / "skipped.jsonl") as file:
             file.write(lines)
-    summary = summarise(store, taxonomy, settings.judge.filter, lines.count("\n"), settings.dialogs)
+    summary = summarise(store, taxonomy, settings.judge.filter, lines.count("\n"), settings.wanted)
     with atomic_write(folder / "summary.json") as file:
         file.write(json.dumps(summary.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
     if summary.pairs:
@@ -65,10 +65,10 @@ def _material(settings: Settings, library: Library, store: Store) -> ExportSourc
     def documents() -> Iterator[tuple[Document, list[Passage]]]:
         # Algorithm 1 searches nothing: its dialogs rest on whole documents.
         found = library.documents()
-        return _collected(settings.documents, found if multi else ((document, []) for document, _ in found))
+        return _collected(settings.corpus, found if multi else ((document, []) for document, _ in found))
 
     return ExportSource(
-        corpus=settings.documents.name,
+        corpus=settings.corpus.name,
         dialogs=store.dialogs,
         documents=documents,
         filter=settings.judge.filter,
@@ -103,7 +103,7 @@ def _collected(
 
 
 def _info(settings: Settings, summary: Summary, store: Store, prompt_version: str) -> DatasetInfo:
-    corpus, judge = settings.documents, settings.judge
+    corpus, judge = settings.corpus, settings.judge
     planned = (summary.question_types, summary.multi_turn_types, summary.answerability)
     shares = ((name, share.target, share.achieved) for shares in planned for name, share in shares.items())
     counts = (

@@ -1,33 +1,34 @@
-"""One run: its parts put together and set going, and how it ends for the person who started it."""
+"""One run: begun or continued, and how it ends for the user."""
 
 import asyncio
 import gc
-import hashlib
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from functools import partial
-from pathlib import Path
-from typing import Any
+from hashlib import sha256
 
 import dspy
+from omegaconf import DictConfig, OmegaConf
 
-from generator.common.atomic_files import atomic_write, digest
-from generator.common.console import continues, note
+from generator.common.atomic_files import atomic_write
+from generator.common.console import note
 from generator.common.interruption import ends_at_once, interruptible, unless
-from generator.components import Components, WorkerSpec, open_library, skipped_documents
-from generator.config.settings import Settings, identity, model_files
+from generator.components import Components, WorkerSpec, skipped_documents
+from generator.config.compose import Job, RunFailed
+from generator.config.settings import Settings, hash_files, hash_models, identity, load
 from generator.dialogs.dedup import Deduplicator
-from generator.dialogs.first_questions import fingerprint as of_openings
+from generator.dialogs.first_questions import fingerprint as fingerprint_questions
 from generator.dialogs.first_questions import openings
 from generator.errors import ConfigError, GroundedDialogsError
 from generator.execution.base import Executor, Work
 from generator.execution.pipeline import Pipeline
 from generator.execution.store import Store
-from generator.human import write_human
 from generator.output.progress import Display, closing_table
 from generator.output.summary import Summary
 from generator.results import write_results
-from taxonomy import Taxonomy, load
+from taxonomy import Taxonomy
+from taxonomy import load as load_taxonomy
 
 ATTEMPTS_PER_DIALOG = 10
 # Of `lm.context`, tokens that are kept free of documents: for the rules, the task and a dialog of four turns; for each
@@ -37,75 +38,130 @@ RESERVED_TOKENS, RESERVED_FOR_TURN, RESERVED_FOR_TARGETS = 1500, 120, 600
 TOKENS_PER_WORD = 1.6
 # New objects that the garbage collector waits for; Python's own 700 take a run a tenth of its processor.
 GC_THRESHOLD = 50_000
+# Settings that are part of a run folder's name.
+_NAMED = {"corpus", "taxonomy", "algorithm", "lm", "lm.model", "seed", "run_dir"}
+
+
+def generate(cfg: DictConfig, job: Job) -> float:
+    """Generate a run, or continue it; the task of `python -m generator`.
+
+    Returns:
+        kept pairs a model call, for a sweep that looks for the best settings.
+
+    Raises:
+        GroundedDialogsError: the run can't begin or go on.
+        RunFailed: nothing was accepted.
+        KeyboardInterrupt: the run was interrupted; what is finished is written.
+    """
+    settings = load(cfg)
+    if settings.run_dir is None and (varied := [f"{k}-{v}" for k, v in job.varied.items() if k not in _NAMED]):
+        # Characters that a command line takes as they are.
+        cfg.run_dir = re.sub(r"[^\w.,+/-]+", "_", f"{settings.folder}-{'-'.join(varied)}")
+        settings = load(cfg)
+    return generate_run(settings, OmegaConf.to_yaml(cfg, resolve=True), job)
+
+
+def generate_run(settings: Settings, configuration: str, job: Job) -> float:
+    """Generate a run, or continue it; see `generate`.
+
+    Args:
+        configuration: the settings as YAML, for the run folder.
+    """
+    dspy.disable_logging()  # what it would log of a reply stands with the reply's drop
+    with settings.executor.open() as executor:
+        run = Run(settings, configuration, job.command, executor)
+        with _frozen():
+            summary, interrupted = asyncio.run(interruptible(run.go))
+    closing_table(summary)
+    print(f"run folder: {settings.folder}", flush=True)
+    if interrupted and not summary.complete:
+        note(f"interrupted at {summary.accepted} of {settings.wanted} dialogs, which are written; {_resume(settings)}")
+        raise KeyboardInterrupt
+    if not summary.accepted:
+        losses = {f"{stage} ({reason})": n for stage, why in summary.dropped.items() for reason, n in why.items()}
+        note(
+            f"error: none of {summary.attempted} attempted dialogs was accepted; most were lost at "
+            f"{max(losses, key=losses.__getitem__)}; {settings.folder / 'drops.jsonl'} has them all"
+        )
+        if not job.optimised:
+            raise RunFailed(1)
+    elif not summary.complete:
+        used_up = summary.attempted >= run.components.planner.limit
+        why = "the last of algorithm.first_questions" if used_up else "max_attempts"
+        more = "" if used_up else f"; with a higher max_attempts=… {_resume(settings)}"
+        note(
+            f"stopped at {why}: {summary.accepted} of {settings.wanted} dialogs accepted, "
+            f"{summary.attempted} attempted{more}"
+        )
+    return summary.pairs / max(1, summary.lm_calls)
+
+
+def _resume(settings: Settings) -> str:
+    return f"the same command{' without fresh=true' if settings.fresh else ''} continues"
 
 
 class Run:
-    """A run that is ready to be made or continued: settings checked, documents read, index built.
+    """A run that is ready to begin or to be continued: settings checked, documents read, index built.
 
     Args:
         settings: of the run.
-        data: the same as plain data, for what must not change when a run is continued.
         configuration: the same as YAML, for the run folder.
-        command: as typed, for the data card.
-        executor: makes the dialogs.
+        command: the command line, for the data card.
+        executor: generates the dialogs.
 
     Raises:
-        GroundedDialogsError: something is to be mended first; the run folder has not been touched.
+        GroundedDialogsError: the run can't begin; the run folder has not been touched.
     """
 
-    def __init__(
-        self, settings: Settings, data: dict[str, Any], configuration: str, command: str, executor: Executor
-    ) -> None:
+    def __init__(self, settings: Settings, configuration: str, command: str, executor: Executor) -> None:
         self.settings, self.configuration, self.command, self.executor = settings, configuration, command, executor
-        # What can be wrong in a moment is looked at before documents are read.
-        if settings.program is not None and not settings.program.is_file():
-            raise ConfigError(f"program={settings.program}: there is no such file; give one that DSPy's `save` wrote")
-        taxonomy = load(settings.taxonomy)
+        # What can be checked in a moment is checked before documents are read.
+        program = settings.dspy_program
+        if program is not None and not program.is_file():
+            raise ConfigError(f"dspy_program={program}: no such file; give one that DSPy's `save` wrote")
+        taxonomy = load_taxonomy(settings.taxonomy)
         window = _window(settings, taxonomy)
         source = settings.algorithm.first_questions
-        first = openings(source, taxonomy.first) if source else []
+        first_questions = openings(source, taxonomy.first) if source else []
         self.dedup = Deduplicator(settings.dedup)
-        fingerprint = settings.documents.fingerprint()
+        fingerprint = settings.corpus.fingerprint()
         self.skipped = skipped_documents(settings, fingerprint)
-        self.recipe = WorkerSpec(settings, fingerprint, taxonomy, window, first)
-        self.parts = Components(self.recipe, executor.spread)
+        self.spec = WorkerSpec(settings, fingerprint, taxonomy, window, first_questions)
+        self.components = Components(self.spec, executor.spread)
         contents = {
-            "the corpus's documents": fingerprint[:16],
-            "the prompts' version": self.parts.prompts,
-            "the question types": hashlib.sha256(taxonomy.model_dump_json().encode()).hexdigest()[:16],
-            "the first questions": of_openings(first),
-            "the program's file": _hash([settings.program] if settings.program else []),
-            "the files of dedup.against": _hash(settings.dedup.against),
-            **model_files({"lm": settings.lm, "judge.lm": settings.judge.lm}),
+            "corpus.path (content)": fingerprint[:16],
+            "prompt_version": self.components.prompt_version,
+            "taxonomy.path (content)": sha256(taxonomy.model_dump_json().encode()).hexdigest()[:16],
+            "algorithm.first_questions (content)": fingerprint_questions(first_questions),
+            "dspy_program (content)": hash_files("dspy_program", [program] if program else []),
+            "dedup.against (content)": hash_files("dedup.against", settings.dedup.against),
+            **hash_models({"lm": settings.lm, "judge.lm": settings.judge.lm}),
         }
-        self.identity = identity(data, contents)
+        self.identity = identity(settings, contents)
 
     async def go(self, stop: asyncio.Event) -> Summary:
-        """Make dialogs until the run is done or `stop` is set; whatever happens, what it has is written out."""
-        settings = self.settings
-        max_attempts = min(settings.max_attempts or ATTEMPTS_PER_DIALOG * settings.dialogs, self.parts.planner.limit)
+        """Generate dialogs until the run is done or `stop` is set; whatever happens, what it has is written out."""
+        settings, wanted = self.settings, self.settings.wanted
+        max_attempts = min(settings.max_attempts or ATTEMPTS_PER_DIALOG * wanted, self.components.planner.limit)
         async with AsyncExitStack() as stack:
             store = None
             if (settings.folder / "run.db").exists() and not settings.fresh:
                 store = stack.enter_context(Store(settings.folder, self.identity))
-                if store.accepted >= settings.dialogs or store.attempted >= max_attempts:
-                    note("this run is finished; dialogs=… or max_attempts=… continues it, fresh=true begins it anew")
-                    return self._results(store)
-            maker = await unless(stop, stack.enter_async_context(self.parts.maker(settings.lm, settings.judge.lm)))
+                if store.accepted >= wanted or store.attempted >= max_attempts:
+                    note("this run is finished; dialogs=… or max_attempts=… continues it, fresh=true starts over")
+                    return self._write(store)
+            generator = await unless(stop, stack.enter_async_context(self.components.connect()))
             await unless(stop, self.executor.ready())
-            # A new run, or the removal of an old one, begins when everything is seen to be there.
+            # A new run begins, or an old one is removed, when all it needs is there.
             store = store or stack.enter_context(Store(settings.folder, self.identity, settings.fresh))
             with atomic_write(settings.folder / "config.yaml") as file:
                 file.write(self.configuration)
             store.command = self.command
-            display = stack.enter_context(
-                Display(
-                    store.accepted, store.attempted, settings.dialogs, sum(u.completion for u in store.usage().values())
-                )
-            )
+            completion = sum(usage.completion for usage in store.usage().values())
+            display = stack.enter_context(Display(store.accepted, store.attempted, wanted, completion))
             work = Work(
-                make=lambda number: maker.make(maker.planner.plan(number), store),
-                recipe=self.recipe,
+                make=lambda number: generator.make(generator.planner.plan(number), store),
+                recipe=self.spec,
                 store=store,
                 limit=max_attempts,
                 # Some more dialogs than calls, so that there is always one that has a call to make.
@@ -116,88 +172,28 @@ class Run:
                 dedup=self.dedup,
                 keep=settings.judge.filter,
                 store=store,
-                dialogs=settings.dialogs,
+                dialogs=wanted,
                 on_progress=display.update,
             )
             try:
                 await pipeline.run(stop)
             except Exception:
                 with suppress(GroundedDialogsError):  # what went wrong first says more
-                    self._results(store)
+                    self._write(store)
                 raise
-            return self._results(store)
+            return self._write(store)
 
-    def _results(self, store: Store) -> Summary:
+    def _write(self, store: Store) -> Summary:
         ends_at_once()  # nothing is left that could be stopped and kept
-        parts = self.parts
-        return write_results(self.settings, parts.taxonomy, parts.library, store, self.skipped, parts.prompts)
-
-
-def _hash(files: Iterable[Path]) -> str:
-    """A short hash of what files hold."""
-    return hashlib.sha256("".join(map(digest, files)).encode()).hexdigest()[:16]
-
-
-def build_index(settings: Settings, executor: Executor) -> int:
-    """Build documents, passages and the retriever's index, whatever the algorithm, and say where it is. Returns 0.
-
-    No model is asked, and there is no run folder.
-    """
-    fingerprint = settings.documents.fingerprint()
-    library = open_library(settings, fingerprint)
-    settings.retriever.build(library, executor.spread)
-    settings.retriever.open(library, library.validation(settings.validation, settings.retriever.k))
-    place = settings.retriever.place(library)
-    print(f"indexed: {library.passage_count} passages of {len(library)} documents, {place}", flush=True)
-    skipped = skipped_documents(settings, fingerprint)
-    if lines := skipped.read_text(encoding="utf-8").count("\n") if skipped.exists() else 0:
-        note(f"skipped: {lines} documents that can't be read, listed in {skipped}")
-    return 0
-
-
-def run(settings: Settings, data: dict[str, Any], configuration: str, command: str) -> int:
-    """Make a run, or continue it, and say how it ended; see `Run`. Returns the exit code."""
-    if settings.human and not settings.index_only:
-        return write_human(settings, configuration, command)
-    with settings.executor.open() as executor:
-        if settings.index_only:
-            return build_index(settings, executor)
-        dspy.disable_logging()  # what it would say of a reply stands with the reply's drop
-        ready = Run(settings, data, configuration, command, executor)
-        with _frozen():
-            summary, interrupted = asyncio.run(interruptible(ready.go))
-    closing_table(summary)
-    print(f"run folder: {settings.folder}", flush=True)
-    if interrupted and not summary.complete:
-        note(
-            f"interrupted at {summary.accepted} of {settings.dialogs} dialogs, which are written; "
-            + continues(settings.fresh)
+        components = self.components
+        return write_results(
+            self.settings, components.taxonomy, components.library, store, self.skipped, components.prompt_version
         )
-        return 130
-    if not summary.accepted:
-        losses = {f"{stage} ({reason})": n for stage, why in summary.dropped.items() for reason, n in why.items()}
-        note(
-            f"error: none of {summary.attempted} attempted dialogs was accepted; most were lost at "
-            f"{max(losses, key=losses.__getitem__)}; {settings.folder / 'drops.jsonl'} has them all"
-        )
-        return 1
-    if not summary.complete:
-        used_up = summary.attempted >= ready.parts.planner.limit
-        why = "the last of algorithm.first_questions" if used_up else "max_attempts"
-        more = "" if used_up else f"; with a higher max_attempts=… {continues(settings.fresh)}"
-        note(
-            f"stopped at {why}: {summary.accepted} of {settings.dialogs} dialogs accepted, "
-            f"{summary.attempted} attempted{more}"
-        )
-    return 0
 
 
 @contextmanager
 def _frozen() -> Iterator[None]:
-    """What is there now outlives the block: the garbage collector needn't look through it again and again.
-
-    Nor for each few calls through what has come since: almost all of that goes without it.
-    """
+    """Keep the garbage collector from looking again and again through what outlives the block anyway."""
     thresholds = gc.get_threshold()
     gc.collect()
     gc.freeze()
@@ -210,7 +206,7 @@ def _frozen() -> Iterator[None]:
 
 
 def _window(settings: Settings, taxonomy: Taxonomy) -> int:
-    """How much of a document a prompt may hold, in tokens as `generator.common.passages` counts them."""
+    """Return how much of a document a prompt may hold, in tokens as `generator.common.passages` counts them."""
     reserved = RESERVED_TOKENS + RESERVED_FOR_TURN * max(0, settings.turns.most - 4)
     reserved += RESERVED_FOR_TARGETS * taxonomy.has_targets
     free = settings.lm.context - settings.lm.max_tokens - reserved

@@ -59,14 +59,13 @@ class JudgingRun:
 
     Args:
         settings: of the run.
-        data: the same as plain data, for what must not change when a run is continued.
         configuration: the same as YAML, for the run folder.
 
     Raises:
         GroundedDialogsError: something is to be mended first; the run folder has not been touched.
     """
 
-    def __init__(self, settings: JudgingSettings, data: dict[str, Any], configuration: str) -> None:
+    def __init__(self, settings: JudgingSettings, configuration: str) -> None:
         self.settings, self.configuration = settings, configuration
         self.endpoints = settings.endpoints
         # Judges of one class: what only their arguments decide is found wrong here, before the input is read.
@@ -80,7 +79,7 @@ class JudgingRun:
         judge = self.judges[0]
         signatures = [p.signature for p in judge.predictors()] if isinstance(judge, dspy.Module) else []
         prompts = prompt_version(signatures, SharedPrefixAdapter().rules)
-        self.identity = judging_identity(settings, data, fingerprint, prompts)
+        self.identity = judging_identity(settings, fingerprint, prompts)
 
     @property
     def voices(self) -> list[tuple[str, str]]:
@@ -293,10 +292,10 @@ def _shown(figures: Figures) -> Iterator[str]:
         yield "" if value is None else f"{value:g}"
 
 
-def run(settings: JudgingSettings, data: dict[str, Any], configuration: str) -> int:
+def run(settings: JudgingSettings, configuration: str) -> int:
     """Judge, or continue, and say how it ended; see `JudgingRun`. Returns the exit code."""
     dspy.disable_logging()  # what it would say of a reply stands in the verdict
-    ready = JudgingRun(settings, data, configuration)
+    ready = JudgingRun(settings, configuration)
     summary, interrupted = asyncio.run(interruptible(ready.go))
     closing_table(summary)
     print(f"run folder: {settings.folder}", flush=True)

@@ -1,40 +1,25 @@
 """The judge as the configuration has it; judges are named by class, since the generator knows none of them."""
 
 import inspect
-from typing import Any, cast, get_type_hints
+from importlib import import_module
+from typing import Annotated, Any, cast, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from generator.config.choices import compose_choice
-from generator.config.parts import class_of, no_part, part, validated
-from generator.dialogs.filter import Filter
+from generator.config.parts import build, validate
+from generator.dialogs.judging import JudgeSettings
 from generator.dialogs.relabel import MEASURES
-from generator.models.client import Endpoint
-from generator.schema import Judge, Record
+from generator.schema import Judge, Operational
 
 
-class JudgeSettings(Record):
-    """Who checks the answers, what becomes of pairs judged incorrect, and the judge's own model if it has one.
+class ReflectedJudge(JudgeSettings):
+    """A judge whose class takes its settings as arguments."""
 
-    Attributes:
-        panel: several models of its own, whose median score counts, by names that tell them apart.
-        arguments: settings that only this judge has, by name.
-    """
-
-    target: type | None
-    name: str
-    filter: Filter
-    lm: Endpoint | None
-    panel: dict[str, Endpoint] = Field(default_factory=dict)
+    target: Annotated[Any, Operational]
     arguments: dict[str, Any] = Field(default_factory=dict)
 
-    @property
-    def asks_model(self) -> bool:
-        """Whether the judge asks a model at all."""
-        return self.target is not None and getattr(self.target, "asks_model", True)
-
     def build(self, model: str) -> Judge | None:
-        """The judge, asking `model`; None if there is to be none."""
         return cast(Judge, self.target(model, **self.arguments)) if self.target else None
 
 
@@ -45,16 +30,17 @@ def judge_settings(node: Any) -> JudgeSettings:
         ConfigError: one is wrong.
     """
     if not isinstance(node, dict):
-        raise no_part("judge", node)
-    target = class_of("judge", node.get("_target_"))
+        node = compose_choice("judge", node)
+    module, _, name = str(node.get("_target_") or "").rpartition(".")
+    target = getattr(import_module(module), name) if name else None
     common = {name: node[name] for name in ("name", "filter", "lm", "panel") if name in node}
     if common.get("lm"):
-        common["lm"] = part("judge.lm", common["lm"])
+        common["lm"] = build("judge.lm", common["lm"])
     if isinstance(panel := common.get("panel"), dict):
-        common["panel"] = {name: part(f"judge.panel.{name}", endpoint) for name, endpoint in panel.items()}
+        common["panel"] = {name: build(f"judge.panel.{name}", endpoint) for name, endpoint in panel.items()}
     own = {name: value for name, value in node.items() if name not in {"_target_", *common}}
-    arguments = dict(validated(_arguments(target), "judge", own))
-    return cast(JudgeSettings, validated(JudgeSettings, "judge", {**common, "target": target, "arguments": arguments}))
+    arguments = dict(validate(_arguments(target), "judge", own))
+    return cast(JudgeSettings, validate(ReflectedJudge, "judge", {**common, "target": target, "arguments": arguments}))
 
 
 def _arguments(judge: type | None) -> type[BaseModel]:
@@ -69,5 +55,4 @@ def _arguments(judge: type | None) -> type[BaseModel]:
 
 def measures(model: str) -> tuple[Judge, ...]:
     """The judges that label what turns turned out to be (`generator.dialogs.relabel`), asking `model`."""
-    targets = (class_of("judge", compose_choice("judge", name)["_target_"]) for name in MEASURES)
-    return tuple(cast(Judge, target(model)) for target in targets if target)
+    return tuple(cast(Judge, judge_settings(compose_choice("judge", name)).build(model)) for name in MEASURES)

@@ -27,7 +27,7 @@ class JudgeSettings(Record, ABC):
     )
     lm: Endpoint | None = Field(
         default=None,
-        description="The judge's own model, as judge.lm=openai judge.lm.model=…; null: the model that writes the dialogs.",
+        description="The judge's own model, as judge.lm=openai judge.lm.model=…; null: the one that writes the dialogs.",
     )
     panel: dict[str, Endpoint] = Field(
         default_factory=dict,

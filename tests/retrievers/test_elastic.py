@@ -16,9 +16,11 @@ import pytest
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from generator.command import run_command
 from generator.config.choices import compose_choice
 from generator.corpora.library import Library
 from generator.errors import RetrieverError
+from generator.index import COMMAND
 from generator.retrievers.elastic import retriever as module
 from generator.retrievers.elastic.retriever import Elasticsearch, ElasticsearchSettings
 from generator.retrievers.hybrid import fuse
@@ -529,7 +531,7 @@ def test_bad_settings_are_refused(change: dict[str, object]) -> None:
 
 def test_without_the_package_its_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "elasticsearch", None)
-    done = command("retriever=elasticsearch", "index_only=true", f"cache_dir={tmp_path}")
+    done = command("retriever=elasticsearch", f"cache_dir={tmp_path}", program=index)
     assert done.code == 2
     assert "install the extra 'elasticsearch'" in done.error
 
@@ -558,17 +560,18 @@ def elastic(server: ElasticsearchServer, *more: str) -> list[str]:
     return ["retriever=elasticsearch", f"retriever.hosts={server.url}", *few, *more]
 
 
+def index() -> int:
+    return run_command(COMMAND)
+
+
 def indexed(folder: Path, server: ElasticsearchServer, *more: str) -> Ended:
-    """A command that only builds the index; nobody listens where its model is."""
+    """Run the command that only builds the index."""
     site = Site(folder)
-    where = [f"corpus.path={site.documents}", f"cache_dir={folder / 'cache'}", f"run_dir={site.run_dir}"]
-    model = ["lm=openai", "lm.model=m", "lm.api_base=http://127.0.0.1:9/v1"]
-    done = command("corpus=jsonl", *where, *model, "index_only=true", *elastic(server, *more))
-    assert not site.run_dir.exists()
-    return done
+    where = ("corpus=jsonl", f"corpus.path={site.documents}", f"cache_dir={folder / 'cache'}")
+    return command(*where, *elastic(server, *more), program=index)
 
 
-def test_index_only_builds_the_index_and_stops(server: ElasticsearchServer, tmp_path: Path) -> None:
+def test_the_index_command_builds_the_index(server: ElasticsearchServer, tmp_path: Path) -> None:
     done = indexed(tmp_path, server)
     assert done.code == 0, done.err
     (name,) = server.indexes

@@ -11,7 +11,7 @@ import numpy as np
 from generator.common.atomic_files import digest
 from generator.common.console import note
 from generator.config.choices import compose_choice
-from generator.config.parts import part
+from generator.config.parts import build_choice
 from generator.corpora.library import Library
 from generator.errors import ConfigError, CorpusError
 from generator.retrievers.base import RetrieverSettings
@@ -98,7 +98,7 @@ def retriever_settings(
         ConfigError: there is no such retriever or setting, or a value is wrong.
     """
     lengths = [f"passage_tokens={passage_tokens}", f"overlap={overlap}"]
-    return cast(RetrieverSettings, part("retriever", compose_choice("retriever", name, [*lengths, *changes])))
+    return cast(RetrieverSettings, build_choice("retriever", compose_choice("retriever", name, [*lengths, *changes])))
 
 
 def open_library(name: str, corpus: Path, settings: RetrieverSettings, cache: Path) -> Library:
