@@ -107,7 +107,7 @@ def ours(path: Path) -> Found:
     deduplicator = Deduplicator(near_duplicates())
     signing = total = 0.0
     for index in (deduplicator._dialogs, deduplicator._first_questions):
-        looked = index._looked
+        looked = index._features
 
         def timed(text: str, looked: Callable[[str], Any] = looked) -> Any:
             nonlocal signing
@@ -116,7 +116,7 @@ def ours(path: Path) -> Found:
             signing += time.process_time() - start
             return found
 
-        index._looked = timed  # type: ignore[method-assign]
+        index._features = timed  # type: ignore[method-assign]
     found = []
     for number, text in enumerate(lines(path)):
         made = dialog(number, text.split())

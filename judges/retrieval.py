@@ -5,13 +5,13 @@ import os
 import sys
 from pathlib import Path
 
-from generator.common.terminal import Parser, ended, run_quietly
+from generator.common.terminal import Parser, exit_code, run_quietly
 from generator.errors import ConfigError
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; return the exit code: 0, 2 for an error that the user can fix, 130 interrupted."""
-    return run_quietly(lambda: ended(lambda: _command(_parser().parse_args(arguments))))
+    return run_quietly(lambda: exit_code(lambda: _command(_parser().parse_args(arguments))))
 
 
 def _parser() -> argparse.ArgumentParser:

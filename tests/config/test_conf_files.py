@@ -26,8 +26,8 @@ from generator.retrievers.base import RetrieverSettings
 from taxonomy import Mix
 from taxonomy import load as load_taxonomy
 
-FILES = sorted(CONF.rglob("*.yaml"))
-OPTIONS = [(file.parent.name, file.stem) for file in FILES if file.parent != CONF and file.stem[0] != "_"]
+FILES = sorted(CONF.rglob("[!_]*.yaml"))
+OPTIONS = [(file.parent.name, file.stem) for file in FILES if file.parent != CONF]
 PARTS = [(group, name) for group, name in OPTIONS if group not in ("experiment", "algorithm")]
 
 # What a choice can't do without.

@@ -260,6 +260,7 @@ def test_without_the_package_one_line_says_which_extra(
 # The real model
 
 
+@pytest.mark.engines
 def test_minilm_finds_paraphrases(tmp_path: Path) -> None:
     documents = [
         Document(id="tram", text="A tram runs along the river every ten minutes."),
@@ -278,6 +279,7 @@ def test_minilm_finds_paraphrases(tmp_path: Path) -> None:
     assert [hit.score for hit in found] == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.engines
 def test_an_unknown_model_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("sentence_transformers", reason="sentence-transformers isn't installed (extra dense)")
     import huggingface_hub

@@ -210,6 +210,7 @@ def test_a_corpus_without_any_word_can_be_searched(server: ElasticsearchServer, 
     assert found(opened(library(tmp_path, [Document(id="d", text="- ... -")]), server), "river") == []
 
 
+@pytest.mark.engines
 @pytest.mark.skipif(find_spec("sentence_transformers") is None, reason="the extra 'dense' isn't installed")
 def test_a_real_encoder(server: ElasticsearchServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from generator.retrievers.encoder import Encoder
@@ -638,10 +639,8 @@ def test_secrets_are_nowhere(
 def test_a_server_that_repeats_the_request_gives_no_secret_away(
     sign_in: str, server: ElasticsearchServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    retriever_settings = {"user": "u"} if sign_in == "password" else {}
-    monkeypatch.setenv("ELASTIC_PASSWORD", "hunter2 ö")
     monkeypatch.setenv("ELASTICSEARCH_API_KEY", "aHVudGVyMjpodW50ZXIy")
-    retriever = opened(library(tmp_path), server, **retriever_settings)
+    retriever = opened(library(tmp_path), server)
     sent = []
 
     async def repeats(request: Any) -> Any:

@@ -105,6 +105,7 @@ def test_a_run_with_both(tmp_path: Path, openai_server: OpenAIServer, word_model
     assert len(word_model.encoded) - encoded < 20, "the passages were encoded again"
 
 
+@pytest.mark.engines
 def test_a_run_with_minilm(tmp_path: Path, openai_server: OpenAIServer) -> None:
     model = minilm()
     site = Site(tmp_path)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from generator.common.console import note
 from generator.corpora.library import Library
-from generator.errors import RetrieverError
+from generator.errors import RetrieverError, describe
 from generator.retrievers.elastic.server import Refusal, Server, body
 from generator.schema import Passage, Record, Split
 
@@ -118,7 +118,7 @@ class Index:
         try:
             lock = FileLock(file).acquire()
         except OSError as error:
-            raise RetrieverError(f"can't write {file}: {error.strerror}; set another cache_dir") from error
+            raise RetrieverError(f"can't write {file}: {describe(error)}; set another cache_dir") from error
         with lock:
             meta = self._read_meta()
             created = meta is None and self._create()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 
-from generator.common.backoff import backoff
+from generator.common.concurrency import backoff
 from generator.corpora.library import Library
 from generator.retrievers.base import Ranker, Ranking
 from generator.retrievers.batching import Batcher

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator
 from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
-from generator.common.backoff import backoff
+from generator.common.concurrency import backoff
 from generator.common.sanitize import printable, without_secrets
-from generator.errors import RetrieverError
+from generator.errors import RetrieverError, describe
 from generator.schema import Address, OneOrMore, Operational, Record, VariableName
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Server:
                 ssl.create_default_context(cafile=certificate)
             except OSError as error:  # ssl.SSLError is one too
                 raise RetrieverError(
-                    f"retriever.ca_certs={certificate}: can't be used ({error.strerror or error}); give a certificate "
+                    f"retriever.ca_certs={certificate}: can't be used ({describe(error)}); give a certificate "
                     "in PEM form"
                 ) from error
             options["ca_certs"] = str(certificate)
