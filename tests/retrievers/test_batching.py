@@ -46,10 +46,10 @@ def test_an_error_reaches_the_callers_it_belongs_to() -> None:
 
 
 def test_a_cancelled_item_is_left_out() -> None:
-    asked: list[int] = []
+    processed: list[int] = []
 
     def answer(questions: Sequence[int]) -> Sequence[int]:
-        asked.extend(questions)
+        processed.extend(questions)
         time.sleep(0.05)
         return questions
 
@@ -64,7 +64,7 @@ def test_a_cancelled_item_is_left_out() -> None:
             await first
 
     asyncio.run(main())
-    assert asked == [0, 2]
+    assert processed == [0, 2]
 
 
 def test_an_item_that_arrives_as_the_worker_ends_is_processed() -> None:
