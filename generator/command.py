@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 from generator.common.terminal import run_quietly
+from generator.config.shares import normalise_shares
 
 CONF = Path(__file__).parents[1] / "conf"
 # Groups that may be chosen with or without a plus.
@@ -112,15 +113,14 @@ def normalise(arguments: Sequence[str], command: Command) -> list[str]:
     if values:
         quoted = ['"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' for value in values]
         settings.append(f"{command.positional}={'[' + ','.join(quoted) + ']' if command.many else quoted[-1]}")
-    return [*options, *settings]
+    return [*options, *normalise_shares(settings)]
 
 
 def _spell(argument: str) -> str:
     argument = re.sub(r"(?<==)~(?=/)", str(Path.home()), argument, count=1)  # which not every shell does after `=`
     argument = re.sub(rf"^\+({_PLAIN_GROUPS})=", r"\1=", argument)
     own_model = r"^\+*(?:lm@)?judge\.(lm|panel\.[\w-]+)=(?!null$)(?=[\w,.-]+$)"
-    argument = re.sub(own_model, r"+lm@judge.\1=", argument)
-    return re.sub(r"^\+*(taxonomy\.(?:first|later|multi_turn|answerability)\.)", r"++\1", argument)
+    return re.sub(own_model, r"+lm@judge.\1=", argument)
 
 
 def help_text(command: Command) -> str:

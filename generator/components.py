@@ -11,7 +11,7 @@ import dspy
 from generator.common.atomic_files import atomic_write
 from generator.common.concurrency import Spread, one_by_one
 from generator.common.console import note
-from generator.config.judges import measures
+from generator.config.parts import build_choice
 from generator.config.settings import Settings
 from generator.corpora.library import Library
 from generator.corpora.reading import documents
@@ -19,6 +19,7 @@ from generator.dialogs.adapter import SharedPrefixAdapter, tasks
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.first_questions import Opening
 from generator.dialogs.generate import DialogGenerator, Judging
+from generator.dialogs.judging import JudgeSettings
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.plan import Planner
 from generator.dialogs.signatures import prompt_version
@@ -26,7 +27,7 @@ from generator.dialogs.single import SingleDocumentDialog
 from generator.errors import ConfigError, ModelError
 from generator.models.client import Endpoint
 from generator.models.endpoints import VllmEndpoint
-from generator.schema import Document
+from generator.schema import Document, Judge
 from taxonomy import Taxonomy
 
 
@@ -96,12 +97,9 @@ class Components:
             self.program = SingleDocumentDialog(repetition, taxonomy.has_targets)
         if settings.dspy_program is not None:
             _load_program(self.program, settings.dspy_program)
-        if settings.judge.panel:
-            raise ConfigError("judge.panel: only `python -m judges` asks several models; give judge.lm=… here")
-        judge_model = (settings.judge.lm or settings.lm).model
-        judge = settings.judge.build(judge_model)
-        self.judges = (*((judge,) if judge else ()), *(measures(judge_model) if taxonomy.measure else ()))
-        self.tasks = tasks(self.program, **{j.name: j for j in self.judges if isinstance(j, dspy.Module)})
+        self.judges = _build_judges(settings, taxonomy)
+        judge_tasks = {judge.name: signature for judge in self.judges for signature in judge.signatures}
+        self.tasks = tasks(self.program) | judge_tasks
         types = [share.type.prompt() for share in (*taxonomy.first, *taxonomy.later)]
         types += [share.type.prompt() for share in (*taxonomy.multi_turn, *taxonomy.answerability)]
         self.prompt_version = prompt_version(self.tasks.values(), SharedPrefixAdapter(tasks=self.tasks).rules, *types)
@@ -144,6 +142,22 @@ class Components:
         except ModelError as error:
             raise ModelError(re.sub(r"\blm\.", "judge.lm.", str(error))) from error
         return Judging(self.judges, clients, SharedPrefixAdapter(own.structured_outputs, self.tasks))
+
+
+def _build_judges(settings: Settings, taxonomy: Taxonomy) -> tuple[Judge, ...]:
+    """Return the judge of the run, and those of `taxonomy.measure`, which ask the same model.
+
+    Raises:
+        ConfigError: one of them doesn't exist, or `judge.lm` or `judge.panel` has no effect.
+    """
+    if settings.judge.panel:
+        raise ConfigError("judge.panel: only `python -m judges` asks several models; give judge.lm=… here")
+    measures: list[JudgeSettings] = [build_choice("judge", name) for name in taxonomy.measure]
+    model = (settings.judge.lm or settings.lm).model
+    judges = tuple(judge for each in (settings.judge, *measures) if (judge := each.build(model)) is not None)
+    if settings.judge.lm and not any(judge.asks_model for judge in judges):
+        raise ConfigError(f"judge.lm: judge={settings.judge.name} asks no model; leave it out")
+    return judges
 
 
 def skipped_documents(settings: Settings, fingerprint: str) -> Path:

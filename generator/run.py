@@ -4,25 +4,26 @@ import asyncio
 import gc
 import re
 from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager, suppress
+from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from hashlib import sha256
 
 import dspy
 from omegaconf import DictConfig, OmegaConf
 
-from generator.common.atomic_files import atomic_write
-from generator.common.console import note
-from generator.common.interruption import ends_at_once, interruptible, unless
+from generator.common.console import continues, note
 from generator.components import Components, WorkerSpec, skipped_documents
 from generator.config.compose import Job, RunFailed
 from generator.config.settings import Settings, hash_files, hash_models, identity, load
 from generator.dialogs.dedup import Deduplicator
 from generator.dialogs.first_questions import fingerprint as fingerprint_questions
 from generator.dialogs.first_questions import openings
-from generator.errors import ConfigError, GroundedDialogsError
-from generator.execution.base import Executor, Work
+from generator.dialogs.generate import DialogGenerator
+from generator.errors import ConfigError
+from generator.execution.base import Executor
+from generator.execution.base import Work as Plans
 from generator.execution.pipeline import Pipeline
+from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Store
 from generator.output.progress import Display, closing_table
 from generator.output.summary import Summary
@@ -71,11 +72,8 @@ def generate_run(settings: Settings, configuration: str, job: Job) -> float:
     with settings.executor.open() as executor:
         run = Run(settings, configuration, job.command, executor)
         with _frozen():
-            summary, interrupted = asyncio.run(interruptible(run.go))
-    closing_table(summary)
-    print(f"run folder: {settings.folder}", flush=True)
-    if interrupted and not summary.complete:
-        note(f"interrupted at {summary.accepted} of {settings.wanted} dialogs, which are written; {_resume(settings)}")
+            summary, interrupted = run_session(run, closing_table)
+    if interrupted:
         raise KeyboardInterrupt
     if not summary.accepted:
         losses = {f"{stage} ({reason})": n for stage, why in summary.dropped.items() for reason, n in why.items()}
@@ -88,7 +86,7 @@ def generate_run(settings: Settings, configuration: str, job: Job) -> float:
     elif not summary.complete:
         used_up = summary.attempted >= run.components.planner.limit
         why = "the last of algorithm.first_questions" if used_up else "max_attempts"
-        more = "" if used_up else f"; with a higher max_attempts=… {_resume(settings)}"
+        more = "" if used_up else f"; with a higher max_attempts=… {continues(settings.fresh)}"
         note(
             f"stopped at {why}: {summary.accepted} of {settings.wanted} dialogs accepted, "
             f"{summary.attempted} attempted{more}"
@@ -96,11 +94,7 @@ def generate_run(settings: Settings, configuration: str, job: Job) -> float:
     return summary.pairs / max(1, summary.lm_calls)
 
 
-def _resume(settings: Settings) -> str:
-    return f"the same command{' without fresh=true' if settings.fresh else ''} continues"
-
-
-class Run:
+class Run(Session[Summary]):
     """A run that is ready to begin or to be continued: settings checked, documents read, index built.
 
     Args:
@@ -113,8 +107,11 @@ class Run:
         GroundedDialogsError: the run can't begin; the run folder has not been touched.
     """
 
+    finished = "this run is finished; dialogs=… or max_attempts=… continues it, fresh=true starts over"
+
     def __init__(self, settings: Settings, configuration: str, command: str, executor: Executor) -> None:
         self.settings, self.configuration, self.command, self.executor = settings, configuration, command, executor
+        self.folder, self.fresh = settings.folder, settings.fresh
         # What can be checked in a moment is checked before documents are read.
         program = settings.dspy_program
         if program is not None and not program.is_file():
@@ -128,6 +125,8 @@ class Run:
         self.skipped = skipped_documents(settings, fingerprint)
         self.spec = WorkerSpec(settings, fingerprint, taxonomy, window, first_questions)
         self.components = Components(self.spec, executor.spread)
+        attempts = settings.max_attempts or ATTEMPTS_PER_DIALOG * settings.wanted
+        self.max_attempts = min(attempts, self.components.planner.limit)
         contents = {
             "corpus.path (content)": fingerprint[:16],
             "prompt_version": self.components.prompt_version,
@@ -139,52 +138,42 @@ class Run:
         }
         self.identity = identity(settings, contents)
 
-    async def go(self, stop: asyncio.Event) -> Summary:
-        """Generate dialogs until the run is done or `stop` is set; whatever happens, what it has is written out."""
+    def is_finished(self, store: Store) -> bool:
+        return store.accepted >= self.settings.wanted or store.attempted >= self.max_attempts
+
+    def progress(self, summary: Summary) -> tuple[int, int]:
+        return summary.accepted, self.settings.wanted
+
+    async def open(self, stack: AsyncExitStack) -> Work:
+        generator = await stack.enter_async_context(self.components.connect())
+        await self.executor.ready()
+        return partial(self._generate, generator)
+
+    async def _generate(self, generator: DialogGenerator, store: Store, stop: asyncio.Event) -> None:
+        """Generate dialogs until the run is done or `stop` is set."""
         settings, wanted = self.settings, self.settings.wanted
-        max_attempts = min(settings.max_attempts or ATTEMPTS_PER_DIALOG * wanted, self.components.planner.limit)
-        async with AsyncExitStack() as stack:
-            store = None
-            if (settings.folder / "run.db").exists() and not settings.fresh:
-                store = stack.enter_context(Store(settings.folder, self.identity))
-                if store.accepted >= wanted or store.attempted >= max_attempts:
-                    note("this run is finished; dialogs=… or max_attempts=… continues it, fresh=true starts over")
-                    return self._write(store)
-            generator = await unless(stop, stack.enter_async_context(self.components.connect()))
-            await unless(stop, self.executor.ready())
-            # A new run begins, or an old one is removed, when all it needs is there.
-            store = store or stack.enter_context(Store(settings.folder, self.identity, settings.fresh))
-            with atomic_write(settings.folder / "config.yaml") as file:
-                file.write(self.configuration)
-            store.command = self.command
-            completion = sum(usage.completion for usage in store.usage().values())
-            display = stack.enter_context(Display(store.accepted, store.attempted, wanted, completion))
-            work = Work(
+        store.command = self.command
+        completion = sum(usage.completion for usage in store.usage().values())
+        with Display(store.accepted, store.attempted, wanted, completion) as display:
+            plans = Plans(
                 make=lambda number: generator.make(generator.planner.plan(number), store),
                 recipe=self.spec,
                 store=store,
-                limit=max_attempts,
+                limit=self.max_attempts,
                 # Some more dialogs than calls, so that there is always one that has a call to make.
                 at_once=settings.lm.concurrency + settings.lm.concurrency // 4,
             )
             pipeline = Pipeline(
-                results=partial(self.executor.results, work),
+                results=partial(self.executor.results, plans),
                 dedup=self.dedup,
                 keep=settings.judge.filter,
                 store=store,
                 dialogs=wanted,
                 on_progress=display.update,
             )
-            try:
-                await pipeline.run(stop)
-            except Exception:
-                with suppress(GroundedDialogsError):  # what went wrong first says more
-                    self._write(store)
-                raise
-            return self._write(store)
+            await pipeline.run(stop)
 
-    def _write(self, store: Store) -> Summary:
-        ends_at_once()  # nothing is left that could be stopped and kept
+    def write_results(self, store: Store) -> Summary:
         components = self.components
         return write_results(
             self.settings, components.taxonomy, components.library, store, self.skipped, components.prompt_version

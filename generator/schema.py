@@ -7,7 +7,7 @@ Records are frozen; no dict crosses a module boundary. What `dialogs.jsonl` and 
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, Protocol, get_args
+from typing import Annotated, Any, Literal, Protocol, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -335,10 +335,26 @@ class Retriever(Protocol):
 
 
 class Judge(Protocol):
-    """Gives a verdict on one context-response pair; a judge that fails returns the label `unjudged`."""
+    """Gives a verdict on one context-response pair; a judge that fails returns the label `unjudged`.
+
+    Attributes:
+        name: of the judge, in its verdicts.
+        decides: whether its label, a `Label`, decides if a pair is kept.
+        asks_model: whether it sends prompts to a model.
+        best: its highest score, by which scores of different judges compare; None if it gives labels alone.
+        signatures: of the prompts that it sends (DSPy signatures); none if it asks no model.
+    """
 
     @property
     def name(self) -> str: ...
+    @property
+    def decides(self) -> bool: ...
+    @property
+    def asks_model(self) -> bool: ...
+    @property
+    def best(self) -> float | None: ...
+    @property
+    def signatures(self) -> Sequence[Any]: ...
 
     async def judge(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
         """Judge `turn`, given the passages its answer was grounded on and the turns before it."""

@@ -1,4 +1,4 @@
-"""Settings of `python -m judges`, and which of them decide what its verdicts are."""
+"""The settings of `python -m judges`, and those of them that decide what its verdicts are."""
 
 import re
 from pathlib import Path
@@ -7,10 +7,9 @@ from typing import Any, cast
 from omegaconf import DictConfig
 from pydantic_core import to_jsonable_python
 
-from generator.config.judges import judge_settings
 from generator.config.parts import build_choice, identify, plain, validate
 from generator.config.settings import hash_models
-from generator.dialogs.judging import JudgeSettings
+from generator.dialogs.judging import JudgeSettings, NoJudge
 from generator.errors import ConfigError
 from generator.models.client import Endpoint
 from judges.settings import JudgingRunSettings
@@ -24,10 +23,12 @@ class JudgingSettings(JudgingRunSettings):
 
     @property
     def endpoints(self) -> dict[str, Endpoint]:
-        """The models that are asked, by a name for each; none for a judge that asks none."""
+        """The judging models by the names of their settings; none for a judge that asks none."""
         if not self.judge.asks_model:
             return {}
-        return self.judge.panel or {"lm": self.judge.lm or self.lm}
+        if self.judge.panel:
+            return {f"judge.panel.{name}": endpoint for name, endpoint in self.judge.panel.items()}
+        return {"judge.lm": self.judge.lm} if self.judge.lm else {"lm": self.lm}
 
     @property
     def folder(self) -> Path:
@@ -43,33 +44,35 @@ def load_judging(cfg: DictConfig) -> JudgingSettings:
     """Return the settings of a composed configuration.
 
     Raises:
-        ConfigError: a setting is missing or wrong, there is no judge, or its panel has a model twice.
+        ConfigError: as `generator.config.settings.load`; or there is no judge, its models have no effect, or its panel
+            has a model twice.
     """
     data = plain(cfg)
-    parts = {"lm": build_choice("lm", data.get("lm")), "judge": judge_settings(data.get("judge"))}
-    settings = cast(JudgingSettings, validate(JudgingSettings, "", data | parts))
+    data |= {group: build_choice(group, data.get(group)) for group in ("lm", "judge")}
+    settings = cast(JudgingSettings, validate(JudgingSettings, "", data))
     judge = settings.judge
-    if judge.build("") is None:
-        raise ConfigError(f"judge={judge.name}: judges nothing; `python -m judges --help` lists the judges")
-    if judge.panel and not judge.asks_model:
-        raise ConfigError(f"judge.panel: {judge.name} asks no model; leave it out")
+    if isinstance(judge, NoJudge):
+        raise ConfigError("judge=none: judges nothing; `python -m judges --help` lists the judges")
+    if (judge.panel or judge.lm) and not judge.asks_model:
+        setting = "judge.panel" if judge.panel else "judge.lm"
+        raise ConfigError(f"{setting}: judge={judge.name} asks no model; leave it out")
     models = [endpoint.model for endpoint in judge.panel.values()]
     if twice := [model for model in models if models.count(model) > 1]:
-        raise ConfigError(f"judge.panel: has the model {twice[0]} twice; give each model once")
+        raise ConfigError(f"judge.panel: has the model {twice[0]} twice; give different models")
     return settings
 
 
 def judging_identity(settings: JudgingSettings, fingerprint: str, prompts: str) -> dict[str, Any]:
-    """Return what decides the verdicts, by name; the input counts by the fingerprint of its dialogs.
+    """Return what decides the verdicts, by name; see `generator.config.settings.identity`.
+
+    Args:
+        fingerprint: of the input's dialogs, which stands for the input.
+        prompts: the version of all prompts.
 
     Raises:
         ConfigError: a model's file can't be read.
     """
-    prefix = "judge.panel." if settings.judge.panel else ""
-    endpoints = {f"{prefix}{name}": endpoint for name, endpoint in settings.endpoints.items()}
     judge = settings.judge.model_copy(update={"lm": None, "panel": {}, "filter": "pairs"})
-    decides = {
-        name: value for part, record in {"judge": judge, **endpoints}.items() for name, value in identify(part, record)
-    }
+    decided = [pair for name, part in {"judge": judge, **settings.endpoints}.items() for pair in identify(name, part)]
     contents = {"input (content)": fingerprint[:16], "prompt_version": prompts}
-    return to_jsonable_python(decides) | contents | hash_models(endpoints)
+    return to_jsonable_python(dict(decided)) | contents | hash_models(settings.endpoints)

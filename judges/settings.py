@@ -1,21 +1,24 @@
 """The settings of `python -m judges` that belong to no part of it; light to import, so that `--help` can show them."""
 
+from typing import Annotated
+
 from pydantic import Field
 
-from generator.schema import LocalPath, Record
+from generator.schema import LocalPath, Operational, Record
 
 
 class JudgingRunSettings(Record):
     """What is judged, and where the verdicts go."""
 
     input: LocalPath = Field(
-        description="A run folder, dialogs, or mtRAG's conversations, tasks, predictions or evaluations."
+        description="What to judge: a run folder, a file of dialogs, or a file of mtRAG's conversations, tasks, "
+        "predictions or evaluations."
     )
-    format: str | None = Field(
-        description="Corpus whose conversations the input holds, such as mtrag; null: dialogs of this project or mtRAG's."
-    )
+    format: str | None = Field(description="Corpus whose format the input has, such as mtrag; null: detected.")
     predictions: bool = Field(
-        description="Of mtRAG's tasks, judge what models answered, where that is there; false: the targets."
+        description="Of mtRAG's tasks, judge the predictions of models if there are any; false: the target answers."
     )
-    run_dir: LocalPath | None = Field(description="The run folder; null: outputs/<input>-<judge>-<model>.")
-    fresh: bool = Field(description="Start over and remove what run_dir holds, in place of continuing it.")
+    run_dir: Annotated[LocalPath | None, Operational] = Field(
+        description="Folder for the verdicts; null: outputs/<input>-<judge>-<model>."
+    )
+    fresh: Annotated[bool, Operational] = Field(description="Empty run_dir first, instead of continuing the run in it.")

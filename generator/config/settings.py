@@ -11,7 +11,6 @@ from pydantic_core import to_jsonable_python
 
 from generator.common.atomic_files import digest
 from generator.config.choices import compose_choice
-from generator.config.judges import judge_settings
 from generator.config.messages import choices
 from generator.config.parts import build_choice, class_of, identify, plain, validate
 from generator.config.run_settings import RunSettings
@@ -19,7 +18,7 @@ from generator.corpora.base import CorpusSettings
 from generator.corpora.human import DialogCorpus
 from generator.dialogs.dedup import DedupSettings
 from generator.dialogs.judging import JudgeSettings
-from generator.errors import ConfigError
+from generator.errors import ConfigError, describe
 from generator.execution.base import ExecutorSettings
 from generator.models.client import Endpoint
 from generator.models.embedded import EmbeddedEndpoint
@@ -28,7 +27,7 @@ from generator.retrievers.base import RetrieverSettings
 from generator.schema import Algorithm, LocalPath, Operational, Record
 from taxonomy import Mix
 
-_PARTS = ("corpus", "taxonomy", "lm", "retriever", "dedup", "executor", "export")
+_PARTS = ("corpus", "taxonomy", "lm", "retriever", "judge", "dedup", "executor", "export")
 
 
 class AlgorithmSettings(Record):
@@ -81,7 +80,6 @@ def load(cfg: DictConfig) -> Settings:
     """
     data = plain(cfg)
     parts = {group: build_choice(group, data.get(group)) for group in _PARTS}
-    parts["judge"] = judge_settings(data.get("judge"))
     parts["export"] = parts["export"] if isinstance(parts["export"], Record) else None
     return cast(Settings, validate(Settings, "", data | parts))
 
@@ -146,5 +144,5 @@ def hash_files(name: str, files: Iterable[Path]) -> str:
         for file in files:
             found.update(digest(file).encode())
     except OSError as error:
-        raise ConfigError(f"{name}={file}: can't be read: {error.strerror}; give a file that is there") from error
+        raise ConfigError(f"{name}={file}: can't be read: {describe(error)}; give a file that is there") from error
     return found.hexdigest()[:16] if file else ""

@@ -285,7 +285,7 @@ def test_an_index_is_the_same_whoever_builds_it(
         window=30,
         window_overlap=5,
         bm25_weight=1,
-        constant=10,
+        rrf_k=10,
         depth=50,
         k1=1.5,
         b=0.75,

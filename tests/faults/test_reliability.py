@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.common.backoff import LONGEST_PAUSE_S
+from generator.common.concurrency import LONGEST_WAIT_S
 from generator.config.choices import compose_choice
 
 ROOT = Path(__file__).parents[2]
@@ -14,7 +14,7 @@ TEXT = " ".join((ROOT / "docs" / "reliability.md").read_text(encoding="utf-8").s
 @pytest.mark.parametrize("model", ["openai", "vllm"])
 def test_the_seconds_of_patience_are_those_of_the_settings(model: str) -> None:
     settings = compose_choice("lm", model)
-    pauses = [min(settings["retry_wait_s"] * 2**n, LONGEST_PAUSE_S) for n in range(settings["retries"])]
+    pauses = [min(settings["retry_wait_s"] * 2**n, LONGEST_WAIT_S) for n in range(settings["retries"])]
     assert f"{' + '.join(map(str, pauses))} = {sum(pauses)} s" in TEXT
     attempts, longest = settings["retries"] + 1, settings["timeout_s"]
     minutes = round((attempts * longest + sum(pauses)) / 60)

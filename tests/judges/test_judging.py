@@ -377,7 +377,7 @@ def test_another_model_judge_or_input_is_another_run(place: Judging, openai_serv
     with OpenAIServer(model="other") as other:
         assert 'lm.model ("test-model" there, "other" now)' in refused(place.run(other))
     assert "judge.name" in refused(place.run(openai_server, "judge=mt_bench"))
-    assert "lm.turns.temperature" in refused(place.run(openai_server, "lm.turns.temperature=0.5"))
+    assert "lm.greedy.temperature" in refused(place.run(openai_server, "lm.greedy.temperature=0.5"))
     written(place.input, [dialog("another")])
     assert "the input's dialogs" in refused(place.run(openai_server))
     assert len(place.dialogs()) == DIALOGS

@@ -88,7 +88,7 @@ def chat(endpoint: OpenAIEndpoint, what: ChatRequest | None = None) -> ChatReply
 
 
 def predict(
-    client: HttpClient, memory: Memory, *, profile: str = "turns", stage: str = "ask", turn: int = 1, seed: int = 7
+    client: HttpClient, memory: Memory, *, profile: str = "greedy", stage: str = "ask", turn: int = 1, seed: int = 7
 ) -> Callable[[str], Coroutine[Any, Any, dspy.Prediction]]:
     """A predictor of one dialog, as the modules use it."""
     lm = LanguageModel(client, memory, seed)
@@ -119,7 +119,7 @@ def free_port() -> int:
 
 
 @pytest.mark.parametrize(
-    ("profile", "sampling"), [("turns", {"temperature": 0.0}), ("sampled", {"temperature": 1.0, "top_k": 50})]
+    ("profile", "sampling"), [("greedy", {"temperature": 0.0}), ("sampled", {"temperature": 1.0, "top_k": 50})]
 )
 def test_the_request_carries_profile_seed_and_schema(profile: str, sampling: dict[str, float]) -> None:
     with OpenAIServer() as server:
@@ -567,7 +567,7 @@ def test_a_server_of_another_kind() -> None:
         ({"api_key": "s3cret"}, "api_key"),
         ({"max_tokens": 8192}, "max_tokens=8192 leaves no room for a prompt in context=8192"),
         ({"sampled": {"temperature": 1, "topk": 50}}, "sampled.topk"),
-        ({"turns": {"temperature": -1}}, "turns.temperature"),
+        ({"greedy": {"temperature": -1}}, "greedy.temperature"),
     ],
 )
 def test_bad_settings(settings: dict[str, Any], message: str) -> None:

@@ -104,7 +104,7 @@ def asked(settings: VllmEndpoint, work: Callable[[Any], Awaitable[Any]]) -> Any:
 
 
 def chat(settings: VllmEndpoint, prompt: str, **fields: Any) -> ChatReply:
-    usual = {"model": settings.model, "sampling": settings.turns, "seed": 7, "max_tokens": 60}
+    usual = {"model": settings.model, "sampling": settings.greedy, "seed": 7, "max_tokens": 60}
     request = ChatRequest(prompt=prompt, **{**usual, **fields})
     reply: ChatReply = asked(settings, lambda client: client.chat(request))
     return reply
@@ -112,7 +112,7 @@ def chat(settings: VllmEndpoint, prompt: str, **fields: Any) -> ChatReply:
 
 def test_replies_are_held_to_their_schema(server: VllmEndpoint) -> None:
     form = {"type": "json_schema", "json_schema": {"name": "Reply", "schema": SCHEMA}}
-    for sampling in (server.turns, server.sampled):
+    for sampling in (server.greedy, server.sampled):
         reply = chat(
             server, f"{FACTS[0]} When does the ferry leave?", sampling=sampling, response_format=form, max_tokens=300
         )
@@ -176,7 +176,7 @@ class Real(Site):
 @pytest.mark.parametrize("algorithm", ["single", "multi"])
 def test_a_whole_run(server: VllmEndpoint, tmp_path: Path, algorithm: str) -> None:
     # So small a model, decoding greedily, says the same at every attempt.
-    settings = ("judge=correctness", "turns=2", "dialogs_per_document=4", "lm.turns.temperature=0.7")
+    settings = ("judge=correctness", "turns=2", "dialogs_per_document=4", "lm.greedy.temperature=0.7")
     site = Real(tmp_path, server, f"algorithm={algorithm}", *settings)
     ended = site.go("dialogs=1", "max_attempts=40", "lm.concurrency=4")
     assert ended.code == 0, ended.err
