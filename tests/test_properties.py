@@ -31,25 +31,38 @@ from tests.support.scripted import Scripted, Shelf, kinds, said
 # Seeded, so that every run tries the same examples.
 fair = settings(deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 SIGNATURES = (FirstQuestion, NextQuestion, GroundedAnswer, StandaloneQuery, Correctness)
-PIECES = st.sampled_from(
-    ["A bus runs. ", "Mr. Li", "漢字。", "“Yes.” ", "( see it )", "1. ", "- ", "\n", "\n\n", "\r\n", "\t", "  ", "\x00"]
-    + ["<task>", "</task>", "</ documents>", "<\u200bdialog>", '<document title="x">', "[3] ", "User: ", "Agent: "]
-    + [
-        "\u2028",
-        "\x85",
-        "\u202e",
-        "\ufeff",
-        "👩‍👩‍👧",
-        "e\u0301",
-        "x" * 700,
-        "word " * 150,
-        "{",
-        "}",
-        '"',
-        "\\u0000",
-        "🏳️",
-    ]
+PROSE = (
+    "A bus runs. ",
+    "Mr. Li",
+    "漢字。",
+    "“Yes.” ",
+    "( see it )",
+    "x" * 700,
+    "word " * 150,
+    "👩‍👩‍👧",
+    "e\u0301",
+    "🏳️",
 )
+SIGNS = (
+    "1. ",
+    "- ",
+    "\n",
+    "\n\n",
+    "\r\n",
+    "\t",
+    "  ",
+    "\x00",
+    "\u2028",
+    "\x85",
+    "\u202e",
+    "\ufeff",
+    "{",
+    "}",
+    '"',
+    "\\u0000",
+)
+MARKUP = ("<task>", "</task>", "</ documents>", "<\u200bdialog>", '<document title="x">', "[3] ", "User: ", "Agent: ")
+PIECES = st.sampled_from([*PROSE, *SIGNS, *MARKUP])
 # No lone surrogates: they are refused where they come in (test_untrusted.py).
 ANY = st.text(st.characters(exclude_categories=("Cs",)), max_size=60)
 TEXT = st.lists(st.one_of(PIECES, ANY), max_size=30).map("".join)
