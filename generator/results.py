@@ -52,7 +52,7 @@ def write_results(
     if lines:
         with atomic_write(folder / "skipped.jsonl") as file:
             file.write(lines)
-    summary = summarise(store, taxonomy, settings.judge.filter, lines.count("\n"), settings.dialogs)
+    summary = summarise(store, taxonomy, settings.judge.filter, lines.count("\n"), settings.wanted)
     _write_summary(folder, summary)
     if summary.pairs:
         write_dataset(store.dialogs(), folder / "dataset", _info(settings, summary, store, prompt_version))
@@ -220,8 +220,10 @@ def _whole_documents(corpus: DialogCorpus) -> Iterator[tuple[Document, tuple[Pas
 
 
 def _info(settings: Settings, summary: Summary, store: Store, prompt_version: str) -> DatasetInfo:
-    corpus, judge = settings.corpus, settings.judge
-    retriever = type(settings.retriever).__name__.removesuffix("Settings").lower()
+    corpus, judge, retriever = settings.corpus, settings.judge, settings.retriever
+    multi = settings.algorithm.name == "multi"
+    name = type(retriever).__name__.removesuffix("Settings").lower()
+    judge_model = f" ({(judge.lm or settings.lm).model})" if judge.asks_model else ""
     return DatasetInfo(
         name=settings.folder.name,
         command=store.command,
@@ -229,18 +231,22 @@ def _info(settings: Settings, summary: Summary, store: Store, prompt_version: st
         licence=corpus.licence,
         source=corpus.source,
         language=corpus.language,
-        algorithm=settings.algorithm.name,
-        taxonomy=settings.taxonomy.name,
-        lm=settings.lm.model,
-        retriever=f"{retriever}, k={settings.retriever.k}, query={settings.retriever.query}"
-        if settings.algorithm.name == "multi"
-        else "none",
-        judge=judge.name,
-        judge_lm=(judge.lm or settings.lm).model if judge.asks_model else "",
         filter=judge.filter,
-        dedup=f"threshold {settings.dedup.threshold:g}" if settings.dedup.between_dialogs else "none between dialogs",
-        seed=settings.seed,
-        prompt_version=prompt_version,
+        algorithm=settings.algorithm.name,
+        settings={
+            "corpus": f"{corpus.name}, {corpus.licence}, {corpus.source}",
+            "algorithm": f"{'2 (multiple documents)' if multi else '1 (single document)'} of Lee et al. (2024)",
+            "taxonomy": settings.taxonomy.name,
+            "model": settings.lm.model,
+            "retriever": f"{name}, k={retriever.k}, query={retriever.query}" if multi else "none",
+            "judge": f"{judge.name}{judge_model}",
+            "filter": judge.filter,
+            "near-duplicates": f"threshold {settings.dedup.threshold:g}"
+            if settings.dedup.between_dialogs
+            else "none between dialogs",
+            "seed": str(settings.seed),
+            "prompt version": prompt_version,
+        },
         attempted=summary.attempted,
         shares=tuple(
             (name, share)

@@ -7,7 +7,7 @@ Records are frozen; no dict crosses a module boundary. What `dialogs.jsonl` and 
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, Protocol, get_args
+from typing import Annotated, Any, Literal, Protocol, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -76,6 +76,29 @@ class Record(BaseModel):
     """A frozen record that knows all of its fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Turns(Record):
+    """The setting `turns`: a number of turns, or a range such as `3-6`, both ends included."""
+
+    least: int
+    most: int
+
+    @classmethod
+    def parse(cls, value: object) -> object:
+        """Return the range that a number or text gives.
+
+        Raises:
+            ValueError: it gives none; a range has whole numbers of at least 1, the smaller one first.
+        """
+        if isinstance(value, Turns):
+            return value
+        if not (found := re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", str(value))):
+            raise ValueError("must be a number such as 4, or a range such as 3-6")
+        turns = cls(least=int(found[1]), most=int(found[2] or found[1]))
+        if not 1 <= turns.least <= turns.most:
+            raise ValueError("must be at least 1, and a range goes from the smaller to the larger number")
+        return turns
 
 
 class Document(Record):
@@ -312,10 +335,26 @@ class Retriever(Protocol):
 
 
 class Judge(Protocol):
-    """Gives a verdict on one context-response pair; a judge that fails returns the label `unjudged`."""
+    """Gives a verdict on one context-response pair; a judge that fails returns the label `unjudged`.
+
+    Attributes:
+        name: of the judge, in its verdicts.
+        decides: whether its label, a `Label`, decides if a pair is kept.
+        asks_model: whether it sends prompts to a model.
+        best: its highest score, by which scores of different judges compare; None if it gives labels alone.
+        signatures: of the prompts that it sends (DSPy signatures); none if it asks no model.
+    """
 
     @property
     def name(self) -> str: ...
+    @property
+    def decides(self) -> bool: ...
+    @property
+    def asks_model(self) -> bool: ...
+    @property
+    def best(self) -> float | None: ...
+    @property
+    def signatures(self) -> Sequence[Any]: ...
 
     async def judge(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
         """Judge `turn`, given the passages its answer was grounded on and the turns before it."""

@@ -1,50 +1,60 @@
-"""What judges that ask a model have in common: one call a turn, and no verdict rather than a wrong one if it fails."""
+"""The two kinds of judges: those that ask a model (`ModelJudge`), and those that compute (`ComputingJudge`)."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, ClassVar
 
 import dspy
 
 from generator.dialogs.calls import call
+from generator.dialogs.judging import JudgeSettings
 from generator.dialogs.prompt import Conversation, Documents
 from generator.errors import Rejected
-from generator.schema import Passage, Turn, Verdict
+from generator.schema import Judge, Passage, Turn, Verdict
 
 UNJUDGED = "unjudged"
 SCORED = "scored"
-# Of judges that rate from 1 to 10.
+# The highest score of judges that rate from 1 to 10.
 BEST = 10
 
 
-def rubric(name: str) -> str:
-    """The text `judges/<name>.txt` on one line: what a model is told to judge by."""
-    return files("judges.llm").joinpath(f"{name}.txt").read_text(encoding="utf-8").replace("\n", " ").strip()
+def rubric(module: str, name: str = "") -> str:
+    """Return the rubric beside a judge's module as one line: what a model is told to judge by.
+
+    Args:
+        module: `__file__` of the judge's module.
+        name: of the text file without its suffix; the module's name if not given.
+    """
+    file = Path(module).with_name(f"{name or Path(module).stem}.txt")
+    return file.read_text(encoding="utf-8").replace("\n", " ").strip()
 
 
 class ModelJudge(dspy.Module):
-    """A judge with one signature, whose inputs are any of `documents`, `dialog`, `query`, `response`, `reference`.
+    """A judge that asks a model, once a turn: no verdict rather than a wrong one if the call fails.
+
+    A subclass sets `name` and `signature`, whose inputs are any of `documents`, `dialog`, `query`, `response` and
+    `reference`, and whose outputs are an `explanation` and a `label`, or a `score` where `best` is set.
 
     Args:
-        model: the name of the judging model, for the record; the model itself comes with the call.
-        signature: what it is asked.
-
-    Attributes:
-        name: of the judge, for its verdicts.
-        decides: whether its label says if a pair is fit to be kept, as in `Verdict`.
-        asks_model: whether there has to be one.
-        best: the highest score that it gives, None if it gives none; divided by this, scores of all judges compare.
+        model: name of the judging model, for the verdicts; the model itself comes with the call.
     """
 
     name: ClassVar[str]
+    signature: ClassVar[Any]
     decides: ClassVar[bool] = False
     asks_model: ClassVar[bool] = True
     best: ClassVar[float | None] = None
 
-    def __init__(self, model: str, signature: Any) -> None:
+    def __init__(self, model: str) -> None:
         super().__init__()
-        self.predict = dspy.Predict(signature)
+        self.predict = dspy.Predict(self.signature)
         self.model = model
+
+    @property
+    def signatures(self) -> list[Any]:
+        """The signatures of all predictors."""
+        return [predictor.signature for predictor in self.predictors()]
 
     async def judge(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
         """Judge one turn; see `generator.schema.Judge`.
@@ -52,57 +62,76 @@ class ModelJudge(dspy.Module):
         Raises:
             ModelError, RunError: as `generator.dialogs.calls.call`.
         """
-        if (known := self.known(passages, turn)) is not None:
-            return known
+        if (verdict := self.judge_without_model(passages, turn)) is not None:
+            return verdict
         try:
-            return await self.asked(passages, history, turn)
+            return await self.judge_with_model(passages, history, turn)
         except Rejected as failure:
             return self.verdict(UNJUDGED, f"{failure.reason}: {failure.text}".strip(": "))
 
-    async def asked(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
-        """The verdict of the model, which is asked with those inputs that the signature has.
+    def judge_without_model(self, passages: Sequence[Passage], turn: Turn) -> Verdict | None:
+        """Return the verdict where none has to be asked for, else None."""
+        return None
+
+    async def judge_with_model(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
+        """Ask the model with the inputs that the signature has.
 
         Raises:
             Rejected, ModelError, RunError: as `generator.dialogs.calls.call`.
         """
-        seen = _inputs(passages, history, turn)
-        wanted = {name: value for name, value in seen.items() if name in self.predict.signature.input_fields}
-        return self.found(await self.ask(self.predict, turn, **wanted))
+        inputs = {
+            "documents": Documents(passages=tuple(passages)),
+            "dialog": Conversation(turns=tuple(history)),
+            "query": turn.query,
+            "response": turn.answer,
+            "reference": "\n".join(turn.other_answers),
+        }
+        wanted = {name: value for name, value in inputs.items() if name in self.signature.input_fields}
+        return self.to_verdict(await self.ask(self.predict, turn, **wanted))
 
     async def ask(self, predict: dspy.Predict, turn: Turn, **inputs: object) -> dspy.Prediction:
-        """One call for a turn.
+        """Make one call for a turn.
 
         Raises:
             Rejected, ModelError, RunError: as `generator.dialogs.calls.call`.
         """
         return await call(predict, "judge", "sampled", turn.turn, **inputs)
 
-    def known(self, passages: Sequence[Passage], turn: Turn) -> Verdict | None:
-        """The verdict where there is nothing to ask a model; None: ask."""
-        return None
-
-    def found(self, prediction: dspy.Prediction) -> Verdict:
-        """The verdict that a usable reply means."""
-        raise NotImplementedError
+    def to_verdict(self, prediction: dspy.Prediction) -> Verdict:
+        """Turn a usable reply into a verdict."""
+        if self.best is None:
+            return self.verdict(prediction.label, prediction.explanation)
+        return self.verdict(SCORED, prediction.explanation, prediction.score)
 
     def verdict(self, label: str, explanation: str, score: float | None = None) -> Verdict:
-        """A verdict in this judge's name."""
+        """Return a verdict in this judge's name."""
         return Verdict(
-            judge=self.name,
-            label=label,
-            explanation=explanation,
-            model=self.model,
-            score=score,
-            decides=self.decides,
+            judge=self.name, label=label, explanation=explanation, model=self.model, score=score, decides=self.decides
         )
 
 
-def _inputs(passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> dict[str, object]:
-    """All that a judge may see of a turn: what its user sees, the passages, and the reference answers."""
-    return {
-        "documents": Documents(passages=tuple(passages)),
-        "dialog": Conversation(turns=tuple(history)),
-        "query": turn.query,
-        "response": turn.answer,
-        "reference": "\n".join(turn.other_answers),
-    }
+class ModelJudgeSettings(JudgeSettings):
+    """Settings of a judge that asks a model; a subclass sets `judge`, the class to build."""
+
+    judge: ClassVar[type[ModelJudge]]
+
+    def build(self, model: str) -> Judge:
+        return self.judge(model)
+
+
+class ComputingJudge(ABC):
+    """A judge that asks no model, and gives a score of at most 1."""
+
+    name: ClassVar[str]
+    decides: ClassVar[bool] = False
+    asks_model: ClassVar[bool] = False
+    best: ClassVar[float | None] = 1
+    signatures: ClassVar[Sequence[Any]] = ()
+
+    @abstractmethod
+    async def judge(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
+        """Judge one turn; see `generator.schema.Judge`."""
+
+    def verdict(self, label: str, explanation: str, score: float | None = None) -> Verdict:
+        """Return a verdict in this judge's name."""
+        return Verdict(judge=self.name, label=label, explanation=explanation, model="", score=score, decides=False)

@@ -1,36 +1,34 @@
-"""Settings of `python -m judges`, and which of them decide what its verdicts are."""
+"""The settings of `python -m judges`, and those of them that decide what its verdicts are."""
 
 import re
 from pathlib import Path
 from typing import Any, cast
 
 from omegaconf import DictConfig
+from pydantic_core import to_jsonable_python
 
-from generator.config.judges import JudgeSettings, judge_settings
-from generator.config.parts import part, plain, validated
-from generator.config.settings import deciding, dotted, model_files
+from generator.config.parts import build_choice, identify, plain, validate
+from generator.config.settings import hash_models
+from generator.dialogs.judging import JudgeSettings, NoJudge
 from generator.errors import ConfigError
 from generator.models.client import Endpoint
-from generator.schema import LocalPath, Record
+from judges.settings import JudgingRunSettings
 
 
-class JudgingSettings(Record):
+class JudgingSettings(JudgingRunSettings):
     """All settings of `python -m judges`, as in `conf/judges.yaml`, and its parts."""
 
-    input: LocalPath
-    format: str | None
-    predictions: bool
-    run_dir: LocalPath | None
-    fresh: bool
     lm: Endpoint
     judge: JudgeSettings
 
     @property
     def endpoints(self) -> dict[str, Endpoint]:
-        """The models that are asked, by a name for each; none for a judge that asks none."""
+        """The judging models by the names of their settings; none for a judge that asks none."""
         if not self.judge.asks_model:
             return {}
-        return self.judge.panel or {"lm": self.judge.lm or self.lm}
+        if self.judge.panel:
+            return {f"judge.panel.{name}": endpoint for name, endpoint in self.judge.panel.items()}
+        return {"judge.lm": self.judge.lm} if self.judge.lm else {"lm": self.lm}
 
     @property
     def folder(self) -> Path:
@@ -43,38 +41,38 @@ class JudgingSettings(Record):
 
 
 def load_judging(cfg: DictConfig) -> JudgingSettings:
-    """The settings of a composed configuration.
+    """Return the settings of a composed configuration.
 
     Raises:
-        ConfigError: as `generator.config.settings.load`; or there is no judge, or its panel has a model twice.
+        ConfigError: as `generator.config.settings.load`; or there is no judge, its models have no effect, or its panel
+            has a model twice.
     """
     data = plain(cfg)
-    settings = validated(
-        JudgingSettings, "", data | {"lm": part("lm", data.get("lm")), "judge": judge_settings(data.get("judge"))}
-    )
-    judge = cast(JudgeSettings, settings.judge)
-    if judge.target is None:
-        raise ConfigError(f"judge={judge.name}: judges nothing; `python -m judges --help` lists the judges")
-    if judge.panel and not judge.asks_model:
-        raise ConfigError(f"judge.panel: {judge.name} asks no model; leave it out")
+    data |= {group: build_choice(group, data.get(group)) for group in ("lm", "judge")}
+    settings = cast(JudgingSettings, validate(JudgingSettings, "", data))
+    judge = settings.judge
+    if isinstance(judge, NoJudge):
+        raise ConfigError("judge=none: judges nothing; `python -m judges --help` lists the judges")
+    if (judge.panel or judge.lm) and not judge.asks_model:
+        setting = "judge.panel" if judge.panel else "judge.lm"
+        raise ConfigError(f"{setting}: judge={judge.name} asks no model; leave it out")
     models = [endpoint.model for endpoint in judge.panel.values()]
     if twice := [model for model in models if models.count(model) > 1]:
-        raise ConfigError(f"judge.panel: has the model {twice[0]} twice; one voice each")
-    return cast(JudgingSettings, settings)
+        raise ConfigError(f"judge.panel: has the model {twice[0]} twice; give different models")
+    return settings
 
 
-def judging_identity(settings: JudgingSettings, data: dict[str, Any], fingerprint: str, prompts: str) -> dict[str, Any]:
-    """What decides the verdicts, by dotted name: `generator.config.settings.identity`. The input stands for itself by the
-    fingerprint of its dialogs.
+def judging_identity(settings: JudgingSettings, fingerprint: str, prompts: str) -> dict[str, Any]:
+    """Return what decides the verdicts, by name; see `generator.config.settings.identity`.
+
+    Args:
+        fingerprint: of the input's dialogs, which stands for the input.
+        prompts: the version of all prompts.
 
     Raises:
         ConfigError: a model's file can't be read.
     """
-    judge = {name: value for name, value in data["judge"].items() if name not in ("filter", "lm", "panel")}
-    asked = data["judge"].get("panel") or {"lm": data["judge"].get("lm") or data["lm"]}
-    models = {name: deciding("lm", asked[name]) for name in settings.endpoints}
-    kept = {"judge": {**judge, "panel": models}} if settings.judge.panel else {"judge": judge, **models}
-    told = {"the input's dialogs": fingerprint[:16], "the prompts' version": prompts}
-    where = "judge.panel." if settings.judge.panel else ""
-    files = model_files({f"{where}{name}": endpoint for name, endpoint in settings.endpoints.items()})
-    return dict(dotted(kept)) | told | files
+    judge = settings.judge.model_copy(update={"lm": None, "panel": {}, "filter": "pairs"})
+    decided = [pair for name, part in {"judge": judge, **settings.endpoints}.items() for pair in identify(name, part)]
+    contents = {"input (content)": fingerprint[:16], "prompt_version": prompts}
+    return to_jsonable_python(dict(decided)) | contents | hash_models(settings.endpoints)

@@ -1,4 +1,4 @@
-"""One verdict of several models (Katsis et al. 2025, appendix F.1): the median of their scores."""
+"""The median verdict of several models (Katsis et al. 2025, appendix F.1)."""
 
 from collections.abc import Sequence
 from statistics import median
@@ -8,23 +8,22 @@ from judges.base import SCORED, UNJUDGED
 
 
 def median_name(models: Sequence[str]) -> str:
-    """What stands as the model of the median of several."""
+    """Return the name that stands as the model of the median verdict."""
     return f"median of {', '.join(models)}"
 
 
 def median_of(verdicts: Sequence[Verdict]) -> Verdict:
-    """The verdict with the median score of those that have one; `unjudged` if none has.
+    """Return the verdict with the median of all scores; `unjudged` if there is none.
 
     Args:
         verdicts: of one judge with different models.
     """
-    first = verdicts[0]
     scores = [verdict.score for verdict in verdicts if verdict.score is not None]
-    said = (f"{v.model} {v.label if v.score is None else format(v.score, 'g')}" for v in verdicts)
+    each = (f"{v.model} {v.label if v.score is None else format(v.score, 'g')}" for v in verdicts)
     return Verdict(
-        judge=first.judge,
+        judge=verdicts[0].judge,
         label=SCORED if scores else UNJUDGED,
-        explanation=", ".join(said),
+        explanation=", ".join(each),
         model=median_name([verdict.model for verdict in verdicts]),
         score=median(scores) if scores else None,
         decides=False,

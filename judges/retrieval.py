@@ -139,21 +139,10 @@ def settings(retriever: str, changes: Sequence[str]) -> "RetrieverSettings":
     Raises:
         ConfigError: there is no such setting, or a value is wrong.
     """
-    from hydra import compose, initialize_config_dir
-    from hydra.errors import HydraException
-    from omegaconf.errors import OmegaConfBaseException
+    from generator.config.choices import compose_choice
+    from generator.config.parts import build_choice
 
-    from generator.__main__ import CONF
-    from generator.config.messages import of_hydra
-    from generator.config.settings import load
-
-    given = [f"retriever.{change}" for change in changes]
-    try:
-        with initialize_config_dir(str(CONF), version_base="1.3"):
-            composed = compose("config", ["+corpus=sample", "+taxonomy=mixed", f"retriever={retriever}", *given])
-    except (HydraException, OmegaConfBaseException) as error:
-        raise ConfigError(of_hydra(error)) from error
-    return load(composed).retriever
+    return cast("RetrieverSettings", build_choice("retriever", compose_choice("retriever", retriever, changes)))
 
 
 def hashed(path: Path) -> str:

@@ -1,6 +1,6 @@
-"""What exists is judged: dialogs in, the same with one more verdict on each turn out, and how it ends for the person.
+"""Judge dialogs that exist: the same dialogs come out, with one more verdict on each turn.
 
-A plan of the store is an input dialog. Verdicts on many dialogs are asked for at once and written in the input's order.
+A plan of the store is an input dialog. Verdicts on many dialogs are requested concurrently, and stored in input order.
 """
 
 import asyncio
@@ -12,37 +12,33 @@ from array import array
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any, cast
 
 import dspy
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from generator.common.atomic_files import atomic_write
 from generator.common.concurrency import in_order, together
-from generator.common.console import continues, note
-from generator.common.interruption import ends_at_once, interruptible, unless
-from generator.common.sanitize import printable
+from generator.common.console import note
 from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.calls import asking
 from generator.dialogs.journal import Journal
 from generator.dialogs.signatures import prompt_version
 from generator.errors import ConfigError, CorpusError, GroundedDialogsError, ModelError
 from generator.execution.pipeline import Progress
+from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Outcome, Store
-from generator.models.client import Endpoint
 from generator.models.lm import Clients, LanguageModel
-from generator.output.progress import Display, clock
+from generator.output.progress import Display
 from generator.schema import Dialog, Judge, SkippedRecord, Turn, Verdict
 from generator.sets import DialogSet, dialog_set, response_set
 from judges.config import JudgingSettings, judging_identity
 from judges.panel import median_name, median_of
-from judges.summary import Figures, JudgingSummary, summarise
+from judges.summary import JudgingSummary, closing_table, summarise
 
-# Dialogs at a time for a judge that asks no model: enough for one that works in batches.
-_AT_ONCE = 32
+# Concurrent dialogs of a judge that asks no model; a judge may work in batches.
+_CONCURRENCY = 32
 
 
 @dataclass(frozen=True)
@@ -54,75 +50,55 @@ class Member:
     adapter: SharedPrefixAdapter
 
 
-class JudgingRun:
-    """A run of judging that is ready to be made or continued: settings checked, the input read once.
+class JudgingRun(Session[JudgingSummary]):
+    """A run of judging that is ready to start or to continue: settings are checked, and the input has been read once.
 
     Args:
-        settings: of the run.
-        data: the same as plain data, for what must not change when a run is continued.
-        configuration: the same as YAML, for the run folder.
+        configuration: the settings as YAML, for the run folder.
 
     Raises:
-        GroundedDialogsError: something is to be mended first; the run folder has not been touched.
+        GroundedDialogsError: a setting or the input can't be used; the run folder has not been touched.
     """
 
-    def __init__(self, settings: JudgingSettings, data: dict[str, Any], configuration: str) -> None:
+    def __init__(self, settings: JudgingSettings, configuration: str) -> None:
         self.settings, self.configuration = settings, configuration
+        self.folder, self.fresh = settings.folder, settings.fresh
         self.endpoints = settings.endpoints
-        # Judges of one class: what only their arguments decide is found wrong here, before the input is read.
-        self.judges = [cast(Judge, settings.judge.build(endpoint.model)) for endpoint in self.endpoints.values()]
-        if not self.endpoints:
-            self.judges = [cast(Judge, settings.judge.build(""))]
-        self._check_folder()
-        self.input = _input(settings)
-        self.known, fingerprint, self.broken = _looked_over(self.input)
-        self.total = len(self.known)
+        models = [endpoint.model for endpoint in self.endpoints.values()] or [""]
+        self.judges = [cast(Judge, settings.judge.build(model)) for model in models]
         judge = self.judges[0]
-        signatures = [p.signature for p in judge.predictors()] if isinstance(judge, dspy.Module) else []
-        prompts = prompt_version(signatures, SharedPrefixAdapter().rules)
-        self.identity = judging_identity(settings, data, fingerprint, prompts)
+        self.has_median = len(models) > 1 and judge.best is not None
+        self.models = [(judge.name, model) for model in [*models, *([median_name(models)] if self.has_median else [])]]
+        self._check_folder()
+        self.input = _find_input(settings)
+        self.known, fingerprint, self.skipped = _read_through(self.input)
+        self.total = len(self.known)
+        prompts = prompt_version(judge.signatures, SharedPrefixAdapter().rules)
+        self.identity = judging_identity(settings, fingerprint, prompts)
 
-    @property
-    def voices(self) -> list[tuple[str, str]]:
-        """Judge and model of the verdicts that it gives."""
-        judge, models = self.judges[0], [endpoint.model for endpoint in self.endpoints.values()]
-        median = [median_name(models)] if len(models) > 1 and _best(judge) else []
-        return [(judge.name, model) for model in [*(models or [""]), *median]]
+    def is_finished(self, store: Store) -> bool:
+        return store.attempted >= self.total
 
-    async def go(self, stop: asyncio.Event) -> JudgingSummary:
-        """Judge until the input is done or `stop` is set; whatever happens, what it has is written out.
+    def progress(self, summary: JudgingSummary) -> tuple[int, int]:
+        return summary.dialogs, self.total
 
-        Raises:
-            CorpusError: the input isn't any more what it was at the beginning.
-            ModelError, RunError: a model or the run folder can't be used.
-        """
-        settings = self.settings
-        async with AsyncExitStack() as stack:
-            store = None
-            if (settings.folder / "run.db").exists() and not settings.fresh:
-                store = stack.enter_context(Store(settings.folder, self.identity))
-                if store.attempted >= self.total:
-                    note("this run is finished; fresh=true begins it anew")
-                    return self._results(store)
-            members = [Member(self.judges[0], None, SharedPrefixAdapter())]
-            if self.endpoints:
-                members = [
-                    await unless(stop, _opened(name, judge, endpoint, settings, stack))
-                    for (name, endpoint), judge in zip(self.endpoints.items(), self.judges, strict=True)
-                ]
-            # A new run, or the removal of an old one, begins when everything is seen to be there.
-            store = store or stack.enter_context(Store(settings.folder, self.identity, settings.fresh))
-            with atomic_write(settings.folder / "config.yaml") as file:
-                file.write(self.configuration)
-            try:
-                await self._judge(store, members, stop)
-            except Exception:
-                with suppress(GroundedDialogsError):  # what went wrong first says more
-                    self._results(store)
-                raise
-            return self._results(store)
+    async def open(self, stack: AsyncExitStack) -> Work:
+        members = [Member(self.judges[0], None, SharedPrefixAdapter())]
+        if self.endpoints:
+            members = [await self._open(*each, stack) for each in zip(self.endpoints, self.judges, strict=True)]
+        return partial(self._judge, members)
 
-    async def _judge(self, store: Store, members: list[Member], stop: asyncio.Event) -> None:
+    async def _open(self, setting: str, judge: Judge, stack: AsyncExitStack) -> Member:
+        endpoint = self.endpoints[setting]
+        # Verdicts should be reproducible, so judges are decoded greedily, as turns are.
+        greedy = endpoint.model_copy(update={"sampled": endpoint.turns})
+        try:
+            clients = await stack.enter_async_context(greedy.open(self.folder))
+        except ModelError as error:
+            raise ModelError(re.sub(r"\blm\.", f"{setting}.", str(error))) from error
+        return Member(judge, clients, SharedPrefixAdapter(endpoint.structured_outputs))
+
+    async def _judge(self, members: list[Member], store: Store, stop: asyncio.Event) -> None:
         done, last = store.attempted, time.monotonic()
         dialogs = islice(_readable(self.input), done, None)
 
@@ -132,16 +108,16 @@ class JudgingRun:
             dialog = next(dialogs, None)
             if dialog is None or hash(dialog.model_dump_json()) != self.known[number]:
                 raise CorpusError(
-                    f"{self.input.path}: changed while it was judged, at dialog {number + 1} of {self.total}; what was "
-                    "judged before is written; with the input as it was the same command continues"
+                    f"{self.input.path}: was changed during the run, at dialog {number + 1} of {self.total}; restore "
+                    "it, and the same command continues"
                 )
-            return judged(dialog, members, Journal(store, f"{number} {dialog.id}"))
+            return judge_dialog(dialog, members, Journal(store, f"{number} {dialog.id}"))
 
         def completion() -> int:
             return sum(usage.completion for usage in store.usage().values())
 
-        at_once = max((endpoint.concurrency for endpoint in self.endpoints.values()), default=_AT_ONCE)
-        display = _Display(done, done, self.total, completion())
+        at_once = max((endpoint.concurrency for endpoint in self.endpoints.values()), default=_CONCURRENCY)
+        display = Display(done, done, self.total, completion(), verb="judged", drops=False)
         try:
             async with aclosing(in_order(make, done, at_once, stop)) as outcomes:
                 with display:
@@ -151,48 +127,46 @@ class JudgingRun:
                         last = now
                         display.update(Progress(number + 1, number + 1, self.total, completion()))
         finally:
-            with suppress(GroundedDialogsError):  # what went wrong first says more
+            with suppress(GroundedDialogsError):  # the first error says more
                 store.add_seconds(time.monotonic() - last)
 
-    def _results(self, store: Store) -> JudgingSummary:
-        ends_at_once()  # nothing is left that could be stopped and kept
-        folder = self.settings.folder
-        with atomic_write(folder / "dialogs.jsonl") as file:
+    def write_results(self, store: Store) -> JudgingSummary:
+        with atomic_write(self.folder / "dialogs.jsonl") as file:
             file.writelines(f"{dialog.model_dump_json()}\n" for dialog in store.dialogs())
-        if self.broken:
-            with atomic_write(folder / "skipped.jsonl") as file:
-                file.writelines(f"{broken.model_dump_json()}\n" for broken in self.broken)
-        best, source = _best(self.judges[0]) or 1, str(self.settings.input)
-        summary = summarise(store, source, self.voices, best, len(self.broken), self.total)
-        with atomic_write(folder / "summary.json") as file:
+        if self.skipped:
+            with atomic_write(self.folder / "skipped.jsonl") as file:
+                file.writelines(f"{record.model_dump_json()}\n" for record in self.skipped)
+        source, best = str(self.settings.input), self.judges[0].best or 1
+        summary = summarise(store, source, self.models, best, len(self.skipped), self.total)
+        with atomic_write(self.folder / "summary.json") as file:
             file.write(json.dumps(summary.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
         return summary
 
     def _check_folder(self) -> None:
-        source, folder = self.settings.input.expanduser().absolute(), self.settings.folder.expanduser().absolute()
+        source, folder = self.settings.input.expanduser().absolute(), self.folder.expanduser().absolute()
         if folder in (source, *source.parents) and self.settings.run_dir is not None:
-            raise ConfigError(f"run_dir={self.settings.run_dir}: the input lies there; give another folder")
+            raise ConfigError(f"run_dir={self.folder}: is or contains the input; give another folder")
 
 
-async def judged(dialog: Dialog, members: Sequence[Member], journal: Journal) -> Outcome:
-    """A dialog with the verdicts of `members`, in the place of those that the same judges and models gave before.
+async def judge_dialog(dialog: Dialog, members: Sequence[Member], journal: Journal) -> Outcome:
+    """Return a dialog with the verdicts of `members`, which replace earlier ones of the same judges and models.
 
     Raises:
-        ModelError: a model is gone; what was asked is in the journal.
+        ModelError: a model can't be used any more; finished calls are in the journal.
     """
     found = await together(_verdicts(dialog, member, journal) for member in members)
-    scored = any(_best(member.judge) for member in members)
+    has_median = len(members) > 1 and members[0].judge.best is not None
     turns = list(dialog.turns[: -len(dialog.own_turns)])
     for turn, verdicts in zip(dialog.own_turns, zip(*found, strict=True), strict=True):
-        new = [*verdicts, *([median_of(verdicts)] if len(verdicts) > 1 and scored else [])]
-        ours = {(verdict.judge, verdict.model) for verdict in new}
-        kept = [verdict for verdict in turn.verdicts if (verdict.judge, verdict.model) not in ours]
+        new = [*verdicts, *([median_of(verdicts)] if has_median else [])]
+        replaced = {(verdict.judge, verdict.model) for verdict in new}
+        kept = [verdict for verdict in turn.verdicts if (verdict.judge, verdict.model) not in replaced]
         turns.append(turn.model_copy(update={"verdicts": (*kept, *new)}))
     return Outcome(dialog=dialog.model_copy(update={"turns": tuple(turns)}), drops=(), usage=journal.by_stage())
 
 
 async def _verdicts(dialog: Dialog, member: Member, journal: Journal) -> list[Verdict]:
-    """The verdicts of one judge on each turn of a dialog, all asked for at once."""
+    """Return the verdicts of one judge on each turn of a dialog, requested concurrently."""
 
     async def verdict(turn: Turn) -> Verdict:
         return await member.judge.judge(dialog.grounding(turn.turn), dialog.turns[: turn.turn - 1], turn)
@@ -207,111 +181,57 @@ async def _verdicts(dialog: Dialog, member: Member, journal: Journal) -> list[Ve
         return await together(map(verdict, dialog.own_turns))
 
 
-async def _opened(
-    name: str, judge: Judge, endpoint: Endpoint, settings: JudgingSettings, stack: AsyncExitStack
-) -> Member:
-    # A verdict is to be the same whenever it is asked for: judges are decoded as turns are, greedily.
-    greedy = endpoint.model_copy(update={"sampled": endpoint.turns})
-    own = f"judge.panel.{name}" if settings.judge.panel else "judge.lm" if settings.judge.lm else "lm"
-    try:
-        clients = await stack.enter_async_context(greedy.open(settings.folder))
-    except ModelError as error:
-        raise ModelError(re.sub(r"\blm\.", f"{own}.", str(error))) from error
-    return Member(judge, clients, SharedPrefixAdapter(endpoint.structured_outputs))
-
-
-def _best(judge: Judge) -> float | None:
-    """The highest score of a judge; None if it gives labels alone."""
-    return getattr(judge, "best", 1)
-
-
-def _input(settings: JudgingSettings) -> DialogSet:
+def _find_input(settings: JudgingSettings) -> DialogSet:
     path = str(settings.input)
-    if settings.predictions and settings.format in (None, "mtrag") and (found := response_set(path)) is not None:
-        return found
+    if settings.predictions and settings.format in (None, "mtrag") and (responses := response_set(path)) is not None:
+        return responses
     try:
         return dialog_set(path, settings.format, ())
     except CorpusError as error:
         raise CorpusError(str(error).replace("--corpus NAME", "format=NAME")) from error
 
 
-def _readable(of: DialogSet) -> Iterator[Dialog]:
-    return (record for record in of.records() if isinstance(record, Dialog))
+def _readable(source: DialogSet) -> Iterator[Dialog]:
+    return (record for record in source.records() if isinstance(record, Dialog))
 
 
-def _looked_over(of: DialogSet) -> tuple[Sequence[int], str, list[SkippedRecord]]:
-    """A number for each dialog, by which this process knows it again, a hash of them all, and what can't be read."""
-    known, digest, broken = array("q"), hashlib.sha256(), []
-    for record in of.records():
+def _read_through(source: DialogSet) -> tuple[Sequence[int], str, list[SkippedRecord]]:
+    """Return a hash of each dialog, valid in this process, a digest of all dialogs, and the records that were skipped.
+
+    Raises:
+        CorpusError: there are no dialogs.
+    """
+    known, digest, skipped = array("q"), hashlib.sha256(), []
+    for record in source.records():
         if isinstance(record, SkippedRecord):
-            broken.append(record)
+            skipped.append(record)
         else:
             line = record.model_dump_json()
             known.append(hash(line))
             digest.update(f"{line}\n".encode())
-    if broken:
-        first = f"{len(broken)} of {len(known) + len(broken)} records can't be read, the first: {broken[0].where}"
-        message = f"{of.path}: {first}: {broken[0].reason}"
+    if skipped:
+        first = f"{len(skipped)} of {len(known) + len(skipped)} records can't be read, the first: {skipped[0].where}"
+        message = f"{source.path}: {first}: {skipped[0].reason}"
         if not known:
             raise CorpusError(message)
         note(message)
     if not known:
-        raise CorpusError(f"{of.path}: holds no dialogs")
-    return known, digest.hexdigest(), broken
+        raise CorpusError(f"{source.path}: has no dialogs")
+    return known, digest.hexdigest(), skipped
 
 
-class _Display(Display):
-    """As of a run that generates, without what is lost on the way: nothing is."""
-
-    def counted(self, progress: Progress) -> str:
-        return f"{progress.accepted}/{progress.dialogs} judged"
-
-    def resumed(self, progress: Progress) -> str:
-        return f"continuing: {progress.accepted} of {progress.dialogs} dialogs judged so far"
-
-
-def closing_table(summary: JudgingSummary) -> None:
-    """Print what a run came to."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("model", "turns", "labels", "mean", "median", "conditioned"):
-        table.add_column(title, justify="left" if title in ("model", "labels") else "right", overflow="fold")
-    for voice in summary.voices:
-        figures = voice.all
-        labels = ", ".join(f"{count} {label}" for label, count in figures.labels.items())
-        named = (Text(printable(text)) for text in (voice.model or voice.judge, str(figures.turns), labels))
-        table.add_row(*named, *_shown(figures))
-    console = Console()
-    console.print(table)
-    tokens = summary.tokens
-    if summary.lm_calls:
-        asked = f"{summary.lm_calls} calls, {tokens.prompt} prompt tokens, {tokens.completion} completion tokens"
-        console.print(f"{asked}, {clock(summary.seconds)}", highlight=False)
-
-
-def _shown(figures: Figures) -> Iterator[str]:
-    for value in (figures.mean, figures.median, figures.conditioned):
-        yield "" if value is None else f"{value:g}"
-
-
-def run(settings: JudgingSettings, data: dict[str, Any], configuration: str) -> int:
-    """Judge, or continue, and say how it ended; see `JudgingRun`. Returns the exit code."""
-    dspy.disable_logging()  # what it would say of a reply stands in the verdict
-    ready = JudgingRun(settings, data, configuration)
-    summary, interrupted = asyncio.run(interruptible(ready.go))
-    closing_table(summary)
-    print(f"run folder: {settings.folder}", flush=True)
-    if interrupted and not summary.complete:
-        note(
-            f"interrupted at {summary.dialogs} of {ready.total} dialogs, which are written; "
-            + continues(settings.fresh)
-        )
+def run(settings: JudgingSettings, configuration: str) -> int:
+    """Start or continue judging, and report how it ended; see `JudgingRun`. Returns the exit code."""
+    dspy.disable_logging()  # a verdict holds what DSPy would log of a reply
+    summary, interrupted = run_session(JudgingRun(settings, configuration), closing_table)
+    if interrupted:
         return 130
     if not summary.judged:
-        reasons = next(iter(summary.voices[0].unjudged), "nothing to judge")
-        note(f"error: none of {summary.turns} turns could be judged, most often: {reasons}")
+        reason = next(iter(summary.judges[0].unjudged), "nothing to judge")
+        note(f"error: none of {summary.turns} turns could be judged; the most frequent reason: {reason}")
         return 1
-    for voice in summary.voices:
-        if reason := next(iter(voice.unjudged), None):
-            count, name = sum(voice.unjudged.values()), voice.model or voice.judge
-            note(f"{name}: {count} of {voice.all.turns} turns are unjudged, most often: {reason}")
+    for judge in summary.judges:
+        if judge.unjudged:
+            count, name, reason = sum(judge.unjudged.values()), judge.model or judge.judge, next(iter(judge.unjudged))
+            note(f"{name}: {count} of {judge.all.turns} turns are unjudged; the most frequent reason: {reason}")
     return 0

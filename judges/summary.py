@@ -1,4 +1,4 @@
-"""What a run of judging came to, as `summary.json`: read from the run's store, nothing counted twice."""
+"""The summary of a run of judging, `summary.json`, from the run's store, and as a table on the terminal."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from statistics import fmean, median
 
 from generator.execution.store import Store
+from generator.output.progress import clock
 from generator.output.summary import Tokens
+from generator.output.tables import print_table
 from generator.schema import Answerability, Dialog, Record, Turn, Usage, Verdict
 from judges.base import UNJUDGED
 from judges.llm.idk import IdkJudge
@@ -14,10 +16,10 @@ from judges.metrics.conditioning import LABELS, answerability_accuracy, conditio
 
 
 class Figures(Record):
-    """Of some turns. `mean` and `median` are of the scores, in the judge's own range.
+    """Figures of some turns. `mean` and `median` are of the scores, in the judge's range.
 
-    `conditioned` is the mean of the scores, scaled to 0 to 1 and conditioned on answerability and I-don't-know
-    (`judges.metrics.conditioning`), of the `conditioned_turns` where that can be told.
+    `conditioned` is the mean of the scores of `conditioned_turns` turns, scaled to 0 to 1 and conditioned on
+    answerability and IDK (`judges.metrics.conditioning`); the other turns have no verdict of the judge `idk`.
     """
 
     turns: int
@@ -29,10 +31,10 @@ class Figures(Record):
 
 
 class JudgeModel(Record):
-    """One judge with one model; a turn with several question types counts for each of them.
+    """Figures of one judge with one model; a turn with several question types counts for each of them.
 
-    `unjudged` has the reasons why turns have no verdict. `answerability_accuracy`, of the judge `idk` alone, is the
-    share of turns whose label fits what can be answered, of those where that can be told (`judges.metrics.conditioning`).
+    `unjudged` counts the reasons why turns have no verdict. `answerability_accuracy`, of the judge `idk` alone, is the
+    share of turns whose label predicts their answerability (`judges.metrics.conditioning`).
     """
 
     judge: str
@@ -46,13 +48,13 @@ class JudgeModel(Record):
 
 
 class JudgingSummary(Record):
-    """`dialogs` and `turns` are what was judged so far, `skipped` the records of the input that can't be read."""
+    """Figures of a run: `dialogs` and `turns` judged so far, `skipped` records of the input that can't be read."""
 
     input: str
     dialogs: int
     turns: int
     skipped: int
-    voices: tuple[JudgeModel, ...]
+    judges: tuple[JudgeModel, ...]
     lm_calls: int
     tokens: Tokens
     seconds: float
@@ -61,21 +63,21 @@ class JudgingSummary(Record):
     @property
     def judged(self) -> int:
         """Verdicts that are not `unjudged`."""
-        return sum(voice.all.turns - sum(voice.unjudged.values()) for voice in self.voices)
+        return sum(judge.all.turns - sum(judge.unjudged.values()) for judge in self.judges)
 
 
 def summarise(
-    store: Store, source: str, voices: Iterable[tuple[str, str]], best: float, skipped: int, total: int
+    store: Store, source: str, models: Iterable[tuple[str, str]], best: float, skipped: int, total: int
 ) -> JudgingSummary:
-    """The summary of a run as it stands, in one pass over its dialogs.
+    """Return the summary of a run so far, in one pass over its dialogs.
 
     Args:
         source: the input, as it was given.
-        voices: judge and model of the verdicts that this run gives.
+        models: judge and model of the verdicts of this run.
         best: the judge's highest score.
         total: dialogs of the input.
     """
-    tallies = {voice: _Tally(best) for voice in voices}
+    tallies = {each: _Tally(best) for each in models}
     dialogs = turns = 0
     for dialog in store.dialogs():
         dialogs += 1
@@ -90,7 +92,7 @@ def summarise(
         dialogs=dialogs,
         turns=turns,
         skipped=skipped,
-        voices=tuple(tally.voice(judge, model) for (judge, model), tally in tallies.items()),
+        judges=tuple(tally.figures(judge, model) for (judge, model), tally in tallies.items()),
         lm_calls=usage.calls,
         tokens=Tokens(prompt=usage.prompt, cached=usage.cached, completion=usage.completion),
         seconds=round(store.seconds, 3),
@@ -100,7 +102,7 @@ def summarise(
 
 @dataclass
 class _Group:
-    """What is known of the turns that belong together."""
+    """Labels and scores of a group of turns."""
 
     labels: Counter[str] = field(default_factory=Counter)
     scores: list[float] = field(default_factory=list)
@@ -118,18 +120,18 @@ class _Group:
 
 
 class _Tally:
-    """The verdicts of one voice, by what the turns have in common."""
+    """The verdicts of one judge with one model, by groups of turns."""
 
     def __init__(self, best: float) -> None:
         self._best = best
         self._groups: dict[tuple[str, str], _Group] = {("all", ""): _Group()}
         self._unjudged: Counter[str] = Counter()
-        self._known: list[tuple[Answerability, str]] = []
+        self._idk: list[tuple[Answerability, str]] = []
 
     def add(self, dialog: Dialog, turn: Turn, verdict: Verdict) -> None:
-        kinds = [("question_type", kind) for kind in turn.question_type.split("+")]
+        types = [("question_type", name) for name in turn.question_type.split("+")]
         value = _conditioned(turn, verdict, self._best)
-        for key in (("all", ""), ("answerability", turn.answerability), *kinds, ("corpus", dialog.corpus)):
+        for key in (("all", ""), ("answerability", turn.answerability), *types, ("corpus", dialog.corpus)):
             group = self._groups.setdefault(key, _Group())
             group.labels[verdict.label] += 1
             if verdict.score is not None:
@@ -139,10 +141,10 @@ class _Tally:
         if verdict.label == UNJUDGED:
             self._unjudged[verdict.explanation.partition(":")[0]] += 1
         if verdict.judge == IdkJudge.name and verdict.label in LABELS:
-            self._known.append((turn.answerability, verdict.label))
+            self._idk.append((turn.answerability, verdict.label))
 
-    def voice(self, judge: str, model: str) -> JudgeModel:
-        accuracy = answerability_accuracy(self._known)
+    def figures(self, judge: str, model: str) -> JudgeModel:
+        accuracy = answerability_accuracy(self._idk)
 
         def by(name: str) -> dict[str, Figures]:
             return {value: group.figures() for (key, value), group in sorted(self._groups.items()) if key == name}
@@ -160,13 +162,30 @@ class _Tally:
 
 
 def _conditioned(turn: Turn, verdict: Verdict, best: float) -> float | None:
-    """The score of a turn that the last I-don't-know judge had a word on, scaled to 0 to 1 and conditioned on that."""
+    """Return the score of a turn, scaled to 0 to 1 and conditioned on its last `idk` verdict, if it has one."""
     idk = [v.label for v in turn.verdicts if v.judge == IdkJudge.name and v.label in LABELS]
-    asks_nothing = turn.answerability == "conversational"  # the paper leaves these out
+    asks_nothing = turn.answerability == "conversational"  # left out, as in the paper
     if not idk or asks_nothing or verdict.judge == IdkJudge.name or verdict.label == UNJUDGED:
         return None
     if verdict.score is not None:
         return conditioned(verdict.score / best, turn.answerability, idk[-1])
-    # A response without a claim has no score of its own: the table may give it one all the same.
+    # A response without a score, as one without claims, has a conditioned one where the score plays no part.
     lowest, highest = (conditioned(score, turn.answerability, idk[-1]) for score in (0.0, 1.0))
     return lowest if lowest == highest else None
+
+
+def closing_table(summary: JudgingSummary) -> None:
+    """Print the summary: a row for each judge and model, and the calls."""
+    rows = []
+    for judge in summary.judges:
+        figures = judge.all
+        labels = ", ".join(f"{count} {label}" for label, count in figures.labels.items())
+        scores = (figures.mean, figures.median, figures.conditioned)
+        cells = ["" if score is None else f"{score:g}" for score in scores]
+        rows.append([judge.model or judge.judge, str(figures.turns), labels, *cells])
+    numbers = ("mean", "median", "conditioned")
+    print_table(rows, ("model", "turns", "labels", *numbers), right=("turns", *numbers))
+    tokens = summary.tokens
+    if summary.lm_calls:
+        calls = f"{summary.lm_calls} calls, {tokens.prompt} prompt tokens, {tokens.completion} completion tokens"
+        print(f"{calls}, {clock(summary.seconds)}", flush=True)

@@ -1,7 +1,7 @@
-"""What kinds of question users ask, as data: `questions/*.yaml` holds the types, `multi_turn/*.yaml` and
-`answerability/*.yaml` what a question can be besides, `conf/taxonomy/*.yaml` mixes of them.
+"""Question types as data: how they are read, mixed and drawn. See `docs/taxonomy.md`.
 
-Knows how types are read, checked and drawn; knows nothing of documents or models. See `docs/taxonomy.md`.
+`questions/*.yaml` holds the question types, `multi_turn/*.yaml` and `answerability/*.yaml` the other dimensions of a
+question, `conf/taxonomy/*.yaml` mixes of them.
 """
 
 from taxonomy.draw import first_type, later_types, turn_types

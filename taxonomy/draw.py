@@ -1,4 +1,4 @@
-"""Which types of question come when: pure functions of the run's seed and the plan's number."""
+"""Draw the question types of a plan, as pure functions of the run's seed and the plan's number."""
 
 import random
 from bisect import bisect
@@ -12,68 +12,67 @@ from taxonomy.types import Facet, QuestionType, Target
 T = TypeVar("T")
 
 BLOCK = 20
-# What a turn that asks for nothing is, among question types (Katsis et al. 2025 label their own so).
-_NOT_ASKING = "non-question"
-# And what its answerability is.
+# Question type and answerability of a turn that asks for nothing (Katsis et al. 2025, section 3.1).
+_NON_QUESTION = "non-question"
 _CONVERSATIONAL = "conversational"
 
-# Steps of the golden ratio fill the circle evenly however many are taken (a Kronecker sequence).
+# Multiples of the golden ratio, modulo 1, fill [0, 1) evenly, however many are taken (a Kronecker sequence).
 _GOLDEN = (5**0.5 - 1) / 2
 
 
 def first_type(taxonomy: Taxonomy, seed: int, index: int) -> QuestionType:
-    """The type that plan number `index` (from 0) opens with.
+    """Return the type that plan number `index` (from 0) opens with.
 
-    In every 20 plans, a type's count differs from 20 times its share by less than 1, and over the run such
-    differences cancel out. The order within 20 is random.
+    In every block of 20 plans, a type's count differs from 20 times its share by less than 1, and over the run such
+    differences cancel out. The order within a block is random.
     """
     block, place = divmod(index, BLOCK)
     return _draw_types(taxonomy.first, BLOCK, block, f"{seed}/first")[place]
 
 
 def later_types(taxonomy: Taxonomy, seed: int, index: int, n: int) -> tuple[QuestionType, ...]:
-    """The types of the `n` later turns of plan number `index`, in order.
+    """Return the types of the `n` later turns of plan number `index`, in order.
 
     In a dialog, a type's count differs from `n` times its share by less than 1; over dialogs such differences
-    cancel out. A type that may not repeat never stands twice in a row.
+    cancel out. A type that may not repeat never comes twice in a row.
     """
     return _draw_types(taxonomy.later, n, index, f"{seed}/later")
 
 
 def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n: int) -> tuple[QuestionType, ...]:
-    """The types of all `n` turns of plan number `index`, which opens with `first`.
+    """Return the types of all `n` turns of plan number `index`, which opens with `first`.
 
-    Where a taxonomy plans more than types, each is a `Target`. Every dimension is drawn for itself, as types are, and
-    then two things are put together: what asks for nothing is a later turn and no question, and the turns that lean on
-    what was said are clarifications before they are others. A single turn is one of those that ask for something.
+    Where a taxonomy plans more than types, each is a `Target`. Every dimension is drawn independently, as types are.
+    Then dimensions are matched: conversational turns are later turns and non-questions, and clarifications come first
+    among non-standalone turns. A dialog of one turn is never conversational.
     """
-    kinds = [first, *later_types(taxonomy, seed, index, n - 1)]
+    types = [first, *later_types(taxonomy, seed, index, n - 1)]
     if not taxonomy.has_targets:
-        return tuple(kinds)
+        return tuple(types)
     links: list[Facet | None] = [None, *(_draw_facets(taxonomy.multi_turn, n - 1, index, f"{seed}/multi_turn"))]
     links += [None] * (n - len(links))
-    aimed = [share for share in taxonomy.answerability if n > 1 or share.type.name != _CONVERSATIONAL]
-    aims: list[Facet | None] = list(_draw_facets(aimed, n, index, f"{seed}/answerability")) or [None] * n
+    shares = [share for share in taxonomy.answerability if n > 1 or share.type.name != _CONVERSATIONAL]
+    aims: list[Facet | None] = list(_draw_facets(shares, n, index, f"{seed}/answerability")) or [None] * n
     for place in (place for place, aim in enumerate(aims) if aim and aim.name == _CONVERSATIONAL):
-        fit = [i for i in range(1, n) if kinds[i].name == _NOT_ASKING and aims[i] != aims[place]]
-        better = place if place in fit else next(iter(fit), max(place, 1))
-        aims[place], aims[better] = aims[better], aims[place]
-    alone = _standalone(taxonomy, seed, index, links)
-    asks_nothing = next((share.type for share in taxonomy.later if share.type.name == _NOT_ASKING), None)
+        fit = [i for i in range(1, n) if types[i].name == _NON_QUESTION and aims[i] != aims[place]]
+        other = place if place in fit else next(iter(fit), max(place, 1))
+        aims[place], aims[other] = aims[other], aims[place]
+    standalone = _standalone(taxonomy, seed, index, links)
+    non_question = next((share.type for share in taxonomy.later if share.type.name == _NON_QUESTION), None)
     return tuple(
-        # Checked when it was read; and types may be shown without the examples that a file has to have.
+        # Not validated again: a type may be shown without the examples that its file must have.
         Target.model_construct(
-            **dict(asks_nothing if asks_nothing and aim and aim.name == _CONVERSATIONAL else kind),
+            **dict(non_question if non_question and aim and aim.name == _CONVERSATIONAL else type_),
             multi_turn=link,
             aim=aim,
-            standalone=stands,
+            standalone=alone,
         )
-        for kind, link, aim, stands in zip(kinds, links, aims, alone, strict=True)
+        for type_, link, aim, alone in zip(types, links, aims, standalone, strict=True)
     )
 
 
 def _standalone(taxonomy: Taxonomy, seed: int, index: int, links: Sequence[Facet | None]) -> list[bool | None]:
-    """Which turns are to stand alone; a first turn does anyway."""
+    """Return for each turn whether it is to be standalone; None of the first turn, which always is."""
     rate = taxonomy.non_standalone
     if rate is None:
         return [None] * len(links)
@@ -91,13 +90,13 @@ def _standalone(taxonomy: Taxonomy, seed: int, index: int, links: Sequence[Facet
 
 def _draw_types(shares: Sequence[Share], n: int, number: int, key: str) -> tuple[QuestionType, ...]:
     values, parts = [share.type for share in shares], [share.share for share in shares]
-    return _draw(values, parts, n, number, key, lambda kind: kind.may_repeat)
+    return _draw(values, parts, n, number, key, lambda type_: type_.may_repeat)
 
 
 def _draw_facets(shares: Sequence[FacetShare], n: int, number: int, key: str) -> tuple[Facet, ...]:
     if not shares:
         return ()
-    total = sum(share.share for share in shares)  # below 1 where a share is left out
+    total = sum(share.share for share in shares)  # below 1 if one of them was left out
     values, parts = [share.type for share in shares], [share.share / total for share in shares]
     return _draw(values, parts, n, number, key, lambda facet: facet.may_repeat)
 
@@ -110,15 +109,15 @@ def _draw(
     key: str,
     may_repeat: Callable[[T], bool] = lambda _: True,
 ) -> tuple[T, ...]:
-    """Draw number `number` of `n` values: systematic sampling at an offset that fills [0, 1) over the draws."""
+    """Return `n` values of draw number `number`: systematic sampling, at an offset that fills [0, 1) over the draws."""
     offset = (random.Random(key).random() + number * _GOLDEN) % 1
     ends = list(accumulate(shares))[:-1]
     left = [values[bisect(ends, (i + offset) / n)] for i in range(n)]
-    # Only `random()` gives the same numbers in every Python version; `shuffle` and `choice` promise less.
+    # Only `random()` is guaranteed to give the same numbers in every Python version.
     rng = random.Random(f"{key}/{number}")
     order: list[T] = []
     while left:
-        # A value that fills more than half of what is left stands twice in a row unless it comes now.
+        # A value that fills more than half of what is left comes twice in a row unless it comes now.
         due = [value for value in left if not may_repeat(value) and 2 * left.count(value) > len(left)]
         free = due or [value for value in left if may_repeat(value) or value not in order[-1:]]
         order.append(free[int(rng.random() * len(free))])

@@ -1,7 +1,4 @@
-"""Question types from YAML files: ours, and those of a user's own folder. Whatever is wrong in a file, and where.
-
-Knows nothing of mixes.
-"""
+"""Read question types from YAML files, ours and those of a user's folder, and report errors with file and line."""
 
 import difflib
 from collections.abc import Hashable
@@ -17,21 +14,21 @@ from taxonomy.types import Example, Exchange, Facet, QuestionType
 OURS = Path(__file__).parent / "questions"
 Dimension = Literal["multi_turn", "answerability"]
 
-# What a key belongs to, by how many keys lead to it.
+# The model that a key belongs to, by how deep it is nested.
 _LEVELS: tuple[type[BaseModel], ...] = (QuestionType, Example, Exchange)
 
 
 def read_types(path: Path | None = None) -> dict[str, QuestionType]:
-    """Our types, with those of the folder `path` (`*.yaml`, `*.yml`) added; a type of yours replaces ours of its name.
+    """Return our types and those of the folder `path` (`*.yaml`, `*.yml`), which replace ours of the same name.
 
     Raises:
-        TaxonomyError: the folder is missing or holds no type, a file can't be used, or two of its files have one name.
+        TaxonomyError: the folder is missing or empty, a file can't be used, or two of its files have the same name.
     """
     return _read_folder(OURS) | (_read_folder(path.expanduser()) if path else {})
 
 
 def read_facets(dimension: Dimension) -> dict[str, Facet]:
-    """What a question can be in a dimension, by name."""
+    """Return the values of a dimension by name."""
     files = sorted((OURS.parent / dimension).glob("*.yaml"))
     facets = (Facet.model_validate(yaml.safe_load(file.read_text(encoding="utf-8"))) for file in files)
     return {facet.name: facet for facet in facets}
@@ -39,18 +36,17 @@ def read_facets(dimension: Dimension) -> dict[str, Facet]:
 
 def _read_folder(folder: Path) -> dict[str, QuestionType]:
     if not folder.is_dir():
-        what = "is no folder" if folder.exists() else "does not exist"
-        raise TaxonomyError(f"{folder}: {what}; taxonomy.path is a folder of question-type files (*.yaml)")
+        problem = "is not a folder" if folder.exists() else "does not exist"
+        raise TaxonomyError(f"taxonomy.path={folder}: {problem}; give a folder of question types (*.yaml)")
     files = sorted(file for file in folder.iterdir() if file.suffix in (".yaml", ".yml"))
     if not files:
-        raise TaxonomyError(f"{folder}: holds no question type (*.yaml); add one, or leave taxonomy.path out")
+        raise TaxonomyError(f"taxonomy.path={folder}: has no question type (*.yaml); add one, or leave it out")
     types: dict[str, QuestionType] = {}
-    origin: dict[str, Path] = {}
     for file in files:
-        kind = _read_file(file)
-        if kind.name in types:
-            raise TaxonomyError(f"{file}: name: {origin[kind.name].name} has the name {kind.name!r} too; rename one")
-        types[kind.name], origin[kind.name] = kind, file
+        found = _read_file(file)
+        if found.name in types:
+            raise TaxonomyError(f"{file}: name: another file has the name {found.name!r} too; rename one")
+        types[found.name] = found
     return types
 
 
@@ -67,28 +63,28 @@ def _read_file(file: Path) -> QuestionType:
         at = error.problem_mark or error.context_mark
         raise TaxonomyError(f"{file}:{at.line + 1 if at else 1}: not valid YAML: {error.problem}") from None
     except ValidationError as error:
-        # A misspelt key is missing under its right name too, so the unknown one is the problem to tell.
+        # A misspelt key is also missing under its right name: report the unknown one.
         problem = min(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
         raise TaxonomyError(f"{file}:{_line(node, problem['loc'])}: {_explain(problem)}") from None
     except YAML_SLIPS:
-        what = "a date, number or truth value is none, or it is nested too deeply"
-        raise TaxonomyError(f"{file}: not valid YAML: {what}; put text in quotes") from None
+        reason = "an invalid date, number or boolean, or nested too deeply"
+        raise TaxonomyError(f"{file}: not valid YAML: {reason}; put text in quotes") from None
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML that refuses a key given twice, where plain YAML would silently take the last."""
+    """YAML loader that rejects duplicate keys, of which PyYAML silently takes the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen = set()
         for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
             if key.value in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"key {key.value!r} is given twice", key.start_mark)
+                raise yaml.constructor.ConstructorError(None, None, f"duplicate key {key.value!r}", key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
 
 
 def _explain(problem: Any) -> str:
-    """One of pydantic's errors as: key, what is wrong, what would be right."""
+    """Describe one of pydantic's errors: the key, what is wrong, what is expected."""
     where = ".".join(map(str, problem["loc"]))
     keys = [part for part in problem["loc"] if isinstance(part, str)]
     if not keys:
@@ -97,17 +93,17 @@ def _explain(problem: Any) -> str:
     known = _LEVELS[len(keys) - 1].model_fields
     if keys[-1] not in known:
         near = difflib.get_close_matches(keys[-1], known, 1)
-        right = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
-        return f"unknown key {where!r}; {right}"
-    right = f"it is {known[keys[-1]].description}"
+        advice = f"did you mean {near[0]!r}?" if near else f"choose from: {', '.join(known)}"
+        return f"unknown key {where!r}; {advice}"
+    expected = f"expected {known[keys[-1]].description}"
     if problem["type"] == "missing":
-        return f"missing key {where!r}; {right}"
+        return f"missing key {where!r}; {expected}"
     quotes = " (put text with a colon in quotes)" if isinstance(problem["input"], dict) else ""
-    return f"{where}: {problem['msg']}{quotes}; {right}"
+    return f"{where}: {problem['msg']}{quotes}; {expected}"
 
 
 def _line(node: yaml.Node | None, loc: tuple[int | str, ...]) -> int:
-    """The line, from 1, of the key or list item `loc`, or of the nearest thing around it that is there."""
+    """Return the line, from 1, of the key or list item `loc`, or of the nearest node around it."""
     line = 1
     for part in loc:
         if isinstance(node, yaml.MappingNode):

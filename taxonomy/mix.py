@@ -1,4 +1,4 @@
-"""Which types of question a run asks for, in which shares: the settings, and what they resolve to."""
+"""The mix of question types that a run asks for: its settings, and the types with their shares that they stand for."""
 
 import difflib
 from collections.abc import Iterable
@@ -7,65 +7,85 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from generator.errors import TaxonomyError
-from generator.schema import LocalPath, OneOrMore, Record
+from generator.schema import LocalPath, OneOrMore, Operational, Record
 from taxonomy.files import Dimension, read_facets, read_types
 from taxonomy.types import Facet, QuestionType
 
 Focus = Literal["sentences", "passages", "none"]
+Weights = dict[str, Annotated[float, Field(ge=0)]]
 _DIMENSIONS: dict[Dimension, str] = {"multi_turn": "multi-turn type", "answerability": "answerability"}
+_WEIGHTS = "Weights are relative: they need not sum to 1, and 0 leaves a type out."
 
 
 class Mix(Record):
-    """The settings of `conf/taxonomy/<name>.yaml`.
+    """The settings of `conf/taxonomy/<name>.yaml`."""
 
-    Args:
-        name: of the mix.
-        path: a folder of question-type files of your own, added to ours (`read_types`).
-        first: the share of each type among first questions; above 0, together 1.
-        later: the same among later questions.
-        multi_turn: the share of each multi-turn type among later questions, together 1; empty: their question types say
-            it all, as in Lee et al. 2024.
-        answerability: the share of questions that the documents answer fully, in part, not at all, or that ask for
-            nothing, together 1; empty: left to the question types.
-        non_standalone: the share of later questions that make no sense without what was said before; null: all of them.
-        measure: label what was really asked and answered, in place of what was planned (`generator.dialogs.relabel`).
-        without: types that are left out of both, the others' shares growing in proportion.
-        examples: whether the model is shown the examples of later types. Lee et al. 2024 show some; a model of 1.5B
-            took over what they are about (docs/runs.md).
-        focus: `sentences` starts each dialog of a document from sentences that those before did not use;
-            `none` leaves the choice to the model, as Lee et al. 2024 do. `passages` is `sentences`, and each later
-            question starts from a passage that no answer of the dialog rests on yet.
-    """
-
-    name: str
-    path: LocalPath | None = None
-    first: dict[str, float]
-    later: dict[str, float]
-    multi_turn: dict[str, float] = Field(default_factory=dict)
-    answerability: dict[str, float] = Field(default_factory=dict)
-    non_standalone: float | None = Field(default=None, ge=0, le=1)
-    measure: bool = False
-    without: Annotated[tuple[str, ...], OneOrMore] = ()
-    examples: bool = True
-    focus: Focus = "sentences"
+    name: str = Field(description="Name of the mix, in the run folder's name and on the data card.")
+    path: Annotated[LocalPath | None, Operational] = Field(
+        default=None,
+        description="Folder of your own question types (`*.yaml`), added to ours; a type with the name of one of ours "
+        "replaces it.",
+    )
+    first: Weights = Field(
+        description=f"Weight of each question type among first questions. {_WEIGHTS} `taxonomy.first.direct=2` changes "
+        "one weight, `taxonomy.first={direct: 1, comparative: 1}` replaces them all."
+    )
+    later: Weights = Field(description=f"Weight of each question type among later questions. {_WEIGHTS}")
+    multi_turn: Weights = Field(
+        default_factory=dict,
+        description=f"Weight of each multi-turn type among later questions. {_WEIGHTS} Empty: not planned; the later "
+        "question types of Lee et al. 2024 are multi-turn types themselves.",
+    )
+    answerability: Weights = Field(
+        default_factory=dict,
+        description="Weight, among all questions, of those that the documents answer fully (`answerable`), in part "
+        f"(`partial`) or not (`unanswerable`), and of turns that ask for nothing (`conversational`). {_WEIGHTS} Empty: "
+        "left to the question types.",
+    )
+    non_standalone: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="Share of later questions that can't be understood without the dialog so far, 0 to 1; null: not "
+        "planned.",
+    )
+    measure: Annotated[tuple[str, ...], OneOrMore] = Field(
+        default=(),
+        description="Judges that label what was really asked and answered, in place of what was planned: "
+        "`question_type`, `answerability`, `idk`. They ask the model of the judge. []: the labels are those planned.",
+    )
+    without: Annotated[tuple[str, ...], OneOrMore] = Field(
+        default=(), description="Question types to leave out of `first` and `later`."
+    )
+    examples: bool = Field(
+        default=True,
+        description="Show the model the examples of later question types, as Lee et al. 2024 do; a small model copies "
+        "their topics.",
+    )
+    focus: Focus = Field(
+        default="sentences",
+        description="What questions start from. `sentences`: a dialog from sentences of its document that earlier "
+        "dialogs did not use; `passages`: also each later question from a passage that no answer of the dialog rests "
+        "on yet; `none`: the model chooses, as in Lee et al. 2024.",
+    )
 
 
 class Share(Record):
-    """A type of question and its target share among the questions of its stage, in (0, 1]."""
+    """A question type and its share among the questions of its stage, in (0, 1]."""
 
     type: QuestionType
     share: float
 
 
 class FacetShare(Record):
-    """The same of what a question can be besides."""
+    """A multi-turn type or answerability, and its share among the questions that it is planned for, in (0, 1]."""
 
     type: Facet
     share: float
 
 
 class Taxonomy(Record):
-    """A mix with its types resolved: everything that plans and prompts take from it. Empty, None: not planned."""
+    """A mix with its types resolved, from which plans and prompts are made; a dimension not planned is empty."""
 
     name: str
     focus: Focus
@@ -74,11 +94,11 @@ class Taxonomy(Record):
     multi_turn: tuple[FacetShare, ...] = ()
     answerability: tuple[FacetShare, ...] = ()
     non_standalone: float | None = None
-    measure: bool = False
+    measure: tuple[str, ...] = ()
 
     @property
     def has_targets(self) -> bool:
-        """Whether more than its type is planned of a question: then each is a `Target`."""
+        """True if more than its type is planned of a question; then each question has a `Target`."""
         return bool(self.multi_turn or self.answerability or self.non_standalone is not None)
 
 
@@ -86,7 +106,7 @@ def load(mix: Mix) -> Taxonomy:
     """Resolve a mix.
 
     Raises:
-        TaxonomyError: a type file or a share can't be used; one line that says where and what would be right.
+        TaxonomyError: a type file or a weight can't be used; one line with the place and the fix.
     """
     types = read_types(mix.path)
     for name in mix.without:
@@ -95,64 +115,62 @@ def load(mix: Mix) -> Taxonomy:
     return Taxonomy(
         name=mix.name,
         focus=mix.focus,
-        first=_shares(mix, "first", mix.first, types),
-        later=_shares(mix, "later", mix.later, types),
-        multi_turn=_facets(mix, "multi_turn", mix.multi_turn),
-        answerability=_facets(mix, "answerability", mix.answerability),
+        first=_type_shares(mix, "first", mix.first, types),
+        later=_type_shares(mix, "later", mix.later, types),
+        multi_turn=_facet_shares("multi_turn", mix.multi_turn),
+        answerability=_facet_shares("answerability", mix.answerability),
         non_standalone=mix.non_standalone,
         measure=mix.measure,
     )
 
 
-def _facets(mix: Mix, dimension: Dimension, shares: dict[str, float]) -> tuple[FacetShare, ...]:
-    """The shares of a dimension; those of 0 are left out."""
-    where = f"taxonomy={mix.name}: {dimension}"
-    if not shares:
-        return ()
-    facets = read_facets(dimension)
-    for name, share in shares.items():
-        if name not in facets:
-            raise _unknown(f"{where}.{name}", name, facets, _DIMENSIONS[dimension])
-        if not 0 <= share <= 1:
-            raise TaxonomyError(f"{where}.{name}: a share is between 0 and 1, not {share:g}")
-    _sum_to_one(where, shares)
-    return tuple(FacetShare(type=facets[name], share=share) for name, share in shares.items() if share)
-
-
-def _sum_to_one(where: str, shares: dict[str, float]) -> None:
-    if not abs((total := sum(shares.values())) - 1) <= 1e-6:
-        raise TaxonomyError(f"{where}: the shares sum to {total:g}; they must sum to 1")
-
-
-def _shares(
-    mix: Mix, stage: Literal["first", "later"], shares: dict[str, float], types: dict[str, QuestionType]
+def _type_shares(
+    mix: Mix, stage: Literal["first", "later"], weights: Weights, types: dict[str, QuestionType]
 ) -> tuple[Share, ...]:
-    where = f"taxonomy={mix.name}: {stage}"
-    for name, share in shares.items():
+    setting = f"taxonomy.{stage}"
+    for name in weights:
         if name not in types:
-            raise _unknown(f"{where}.{name}", name, types)
-        kind = types[name]
-        if kind.stage not in (stage, "any"):
-            raise TaxonomyError(f"{where}.{name}: is for {kind.stage} turns; name it under {kind.stage!r}")
-        if not share > 0:
-            raise TaxonomyError(f"{where}.{name}: a share is above 0, not {share:g}; leave out a type you don't want")
-    _sum_to_one(where, shares)
-    if not mix.examples:
-        types = {name: kind.model_copy(update={"examples": ()}) for name, kind in types.items()}
-    kept = {name: share for name, share in shares.items() if name not in mix.without}
-    if not kept:
-        raise TaxonomyError(f"{where}: taxonomy.without leaves no type; leave out fewer")
-    targets = tuple(Share(type=types[name], share=share / sum(kept.values())) for name, share in kept.items())
-    for target in targets:
-        if not target.type.may_repeat and target.share > 0.5 + 1e-9:
+            raise _unknown(f"{setting}.{name}", name, types)
+        if types[name].stage not in (stage, "any"):
             raise TaxonomyError(
-                f"{where}.{target.type.name}: never comes twice in a row, so at most a share of 0.5, "
-                f"not {target.share:g}"
+                f"{setting}.{name}: is a type for {types[name].stage} turns; move it to taxonomy.{types[name].stage}"
             )
-    return targets
+    kept = {name: weight for name, weight in weights.items() if name not in mix.without}
+    if not mix.examples:
+        types = {name: type.model_copy(update={"examples": ()}) for name, type in types.items()}
+    shares = tuple(Share(type=types[name], share=share) for name, share in _normalise(setting, kept).items())
+    for each in shares:
+        if not each.type.may_repeat and each.share > 0.5 + 1e-9:
+            raise TaxonomyError(
+                f"{setting}.{each.type.name}: has {each.share:g} of the weights, but never comes twice in a row, so it "
+                "can have at most 0.5; lower its weight"
+            )
+    return shares
 
 
-def _unknown(where: str, name: str, types: Iterable[str], of: str = "question type") -> TaxonomyError:
-    near = difflib.get_close_matches(name, types, 1)
-    right = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(types))}"
-    return TaxonomyError(f"{where}: there is no such {of}; {right}")
+def _facet_shares(dimension: Dimension, weights: Weights) -> tuple[FacetShare, ...]:
+    setting = f"taxonomy.{dimension}"
+    facets = read_facets(dimension)
+    for name in weights:
+        if name not in facets:
+            raise _unknown(f"{setting}.{name}", name, facets, _DIMENSIONS[dimension])
+    shares = _normalise(setting, weights) if weights else {}
+    return tuple(FacetShare(type=facets[name], share=share) for name, share in shares.items())
+
+
+def _normalise(setting: str, weights: Weights) -> dict[str, float]:
+    """Return the shares of the weights above 0; they sum to 1.
+
+    Raises:
+        TaxonomyError: no weight is above 0.
+    """
+    total = sum(weights.values())
+    if total == 0:
+        raise TaxonomyError(f"{setting}: no type has a weight above 0; give one, such as {setting}={{TYPE: 1}}")
+    return {name: weight / total for name, weight in weights.items() if weight}
+
+
+def _unknown(setting: str, name: str, known: Iterable[str], noun: str = "question type") -> TaxonomyError:
+    near = difflib.get_close_matches(name, known, 1)
+    advice = f"did you mean {near[0]!r}?" if near else f"choose from: {', '.join(sorted(known))}"
+    return TaxonomyError(f"{setting}: unknown {noun}; {advice}")

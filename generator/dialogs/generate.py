@@ -159,9 +159,13 @@ class DialogGenerator:
                 # gone, the run stops, and goes on later with nothing lost.
                 if judging.clients is None:
                     raise
-                decides = getattr(judge, "decides", True)
-                model = judging.clients.model
-                return Verdict(judge=judge.name, label="unjudged", explanation=str(error), model=model, decides=decides)
+                return Verdict(
+                    judge=judge.name,
+                    label="unjudged",
+                    explanation=str(error),
+                    model=judging.clients.model,
+                    decides=judge.decides,
+                )
 
         own = judging.clients and judging.clients.for_dialog(dialog.document_ids[0])
         with (

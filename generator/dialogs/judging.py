@@ -1,4 +1,4 @@
-"""How a judge is configured: the base of the records that `_target_` names in `conf/judge/<name>.yaml`."""
+"""Settings of a judge. Each judge module has a subclass of `JudgeSettings`, which `_target_` in `conf/judge/` names."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar
@@ -14,36 +14,41 @@ class JudgeSettings(Record, ABC):
     """The base of every judge's settings. A file in `conf/judge/` holds those that have an effect for its judge.
 
     Attributes:
-        asks_model: whether the judge asks a model at all.
+        asks_model: whether the judge sends prompts to a model.
     """
 
     asks_model: ClassVar[bool] = True
 
-    name: str = Field(description="The judge's name in verdicts.")
+    name: str = Field(description="Name of the judge, in its verdicts and in the name of the run folder.")
     filter: Filter = Field(
         default="pairs",
-        description="What an incorrect answer removes: pairs (the pair alone, as in the paper), prefix (and the pairs "
-        "after it) or dialog (all of its dialog).",
+        description="What an incorrect answer removes from the dataset: `pairs` its context-response pair (as in the "
+        "paper), `prefix` also the pairs after it, `dialog` the whole dialog.",
     )
     lm: Endpoint | None = Field(
         default=None,
-        description="The judge's own model, as judge.lm=openai judge.lm.model=…; null: the model that writes the dialogs.",
+        description="Model that judges, such as `judge.lm=openai judge.lm.model=…`; null: the model of `lm`.",
     )
     panel: dict[str, Endpoint] = Field(
         default_factory=dict,
-        description="Several models whose median score counts, by names: judge.panel.a=openai judge.panel.b=vllm …; "
-        "of `python -m judges` alone.",
+        description="Several models that judge in place of `judge.lm`, each under a name of your choice: "
+        "`judge.panel.a=openai judge.panel.a.model=…`. The median of their scores is one more verdict. "
+        "Of `python -m judges` alone.",
     )
 
     @abstractmethod
     def build(self, model: str) -> Judge | None:
-        """Return the judge, asking `model`; None if nothing is to be judged."""
+        """Return the judge; None if there is to be none.
+
+        Args:
+            model: name of the judging model, for the verdicts; the model itself comes with the call.
+        """
 
 
 class NoJudge(JudgeSettings):
-    """The choice `none`: every pair is kept."""
+    """Settings of `judge=none`: every pair is kept."""
 
     asks_model: ClassVar[bool] = False
 
-    def build(self, model: str) -> Judge | None:
+    def build(self, model: str) -> None:
         return None

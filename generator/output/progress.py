@@ -53,20 +53,15 @@ class Display:
             disable=not self._console.is_terminal,
         )
         now = Progress(accepted, attempted, dialogs, completion)
-        self._task = self._bar.add_task(self.counted(now), total=dialogs, completed=accepted)
+        self._task = self._bar.add_task(self._count(now), total=dialogs, completed=accepted)
         if accepted:
-            self.note(self.resumed(now))
+            attempted_too = f", {attempted} attempted" if drops else ""
+            self.note(f"continuing: {accepted} of {dialogs} dialogs {verb}{attempted_too} so far")
 
-    def counted(self, progress: Progress) -> str:
-        """Return how much is done."""
+    def _count(self, progress: Progress) -> str:
         count = f"{progress.accepted}/{progress.dialogs} {self._verb}"
         dropped = progress.attempted - progress.accepted
         return f"{count}  {progress.attempted} attempted  {dropped} dropped" if self._drops else count
-
-    def resumed(self, progress: Progress) -> str:
-        """Return the first line of a run that is continued."""
-        attempted = f", {progress.attempted} attempted" if self._drops else ""
-        return f"continuing: {progress.accepted} of {progress.dialogs} dialogs {self._verb}{attempted} so far"
 
     def __enter__(self) -> "Display":
         self._bar.start()
@@ -89,7 +84,7 @@ class Display:
         made = progress.accepted - self._accepted_before
         speed = (progress.completion - self._completion_before) / seconds
         left = clock((progress.dialogs - progress.accepted) * seconds / made) if made > 0 else "unknown"
-        text = f"{self.counted(progress)}  {speed:.0f} tokens/s  time left {left}"
+        text = f"{self._count(progress)}  {speed:.0f} tokens/s  time left {left}"
         self._bar.update(self._task, completed=progress.accepted, description=text)
         if self._console.is_terminal:
             return

@@ -1,7 +1,6 @@
-"""How much of a question do the passages answer? (Katsis et al. 2025, section 3.1.)
+"""Judge how much of a question the passages answer (Katsis et al. 2025, section 3.1).
 
-The rubric is `answerability.txt`. The answer is never shown: a good one would give away what is to be found out, and a
-bad one mislead.
+The rubric is `answerability.txt`. The answer is not shown: a good one would give the label away, a bad one mislead.
 """
 
 from collections.abc import Sequence
@@ -11,11 +10,11 @@ import dspy
 
 from generator.dialogs.prompt import Conversation, Documents
 from generator.schema import Passage, Turn, Verdict
-from judges.base import ModelJudge, rubric
+from judges.base import ModelJudge, ModelJudgeSettings, rubric
 
 
 class Answerable(dspy.Signature):
-    __doc__ = rubric("answerability")
+    __doc__ = rubric(__file__)
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
@@ -32,22 +31,19 @@ class Answerable(dspy.Signature):
 class AnswerabilityJudge(ModelJudge):
     """Labels a question `answerable`, `partial` or `unanswerable` by the passages at hand.
 
-    Two labels need no model: `conversational` stays what it is, since nothing is asked; and where there are no
-    passages, the question is `unanswerable`.
-
-    Args:
-        model: the name of the judging model, for the record.
+    Two labels need no model: a `conversational` turn stays one, and without passages a question is `unanswerable`.
     """
 
     name = "answerability"
+    signature = Answerable
 
-    def __init__(self, model: str) -> None:
-        super().__init__(model, Answerable)
-
-    def known(self, passages: Sequence[Passage], turn: Turn) -> Verdict | None:
+    def judge_without_model(self, passages: Sequence[Passage], turn: Turn) -> Verdict | None:
         if turn.answerability == "conversational":
             return self.verdict("conversational", "the User asks for nothing")
         return None if passages else self.verdict("unanswerable", "there are no passages")
 
-    def found(self, prediction: dspy.Prediction) -> Verdict:
-        return self.verdict(prediction.label, prediction.explanation)
+
+class AnswerabilitySettings(ModelJudgeSettings):
+    """Settings of `judge=answerability`."""
+
+    judge = AnswerabilityJudge

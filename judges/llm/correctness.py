@@ -1,6 +1,6 @@
-"""Is a response correct, given the documents and the dialog? (Lee et al. 2024, section 2.5 and figure 10.)
+"""Judge if a response is correct, given the documents and the dialog (Lee et al. 2024, section 2.5 and figure 10).
 
-The rubric is `correctness.txt`. A judge that fails is not a low score: the pair is then `unjudged`.
+The rubric is `correctness.txt`.
 """
 
 from typing import Literal
@@ -10,7 +10,7 @@ from pydantic import Field
 
 from generator.dialogs.prompt import Conversation, Documents
 from generator.schema import Record, Verdict
-from judges.base import UNJUDGED, ModelJudge, rubric
+from judges.base import UNJUDGED, ModelJudge, ModelJudgeSettings, rubric
 
 
 class Statement(Record):
@@ -21,7 +21,7 @@ class Statement(Record):
 
 
 class Correctness(dspy.Signature):
-    __doc__ = rubric("correctness")
+    __doc__ = rubric(__file__)
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
@@ -40,20 +40,20 @@ class Correctness(dspy.Signature):
 
 
 class CorrectnessJudge(ModelJudge):
-    """Takes the response apart, checks each statement, and gives a label with its explanation.
-
-    Args:
-        model: the name of the judging model, for the record.
-    """
+    """Labels a response `correct` or `incorrect`, after a finding on each of its statements."""
 
     name = "correctness"
+    signature = Correctness
     decides = True
 
-    def __init__(self, model: str) -> None:
-        super().__init__(model, Correctness)
-
-    def found(self, prediction: dspy.Prediction) -> Verdict:
-        # The rubric makes one failing statement decide; a label that forgets its own findings is no judgement.
+    def to_verdict(self, prediction: dspy.Prediction) -> Verdict:
+        # By the rubric one failing statement makes a response incorrect: a label that ignores it is unusable.
         if prediction.label == "correct" and (failing := [s for s in prediction.statements if s.finding != "correct"]):
             return self.verdict(UNJUDGED, f"contradicts itself: “{failing[0].text}” {failing[0].finding}, yet correct")
         return self.verdict(prediction.label, prediction.explanation)
+
+
+class CorrectnessSettings(ModelJudgeSettings):
+    """Settings of `judge=correctness`."""
+
+    judge = CorrectnessJudge

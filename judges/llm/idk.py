@@ -1,6 +1,6 @@
-"""Does a response say that it doesn't know? (Katsis et al. 2025, section 6.3.3 and appendix F.3; the words are ours.)
+"""Judge if a response says "I don't know" (IDK; Katsis et al. 2025, section 6.3.3 and appendix F.3).
 
-The rubric is `idk.txt`. Metrics are conditioned on this label, since none of them knows an honest refusal.
+The rubric is `idk.txt`, in our words. Metrics are conditioned on this label: none of them recognises an honest refusal.
 """
 
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ import dspy
 
 from generator.dialogs.prompt import Conversation
 from generator.schema import Passage, Turn, Verdict
-from judges.base import ModelJudge, rubric
+from judges.base import ModelJudge, ModelJudgeSettings, rubric
 
 
 class SaysUnknown(dspy.Signature):
-    __doc__ = rubric("idk")
+    __doc__ = rubric(__file__)
 
     dialog: Conversation = dspy.InputField()
     query: str = dspy.InputField(desc="The User says")
@@ -28,23 +28,21 @@ class SaysUnknown(dspy.Signature):
 
 
 class IdkJudge(ModelJudge):
-    """Labels a response `yes`, `partial` or `no`; it sees no passages.
+    """Labels a response `yes`, `partial` or `no`, without seeing the passages.
 
-    Where the user asked for nothing (`conversational`), nothing can be missing: `no`, without a call.
-
-    Args:
-        model: the name of the judging model, for the record.
+    A `conversational` turn asks for nothing, so no answer can be missing: `no`, without a call.
     """
 
     name = "idk"
+    signature = SaysUnknown
 
-    def __init__(self, model: str) -> None:
-        super().__init__(model, SaysUnknown)
-
-    def known(self, passages: Sequence[Passage], turn: Turn) -> Verdict | None:
+    def judge_without_model(self, passages: Sequence[Passage], turn: Turn) -> Verdict | None:
         if turn.answerability == "conversational":
             return self.verdict("no", "the User asks for nothing, so no answer is missing")
         return None
 
-    def found(self, prediction: dspy.Prediction) -> Verdict:
-        return self.verdict(prediction.label, prediction.explanation)
+
+class IdkSettings(ModelJudgeSettings):
+    """Settings of `judge=idk`."""
+
+    judge = IdkJudge

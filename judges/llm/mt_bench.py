@@ -1,18 +1,17 @@
-"""How good is a response in its dialog, without a reference? (RL_MTB: Katsis et al. 2025, section 8 and F.2.)
+"""Rate a response in its dialog, without a reference answer (RL_MTB: Katsis et al. 2025, section 8 and appendix F.2).
 
-The MT-Bench judge for any number of turns: it rates the last one, by the passages. The rubric is `mt_bench.txt`; the
-words are ours. The paper finds that it favours what models write, and hardly agrees with people.
+The MT-Bench judge for any number of turns: it rates the last one, given the passages. The rubric is `mt_bench.txt`, in
+our words. The paper finds that it favours text written by models, and agrees little with human annotators.
 """
 
 import dspy
 
 from generator.dialogs.prompt import Conversation, Documents
-from generator.schema import Verdict
-from judges.base import BEST, SCORED, ModelJudge, rubric
+from judges.base import BEST, ModelJudge, ModelJudgeSettings, rubric
 
 
 class InItsDialog(dspy.Signature):
-    __doc__ = rubric("mt_bench")
+    __doc__ = rubric(__file__)
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
@@ -23,17 +22,14 @@ class InItsDialog(dspy.Signature):
 
 
 class MtBenchJudge(ModelJudge):
-    """Scores a response from 1 to 10.
-
-    Args:
-        model: the name of the judging model, for the record.
-    """
+    """Scores a response from 1 to 10."""
 
     name = "mt_bench"
+    signature = InItsDialog
     best = BEST
 
-    def __init__(self, model: str) -> None:
-        super().__init__(model, InItsDialog)
 
-    def found(self, prediction: dspy.Prediction) -> Verdict:
-        return self.verdict(SCORED, prediction.explanation, prediction.score)
+class MtBenchSettings(ModelJudgeSettings):
+    """Settings of `judge=mt_bench`."""
+
+    judge = MtBenchJudge

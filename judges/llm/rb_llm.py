@@ -1,6 +1,6 @@
-"""How good is a response beside a reference answer, from 1 to 10? (RB_llm: Katsis et al. 2025, section 6.3.1, F.1.)
+"""Rate a response beside a reference answer, from 1 to 10 (RB_llm: Katsis et al. 2025, section 6.3.1, appendix F.1).
 
-The rubric is `rb_llm.txt`; the words are ours. The paper takes the median of four models: `judge.panel`.
+The rubric is `rb_llm.txt`, in our words. The paper takes the median of four models: `judge.panel`.
 """
 
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ import dspy
 
 from generator.dialogs.prompt import Conversation, Documents
 from generator.schema import Passage, Turn, Verdict
-from judges.base import BEST, SCORED, UNJUDGED, ModelJudge, rubric
+from judges.base import BEST, UNJUDGED, ModelJudge, ModelJudgeSettings, rubric
 
 
 class BesideReference(dspy.Signature):
-    __doc__ = rubric("rb_llm")
+    __doc__ = rubric(__file__)
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
@@ -29,20 +29,17 @@ class BesideReference(dspy.Signature):
 
 
 class ReferenceJudge(ModelJudge):
-    """Scores a response from 1 to 10; without a reference (`Turn.other_answers`), the turn is `unjudged`.
-
-    Args:
-        model: the name of the judging model, for the record.
-    """
+    """Scores a response from 1 to 10; without a reference answer (`Turn.other_answers`), the turn is `unjudged`."""
 
     name = "rb_llm"
+    signature = BesideReference
     best = BEST
 
-    def __init__(self, model: str) -> None:
-        super().__init__(model, BesideReference)
-
-    def known(self, passages: Sequence[Passage], turn: Turn) -> Verdict | None:
+    def judge_without_model(self, passages: Sequence[Passage], turn: Turn) -> Verdict | None:
         return None if turn.other_answers else self.verdict(UNJUDGED, "no reference answer")
 
-    def found(self, prediction: dspy.Prediction) -> Verdict:
-        return self.verdict(SCORED, prediction.explanation, prediction.score)
+
+class ReferenceSettings(ModelJudgeSettings):
+    """Settings of `judge=rb_llm`."""
+
+    judge = ReferenceJudge

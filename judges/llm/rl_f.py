@@ -1,7 +1,7 @@
-"""How much of what a response claims do the passages support? (RL_F: Katsis et al. 2025, section 6.3.2.)
+"""Score the share of a response's claims that the passages support (RL_F: Katsis et al. 2025, section 6.3.2).
 
-The faithfulness of RAGAS (Es et al. 2024): claims first, then a finding on each; the score is the share of those
-supported. The rubrics are `rl_f_claims.txt` and `rl_f_support.txt`; the words are ours.
+The faithfulness of RAGAS (Es et al. 2024): first the claims, then a finding on each. The rubrics are `rl_f_claims.txt`
+and `rl_f_support.txt`, in our words.
 """
 
 from collections.abc import Sequence
@@ -13,23 +13,23 @@ from pydantic import Field
 
 from generator.dialogs.prompt import Conversation, Documents
 from generator.schema import Passage, Record, Turn, Verdict
-from judges.base import SCORED, ModelJudge, rubric
+from judges.base import SCORED, ModelJudge, ModelJudgeSettings, rubric
 
 NO_CLAIMS = "no claims"
-# More than a reply has room for, and than an answer in a conversation makes.
+# An answer in a conversation makes fewer claims, and a reply has no room for more.
 _MOST_CLAIMS = 16
 Claim = Annotated[str, Field(max_length=300)]
 
 
 class Finding(Record):
-    """What the documents say to one claim."""
+    """Whether the documents support one claim, and why."""
 
     reason: str = Field(max_length=200)
     supported: bool
 
 
 class Claims(dspy.Signature):
-    __doc__ = rubric("rl_f_claims")
+    __doc__ = rubric(__file__, "rl_f_claims")
 
     dialog: Conversation = dspy.InputField()
     query: str = dspy.InputField(desc="The User says")
@@ -38,7 +38,7 @@ class Claims(dspy.Signature):
 
 
 class Support(dspy.Signature):
-    __doc__ = rubric("rl_f_support")
+    __doc__ = rubric(__file__, "rl_f_support")
 
     documents: Documents = dspy.InputField()
     claims: str = dspy.InputField(desc="The claims")
@@ -51,30 +51,28 @@ class Support(dspy.Signature):
 class FaithfulnessJudge(ModelJudge):
     """Scores a response by the share of its claims that are supported, 0 to 1, with two calls.
 
-    A response without a claim, as an I-don't-know is, has the label `no claims` and no score.
-
-    Args:
-        model: the name of the judging model, for the record.
+    A response without a claim, such as an "I don't know", has the label `no claims` and no score.
     """
 
     name = "rl_f"
+    signature = Claims
     best = 1
 
     def __init__(self, model: str) -> None:
-        super().__init__(model, Claims)
+        super().__init__(model)
         self.support = dspy.Predict(Support)
 
-    async def asked(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
-        said = {"dialog": Conversation(turns=tuple(history)), "query": turn.query, "response": turn.answer}
-        taken_apart = await self.ask(self.predict, turn, **said)
-        claims = [" ".join(claim.split()) for claim in taken_apart.claims if claim.strip()]
+    async def judge_with_model(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
+        dialog = Conversation(turns=tuple(history))
+        reply = await self.ask(self.predict, turn, dialog=dialog, query=turn.query, response=turn.answer)
+        claims = [" ".join(claim.split()) for claim in reply.claims if claim.strip()]
         if not claims:
             return self.verdict(NO_CLAIMS, "the response claims nothing that documents could support")
         if not passages:
             return self.verdict(SCORED, f"there are no passages to support its {len(claims)} claims", 0)
         listed = "\n".join(f"{number}. {claim}" for number, claim in enumerate(claims, start=1))
-        asked = {"documents": Documents(passages=tuple(passages)), "claims": listed}
-        findings = (await self.ask(self.support, turn, signature=_one_each(len(claims)), **asked)).findings
+        inputs = {"documents": Documents(passages=tuple(passages)), "claims": listed}
+        findings = (await self.ask(self.support, turn, signature=_support_of(len(claims)), **inputs)).findings
         missing = [
             f"“{claim}” ({finding.reason})"
             for claim, finding in zip(claims, findings, strict=True)
@@ -87,8 +85,14 @@ class FaithfulnessJudge(ModelJudge):
         return self.verdict(SCORED, explanation, supported / len(claims))
 
 
+class FaithfulnessSettings(ModelJudgeSettings):
+    """Settings of `judge=rl_f`."""
+
+    judge = FaithfulnessJudge
+
+
 @lru_cache(maxsize=_MOST_CLAIMS)
-def _one_each(count: int) -> Any:
-    """The signature of `Support` with as many findings as there are claims."""
+def _support_of(count: int) -> Any:
+    """Return the signature `Support` with exactly `count` findings."""
     exactly = Annotated[list[Finding], Field(min_length=count, max_length=count)]
     return Support.with_updated_fields("findings", type_=exactly)

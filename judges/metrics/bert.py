@@ -1,110 +1,91 @@
-"""What a response shares with reference answers, or with passages, in meaning: BERTScore (Zhang et al. 2020).
+"""Metrics of the meaning that a response shares with reference answers or passages: BERTScore (Zhang et al. 2020).
 
-The encoder and what belongs to it (its layer, its baseline) are bert-score's, which is imported when the first score is
-asked for. Texts are compared here: bert-score cuts what is longer than the encoder reads, and passages often are.
+The encoder, its layer and its baseline come from bert-score, which is imported when the first score is computed. Texts
+are compared here: bert-score truncates what is longer than the encoder's window, as passages often are.
 """
 
 import threading
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, Literal
 from warnings import catch_warnings, simplefilter
 
 from pydantic import Field
 
+from generator.dialogs.judging import JudgeSettings
 from generator.errors import ConfigError, Rejected
-from generator.schema import Record
-from judges.metrics.words import Metric, best, rb_alg, rouge_l, spoken
+from generator.schema import Judge
+from judges.metrics.words import Metric, best_score, has_words, rb_alg, rouge_l
 
-# Texts whose vectors are kept, so that the response and the passages of a dialog are encoded once. At deberta-xlarge's
-# size 2 MB for 500 word pieces.
-_KEPT = 32
-# Windows that are encoded at once.
+# Texts whose vectors are cached, so that the response and the passages of a dialog are encoded once. 500 word pieces
+# take 2 MB with deberta-xlarge.
+_CACHED_TEXTS = 32
+# Windows encoded in one batch.
 _BATCH = 16
 
 
-Name = Annotated[str, Field(min_length=1)]
-Layer = Annotated[int, Field(ge=1)]
-
-
-class BertSettings(Record):
-    """Which encoder compares texts; values in `conf/judge/bert_recall.yaml` and its like.
-
-    Attributes:
-        encoder: a name on the Hugging Face hub, or a local folder.
-        known_as: the name that bert-score knows the encoder by, as it needs for a folder; None: `encoder`.
-        layer: whose vectors are compared; None: the one that bert-score has found to be best.
-        rescale: whether a score is told from the mean one of unrelated texts (0) and equal ones (1), by the baseline
-            that bert-score has of the encoder in English.
-    """
-
-    encoder: Name
-    known_as: Name | None
-    layer: Layer | None
-    rescale: bool
-
-
 class Bert:
-    """Compares texts by an encoder's vectors of their word pieces. Safe to use from several threads, one at a time.
+    """Compares texts by an encoder's vectors of their word pieces. Thread-safe: one comparison at a time.
 
-    A text longer than the encoder reads is encoded in windows that don't overlap, and each piece's best match is looked
-    for in all windows of the other text. Texts that fit give bert-score's own values.
+    A text longer than the encoder's window is encoded in windows that don't overlap, and a piece is matched with the
+    pieces of all windows of the other text. Texts that fit into one window give the same values as bert-score.
 
     Raises:
-        ConfigError: bert-score isn't installed, the encoder can't be loaded, or bert-score doesn't know what it needs.
+        ConfigError: bert-score isn't installed, or it can't load the encoder or has no layer or baseline for it.
     """
 
-    def __init__(self, settings: BertSettings) -> None:
-        self._scorer = _scorer(settings)
+    def __init__(self, encoder: str, known_as: str | None, layer: int | None, rescale: bool) -> None:
+        self._scorer = _load_scorer(encoder, known_as or encoder, layer, rescale)
         self._baseline = [0.0, 0.0]  # precision and recall of unrelated texts
-        if settings.rescale:
+        if rescale:
             with catch_warnings():
-                simplefilter("ignore")  # PyTorch's, about how bert-score makes a tensor
+                simplefilter("ignore")  # PyTorch warns about how bert-score creates a tensor
                 self._baseline = [float(value) for value in self._scorer.baseline_vals[:2]]
         tokenizer, model = self._scorer._tokenizer, self._scorer._model
         self._ends = (tokenizer.cls_token_id, tokenizer.sep_token_id)
         if None in self._ends:
             raise ConfigError(
-                f"judge.encoder={settings.encoder}: has no tokens for a text's beginning and end; choose another one"
+                f"judge.encoder={encoder}: has no tokens for the beginning and end of a text; choose another encoder"
             )
-        # Some tokenizers don't know how much their model reads, others count places that it keeps for itself.
-        read = [tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", 0)]
-        self.window = min(size for size in read if size > 0)
-        tokenizer.model_max_length = 1_000_000_000  # so that bert-score's own way to read a text cuts none
+        # Some tokenizers don't know their model's window, others count positions that it reserves.
+        sizes = [tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", 0)]
+        self.window = min(size for size in sizes if size > 0)
+        tokenizer.model_max_length = 1_000_000_000  # so that bert-score's tokenization truncates nothing
         self._lock = threading.Lock()
-        self._vectors = lru_cache(_KEPT)(self._encoded)
+        self._vectors = lru_cache(_CACHED_TEXTS)(self._encode)
 
     def recall(self, response: str, reference: str) -> float:
-        """How much of the reference the response has: 1 at most, rescaled around 0 for unrelated texts, also below.
+        """Return how much of the reference the response covers: 1 at most; rescaled, about 0 for unrelated texts.
 
         0 if one of them has no letter or digit.
 
         Raises:
-            Rejected: the encoder fails, such as for want of memory.
+            Rejected: the encoder fails, for instance out of memory.
         """
-        return self._matched(reference, response, self._baseline[1])
+        return self._similarity(reference, response, self._baseline[1])
 
     def precision(self, response: str, reference: str) -> float:
-        """How much of the response the reference has; see `recall`."""
-        return self._matched(response, reference, self._baseline[0])
+        """Return how much of the response the reference covers; see `recall`."""
+        return self._similarity(response, reference, self._baseline[0])
 
-    def _matched(self, text: str, other: str, baseline: float) -> float:
-        """The mean, over the word pieces of `text`, of the cosine with the one of `other` that is nearest."""
-        if not (spoken(text) and spoken(other)):
+    def _similarity(self, text: str, other: str, baseline: float) -> float:
+        """Return the mean, over the word pieces of `text`, of the cosine with the nearest piece of `other`."""
+        if not (has_words(text) and has_words(other)):
             return 0.0
         with self._lock:
             try:
                 vectors, counted = self._vectors(text)
                 candidates, _ = self._vectors(other)
                 nearest = (vectors[counted] @ candidates.T).max(dim=1).values
-            except RuntimeError as error:  # PyTorch's, for a device that is full or gone as well
+            except RuntimeError as error:  # PyTorch raises it for a device that is full or lost, too
                 raise Rejected("judge", f"the encoder fails ({' '.join(str(error).split())[:300]})") from error
         return (float(nearest.mean()) - baseline) / (1 - baseline)
 
-    def _encoded(self, text: str) -> tuple[Any, Any]:
-        """Unit vectors of a text's pieces and of the ends of its windows, shape (pieces, dimensions), and which of them
-        are the text's own, shape (pieces,). Ends can be matched, as bert-score has it, but don't count.
+    def _encode(self, text: str) -> tuple[Any, Any]:
+        """Return unit vectors of a text's word pieces and window ends, and a mask of the word pieces.
+
+        Shapes (pieces, dimensions) and (pieces,). As in bert-score, ends can be matched, but don't count in the mean.
         """
         import torch
         from bert_score.utils import bert_encode, padding, sent_encode
@@ -125,7 +106,7 @@ class Bert:
         return together, (ids != first) & (ids != last)
 
 
-def _scorer(settings: BertSettings) -> Any:
+def _load_scorer(encoder: str, known_as: str, layer: int | None, rescale: bool) -> Any:
     try:
         import bert_score
         from bert_score import BERTScorer
@@ -137,52 +118,45 @@ def _scorer(settings: BertSettings) -> Any:
         ) from error
     set_verbosity_error()
     disable_progress_bar()
-    name = settings.known_as or settings.encoder
-    layer = settings.layer or model2layers.get(name)
+    layer = layer or model2layers.get(known_as)
     if layer is None:
         raise ConfigError(
-            f"judge.encoder={settings.encoder}: bert-score doesn't know which layer is best; give judge.layer=…, or "
-            "judge.known_as=… for a copy of one that it knows"
+            f"judge.encoder={encoder}: bert-score has no best layer for this encoder; give judge.layer=…, or "
+            "judge.known_as=… if it is a copy of one that bert-score knows"
         )
-    table = Path(bert_score.__file__).parent / "rescale_baseline" / "en" / f"{name}.tsv"
-    if settings.rescale and not table.is_file():
+    table = Path(bert_score.__file__).parent / "rescale_baseline" / "en" / f"{known_as}.tsv"
+    if rescale and not table.is_file():
         raise ConfigError(
-            f"judge.encoder={settings.encoder}: bert-score has no baseline of it; give judge.rescale=false, or "
-            "judge.known_as=… for a copy of one that it knows"
+            f"judge.encoder={encoder}: bert-score has no baseline for this encoder; give judge.rescale=false, or "
+            "judge.known_as=… if it is a copy of one that bert-score knows"
         )
-    folder = Path(settings.encoder).expanduser()
+    folder = Path(encoder).expanduser()
     try:
         return BERTScorer(
-            str(folder) if folder.exists() else settings.encoder,
+            str(folder) if folder.exists() else encoder,
             num_layers=layer,
             lang="en",
-            rescale_with_baseline=settings.rescale,
+            rescale_with_baseline=rescale,
             baseline_path=str(table),
             use_fast_tokenizer=True,
         )
-    except Exception as error:  # it raises what its libraries raise
+    except Exception as error:  # bert-score raises whatever its libraries raise
         reason = " ".join(str(error).split())[:300] or type(error).__name__
         raise ConfigError(
-            f"judge.encoder={settings.encoder}: can't be loaded, with layer {layer} ({reason}); give a folder, or "
-            "a name that the Hugging Face hub has"
+            f"judge.encoder={encoder}: can't be loaded with layer {layer} ({reason}); give a local folder, or the name "
+            "of a model on the Hugging Face hub"
         ) from error
 
 
 _loading = threading.Lock()
-_loaded = cache(Bert)
+_load = cache(Bert)
 
 
 class BertMetric(Metric):
-    """A metric by an encoder, which is loaded when the first score is asked for, once for all metrics.
+    """A metric by an encoder, which is loaded when the first score is computed, once for all metrics."""
 
-    Args:
-        model: as every judge gets it; not used.
-        encoder, known_as, layer, rescale: as in `BertSettings`.
-    """
-
-    def __init__(self, model: str, encoder: Name, known_as: Name | None, layer: Layer | None, rescale: bool) -> None:
-        super().__init__(model)
-        self._settings = BertSettings(encoder=encoder, known_as=known_as, layer=layer, rescale=rescale)
+    def __init__(self, encoder: str, known_as: str | None, layer: int | None, rescale: bool) -> None:
+        self._arguments = (encoder, known_as, layer, rescale)
 
     @property
     def bert(self) -> Bert:
@@ -192,10 +166,10 @@ class BertMetric(Metric):
             ConfigError: see `Bert`.
         """
         with _loading:
-            return _loaded(self._settings)
+            return _load(*self._arguments)
 
     def k_precision(self, response: str, passages: Sequence[str]) -> float:
-        """How much of the response is in the passage that has most of it.
+        """Return how much of the response the passage covers that covers most of it.
 
         Raises:
             Rejected: there is no passage, or the encoder fails.
@@ -206,17 +180,17 @@ class BertMetric(Metric):
 
 
 class BertRecall(BertMetric):
-    """How much of the reference answer the response has (Katsis et al. 2025, section 6.3.1); see `Bert.recall`."""
+    """How much of the reference answer the response covers (Katsis et al. 2025, section 6.3.1); see `Bert.recall`."""
 
     name = "bert_recall"
 
     def score(self, response: str, references: Sequence[str], passages: Sequence[str]) -> float:
-        return best(lambda said, expected: self.bert.recall(said, expected), response, references)
+        return best_score(self.bert.recall, response, references)
 
 
 class BertKPrecision(BertMetric):
-    """How much of the response is in the passages (Katsis et al. 2025, section 6.3.1): in one of them, the best, as in
-    mtRAG's published scores; see `Bert.precision`.
+    """How much of the response one passage covers, the best (Katsis et al. 2025, section 6.3.1), as in mtRAG's
+    published scores; see `Bert.precision`.
     """
 
     name = "bert_k_precision"
@@ -233,7 +207,35 @@ class RbAlg(BertMetric):
     def score(self, response: str, references: Sequence[str], passages: Sequence[str]) -> float:
         supported = self.k_precision(response, passages)
 
-        def one(said: str, expected: str) -> float:
-            return rb_alg(rouge_l(said, expected), self.bert.recall(said, expected), supported)
+        def combined(response: str, reference: str) -> float:
+            return rb_alg(rouge_l(response, reference), self.bert.recall(response, reference), supported)
 
-        return best(one, response, references)
+        return best_score(combined, response, references)
+
+
+_METRICS = {metric.name: metric for metric in (BertRecall, BertKPrecision, RbAlg)}
+
+
+class BertMetricSettings(JudgeSettings):
+    """Settings of the metrics that compare meaning."""
+
+    asks_model = False
+
+    name: Literal["bert_recall", "bert_k_precision", "rb_alg"] = Field(description="Name of the metric.")
+    encoder: str = Field(
+        min_length=1, description="Encoder that compares texts: a name on the Hugging Face hub, or a local folder."
+    )
+    known_as: str | None = Field(
+        min_length=1,
+        description="The name by which bert-score knows the encoder, if that is a local folder; null: `encoder`.",
+    )
+    layer: int | None = Field(
+        ge=1, description="Layer whose vectors are compared; null: the one that bert-score lists as the best."
+    )
+    rescale: bool = Field(
+        description="Rescale scores by bert-score's baseline of the encoder for English, so that unrelated texts get "
+        "about 0."
+    )
+
+    def build(self, model: str) -> Judge:
+        return _METRICS[self.name](self.encoder, self.known_as, self.layer, self.rescale)

@@ -1,20 +1,20 @@
-"""What becomes of a metric's score where a response says that it doesn't know (Katsis et al. 2025, section 6.3.3).
+"""Condition a metric's score on answerability and on "I don't know" (IDK; Katsis et al. 2025, section 6.3.3).
 
-Metrics compare a response with reference answers or passages, and the words of an "I don't know" are in neither. So
-where it is said, or should have been, the score is set. Whether a response says it is the label of the judge `idk`.
+Metrics compare a response with reference answers or passages, and the words of an "I don't know" are in neither. So the
+score is replaced where a response says it, or should have said it, by the label of the judge `idk`.
 """
 
 from collections.abc import Iterable
 
 from generator.schema import Answerability
 
-# Of the judge `idk`, where it has a verdict.
+# Labels of the judge `idk`, without `unjudged`.
 LABELS = ("yes", "partial", "no")
 _KNOWN = (*LABELS, "unjudged")
 
 
 def conditioned(score: float | None, answerability: Answerability, idk: str) -> float | None:
-    """The score that counts: the metric's own, 0 or 1.
+    """Return the conditioned score: the metric's own, 0 or 1; None if there is none.
 
     | answerability | idk `no` or `partial` | idk `yes` |
     | --- | --- | --- |
@@ -22,19 +22,15 @@ def conditioned(score: float | None, answerability: Answerability, idk: str) -> 
     | unanswerable | 0 | 1 |
     | conversational | 1 | 0 |
 
-    The last line isn't in the paper, which leaves conversational questions out of its experiments. Its published values
-    have 1 for all three of them; that an I-don't-know is then out of place is our reading.
+    The last row is not in the paper, which leaves conversational questions out. Its published values have 1 for all
+    three of them, none with an "I don't know"; the 0 for those is our reading.
 
     Args:
-        score: of a metric, 0 to 1 (bring one of another range there first); None where it has none, such as a
-            reference-based one without a reference.
-        idk: does the response say that it doesn't know? `yes`, `partial` or `no`; `unjudged`: that isn't known.
-
-    Returns:
-        None: the response has no conditioned score.
+        score: of a metric, scaled to 0 to 1; None where it has none, such as a reference-based one without a reference.
+        idk: label of the judge `idk`: `yes`, `partial`, `no` or `unjudged`.
 
     Raises:
-        ValueError: `idk` is no such label.
+        ValueError: `idk` is not one of these labels.
     """
     if answerability == "conversational" and idk in LABELS:
         return 0.0 if idk == "yes" else 1.0
@@ -47,12 +43,12 @@ def conditioned(score: float | None, answerability: Answerability, idk: str) -> 
 
 
 def answerability_right(answerability: Answerability, idk: str) -> bool | None:
-    """Whether a response knows that it can answer, or that it can't.
+    """Return True if the response says "I don't know" exactly where the passages don't tell.
 
-    None: the question is conversational and asks for nothing, or the label is `unjudged`.
+    None if the question is conversational and asks for nothing, or the label is `unjudged`.
 
     Raises:
-        ValueError: `idk` is no such label.
+        ValueError: `idk` is not a label of the judge `idk`.
     """
     if idk not in _KNOWN:
         raise ValueError(f"an I-don't-know label is one of {', '.join(_KNOWN)}, not {idk!r}")
@@ -62,10 +58,10 @@ def answerability_right(answerability: Answerability, idk: str) -> bool | None:
 
 
 def answerability_accuracy(pairs: Iterable[tuple[Answerability, str]]) -> float | None:
-    """How often the I-don't-know label predicts the answerability (section 6.3.3), 0 to 1; None if of none.
+    """Return the share of responses whose label predicts the answerability (section 6.3.3), 0 to 1; None if of none.
 
     Args:
-        pairs: answerability and label of each response; those that are not right or wrong don't count.
+        pairs: answerability and label of each response; pairs that are neither right nor wrong don't count.
     """
     right = [r for answerability, idk in pairs if (r := answerability_right(answerability, idk)) is not None]
     return sum(right) / len(right) if right else None

@@ -1,8 +1,7 @@
-"""What kind of question was asked: mtRAG's ten types, by a classifier that learned them from people's labels.
+"""Classify a question by mtRAG's ten question types (Katsis et al. 2025, appendices A and G.1).
 
-A logistic regression for each type (Katsis et al. 2025, appendices A and G.1) on cues of the question alone. Its
-weights are `question_type.json`, which `benchmarks/question_types.py` fits and writes. How far to trust it:
-`docs/question_types.md`.
+A logistic regression for each type, fitted to human labels, on features of the question alone. The weights are in
+`question_type.json`, which `benchmarks/question_types.py` writes; its accuracy is in `docs/question_types.md`.
 """
 
 import re
@@ -11,17 +10,19 @@ from functools import cache
 from importlib.resources import files
 from math import exp, log1p
 
-from generator.schema import Passage, Record, Turn, Verdict
+from generator.dialogs.judging import JudgeSettings
+from generator.schema import Judge, Passage, Record, Turn, Verdict
+from judges.base import ComputingJudge
 
-# From this probability on, a type is named beside the most probable one.
+# Least probability of a type that is named beside the most probable one.
 ALSO = 0.4
 
-# Beside these, people offer a choice, which may be an opinion or a detail as well.
+# Signs of a comparison. The rule below also takes a choice ("x or y"), which may be a question of opinion or of fact.
 _COMPARES = (
     r"\b(vs\.?|versus|compar\w*|differ\w*|distinction|similar\w*|same as|pros and cons|between .+ and"
     r"|advantages? and disadvantages?)\b"
 )
-# In the order in which the first that holds is the one type that rules alone would give (table 9's definitions).
+# The first pattern that matches is the one type that rules alone would give (definitions of table 9).
 _RULES = {
     "composite": r"\?.*\?|(\band|\balso|,) (also )?(what|who|when|where|why|how|which|is|are|does|do|can)\b",
     "comparative": rf"{_COMPARES}|\b(than|better|worse)\b|\b\w+ or \w+",
@@ -40,7 +41,7 @@ _RULES = {
     "summarization": r"\b(tell me|know) (more )?about\b|^what are\b|\bmore about\b|\b(summar\w*|overview|describe"
     r"|outline|details?|information|history|main|benefits|types|kinds|advantages|process|policy|policies|list)\b",
 }
-_PATTERNS = {kind: re.compile(pattern, re.IGNORECASE | re.DOTALL) for kind, pattern in _RULES.items()}
+_PATTERNS = {name: re.compile(pattern, re.IGNORECASE | re.DOTALL) for name, pattern in _RULES.items()}
 _WORD = re.compile(r"[\w']+")
 _INTERROGATIVES = {"what", "who", "whose", "whom", "when", "where", "why", "how", "which"}
 _ASKING = _INTERROGATIVES | set(
@@ -49,12 +50,12 @@ _ASKING = _INTERROGATIVES | set(
         "tell explain describe give list name show any"
     )
 )
-# A keyword stands alone; with one of these it is a sentence.
+# With one of these words a query is a sentence, not keywords.
 _SENTENCE = {"i", "you", "it", "this", "that", "is", "are", "was", "thanks", "thank", "ok", "yes", "no"}
 
 
 class Weights(Record):
-    """What was learned of each type, in the order of `types`: where it starts, and what each cue adds (log odds)."""
+    """Log odds in the order of `types`: the intercepts (`start`), and the weights of each feature (`cues`)."""
 
     source: str
     types: tuple[str, ...]
@@ -62,36 +63,36 @@ class Weights(Record):
     cues: Mapping[str, tuple[float, ...]]
 
     def probabilities(self, query: str) -> tuple[float, ...]:
-        """Of each type; they needn't sum to 1, since a question may have several."""
+        """Return the probability of each type; they need not sum to 1, since a question may have several."""
         seen = [(self.cues[name], value) for name, value in cues(query).items() if name in self.cues]
         odds = (first + sum(of[place] * value for of, value in seen) for place, first in enumerate(self.start))
         return tuple(1 / (1 + exp(-value)) for value in odds)
 
 
 @cache
-def learned() -> Weights:
-    """The weights that come with the package."""
+def load_weights() -> Weights:
+    """Return the weights in the package."""
     return Weights.model_validate_json(
         files("judges.metrics").joinpath("question_type.json").read_text(encoding="utf-8")
     )
 
 
 def rules(query: str) -> list[str]:
-    """The types whose signs a question shows; never empty, the most telling one first."""
+    """Return the types whose patterns a question matches, the most specific first; at least one."""
     words = _words(query)
     asks = "?" in query or bool(words[:1] and words[0] in _ASKING) or bool(_INTERROGATIVES & set(words[:4]))
-    shown = [kind for kind, pattern in _PATTERNS.items() if pattern.search(query.strip())]
+    matches = [name for name, pattern in _PATTERNS.items() if pattern.search(query.strip())]
     if not asks:
         alone = 0 < len(words) <= 5 and not _SENTENCE & set(words)
-        return ["keyword" if alone else "non-question", *shown]
-    return shown or ["summarization"]
+        return ["keyword" if alone else "non-question", *matches]
+    return matches or ["summarization"]
 
 
 def cues(query: str) -> dict[str, float]:
-    """What the classifier sees of a question, by name; what isn't there is 0."""
+    """Return the features of a question that are not 0, by name."""
     text, words = query.strip(), _words(query)
-    shown = rules(query)
-    names = [f"rule {kind}" for kind in shown] + [f"first rule {shown[0]}"]
+    matches = rules(query)
+    names = [f"rule {name}" for name in matches] + [f"first rule {matches[0]}"]
     names += [f"begins {' '.join(words[:count])}" for count in (1, 2) if len(words) >= count]
     flags = {
         "ends with a question mark": text.endswith("?"),
@@ -119,38 +120,32 @@ def _words(query: str) -> list[str]:
 
 
 def question_types(query: str) -> tuple[tuple[str, float], ...]:
-    """The types of a question with their probabilities, the most probable first; at least one.
+    """Return the types of a question with their probabilities, the most probable first; at least one.
 
-    What was said before is no part of it: knowing whether the Agent had asked something changed nothing
-    (`docs/question_types.md`).
+    The turns before are no input: they did not improve the classifier (`docs/question_types.md`).
     """
-    weights = learned()
+    weights = load_weights()
     probabilities = (round(value, 3) for value in weights.probabilities(query))
     ranked = sorted(zip(weights.types, probabilities, strict=True), key=lambda pair: (-pair[1], pair[0]))
     return (ranked[0], *(pair for pair in ranked[1:] if pair[1] >= ALSO))
 
 
-class QuestionTypeJudge:
-    """Says which types a turn's question has: `factoid+how-to`, the surest first; `score` is that one's probability.
-
-    Args:
-        model: not asked; there for the form of all judges.
-    """
+class QuestionTypeJudge(ComputingJudge):
+    """Labels a turn with the types of its question, such as `factoid+how-to`; the score is the first type's."""
 
     name = "question_type"
-    asks_model = False
-
-    def __init__(self, model: str) -> None:
-        self.model = ""
 
     async def judge(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
-        """Name one turn's question; see `generator.schema.Judge`."""
-        found = question_types(turn.query)
-        return Verdict(
-            judge=self.name,
-            label="+".join(kind for kind, _ in found),
-            explanation=", ".join(f"{kind} {probability:.2f}" for kind, probability in found),
-            model="",
-            score=found[0][1],
-            decides=False,
-        )
+        """Classify one turn's question; see `generator.schema.Judge`."""
+        types = question_types(turn.query)
+        explanation = ", ".join(f"{name} {probability:.2f}" for name, probability in types)
+        return self.verdict("+".join(name for name, _ in types), explanation, types[0][1])
+
+
+class QuestionTypeSettings(JudgeSettings):
+    """Settings of `judge=question_type`."""
+
+    asks_model = False
+
+    def build(self, model: str) -> Judge:
+        return QuestionTypeJudge()

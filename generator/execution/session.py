@@ -1,0 +1,112 @@
+"""The course of a run in its folder: it is started or continued, may be interrupted, and always writes its results."""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from generator.common.atomic_files import atomic_write
+from generator.common.console import continues, note
+from generator.common.interruption import ends_at_once, interruptible, unless
+from generator.errors import GroundedDialogsError
+from generator.execution.store import Store
+
+
+class Result(Protocol):
+    """The summary of a run."""
+
+    @property
+    def complete(self) -> bool: ...
+
+
+S = TypeVar("S", bound=Result)
+Work = Callable[[Store, asyncio.Event], Coroutine[Any, Any, None]]
+
+
+class Session(ABC, Generic[S]):
+    """A run that is ready to start or to continue.
+
+    Attributes:
+        folder: the run folder.
+        fresh: empty the folder first.
+        identity: the settings that decide what the run's data is, by name.
+        configuration: all settings as YAML, for the run folder.
+        finished: the note on a run that is finished already.
+    """
+
+    folder: Path
+    fresh: bool
+    identity: Mapping[str, object]
+    configuration: str
+    finished: ClassVar[str] = "this run is finished; fresh=true starts over"
+
+    @abstractmethod
+    def is_finished(self, store: Store) -> bool:
+        """Return True if there is nothing left to do."""
+
+    @abstractmethod
+    async def open(self, stack: AsyncExitStack) -> Work:
+        """Open the models, to be closed with the stack, and return the work: it stores results until `stop` is set.
+
+        Raises:
+            ModelError: a model can't be used. The run folder has not been touched.
+        """
+
+    @abstractmethod
+    def write_results(self, store: Store) -> S:
+        """Write the files of the run folder from its store, and return the summary."""
+
+    @abstractmethod
+    def progress(self, summary: S) -> tuple[int, int]:
+        """Return how many dialogs are done, and of how many."""
+
+    async def go(self, stop: asyncio.Event) -> S:
+        """Work until the run is done or `stop` is set. Results are written even if the work fails.
+
+        Raises:
+            GroundedDialogsError: a model or the run folder can't be used.
+        """
+        async with AsyncExitStack() as stack:
+            store = None
+            if (self.folder / "run.db").exists() and not self.fresh:
+                store = stack.enter_context(Store(self.folder, self.identity))
+                if self.is_finished(store):
+                    note(self.finished)
+                    return self._results(store)
+            work = await unless(stop, self.open(stack))
+            # The folder is created or emptied only now that all models have answered.
+            store = store or stack.enter_context(Store(self.folder, self.identity, self.fresh))
+            with atomic_write(self.folder / "config.yaml") as file:
+                file.write(self.configuration)
+            try:
+                await work(store, stop)
+            except Exception:
+                with suppress(GroundedDialogsError):  # the first error says more
+                    self._results(store)
+                raise
+            return self._results(store)
+
+    def _results(self, store: Store) -> S:
+        ends_at_once()  # no work is left to be stopped
+        return self.write_results(store)
+
+
+def run_session(session: Session[S], show: Callable[[S], None]) -> tuple[S, bool]:
+    """Start or continue a run, and print its summary and folder.
+
+    Args:
+        show: prints the summary.
+
+    Returns:
+        The summary, and True if the run was interrupted before it was complete.
+    """
+    summary, interrupted = asyncio.run(interruptible(session.go))
+    show(summary)
+    print(f"run folder: {session.folder}", flush=True)
+    interrupted = interrupted and not summary.complete
+    if interrupted:
+        done, total = session.progress(summary)
+        note(f"interrupted: {done} of {total} dialogs are done and written; {continues(session.fresh)}")
+    return summary, interrupted
