@@ -185,27 +185,15 @@ def _source(settings: Settings, library: Library, store: Store) -> ExportSource:
 def _with_collections(
     corpus: Corpus, found: Iterator[tuple[Document, list[Passage]]]
 ) -> Iterator[tuple[Document, list[Passage]]]:
-    """Yield the documents with their collections, which the library doesn't store: read again, in the same order.
-
-    Reads only the first document of a corpus without collections.
-
-    Raises:
-        CorpusError: the corpus has changed since the library was built.
-    """
-    changed = CorpusError(f"corpus {corpus.name}: its documents changed during the run")
-    read = (document for document in corpus.read() if isinstance(document, Document))
-    first = next(read, None)
-    if first is None:
-        raise changed
-    if not first.collection:
+    """Yield the documents with their collections, which the library doesn't store: read again from the corpus."""
+    again = (document for document in corpus.read() if isinstance(document, Document))
+    first = next(again, None)
+    if first is None or not first.collection:  # then no document of this corpus has one
         yield from found
         return
-    again = chain([first], read)
+    collections = {document.id: document.collection for document in chain([first], again)}
     for document, passages in found:
-        same = next((other for other in again if other.id == document.id), None)
-        if same is None:
-            raise changed
-        yield document.model_copy(update={"collection": same.collection}), passages
+        yield document.model_copy(update={"collection": collections.get(document.id, "")}), passages
 
 
 def _whole_documents(corpus: DialogCorpus) -> Iterator[tuple[Document, tuple[Passage, ...]]]:

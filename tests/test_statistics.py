@@ -391,12 +391,6 @@ def test_a_table_as_markdown_and_for_the_terminal(tmp_path: Path) -> None:
     assert all(line == line.rstrip() and len(line) < 80 for line in shown)
 
 
-def test_six_sets_of_long_names_are_not_cut_where_there_is_no_terminal(tmp_path: Path) -> None:
-    names = [f"{'a-long-name-' * 5}{number}.jsonl" for number in range(6)]
-    head, *_ = command(*(written(tmp_path / name, HARBOUR) for name in names)).out.splitlines()
-    assert head.split() == names
-
-
 def test_sets_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
     paths = [tmp_path / folder / "run" for folder in ("one", "two")]
     for path in paths:

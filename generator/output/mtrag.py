@@ -67,7 +67,7 @@ class MtragExport(Record):
             conversations.write("\n]\n")
 
 
-class _Collections:
+class _Collections(ExitStack):
     """The collections that the dialogs are about, written while the documents are read.
 
     Attributes:
@@ -76,11 +76,11 @@ class _Collections:
     """
 
     def __init__(self, corpus: str, dialogs: Iterable[Dialog], folder: Path) -> None:
+        super().__init__()
         self.names: dict[str, str] = {}
         self.sizes: Counter[str] = Counter()
         self._corpus, self._folder = corpus, folder
         self._files: dict[str, TextIO] = {}
-        self._stack = ExitStack()
         # By document, the passages that dialogs have of it: id to span.
         self._spans: dict[str, dict[str, tuple[int, int]]] = {}
         self._ids: set[str] = set()
@@ -91,12 +91,6 @@ class _Collections:
                 self._ids.add(passage.id)
         self._collection_of: dict[str, str] = {}
         self._written: set[tuple[str, str]] = set()
-
-    def __enter__(self) -> "_Collections":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
 
     def collection_of(self, dialog: Dialog) -> str:
         """Return the collection that a dialog is about: that of its first document."""
@@ -144,7 +138,7 @@ class _Collections:
             self.names[collection] = _folder_name(collection, self.names.values())
             folder = self._folder / self.names[collection]
             folder.mkdir(parents=True)
-            self._files[collection] = self._stack.enter_context(_open_text(folder / "corpus.jsonl"))
+            self._files[collection] = self.enter_context(_open_text(folder / "corpus.jsonl"))
         record = {"_id": passage.id, "title": passage.title, "text": passage.text, "url": passage.url or ""}
         self._files[collection].write(_json(record) + "\n")
         self.sizes[collection] += 1
