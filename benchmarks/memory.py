@@ -47,7 +47,7 @@ class Instant(Endpoint):
         return nullcontext(self)
 
     def sampling(self, profile: Profile) -> Sampling:
-        return self.turns if profile == "turns" else self.sampled
+        return self.greedy if profile == "greedy" else self.sampled
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         reply = json.loads(fill(request.body()))

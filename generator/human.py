@@ -1,11 +1,14 @@
-"""`python -m generator.human`: the human dialogs of a data set, to train on or to compare with generated ones."""
+"""`python -m generator.human`: the human dialogs of a corpus, written as a run's dialogs are."""
 
 import sys
-
-from omegaconf import DictConfig, OmegaConf
+from typing import TYPE_CHECKING
 
 from generator.command import GENERATOR_GROUPS, Command, run_command
-from generator.config.compose import Job
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+    from generator.config.compose import Job
 
 COMMAND = Command(
     program="python -m generator.human",
@@ -21,13 +24,20 @@ COMMAND = Command(
 )
 
 
-def write(cfg: DictConfig, job: Job) -> None:
-    """Write the human dialogs of a corpus into `run_dir`, by default `outputs/<corpus>-human`."""
+def write(cfg: "DictConfig", job: "Job") -> None:
+    """Write the human dialogs of the configured corpus."""
+    from omegaconf import OmegaConf
+
     from generator.config.settings import load
     from generator.results import write_human
 
     write_human(load(cfg), OmegaConf.to_yaml(cfg, resolve=True), job.command)
 
 
+def main() -> int:
+    """Run the command line and return the exit code: 0, 2 something to fix, 130 interrupted."""
+    return run_command(COMMAND)
+
+
 if __name__ == "__main__":
-    sys.exit(run_command(COMMAND))
+    sys.exit(main())

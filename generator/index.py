@@ -1,15 +1,17 @@
 """`python -m generator.index`: documents, passages and the retriever's index, built without asking a model."""
 
 import sys
-
-from omegaconf import DictConfig
+from typing import TYPE_CHECKING
 
 from generator.command import GENERATOR_GROUPS, Command, run_command
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 COMMAND = Command(
     program="python -m generator.index",
     primary="config",
-    task="generator.index:build_index",
+    task="generator.index:build",
     settings="generator.config.run_settings:RunSettings",
     usage=(
         "python -m generator.index [corpus=NAME] [retriever=NAME] [setting=value ...]",
@@ -21,7 +23,7 @@ COMMAND = Command(
 )
 
 
-def build_index(cfg: DictConfig, job: object) -> None:
+def build(cfg: "DictConfig", job: object) -> None:
     """Build what a run needs before its first model call, and print where it is.
 
     Raises:
@@ -45,5 +47,10 @@ def build_index(cfg: DictConfig, job: object) -> None:
         note(f"skipped: {lines} documents that can't be read, listed in {skipped}")
 
 
+def main() -> int:
+    """Run the command line and return the exit code: 0, 2 something to fix, 130 interrupted."""
+    return run_command(COMMAND)
+
+
 if __name__ == "__main__":
-    sys.exit(run_command(COMMAND))
+    sys.exit(main())

@@ -184,7 +184,6 @@ class Run(Session[Summary]):
 def _frozen() -> Iterator[None]:
     """Keep the garbage collector from looking again and again through what outlives the block anyway."""
     thresholds = gc.get_threshold()
-    gc.collect()
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD, *thresholds[1:])
     try:

@@ -1,11 +1,11 @@
 """Sets of dialogs, wherever they are: a run folder, a file of dialogs, or what a data set's publisher gives out."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -88,12 +88,12 @@ class DialogSet(NamedTuple):
             note(message)
 
 
-def dialog_set(path: str, corpus: str | None, changes: Sequence[str]) -> DialogSet:
+def dialog_set(path: str, corpus: str | Mapping[str, Any] | None) -> DialogSet:
     """The dialogs at `path`.
 
     Args:
-        corpus: reads what is no run folder, a name in `conf/corpus/`; None: a file of dialogs, or whichever corpus can.
-        changes: settings of that corpus, each a `setting=value`.
+        corpus: reads what is no run folder, a name in `conf/corpus/` or its settings; None: a file of dialogs, or
+            whichever corpus can.
 
     Raises:
         ConfigError: there is no such corpus or setting.
@@ -117,7 +117,7 @@ def dialog_set(path: str, corpus: str | None, changes: Sequence[str]) -> DialogS
     if is_run:
         return _run(path, place)
     if corpus is not None:
-        return DialogSet(path, human_corpus(corpus, path, changes).dialogs, {}, None)
+        return DialogSet(path, human_corpus(corpus, path).dialogs, {}, None)
     is_lines = place.name.lower().endswith((".jsonl", ".jsonl.gz"))
     if is_lines and _fit(lambda: _lines(place)):
         return DialogSet(path, lambda: _lines(place), {}, None)

@@ -91,7 +91,7 @@ class JudgingRun(Session[JudgingSummary]):
     async def _open(self, setting: str, judge: Judge, stack: AsyncExitStack) -> Member:
         endpoint = self.endpoints[setting]
         # Verdicts should be reproducible, so judges are decoded greedily, as turns are.
-        greedy = endpoint.model_copy(update={"sampled": endpoint.turns})
+        greedy = endpoint.model_copy(update={"sampled": endpoint.greedy})
         try:
             clients = await stack.enter_async_context(greedy.open(self.folder))
         except ModelError as error:
@@ -186,7 +186,7 @@ def _find_input(settings: JudgingSettings) -> DialogSet:
     if settings.predictions and settings.format in (None, "mtrag") and (responses := response_set(path)) is not None:
         return responses
     try:
-        return dialog_set(path, settings.format, ())
+        return dialog_set(path, settings.format)
     except CorpusError as error:
         raise CorpusError(str(error).replace("--corpus NAME", "format=NAME")) from error
 

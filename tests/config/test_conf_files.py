@@ -26,7 +26,7 @@ from generator.retrievers.base import RetrieverSettings
 from taxonomy import Mix
 from taxonomy import load as load_taxonomy
 
-FILES = sorted(CONF.rglob("*.yaml"))
+FILES = sorted(CONF.rglob("[!_]*.yaml"))
 OPTIONS = [(file.parent.name, file.stem) for file in FILES if file.parent != CONF]
 PARTS = [(group, name) for group, name in OPTIONS if group not in ("experiment", "algorithm")]
 

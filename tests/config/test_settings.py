@@ -59,7 +59,7 @@ WRONG_VALUES = [
     ("fresh=perhaps", "fresh=perhaps: must be true or false"),
     ("dedup.threshold=2", "dedup.threshold=2: must be 0.99 or less"),
     ("dedup.threshold=high", "dedup.threshold=high: must be a number"),
-    ("lm.turns.temperature=-1", "lm.turns.temperature=-1: must be 0 or more"),
+    ("lm.greedy.temperature=-1", "lm.greedy.temperature=-1: must be 0 or more"),
     ("lm.timeout_s=0", "lm.timeout_s=0: must be more than 0"),
     ("turns=0", "turns=0: must be at least 1"),
     ("turns=5-2", "turns=5-2: must be at least 1, and a range"),

@@ -24,7 +24,7 @@ from tests.support import openai_server as fake
 from tests.support.openai_server import Body, Fault, OpenAIServer, openai_server, prompt
 from tests.support.runs import Ended, Site, command, replying
 from tests.support.scripted import piece, said
-from tests.test_resume import broken_off_in_writing, killed, until
+from tests.test_resume import kill, until
 
 __all__ = ["openai_server"]
 
@@ -326,7 +326,7 @@ def test_killed_while_nothing_is_on_the_way_no_call_is_made_twice(kills: int, tm
             before, allowed = server.finished.total(), (more := chance.randint(1, 4))
             process = mauled.start(server, "lm.concurrency=4")
             until(lambda total=before + more: mauled.recorded() == server.finished.total() == total, process)  # type: ignore[misc]
-            killed(process, server)
+            kill(process, server)
         assert mauled.recorded() > kills
         allowed = 10_000
         assert mauled.ended(mauled.start(server, "lm.concurrency=2")).code == 0
@@ -361,20 +361,6 @@ def test_an_interrupted_run_is_whole_and_goes_on(number: signal.Signals, tmp_pat
     assert broken_off.dialogs() == undisturbed.dialogs()
 
 
-def test_a_signal_while_files_are_written_ends_at_once(place: Judging) -> None:
-    with OpenAIServer(delay_s=0.05) as server:
-        process = place.start(server, "lm.concurrency=2")
-        until(lambda: len(server.bodies) > 6, process)
-        ended = broken_off_in_writing(place, process, signal.SIGTERM)
-        assert ended.code == 130
-        assert "Traceback" not in ended.err
-        assert ended.err.splitlines()[-1] == "interrupted; the same command continues"
-
-        assert place.run(server).code == 0
-        assert len(server.bodies) == 2 * DIALOGS
-    assert len(place.dialogs()) == DIALOGS
-
-
 def test_a_finished_run_asks_nobody(place: Judging, openai_server: OpenAIServer) -> None:
     assert place.run(openai_server).code == 0
     before, calls = place.dialogs(), len(openai_server.bodies)
@@ -391,7 +377,7 @@ def test_another_model_judge_or_input_is_another_run(place: Judging, openai_serv
     with OpenAIServer(model="other") as other:
         assert 'lm.model ("test-model" there, "other" now)' in refused(place.run(other))
     assert "judge.name" in refused(place.run(openai_server, "judge=mt_bench"))
-    assert "lm.turns.temperature" in refused(place.run(openai_server, "lm.turns.temperature=0.5"))
+    assert "lm.greedy.temperature" in refused(place.run(openai_server, "lm.greedy.temperature=0.5"))
     written(place.input, [dialog("another")])
     assert "the input's dialogs" in refused(place.run(openai_server))
     assert len(place.dialogs()) == DIALOGS

@@ -9,15 +9,14 @@ from typing import Any
 
 import pytest
 
-from generator.command import run_command
 from generator.common.atomic_files import atomic_replace
 from generator.dialogs.filter import Filter
 from generator.errors import CorpusError
-from generator.human import COMMAND
+from generator.human import main as write_human
 from generator.output.base import ExportSource
 from generator.output.mtrag import MtragExport
 from generator.schema import Dialog, Document, Evidence, Hit, Passage, Planned, Turn, Verdict
-from judges.benchmarks.mtrag.retrieval_tasks import collections
+from judges.benchmarks.mtrag.retrieval_tasks import read_collections
 from tests.support.openai_server import OpenAIServer, openai_server
 from tests.support.runs import Ended, Site, command, replying, some
 
@@ -326,9 +325,9 @@ def test_odd_ids_come_back_out_of_the_qrels(tmp_path: Path) -> None:
     folder = exported(tmp_path, make_dialog(make_turn(1, *passages), name='"x"\u2028', passages=passages))
     rows = tsv(folder / "retrieval_tasks" / "c" / "qrels" / "dev.tsv")[1:]
     assert rows == [['"x"\u2028<::>1', name, "1"] for name in names]
-    (read,) = collections(folder / "retrieval_tasks")
+    (read,) = read_collections(folder / "retrieval_tasks")
     assert read.relevant == {'"x"\u2028<::>1': dict.fromkeys(names, 1)}
-    assert read.asked == read.relevant.keys()
+    assert read.query_ids == read.relevant.keys()
 
 
 # The publisher's files, read and written again
@@ -341,7 +340,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def human(folder: Path, path: Path, *more: str) -> Ended:
     arguments = ("export=mtrag", "corpus=mtrag", f"corpus.path={path}", f"run_dir={folder}", *more)
-    done = command(*arguments, program=lambda: run_command(COMMAND))
+    done = command(*arguments, program=write_human)
     assert done.code == 0, done.err
     return done
 

@@ -228,8 +228,8 @@ def test_a_type_of_ones_own_is_added_and_replaces_ours_of_its_name(tmp_path: Pat
             (TYPE.replace("way-to", value), ": not valid YAML: a date, number or truth value is none, or it is nested")
             for value in ("2024-99-99", '!!int "x"', '!!float ""', '!!timestamp "x"', '!!bool "x"', "[" * 5000)
         ),
-        ("name: \x07\n", ": can't be read as UTF-8 text (special characters are not allowed)"),
-        ("name: caf\xe9\n".encode("latin-1"), ": can't be read as UTF-8 text (invalid continuation byte)"),
+        ("name: \x07\n", ": can't be read as UTF-8 text (unacceptable character #x0007"),
+        ("name: caf\xe9\n".encode("latin-1"), ": can't be read as UTF-8 text ('utf-8' codec"),
     ],
 )
 def test_a_bad_type_file_is_told_in_one_line(tmp_path: Path, text: str | bytes, message: str) -> None:
