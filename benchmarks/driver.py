@@ -56,7 +56,7 @@ class Texts:
     def plan(self, number: int) -> Any:
         return SimpleNamespace(number=number, dialog_id=f"{number:016x}")
 
-    async def make(self, plan: Any, calls: Calls) -> GeneratedDialog:
+    async def generate(self, plan: Any, calls: Calls) -> GeneratedDialog:
         """As a worker does it, but for the models."""
         for call in range(CALLS):
             calls.add_call(plan.dialog_id, f"{call:064x}", "answer", 1, self._reply)

@@ -266,7 +266,7 @@ def test_of_an_evaluation_every_models_response_is_an_item(place: Judging, opena
     assert {dialog.passages[0].text for dialog in dialogs} == {"A bond is a loan."}
     skipped = [json.loads(line)["reason"] for line in (place.run_dir / "skipped.jsonl").read_text().splitlines()]
     assert skipped == [
-        "task_id: there is no such task, or it can't be read",
+        "task_id: no such task, or it can't be read",
         "model_response: String should match pattern '\\S'",
     ]
 
@@ -652,9 +652,12 @@ def test_a_judges_own_settings_are_checked_first(setting: str, message: str, pla
         ("judge=idkk input=in.jsonl", "judge=idkk: no such choice; did you mean idk?"),
         ("judge=none input=in.jsonl", "judge=none: judges nothing; `python -m judges --help`"),
         ("judge=idk input=nowhere", "nowhere: doesn't exist"),
-        (f"judge=idk input={'long' * 100}", "can't be read: File name too long"),
-        ("judge=idk input=empty.jsonl", "empty.jsonl: is empty"),
-        ("judge=idk input=wrong.jsonl", "wrong.jsonl: neither a run folder nor dialogs"),
+        (f"judge=idk input={'long' * 100}", ": File name too long"),
+        ("judge=idk input=empty.jsonl", "empty.jsonl: not a run folder"),
+        (
+            "judge=idk input=wrong.jsonl",
+            "wrong.jsonl: not a run folder or a file of dialogs as dialogs.jsonl is; give format=NAME",
+        ),
         ("judge=idk input=in.jsonl format=quak", "corpus=quak: has no conversations of people"),
         ("judge=idk input=in.jsonl dialogs=3", "dialogs: only the generator's command has this setting"),
         ("judge=idk input=in.jsonl inptu=3", "inptu: there is no such setting; did you mean input?"),

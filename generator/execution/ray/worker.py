@@ -82,7 +82,7 @@ class Worker:
         plan = maker.planner.plan(number)
         calls = _Calls(self._exchange, number, await self._exchange.find.remote(plan.dialog_id))
         try:
-            made = await maker.make(plan, calls)
+            made = await maker.generate(plan, calls)
         finally:
             await calls.arrived()
         return made.model_dump_json()
