@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from statistics import fmean, median
 
 from generator.execution.store import Store
-from generator.output.progress import clock
 from generator.output.summary import Tokens
 from generator.output.tables import print_table
 from generator.schema import Answerability, Dialog, Record, Turn, Usage, Verdict
@@ -188,4 +188,4 @@ def closing_table(summary: JudgingSummary) -> None:
     tokens = summary.tokens
     if summary.lm_calls:
         calls = f"{summary.lm_calls} calls, {tokens.prompt} prompt tokens, {tokens.completion} completion tokens"
-        print(f"{calls}, {clock(summary.seconds)}", flush=True)
+        print(f"{calls}, {timedelta(seconds=int(summary.seconds))}", flush=True)

@@ -157,7 +157,7 @@ def _write_collections(
     return collections
 
 
-class _RetrievalTask:
+class _RetrievalTask(ExitStack):
     """The retrieval task of a collection.
 
     Rewrites are written for all of its queries or for none: BEIR's loader needs a query for each of the qrels, and a
@@ -165,21 +165,18 @@ class _RetrievalTask:
     """
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._stack = ExitStack()
+        super().__init__()
+        self.callback(self._check_rewrites)  # once the files are closed
         self._all = self._without = 0
         (folder / "qrels").mkdir()
         self._last, self._questions, self._rewrites, qrels = (
-            self._stack.enter_context(_open_text(folder / file))
+            self.enter_context(_open_text(folder / file))
             for file in (f"{name}_lastturn.jsonl", f"{name}_questions.jsonl", f"{name}_rewrite.jsonl", "qrels/dev.tsv")
         )
         self._qrels = csv.writer(qrels, delimiter="\t", lineterminator="\n")
         self._qrels.writerow(("query-id", "corpus-id", "score"))
 
-    def __enter__(self) -> "_RetrievalTask":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
+    def _check_rewrites(self) -> None:
         if self._without:
             path = Path(self._rewrites.name)
             path.unlink()
