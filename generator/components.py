@@ -48,7 +48,7 @@ class WorkerSpec:
     first_questions: Sequence[StoredQuestion]
 
     @asynccontextmanager
-    async def opened(self, workers: int) -> AsyncIterator[DialogGenerator]:
+    async def open(self, workers: int) -> AsyncIterator[DialogGenerator]:
         """Yield the generator of one of so many processes, which share the calls that may be in flight."""
         dspy.disable_logging()  # what it would log of a reply stands with the reply's drop
         async with Components(self).connect(workers) as generator:

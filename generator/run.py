@@ -156,7 +156,7 @@ class Run(Session[Summary]):
         with Display(store.accepted, store.attempted, wanted, completion) as display:
             plans = Plans(
                 make=lambda number: generator.generate(generator.planner.plan(number), store),
-                recipe=self.spec,
+                spec=self.spec,
                 store=store,
                 limit=self.max_attempts,
                 # Some more dialogs than calls, so that there is always one that has a call to make.
