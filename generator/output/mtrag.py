@@ -20,9 +20,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Literal, TextIO
-
-from pydantic import Field
+from typing import Any, ClassVar, TextIO
 
 from generator.common.console import note
 from generator.corpora.mtrag.names import NO_LABEL, SPEAKER, domain_of, format_turn_id, to_published_label
@@ -35,7 +33,7 @@ from generator.schema import UNLABELLED, Dialog, Document, Passage, Record, Turn
 class MtragExport(Record):
     """Writes the files of mtRAG; see `generator.output.base.Exporter`."""
 
-    name: Literal["mtrag"] = Field(description="Name of the format, and of its folder in the run folder.")
+    name: ClassVar[str] = "mtrag"
 
     def write(self, source: ExportSource, folder: Path) -> None:
         """Write all files; the same dialogs and documents give the same bytes."""

@@ -76,7 +76,7 @@ def exported(
 ) -> Path:
     source = ExportSource(corpus, lambda: iter(dialogs), lambda: iter(documents), keep, rewritten)
     with atomic_replace(folder / "mtrag", "the export") as new:
-        MtragExport(name="mtrag").write(source, new)
+        MtragExport().write(source, new)
     return folder / "mtrag"
 
 
