@@ -117,7 +117,7 @@ class JudgingRun(Session[JudgingSummary]):
             return sum(usage.completion for usage in store.usage().values())
 
         at_once = max((endpoint.concurrency for endpoint in self.endpoints.values()), default=_CONCURRENCY)
-        display = _Display(done, done, self.total, completion())
+        display = Display(done, done, self.total, completion(), verb="judged", drops=False)
         try:
             async with aclosing(in_order(make, done, at_once, stop)) as outcomes:
                 with display:
@@ -218,16 +218,6 @@ def _read_through(source: DialogSet) -> tuple[Sequence[int], str, list[SkippedRe
     if not known:
         raise CorpusError(f"{source.path}: has no dialogs")
     return known, digest.hexdigest(), skipped
-
-
-class _Display(Display):
-    """The display of a run in which no dialog is dropped."""
-
-    def counted(self, progress: Progress) -> str:
-        return f"{progress.accepted}/{progress.dialogs} judged"
-
-    def resumed(self, progress: Progress) -> str:
-        return f"continuing: {progress.accepted} of {progress.dialogs} dialogs judged so far"
 
 
 def run(settings: JudgingSettings, configuration: str) -> int:
