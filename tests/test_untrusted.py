@@ -10,17 +10,18 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
-from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from generator.common import limits as bounded
 from generator.common.passages import sentences, windows
 from generator.common.sanitize import printable
+from generator.config.choices import compose_choice
+from generator.config.messages import choices
+from generator.config.parts import part
 from generator.corpora import human
 from generator.dialogs.prompt import Documents, harmless
 from generator.errors import CorpusError
@@ -90,13 +91,8 @@ def check_structure(prompt: str, headings: list[str], exchanges: int = 1) -> Non
 
 def judges() -> list[ModelJudge]:
     """Every judge of `conf/` that asks a model."""
-    found = []
-    for file in sorted((ROOT / "conf" / "judge").glob("*.yaml")):
-        module, _, name = str(yaml.safe_load(file.read_text("utf-8")).get("_target_") or "").rpartition(".")
-        made = getattr(import_module(module), name, None) if module else None
-        if made is not None and issubclass(made, ModelJudge):
-            found.append(made("model"))
-    return found
+    built = (part("judge", compose_choice("judge", name)).build("model") for name in choices("judge"))
+    return [judge for judge in built if isinstance(judge, ModelJudge)]
 
 
 @pytest.mark.parametrize("judge", judges(), ids=lambda judge: judge.name)
@@ -109,7 +105,7 @@ def test_what_a_judge_is_shown_stays_in_its_place(judge: ModelJudge, text: str) 
     model = Scripted(judge=claims)
     verdict = model.run(lambda: judge.judge((document,), tuple(history), turn))
     assert model.calls and verdict.judge == judge.name
-    inputs = [field for made in judge.predictors() for field in made.signature.input_fields.values()]
+    inputs = [field for signature in judge.signatures for field in signature.input_fields.values()]
     headings = [field.json_schema_extra["desc"] for field in inputs]
     for shown in model.prompts("judge"):
         if "\n<dialog>\n" in shown:

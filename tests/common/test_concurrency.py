@@ -11,7 +11,7 @@ from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.generate import DialogGenerator, Judging
 from generator.errors import ModelError
 from generator.schema import Passage, Turn, Verdict
-from judges.run import Member, judged
+from judges.run import Member, judge_dialog
 from tests.judges.test_judging import dialog
 
 NOBODY = cast(Any, None)
@@ -27,6 +27,7 @@ class Falling:
     """
 
     name = "falling"
+    decides, asks_model, best, signatures = False, True, None, ()
 
     def __init__(self, under_way: list[int], others: int, *gone: int) -> None:
         self.under_way, self.others, self.gone = under_way, others, gone
@@ -100,4 +101,4 @@ def test_nor_does_one_that_is_only_judged(panel: list[tuple[int, ...]]) -> None:
     under_way: list[int] = []
     others = sum(2 - len(gone) for gone in panel)
     members = [Member(Falling(under_way, others, *gone), None, SharedPrefixAdapter()) for gone in panel]
-    fails(judged(dialog("a"), members, NOBODY), under_way)
+    fails(judge_dialog(dialog("a"), members, NOBODY), under_way)

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig, OmegaConf
 
 from generator.__main__ import CONF, PACKAGE, help_text, normalised
+from generator.config.choices import compose_choice
 from generator.config.parts import PACKAGES, plain
 from generator.config.settings import Settings, dotted, identity, load, model_files
 from generator.corpora.base import CorpusSettings
@@ -26,7 +26,7 @@ from generator.retrievers.base import RetrieverSettings
 from taxonomy import Mix
 from taxonomy import load as load_taxonomy
 
-FILES = sorted(CONF.rglob("*.yaml"))
+FILES = sorted(CONF.rglob("[!_]*.yaml"))
 OPTIONS = [(file.parent.name, file.stem) for file in FILES if file.parent != CONF]
 PARTS = [(group, name) for group, name in OPTIONS if group not in ("experiment", "algorithm")]
 
@@ -62,19 +62,18 @@ def named(target: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def keys(file: Path) -> dict[str, Any]:
-    return dict(yaml.safe_load(file.read_text(encoding="utf-8")))
-
-
 @pytest.mark.parametrize(("group", "name"), PARTS)
 def test_every_option_builds_its_part(group: str, name: str) -> None:
     made = settings(f"{group}={name}", *NEEDS.get((group, name), []))
-    target = keys(CONF / group / f"{name}.yaml").get("_target_")
+    target = compose_choice(group, name, [need.partition(".")[2] for need in NEEDS.get((group, name), [])]).get(
+        "_target_"
+    )
     if group == "judge":
         judge = made.judge.build("some-model")
-        assert made.judge.name == name
-        assert target == (judge and f"{type(judge).__module__}.{type(judge).__name__}")
-        assert (judge.name if judge else "none") == name
+        assert type(made.judge) is named(str(target))
+        assert made.judge.name == (judge.name if judge else "none") == name
+        assert not judge or judge.asks_model == made.judge.asks_model
+        assert "filter" not in made.judge.model_fields_set or (judge and judge.decides)
         return
     part: Any = getattr(made, group)
     if group == "export":

@@ -177,12 +177,14 @@ WRONG = [
     # files
     ("program=nowhere.json", "program=nowhere.json: there is no such file"),
     ("program=.", "program=.: there is no such file"),
-    ("taxonomy.path=nowhere", "nowhere: does not exist; taxonomy.path is a folder of question-type files"),
+    ("taxonomy.path=nowhere", "taxonomy.path=nowhere: does not exist"),
     ("cache_dir=/dev/null/x", "can't write /dev/null/x"),
     # shares
-    ("taxonomy.first.direct=0.9", "taxonomy=mixed: first: the shares sum to 1.6; they must sum to 1"),
+    ("taxonomy.first={direct:0}", "taxonomy.first: no type has a weight above 0"),
+    ("taxonomy.measure=[idkk]", "judge=idkk: no such choice"),
+    ("judge=k_precision judge.lm=embedded", "judge.lm: judge=k_precision asks no model"),
     ("taxonomy.first.direct=much", "taxonomy.first.direct=much: must be a number"),
-    ("taxonomy.first.drect=0.3", "first.drect: there is no such question type; did you mean 'direct'?"),
+    ("taxonomy.first.drect=0.3", "taxonomy.first.drect: unknown question type; did you mean 'direct'?"),
     # corpora
     ("corpus=jsonl", "corpus.path isn't set: set it to a file or folder with your documents"),
     ("corpus=folder corpus.path=", "corpus.path isn't set"),
@@ -274,16 +276,6 @@ def test_a_type_file_that_cannot_be_used_is_named_with_its_line(text: str, said:
     message = refused(*NOBODY, "taxonomy.path=types")
     assert message.startswith("types/mine.yaml:")
     assert said in message
-
-
-@pytest.mark.parametrize(
-    ("share", "said"),
-    [("0", "a share is above 0, not 0"), ("-0.1", "a share is above 0"), ("0.2", "the shares sum to 1.2")],
-)
-def test_a_type_of_ones_own_needs_a_share_that_fits(share: str, said: str) -> None:
-    Path("types").mkdir()
-    Path("types/mine.yaml").write_text(QUESTION_TYPE, encoding="utf-8")
-    assert said in refused(*NOBODY, "taxonomy.path=types", f"taxonomy.first.how-to={share}")
 
 
 @pytest.mark.parametrize(

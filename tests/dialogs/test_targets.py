@@ -118,17 +118,10 @@ def test_without_dimensions_a_plan_is_types_alone() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        (
-            {"answerability": {"answerable": 0.5}},
-            "taxonomy=mtrag: answerability: the shares sum to 0.5; they must sum to 1",
-        ),
-        (
-            {"answerability": {"answerable": 2, "partial": -1}},
-            "answerability.answerable: a share is between 0 and 1, not 2",
-        ),
+        ({"answerability": {"answerable": 0}}, "taxonomy.answerability: no type has a weight above 0"),
         (
             {"multi_turn": {"follow-ups": 1}},
-            "multi_turn.follow-ups: there is no such multi-turn type; did you mean 'follow-up'?",
+            "taxonomy.multi_turn.follow-ups: unknown multi-turn type; did you mean 'follow-up'?",
         ),
     ],
 )
@@ -363,7 +356,7 @@ def test_a_run_plans_measures_and_relabels(tmp_path: Path) -> None:
 def test_what_is_planned_can_be_left_unmeasured(tmp_path: Path) -> None:
     site = Site(tmp_path)
     with OpenAIServer(replying(judge=measuring)) as server:
-        assert site.run(server, "taxonomy=mtrag", "taxonomy.measure=false", "dialogs=2", "turns=4").code == 0
+        assert site.run(server, "taxonomy=mtrag", "taxonomy.measure=[]", "dialogs=2", "turns=4").code == 0
     turns = [turn for dialog in site.dialogs() for turn in dialog["turns"] if turn["answerability"] != "conversational"]
     assert {v["judge"] for turn in turns for v in turn["verdicts"]} == {"correctness"}
     assert all(turn["question_type"] == turn["planned"]["question_type"] for turn in turns)
