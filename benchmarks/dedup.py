@@ -3,15 +3,15 @@
     uv venv .venv-peers && uv pip install --python .venv-peers rensa datatrove spacy tokenizers regex "xxhash<4"
     python -m benchmarks.dedup 20000
     python -m benchmarks.dedup 200000 --only ours rensa
-    python -m benchmarks.dedup --bands      # how many pairs of a given likeness become candidates: computed, and found
+    python -m benchmarks.dedup --bands      # share of pairs of a given similarity that become candidates
 
-The peers are no dependencies: they stand in an environment of their own, and are left out where it isn't there.
+The peers are not dependencies: they are installed in another environment, and skipped without it.
 
 Dialogs of 300 words in six turns, from a vocabulary of 30,000 with frequencies as 1/rank. A tenth are copies of an
-earlier one, half of these with 1% of the words changed and half with 3%. Two dialogs are duplicates if their runs of
-five words are 0.8 alike: recall is the share of those copies that is found; what else is found is a false alarm.
-Ours is `Deduplicator` as a run uses it, with its comparison of first questions, whose finds aren't counted; the peers
-get a dialog as one text. All have 128 permutations. Each contender has a process of its own.
+earlier one, half of these with 1% of the words changed and half with 3%. Two dialogs are duplicates if the Jaccard
+similarity of their five-word shingles is at least 0.8. Recall is the share of those copies that is found; anything else
+that is found is a false alarm. Ours is `Deduplicator` as a run uses it, with its comparison of first questions, whose
+finds aren't counted; the peers get a dialog as one text. All have 128 permutations, and a process each.
 """
 
 import argparse
@@ -31,15 +31,15 @@ from typing import Any
 TURNS, QUESTION, WORDS, VOCABULARY = 6, 12, 300, 30_000
 THRESHOLD, PERMUTATIONS = 0.8, 128
 CHANGED = (3, 9)
-ORIGINALS = 10_000  # of which there are copies
+ORIGINALS = 10_000  # that are copied
 PAIRS = 5_000
 
-# Processor seconds for signatures and for everything else, and the numbers of the dialogs that are called duplicates.
+# Processor seconds for signatures and for the rest, and the numbers of the dialogs that were found as duplicates.
 Found = tuple[float, float, list[int]]
 
 
 def generate(path: Path, count: int) -> list[tuple[int, float]]:
-    """Write `count` dialogs, a line each. Returns how many words of each are changed, and how alike its original is."""
+    """Write `count` dialogs, a line each; return the words changed in each, and its similarity to its original."""
     chance = random.Random(0)
     words = ["".join(chance.choices("abcdefghijklmnoprstuvw", k=chance.randint(2, 9))) for _ in range(VOCABULARY)]
     steps = list(accumulate(1 / rank for rank in range(1, VOCABULARY + 1)))
@@ -47,22 +47,22 @@ def generate(path: Path, count: int) -> list[tuple[int, float]]:
     planted = []
     with path.open("w", encoding="utf-8") as file:
         for number in range(count):
-            said, changed, alike = chance.choices(words, cum_weights=steps, k=WORDS), 0, 0.0
+            text, changed, alike = chance.choices(words, cum_weights=steps, k=WORDS), 0, 0.0
             if number % 10 == 9:
                 original, changed = chance.choice(originals), CHANGED[number // 10 % 2]
                 kept = set(range(WORDS)).difference(chance.sample(range(WORDS), changed))
-                said = [original[place] if place in kept else word for place, word in enumerate(said)]
-                one, other = shingles(original), shingles(said)
+                text = [original[place] if place in kept else word for place, word in enumerate(text)]
+                one, other = shingles(original), shingles(text)
                 alike = len(one & other) / len(one | other)
             elif len(originals) < ORIGINALS:
-                originals.append(said)
-            file.write(" ".join(said) + "\n")
+                originals.append(text)
+            file.write(" ".join(text) + "\n")
             planted.append((changed, alike))
     return planted
 
 
-def shingles(said: list[str]) -> set[str]:
-    return {" ".join(said[first : first + 5]) for first in range(len(said) - 4)}
+def shingles(words: list[str]) -> set[str]:
+    return {" ".join(words[first : first + 5]) for first in range(len(words) - 4)}
 
 
 def lines(path: Path) -> Iterator[str]:
@@ -76,9 +76,9 @@ def ours(path: Path) -> Found:
     from generator.dialogs.dedup import Deduplicator
     from generator.schema import Dialog, Turn
 
-    def dialog(number: int, said: list[str]) -> Dialog:
-        each = len(said) // TURNS
-        turns = (said[first : first + each] for first in range(0, len(said), each))
+    def dialog(number: int, words: list[str]) -> Dialog:
+        each = len(words) // TURNS
+        turns = (words[first : first + each] for first in range(0, len(words), each))
         return Dialog(
             id=f"{number:016}",
             corpus="generated",
@@ -88,14 +88,14 @@ def ours(path: Path) -> Found:
             turns=tuple(
                 Turn(
                     turn=turn,
-                    query=" ".join(words[:QUESTION]),
+                    query=" ".join(of_turn[:QUESTION]),
                     question_type="direct",
                     answerability="answerable",
                     reasoning="",
-                    answer=" ".join(words[QUESTION:]),
+                    answer=" ".join(of_turn[QUESTION:]),
                     consistent=True,
                 )
-                for turn, words in enumerate(turns, start=1)
+                for turn, of_turn in enumerate(turns, start=1)
             ),
             passages=(),
             ended="complete",
@@ -107,7 +107,7 @@ def ours(path: Path) -> Found:
     deduplicator = Deduplicator(near_duplicates())
     signing = total = 0.0
     for index in (deduplicator._dialogs, deduplicator._first_questions):
-        looked = index._looked
+        looked = index._features
 
         def timed(text: str, looked: Callable[[str], Any] = looked) -> Any:
             nonlocal signing
@@ -116,7 +116,7 @@ def ours(path: Path) -> Found:
             signing += time.process_time() - start
             return found
 
-        index._looked = timed  # type: ignore[method-assign]
+        index._features = timed  # type: ignore[method-assign]
     found = []
     for number, text in enumerate(lines(path)):
         made = dialog(number, text.split())
@@ -181,7 +181,7 @@ CONTENDERS: dict[str, Callable[[Path], Found]] = {
 
 
 def bands() -> None:
-    """Print how many pairs of texts that are so much alike become candidates."""
+    """Print the share of pairs of texts of a given similarity that become candidates."""
     import numpy as np
 
     from generator.common.minhash import Banding
@@ -192,7 +192,7 @@ def bands() -> None:
     rows, chance = banding._factors.shape[1], np.random.default_rng(0)
     print(f"{banding.bands} bands of {rows} rows\n")
     print("| Jaccard similarity | candidates, computed | candidates, found |\n| --- | --- | --- |")
-    for own in (100, 74, 50, 37, 26, 14):  # of each of the two, beside 296 shared
+    for own in (100, 74, 50, 37, 26, 14):  # of each of the two; 296 are shared
         alike = 296 / (296 + 2 * own)
         found = 0
         for _ in range(PAIRS):
@@ -207,11 +207,11 @@ def main() -> None:
     """Measure and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("dialogs", nargs="?", type=int, default=20_000)
-    parser.add_argument("--only", nargs="+", default=[""], help="contenders whose names begin so")
+    parser.add_argument("--only", nargs="+", default=[""], help="contenders whose names begin with one of these")
     parser.add_argument(
         "--peers", default=".venv-peers/bin/python", help="the interpreter that has rensa and datatrove"
     )
-    parser.add_argument("--bands", action="store_true", help="the share of candidates instead")
+    parser.add_argument("--bands", action="store_true", help="print the share of candidates instead")
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.bands:
@@ -241,23 +241,23 @@ def main() -> None:
 
 
 def row(name: str, interpreter: str, path: Path, planted: list[tuple[int, float]]) -> str:
-    """A contender's line of the table."""
+    """Return a contender's line of the table."""
     command = [interpreter, "-m", "benchmarks.dedup", "--measure", name, str(path)]
     try:
         done = subprocess.run(command, capture_output=True, check=True, text=True)
     except FileNotFoundError:
-        return f"| {name} | skipped: there is no {interpreter} |"
+        return f"| {name} | skipped: no {interpreter} |"
     except subprocess.CalledProcessError as error:
         return f"| {name} | skipped: {error.stderr.strip().rpartition(chr(10))[2]} |"
     signing, finding, found, peak = json.loads(done.stdout.splitlines()[-1])
-    said = set(found)
+    duplicates = set(found)
 
     def share(those: list[int]) -> str:
-        return f"{sum(number in said for number in those) / max(1, len(those)):.1%}"
+        return f"{sum(number in duplicates for number in those) / max(1, len(those)):.1%}"
 
     few, many = (share([n for n, (changed, _) in enumerate(planted) if changed == words]) for words in CHANGED)
     recall = share([n for n, (_, alike) in enumerate(planted) if alike >= THRESHOLD])
-    alarms = sum(planted[number][1] < THRESHOLD for number in said)
+    alarms = sum(planted[number][1] < THRESHOLD for number in duplicates)
     return f"| {name} | {signing:.1f} s | {finding:.1f} s | {peak:.0f} MiB | {few} | {many} | {recall} | {alarms} |"
 
 

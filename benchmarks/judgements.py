@@ -1,4 +1,4 @@
-"""What people said of responses that judges are compared on, each response the last turn of a dialog."""
+"""Human judgements of responses, to compare judges with; each response is the last turn of a dialog."""
 
 import csv
 import json
@@ -14,7 +14,7 @@ from generator.errors import CorpusError
 from generator.schema import TASK, Dialog, Passage, Turn
 from generator.sets import response_set
 
-# What people were asked of a response, from 1 to 4, and how often they preferred it.
+# What people rated in a response, from 1 to 4, and how often they preferred it.
 ASKED = {
     "F": "faithfulness",
     "A": "appropriateness",
@@ -23,31 +23,31 @@ ASKED = {
     "win rate": "win-rate",
 }
 STORED = ("RougeL", "Bert-Rec", "Bert-KPrec", "rb_agg", "rl_f", "rb_llm")
-# What BEGIN's labels mean to a judge of correctness.
+# BEGIN's labels as verdicts of a judge of correctness.
 FAITHFUL = {"hallucination": "incorrect", "partial hallucination": "incorrect", "entailment": "correct"}
 
 
 class Item(NamedTuple):
-    """A response to judge, the last turn of its dialog, and people's word on it."""
+    """A response to judge, the last turn of its dialog, and its human label."""
 
     dialog: Dialog
     human: str
 
 
 class Scored(NamedTuple):
-    """A response, and the mean of what each question was answered by people, by the names in `ASKED`."""
+    """A response, and its mean human ratings, by the names in `ASKED`."""
 
     dialog: Dialog
     human: Mapping[str, float]
 
 
 class Labelled(NamedTuple):
-    """A data set whose people gave labels.
+    """A data set with human labels.
 
     Attributes:
-        read: all items that have a label.
-        meaning: people's labels, from the lowest, with the word that a judge who agrees would give.
-        judges: whose question this is; the first one's words are those in `meaning`.
+        read: yields all items that have a label.
+        meaning: the human labels, from the lowest, with the verdict of a judge that agrees.
+        judges: that answer the same question; `meaning` has the labels of the first.
     """
 
     read: Callable[[Path], Iterator[Item]]
@@ -56,15 +56,17 @@ class Labelled(NamedTuple):
 
 
 def item(corpus: str, number: int, knowledge: str, query: str, answer: str, human: str) -> Item:
-    """An item of one passage and one turn."""
+    """Return an item of one passage and one turn."""
     name = f"{corpus}-{number}"
     passage = Passage(id=name, document_id=name, text=knowledge, start=0, end=len(knowledge))
     return Item(task(name, corpus, [passage], (), query, answer), human)
 
 
-def task(name: str, corpus: str, passages: Sequence[Passage], said: Sequence[Turn], query: str, answer: str) -> Dialog:
-    """A dialog whose last turn alone is to be judged, by all of the passages."""
-    before = [turn(number, earlier.query, earlier.answer) for number, earlier in enumerate(said, start=1)]
+def task(
+    name: str, corpus: str, passages: Sequence[Passage], history: Sequence[Turn], query: str, answer: str
+) -> Dialog:
+    """Return a dialog whose last turn alone is to be judged, given all of the passages."""
+    before = [turn(number, earlier.query, earlier.answer) for number, earlier in enumerate(history, start=1)]
     return Dialog(
         id=name,
         corpus=corpus,
@@ -81,7 +83,7 @@ def task(name: str, corpus: str, passages: Sequence[Passage], said: Sequence[Tur
 
 
 def q2_wow(data: Path) -> Iterator[Item]:
-    """Responses of two systems to Wizard of Wikipedia: is all that they say in the knowledge?"""
+    """Yield responses of two systems to Wizard of Wikipedia, labelled as supported by the knowledge or not."""
     for system in ("dodeca", "memnet"):
         for label in ("consistent", "inconsistent"):
             for number, row in enumerate(_csv(data / "q2_wow" / f"{system}_{label}.csv")):
@@ -90,9 +92,9 @@ def q2_wow(data: Path) -> Iterator[Item]:
 
 
 def faithdial_audit(data: Path) -> Iterator[Item]:
-    """Responses of three systems and of people to Wizard of Wikipedia, by BEGIN's labels.
+    """Yield responses of three systems and of people to Wizard of Wikipedia, by BEGIN's labels.
 
-    Left out: what is generic or uncooperative, which is neither right nor wrong, and openings, which answer nobody.
+    Left out: generic and uncooperative responses, which are neither right nor wrong, and openings.
     """
     for system, response, labels in (
         ("ctrl", "ctrl", "begin_label"),
@@ -109,7 +111,7 @@ def faithdial_audit(data: Path) -> Iterator[Item]:
 
 
 def squad2(data: Path) -> Iterator[Item]:
-    """Questions on a paragraph, half of them written so that it seems to have the answer and hasn't."""
+    """Yield questions on a paragraph, half of them written so that it seems to have the answer but doesn't."""
     (file,) = sorted((data / "squad2").glob("*.json"))
     number = 0
     for article in json.loads(file.read_text(encoding="utf-8"))["data"]:
@@ -121,7 +123,7 @@ def squad2(data: Path) -> Iterator[Item]:
 
 
 def clapnq(data: Path) -> Iterator[Item]:
-    """Questions to a search engine, each on a passage of Wikipedia that has the answer or is only near it."""
+    """Yield questions to a search engine, each with a passage of Wikipedia that has the answer or is only related."""
     for label in ("answerable", "unanswerable"):
         with (data / "clapnq" / f"clapnq_dev_{label}.jsonl").open(encoding="utf-8") as lines:
             for number, line in enumerate(lines):
@@ -131,7 +133,7 @@ def clapnq(data: Path) -> Iterator[Item]:
 
 
 def mtrag(data: Path) -> Iterator[Item]:
-    """The turns of mtRAG's conversations with the passages of their own, but for those that ask for nothing."""
+    """Yield the turns of mtRAG's conversations with their passages, without conversational turns."""
     for dialog in human_corpus("mtrag", str(data / "mtrag")).dialogs():
         if not isinstance(dialog, Dialog):
             raise CorpusError(f"{dialog.where}: {dialog.reason}")
@@ -154,20 +156,20 @@ SETS = {
         {"unanswerable": "unanswerable", "partial": "partial", "answerable": "answerable"},
         ("answerability",),
     ),
-    # What people answered to these questions: nobody labelled that, but it follows from what they had to answer.
+    # Not labelled, but implied: whether the human answers to these questions say that they don't know.
     "mtrag_idk": Labelled(mtrag, {"answerable": "no", "partial": "partial", "unanswerable": "yes"}, ("idk",)),
 }
 
 
-def evaluated(data: Path) -> list[tuple[Scored, Mapping[str, float]]]:
-    """The responses of mtRAG's human evaluation to questions with an answer, with the values that its authors measured.
+def read_ratings(data: Path) -> list[tuple[Scored, Mapping[str, float]]]:
+    """Return the responses of mtRAG's human evaluation to answerable questions, with its authors' metric values.
 
-    The reference's own are left out: beside itself it is perfect by any metric (Katsis et al. 2025, section 8).
+    The reference answers are left out, since by any metric they equal themselves (Katsis et al. 2025, section 8).
     """
     (file,) = sorted((data / "mtrag" / "evaluations").glob("*.json"))
     found = response_set(str(file))
     if found is None:
-        raise CorpusError(f"{file}: isn't mtRAG's human evaluation")
+        raise CorpusError(f"{file}: is not mtRAG's human evaluation")
     content = json.loads(file.read_text(encoding="utf-8"))
     given = {f"{e['task_id']}/{e['model_id']}": e["annotations"] for e in content["evaluations"]}
     result: list[tuple[Scored, Mapping[str, float]]] = []
@@ -181,8 +183,8 @@ def evaluated(data: Path) -> list[tuple[Scored, Mapping[str, float]]]:
     return result
 
 
-def drawn(name: str, data: Path, count: int, seed: int) -> list[Item]:
-    """Items of a data set, as many for each word of the judge, in a random order."""
+def draw(name: str, data: Path, count: int, seed: int) -> list[Item]:
+    """Return items of a data set, equally many for each verdict, in a random order."""
     words: dict[str, list[Item]] = {}
     for found in SETS[name].read(data):
         words.setdefault(SETS[name].meaning[found.human], []).append(found)

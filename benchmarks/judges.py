@@ -1,12 +1,12 @@
-"""How far judges agree with people: accuracy, Cohen's kappa and Spearman correlation, for any model, as Markdown.
+"""Agreement of judges with human labels: accuracy, Cohen's kappa and Spearman correlation, for any model, as Markdown.
 
     python -m benchmarks.judges --data ../shared/data                                  # what mtRAG's authors measured
     python -m benchmarks.judges --data ../shared/data --items 40 lm=embedded           # ask a model
     python -m benchmarks.judges --data ../shared/data --pairs squad2:answerability,mtrag_idk:idk lm=vllm
     python -m benchmarks.judges --data ../shared/data --pairs mtrag_scores:token_f1    # a judge that asks no model
 
-Settings after the options are those of `python -m judges`, which makes the calls and continues where it was broken off.
-`--items` responses are drawn from each data set, as many for each of the judge's labels.
+Settings after the options are those of `python -m judges`, which makes the calls and continues after an interruption.
+`--items` responses are drawn from each data set, equally many for each of the judge's labels.
 """
 
 import argparse
@@ -24,13 +24,13 @@ from typing import Any
 from scipy.stats import binomtest, spearmanr
 from sklearn.metrics import cohen_kappa_score
 
-from benchmarks.judgements import ASKED, SETS, STORED, drawn, evaluated
+from benchmarks.judgements import ASKED, SETS, STORED, draw, read_ratings
 from generator.errors import ConfigError, GroundedDialogsError
 from generator.output.markdown import table
 from generator.schema import Dialog, Verdict
 from judges.base import UNJUDGED
 
-# Labels of judges in their order; a judge without a line here gives scores.
+# Ordered labels of judges; a judge that isn't listed gives scores.
 LABELS = {
     "correctness": ("incorrect", "correct"),
     "answerability": ("unanswerable", "partial", "answerable"),
@@ -46,11 +46,10 @@ PAIRS = [f"{name}:{judge}" for name, data in SETS.items() for judge in data.judg
 def verdicts(
     pair: str, dialogs: Sequence[Dialog], folder: Path, settings: Sequence[str]
 ) -> tuple[dict[str, Verdict], bool]:
-    """The judge's verdict on each dialog, by `python -m judges`, and whether all have one; what is done is not done
-    again.
+    """Return the judge's verdict on each dialog, by `python -m judges`, and whether it judged all of them.
 
     Raises:
-        SystemExit: something is to be mended first; the reason is on the terminal.
+        SystemExit: the command failed; the reason is on the terminal.
     """
     name, _, judge = pair.partition(":")
     content = "".join(f"{dialog.model_dump_json()}\n" for dialog in dialogs)
@@ -61,7 +60,7 @@ def verdicts(
     command = [sys.executable, "-m", "judges", f"judge={judge}", f"input={source}", f"run_dir={run}", *settings]
     with subprocess.Popen(command, stdout=sys.stderr) as process:
         while process.poll() is None:
-            with suppress(KeyboardInterrupt):  # it was interrupted too, and ends when it has written what it has
+            with suppress(KeyboardInterrupt):  # the process gets it too, and ends after writing its results
                 process.wait()
     if process.returncode not in (0, 1, 130) or not (run / "dialogs.jsonl").exists():
         sys.exit(process.returncode or 2)
@@ -70,11 +69,11 @@ def verdicts(
 
 
 def agreement(judge: str, meaning: Mapping[str, str], pairs: Sequence[tuple[str, Verdict]]) -> list[str]:
-    """Items, unjudged, accuracy with its 95% interval (Wilson), kappa, Spearman, and what the judge said how often.
+    """Return items, unjudged, accuracy with its 95% interval (Wilson), kappa, Spearman, and counts of the verdicts.
 
     Args:
         meaning: as in `benchmarks.judgements.Labelled`.
-        pairs: people's label and the verdict.
+        pairs: human label and verdict.
     """
     kept = [(human, verdict) for human, verdict in pairs if verdict.label != UNJUDGED]
     lost = str(len(pairs) - len(kept))
@@ -82,11 +81,11 @@ def agreement(judge: str, meaning: Mapping[str, str], pairs: Sequence[tuple[str,
     if judge not in LABELS:
         kept = [(human, verdict) for human, verdict in kept if verdict.score is not None]
         scores = [float(verdict.score or 0) for _, verdict in kept]
-        said = f"mean {fmean(scores):.2f}" if scores else ""
-        return [str(len(pairs)), lost, "", "", "", spearman([ranks[human] for human, _ in kept], scores), said]
+        average = f"mean {fmean(scores):.2f}" if scores else ""
+        return [str(len(pairs)), lost, "", "", "", spearman([ranks[human] for human, _ in kept], scores), average]
     words = LABELS[judge]
     wanted, given = [meaning[human] for human, _ in kept], [verdict.label for _, verdict in kept]
-    # Judges count up where people do, or down: not knowing is worst in one question and the honest word in another.
+    # In the order of the judge's labels: not knowing is the worst label of one data set and the best of another.
     rho = spearman([words.index(word) for word in wanted], [words.index(word) for word in given])
     counts = ", ".join(f"{count} {label}" for label, count in Counter(given).most_common())
     if not kept:
@@ -99,35 +98,35 @@ def agreement(judge: str, meaning: Mapping[str, str], pairs: Sequence[tuple[str,
 
 
 def spearman(one: Sequence[float], other: Sequence[float]) -> str:
-    """The correlation; a dash where one of them has a single value, and so no order."""
+    """Return the correlation; a dash if one of them has a single value, and so no order."""
     if len(set(one)) < 2 or len(set(other)) < 2:
         return "–"
     return f"{spearmanr(one, other).statistic:.2f}"
 
 
 def main() -> None:
-    """Print the table of what was measured by mtRAG's authors, or those of a model's judgements."""
+    """Print the figures of mtRAG's authors, or those of a model's judgements."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
         "--data", type=Path, required=True, help="the folder that mtrag/, q2_wow/ and the others are in"
     )
-    parser.add_argument("--items", type=int, default=40, help="responses of each data set (default: 40)")
-    parser.add_argument("--pairs", help=f"set:judge,…; without it all that ask a model: {','.join(PAIRS)}")
-    parser.add_argument("--seed", type=int, default=0, help="of the draw (default: 0)")
-    parser.add_argument("--out", type=Path, default=Path("outputs/judges-benchmark"), help="where runs are kept")
+    parser.add_argument("--items", type=int, default=40, help="responses from each data set (default: 40)")
+    parser.add_argument("--pairs", help=f"set:judge,…; default: all that need a model: {','.join(PAIRS)}")
+    parser.add_argument("--seed", type=int, default=0, help="of the sample (default: 0)")
+    parser.add_argument("--out", type=Path, default=Path("outputs/judges-benchmark"), help="folder for runs")
     arguments, settings = parser.parse_known_args()
     try:
         if settings or arguments.pairs:
-            judged(arguments, settings)
+            print_agreement(arguments, settings)
         else:
-            measured(arguments.data)
+            print_published(arguments.data)
     except GroundedDialogsError as error:
         sys.exit(f"error: {error}")
 
 
-def measured(data: Path) -> None:
-    """Print how what mtRAG's authors stored goes with what people said."""
-    found = evaluated(data)
+def print_published(data: Path) -> None:
+    """Print how the values that mtRAG's authors published correlate with their human ratings."""
+    found = read_ratings(data)
     print(f"{len(found)} responses\n")
     rows = [
         [
@@ -142,35 +141,35 @@ def measured(data: Path) -> None:
     print(table(["Spearman with", *ASKED], rows))
 
 
-def judged(arguments: Any, settings: Sequence[str]) -> None:
-    """Ask, and print a table of labels and one of scores; of what was judged so far, if it is interrupted."""
+def print_agreement(arguments: Any, settings: Sequence[str]) -> None:
+    """Judge, and print a table of labels and one of scores; after an interruption, of what is judged so far."""
     labels, scores, whole = [], [], True
     pairs = (arguments.pairs or ",".join(PAIRS)).split(",")
     for pair in pairs:
         if (name := pair.partition(":")[0]) not in (*SETS, SCORES):
-            raise ConfigError(f"--pairs {pair}: there is no data set {name}; choose from: {', '.join((*SETS, SCORES))}")
+            raise ConfigError(f"--pairs {pair}: unknown data set {name}; choose from: {', '.join((*SETS, SCORES))}")
         words = LABELS.get(judge := pair.partition(":")[2])
         if words and (name == SCORES or not set(SETS[name].meaning.values()) <= set(words)):
-            raise ConfigError(f"--pairs {pair}: people were not asked there what {judge} is; see {' '.join(PAIRS)}")
+            raise ConfigError(f"--pairs {pair}: {name} has no labels for {judge}; choose from: {' '.join(PAIRS)}")
     for pair in pairs:
         name, _, judge = pair.partition(":")
         if name == SCORES:
-            found = [scored for scored, _ in evaluated(arguments.data)]
-            chosen = random.Random(f"{arguments.seed} {name}").sample(found, min(arguments.items, len(found)))
-            said, whole = verdicts(pair, [scored.dialog for scored in chosen], arguments.out, settings)
-            judgements = [(one.human, said[one.dialog.id].score) for one in chosen if one.dialog.id in said]
+            rated = [scored for scored, _ in read_ratings(arguments.data)]
+            chosen = random.Random(f"{arguments.seed} {name}").sample(rated, min(arguments.items, len(rated)))
+            found, whole = verdicts(pair, [scored.dialog for scored in chosen], arguments.out, settings)
+            judgements = [(one.human, found[one.dialog.id].score) for one in chosen if one.dialog.id in found]
             kept = [(human, score) for human, score in judgements if score is not None]
             by = [spearman([human[short] for human, _ in kept], [score for _, score in kept]) for short in ASKED]
             scores.append([judge, str(len(judgements)), str(len(judgements) - len(kept)), *by])
         else:
-            items = drawn(name, arguments.data, arguments.items, arguments.seed)
-            said, whole = verdicts(pair, [one.dialog for one in items], arguments.out, settings)
-            answers = [(one.human, said[one.dialog.id]) for one in items if one.dialog.id in said]
+            items = draw(name, arguments.data, arguments.items, arguments.seed)
+            found, whole = verdicts(pair, [one.dialog for one in items], arguments.out, settings)
+            answers = [(one.human, found[one.dialog.id]) for one in items if one.dialog.id in found]
             labels.append([name, judge, *agreement(judge, SETS[name].meaning, answers)])
         if not whole:
             break
     if labels:
-        head = ["set", "judge", "items", "unjudged", "accuracy", "95%", "kappa", "Spearman", "the judge said"]
+        head = ["set", "judge", "items", "unjudged", "accuracy", "95%", "kappa", "Spearman", "verdicts"]
         print(table(head, labels), flush=True)
     if scores:
         print("\n" + table(["Spearman with", "items", "no score", *ASKED], scores), flush=True)

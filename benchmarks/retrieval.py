@@ -1,4 +1,4 @@
-"""How well and how fast retrievers find: Recall and nDCG on mtRAG's judged pools and a part of SciFact, as Markdown.
+"""Quality and speed of retrievers: Recall and nDCG on mtRAG's judged pools and a part of SciFact, as Markdown.
 
     uv run --extra dense --group benchmark python -m benchmarks.retrieval --data ../shared/data
 
@@ -12,31 +12,36 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 
-from generator.corpora.library import Library
 from generator.corpora.mtrag.names import parted
 from generator.dialogs.query import retrieval_query
 from generator.retrievers.base import RetrieverSettings
 from generator.schema import QueryForm, Retriever, Turn
-from judges.benchmarks.mtrag.retrieval_tasks import documents, judgements, queries
-from judges.metrics.ranking import CUTS, Relevant, figures, mean, scores
-from judges.retrieval import AT_ONCE, WHOLE, hashed, opened, ranked, settings
+from judges.benchmarks.mtrag.retrieval import (
+    CONCURRENCY,
+    WHOLE,
+    open_library,
+    open_retriever,
+    rank_documents,
+    retriever_settings,
+)
+from judges.benchmarks.mtrag.retrieval_tasks import read_qrels, read_queries
+from judges.metrics.ranking import CUTS, Relevant, mean, measure, to_scores
 
 HEADER = [f"{name}@{cut}" for name in ("nDCG", "R") for cut in CUTS]
 DOMAINS = ("clapnq", "fiqa", "govt")
 FORMS = get_args(QueryForm)
-# Queries that are timed alone; the machine's other work shows in fewer.
+# Queries that are timed alone; fewer would show the machine's other work.
 ALONE = 100
 
 
 @dataclass(frozen=True)
 class Collection:
-    """The file of the passages, queries of each form by id, and which passages are relevant to them."""
+    """The file of the passages, queries of each form by id, and the relevant passages of each query."""
 
     name: str
     corpus: Path
@@ -46,7 +51,7 @@ class Collection:
 
 @dataclass(frozen=True)
 class Speed:
-    """Milliseconds of a query alone; queries a second when many are asked at once."""
+    """Milliseconds of a query alone; queries a second when many come at once."""
 
     median: float
     p95: float
@@ -54,7 +59,7 @@ class Speed:
 
 
 def collections(data: Path) -> Iterator[Collection]:
-    """The three domains of mtRAG, and SciFact, whose claims stand alone and so have one form."""
+    """Yield the three domains of mtRAG, and SciFact, whose claims stand alone and so have one form."""
     mtrag = data / "mtrag"
     conversations = json.loads((mtrag / "conversations.json").read_text(encoding="utf-8"))
     ids = dict(
@@ -63,56 +68,47 @@ def collections(data: Path) -> Iterator[Collection]:
     )
     for domain in DOMAINS:
         folder = mtrag / "retrieval_tasks" / domain
-        asked: dict[str, dict[str, str]] = {form: {} for form in FORMS}
-        for query_id, rewrite in queries(folder / f"{domain}_rewrite.jsonl").items():
+        queries: dict[str, dict[str, str]] = {form: {} for form in FORMS}
+        for query_id, rewrite in read_queries(folder / f"{domain}_rewrite.jsonl").items():
             conversation, number = parted(query_id)
             *history, last = turns(conversations[int(ids[conversation])]["messages"])[:number]
             for form in FORMS:
-                asked[form][query_id] = retrieval_query(form, history, last.query, rewrite)
-        yield Collection(domain, folder / "corpus_pooled.jsonl", asked, judgements(folder / "qrels" / "dev.tsv"))
+                queries[form][query_id] = retrieval_query(form, history, last.query, rewrite)
+        yield Collection(domain, folder / "corpus_pooled.jsonl", queries, read_qrels(folder / "qrels" / "dev.tsv"))
     folder = data / "beir_scifact_sub"
-    claims = {"last_turn": queries(folder / "queries.jsonl")}
-    yield Collection("scifact", folder / "corpus.jsonl", claims, judgements(folder / "qrels" / "test.tsv"))
+    claims = {"last_turn": read_queries(folder / "queries.jsonl")}
+    yield Collection("scifact", folder / "corpus.jsonl", claims, read_qrels(folder / "qrels" / "test.tsv"))
 
 
 def turns(messages: Sequence[Mapping[str, Any]]) -> list[Turn]:
-    """The turns of a conversation; the last may have no answer."""
+    """Return the turns of a conversation; the last may have no answer."""
     texts = [str(message["text"]).strip() for message in messages]
-    made = {"question_type": "", "answerability": "answerable", "reasoning": "", "consistent": True}
+    fields: dict[str, Any] = {"question_type": "", "answerability": "answerable", "reasoning": "", "consistent": True}
     return [
-        Turn(turn=number, query=query, answer=texts[2 * number - 1] if 2 * number <= len(texts) else "", **made)
+        Turn(turn=number, query=query, answer=texts[2 * number - 1] if 2 * number <= len(texts) else "", **fields)
         for number, query in enumerate(texts[::2], start=1)
     ]
 
 
-def chosen_by(retriever: str, changes: Sequence[str]) -> RetrieverSettings:
-    """A retriever's settings, with the changes that begin with its name."""
-    prefix = f"{retriever}."
-    return settings(retriever, [change.removeprefix(prefix) for change in changes if change.startswith(prefix)])
-
-
-def built(collection: Collection, chosen: RetrieverSettings, cache: Path) -> tuple[Retriever, int, float | None]:
-    """The retriever, how many documents it has, and how many seconds its index took: None if another retriever had made
-    it, or an earlier run.
-    """
-    read, fingerprint = partial(documents, collection.corpus), hashed(collection.corpus)
-    # GeneratedDialog before the clock starts: the documents are no part of an index.
-    library = Library.open(collection.name, fingerprint, read, cache, chosen.passage_tokens, chosen.overlap)
+def build(collection: Collection, settings: RetrieverSettings, cache: Path) -> tuple[Retriever, int, float | None]:
+    """Return the retriever, its number of documents, and the seconds that its index took; None if it existed."""
+    # Before the clock starts: the documents are no part of an index.
+    library = open_library(collection.name, collection.corpus, settings, cache)
     before, start = set(library.folder.iterdir()), time.perf_counter()
-    retriever = opened(collection.name, read, fingerprint, chosen, cache)
+    retriever = open_retriever(collection.name, collection.corpus, settings, cache)
     seconds = time.perf_counter() - start
     return retriever, len(library), seconds if set(library.folder.iterdir()) != before else None
 
 
-async def found(retriever: Retriever, queries: Mapping[str, str], k: int) -> tuple[dict[str, list[str]], float]:
-    """The ids of documents that each query finds, best first, and how many queries a second that was."""
+async def rank(retriever: Retriever, queries: Mapping[str, str], k: int) -> tuple[dict[str, list[str]], float]:
+    """Return the ids of each query's documents, best first, and the queries answered a second."""
     start = time.perf_counter()
-    rankings = await ranked(retriever, queries, k)
+    rankings = await rank_documents(retriever, queries, k)
     return rankings, len(queries) / (time.perf_counter() - start)
 
 
-async def alone(retriever: Retriever, queries: Sequence[str]) -> list[float]:
-    """Milliseconds of each query, one after the other."""
+async def time_alone(retriever: Retriever, queries: Sequence[str]) -> list[float]:
+    """Return the milliseconds of each query, one after the other."""
     times = []
     for query in queries:
         start = time.perf_counter()
@@ -121,15 +117,15 @@ async def alone(retriever: Retriever, queries: Sequence[str]) -> list[float]:
     return times
 
 
-def measured(relevant: Relevant, answers: Mapping[str, Sequence[str]]) -> list[float]:
-    """The mean of each measure over all queries that have a relevant passage; who finds nothing gets 0."""
-    asked = {query: graded for query, graded in relevant.items() if query in answers}
-    total = mean(figures(asked, {query: scores(ids) for query, ids in answers.items()}).values())
+def mean_figures(relevant: Relevant, rankings: Mapping[str, Sequence[str]]) -> list[float]:
+    """Return the mean nDCG and recall over all queries with a relevant passage; one that finds nothing counts as 0."""
+    graded = {query: grades for query, grades in relevant.items() if query in rankings}
+    total = mean(measure(graded, {query: to_scores(ids) for query, ids in rankings.items()}).values())
     assert total is not None
     return [*total.ndcg, *total.recall]
 
 
-def printed(header: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
+def print_table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
     for line in (header, ["---"] * len(header), *lines):
         print(f"| {' | '.join(line)} |")
     print()
@@ -147,33 +143,33 @@ def main() -> None:
     parser.add_argument("--forms", nargs="+", choices=FORMS, default=FORMS, help="of queries")
     parser.add_argument("--passage-tokens", type=int, default=WHOLE, help="cut the passages of the pools, too")
     parser.add_argument("--overlap", type=int, default=0)
-    parser.add_argument("changes", nargs="*", help="settings, such as hybrid.constant=60 or dense.model=FOLDER")
+    parser.add_argument("changes", nargs="*", help="settings, such as hybrid.rrf_k=60 or dense.model=FOLDER")
     given = parser.parse_args()
-    cut = [f"passage_tokens={given.passage_tokens}", f"overlap={given.overlap}"]
     quality: dict[tuple[str, str, str], list[float]] = {}
     costs = []
     pools = list(collections(given.data))
     for name in given.retrievers:
-        chosen = chosen_by(name, [*(f"{name}.{change}" for change in cut), *given.changes])
+        changes = [change.removeprefix(f"{name}.") for change in given.changes if change.startswith(f"{name}.")]
+        settings = retriever_settings(name, changes, given.passage_tokens, given.overlap)
         k = CUTS[-1] if given.passage_tokens == WHOLE else 5 * CUTS[-1]
         for pool in pools:
             if not pool.queries.keys() & set(given.forms):
                 continue
-            retriever, size, seconds = built(pool, chosen, given.cache)
+            retriever, size, seconds = build(pool, settings, given.cache)
             first = list(pool.queries["last_turn"].values())
-            asyncio.run(alone(retriever, first[:3]))  # what is read on the first use is read now
-            times = asyncio.run(alone(retriever, first[:ALONE]))
+            asyncio.run(time_alone(retriever, first[:3]))  # loads what is loaded on first use
+            times = asyncio.run(time_alone(retriever, first[:ALONE]))
             for form in given.forms:
                 if form not in pool.queries:
                     continue
-                answers, throughput = asyncio.run(found(retriever, pool.queries[form], k))
-                quality[name, form, pool.name] = measured(pool.relevant, answers)
+                rankings, throughput = asyncio.run(rank(retriever, pool.queries[form], k))
+                quality[name, form, pool.name] = mean_figures(pool.relevant, rankings)
                 if form == given.forms[0]:
                     speed = Speed(float(np.median(times)), float(np.percentile(times, 95)), throughput)
-            build = f"{seconds:.1f}" if seconds is not None else "there already"
+            build_time = f"{seconds:.1f}" if seconds is not None else "existed"
             costs.append(
                 [
-                    *(name, pool.name, str(size), build),
+                    *(name, pool.name, str(size), build_time),
                     *(f"{speed.median:.1f}", f"{speed.p95:.1f}", f"{speed.throughput:.0f}"),
                 ]
             )
@@ -184,13 +180,13 @@ def main() -> None:
             each = [quality[name, form, domain] for domain in DOMAINS]
             lines += [[name, domain, *cells(values)] for domain, values in zip(DOMAINS, each, strict=True)]
             lines.append([name, "**mean**", *cells(np.mean(each, axis=0))])
-        printed(["retriever", "domain", *HEADER], lines)
+        print_table(["retriever", "domain", *HEADER], lines)
     if "last_turn" in given.forms:
         print("SciFact, a part:\n")
         lines = [[name, *cells(quality[name, "last_turn", "scifact"])] for name in given.retrievers]
-        printed(["retriever", *HEADER], lines)
-    print(f"Costs; a query alone (of {ALONE}), and with {AT_ONCE} at once:\n")
-    printed(["retriever", "pool", "passages", "build s", "median ms", "p95 ms", "queries/s"], costs)
+        print_table(["retriever", *HEADER], lines)
+    print(f"Costs; a query alone (of {ALONE}), and with {CONCURRENCY} at once:\n")
+    print_table(["retriever", "pool", "passages", "build s", "median ms", "p95 ms", "queries/s"], costs)
 
 
 if __name__ == "__main__":

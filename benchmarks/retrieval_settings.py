@@ -1,11 +1,11 @@
-"""mtRAG's three retrieval settings (Katsis et al. 2025, section 6.1), made of what `export=mtrag` writes.
+"""mtRAG's three retrieval settings (Katsis et al. 2025, section 6.1), from the files of `export=mtrag`.
 
     python -m benchmarks.retrieval_settings outputs/RUN/mtrag --retriever bm25
 
-`generation_tasks/reference.jsonl` is there already: the relevant passages alone. Beside it come `RAG.jsonl`, with the
-five passages that are found, and `reference+RAG.jsonl`, with the relevant ones and then the best of those found up to
-five, of the tasks that have at most two relevant passages. The query is a task's rewrite; where it has none, as an
-unanswerable question, it is the question. Conversational turns ask for nothing and are left out of both.
+The export has `generation_tasks/reference.jsonl`, with the relevant passages alone. Beside it are written `RAG.jsonl`,
+with the five passages that are retrieved, and `reference+RAG.jsonl`, with the relevant passages and then the best of
+those retrieved up to five, for tasks that have at most two relevant passages. The query is a task's rewrite, or the
+question if it has none, as an unanswerable one. Conversational turns ask for nothing and are left out of both.
 """
 
 import argparse
@@ -13,7 +13,6 @@ import asyncio
 import json
 import sys
 from collections import Counter
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +21,15 @@ from generator.corpora.mtrag.names import parted
 from generator.errors import CorpusError, GroundedDialogsError
 from generator.retrievers.base import RetrieverSettings
 from generator.schema import Retriever
-from judges.benchmarks.mtrag.retrieval_tasks import documents, queries
-from judges.retrieval import WHOLE, hashed, opened, settings
+from judges.benchmarks.mtrag.retrieval import open_retriever, retriever_settings
+from judges.benchmarks.mtrag.retrieval_tasks import read_queries
 
 PASSAGES, MOST_RELEVANT = 5, 2
 Task = dict[str, Any]
 
 
-def collection(corpus: Path, chosen: RetrieverSettings, cache: Path) -> Retriever:
-    """The retriever on the passages of a collection."""
-    return opened(corpus.parent.name, partial(documents, corpus), hashed(corpus), chosen, cache)
-
-
-async def found(retriever: Retriever, query: str) -> list[Task]:
-    """The best passages, as contexts of a task."""
+async def retrieve(retriever: Retriever, query: str) -> list[Task]:
+    """Return the best passages, as contexts of a task."""
     hits = await retriever.search(query, PASSAGES, "train")
     return [
         {
@@ -48,37 +42,39 @@ async def found(retriever: Retriever, query: str) -> list[Task]:
     ]
 
 
-def supplemented(relevant: list[Task], passages: list[Task]) -> list[Task]:
-    """The relevant passages, and of those found the best that aren't among them, up to five together."""
+def supplement(relevant: list[Task], passages: list[Task]) -> list[Task]:
+    """Return the relevant passages and then the best others of those retrieved, up to five in all."""
     known = {context["document_id"] for context in relevant}
     return [*relevant, *(context for context in passages if context["document_id"] not in known)][:PASSAGES]
 
 
-async def contexts(export: Path, chosen: RetrieverSettings, cache: Path) -> dict[str, list[Task]]:
-    """What is found for each task, by its id.
+async def contexts(export: Path, settings: RetrieverSettings, cache: Path) -> dict[str, list[Task]]:
+    """Return the passages that are retrieved for each task, by its id.
 
     Raises:
-        CorpusError: of a task it isn't known which collection it is about.
+        CorpusError: the collection of a task isn't known.
     """
     collections = sorted((export / "retrieval_tasks").iterdir())
-    asked = {folder: queries(file) for folder in collections for file in folder.glob(f"{folder.name}_rewrite.jsonl")}
-    about = {parted(query)[0]: folder for folder, of in asked.items() for query in of}
-    retrievers = {folder: collection(folder / "corpus.jsonl", chosen, cache) for folder in asked}
+    queries = {
+        folder: read_queries(file) for folder in collections for file in folder.glob(f"{folder.name}_rewrite.jsonl")
+    }
+    folders = {parted(query)[0]: folder for folder, of in queries.items() for query in of}
+    retrievers = {folder: open_retriever(folder.name, folder / "corpus.jsonl", settings, cache) for folder in queries}
     result = {}
     for task in rows(export / "generation_tasks" / "reference.jsonl"):
-        folder = about.get(task["conversation_id"])
+        folder = folders.get(task["conversation_id"])
         if folder is None:
             raise CorpusError(
                 f"{export}: no collection in retrieval_tasks has rewritten queries of {task['task_id']}; "
                 "export a run with retriever.query=rewrite"
             )
-        query = asked[folder].get(task["task_id"], task["input"][-1]["text"])
-        result[task["task_id"]] = await found(retrievers[folder], query)
+        query = queries[folder].get(task["task_id"], task["input"][-1]["text"])
+        result[task["task_id"]] = await retrieve(retrievers[folder], query)
     return result
 
 
 def main() -> None:
-    """Write the two files."""
+    """Write both files."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("export", type=Path, help="the folder mtrag/ that export=mtrag wrote")
     parser.add_argument("--retriever", default="bm25", help="a choice of retriever= (default: bm25)")
@@ -86,23 +82,23 @@ def main() -> None:
     parser.add_argument("changes", nargs="*", help="settings of the retriever, such as model=FOLDER")
     given = parser.parse_args()
     try:
-        chosen = settings(given.retriever, [f"passage_tokens={WHOLE}", "overlap=0", *given.changes])
-        retrieved = asyncio.run(contexts(given.export, chosen, given.cache))
+        settings = retriever_settings(given.retriever, given.changes)
+        retrieved = asyncio.run(contexts(given.export, settings, given.cache))
     except (GroundedDialogsError, OSError) as error:
         sys.exit(f"error: {error}")
     folder = given.export / "generation_tasks"
     tasks = [t for t in rows(folder / "reference.jsonl") if t["Answerability"] != ["CONVERSATIONAL"]]
     few = [task for task in tasks if len(task["contexts"]) <= MOST_RELEVANT]
-    both = [{**t, "contexts": supplemented(t["contexts"], retrieved[t["task_id"]])} for t in few]
-    for name, made in (
+    both = [{**t, "contexts": supplement(t["contexts"], retrieved[t["task_id"]])} for t in few]
+    for name, written in (
         ("RAG", [{**task, "contexts": retrieved[task["task_id"]]} for task in tasks]),
         ("reference+RAG", both),
     ):
         with atomic_write(folder / f"{name}.jsonl") as file:
-            file.writelines(json.dumps(task, ensure_ascii=False) + "\n" for task in made)
-        sizes = Counter(len(task["contexts"]) for task in made)
-        told = ", ".join(f"{count} with {size} passages" for size, count in sorted(sizes.items()))
-        print(f"{folder / name}.jsonl: {len(made)} tasks, {told}")
+            file.writelines(json.dumps(task, ensure_ascii=False) + "\n" for task in written)
+        sizes = Counter(len(task["contexts"]) for task in written)
+        counts = ", ".join(f"{count} with {size} passages" for size, count in sorted(sizes.items()))
+        print(f"{folder / name}.jsonl: {len(written)} tasks, {counts}")
 
 
 def rows(path: Path) -> list[Task]:

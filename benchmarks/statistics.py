@@ -1,9 +1,9 @@
-"""How much memory and processor time `generator.statistics` takes for a set of generated dialogs.
+"""Memory and processor time of `generator.statistics` for a set of generated dialogs.
 
     python -m benchmarks.statistics            # 10,000 dialogs, and fewer of them
 
 Six turns a dialog, questions of 13 words and answers of 50, from a vocabulary of 30,000 with frequencies as 1/rank.
-Each figure is that of a process of its own.
+Each figure is measured in a new process.
 """
 
 import argparse
@@ -28,21 +28,21 @@ def generate(path: Path, count: int) -> None:
         total += 1 / rank
         steps.append(total)
 
-    def said(length: int) -> str:
+    def text(length: int) -> str:
         return " ".join(chance.choices(words, cum_weights=steps, k=length))
 
     with path.open("w", encoding="utf-8") as file:
         for number in range(count):
-            text = said(DOCUMENT)
-            passage = Passage(id=f"{number}:0", document_id=f"{number}", text=text, start=0, end=len(text))
+            document = text(DOCUMENT)
+            passage = Passage(id=f"{number}:0", document_id=f"{number}", text=document, start=0, end=len(document))
             turns = [
                 Turn(
                     turn=turn,
-                    query=said(QUESTION),
+                    query=text(QUESTION),
                     question_type="direct",
                     answerability="answerable",
                     reasoning="",
-                    answer=said(ANSWER),
+                    answer=text(ANSWER),
                     consistent=True,
                 )
                 for turn in range(1, TURNS + 1)
@@ -77,7 +77,7 @@ def main() -> None:
             command += ["--output", str(path.with_suffix(".txt"))]
             _, status, usage = os.wait4(os.spawnv(os.P_NOWAIT, sys.executable, command), 0)
             if status:
-                sys.exit(f"generator.statistics ended with {os.waitstatus_to_exitcode(status)}")
+                sys.exit(f"generator.statistics exited with {os.waitstatus_to_exitcode(status)}")
             seconds = usage.ru_utime + usage.ru_stime
             print(f"| {part:,} | {usage.ru_maxrss / 1024:.0f} MiB | {seconds:.0f} s |", flush=True)
 

@@ -2,7 +2,7 @@
 
     python docs/finetune.py --model ibm/merlinite-7b --output adapters/quac outputs/<run>/dataset [more datasets]
 
-Wants torch, trl, peft and, for 4-bit weights on a GPU, bitsandbytes; nothing of ours. docs/finetune.md says more.
+Needs torch, trl, peft and, for 4-bit weights on a GPU, bitsandbytes; nothing of this project. See docs/finetune.md.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from trl import SFTConfig, SFTTrainer
 
 
 def rows(folders: list[str], held_out: float) -> DatasetDict:
-    """The rows of all folders as prompt and completion, so that the loss is on the response alone."""
+    """Return the rows of all folders as prompt and completion, so that the loss is on the response alone."""
     splits: dict[str, list] = {"train": [], "validation": []}
     for folder in folders:
         for split, part in load_dataset(folder).items():
@@ -31,17 +31,17 @@ def rows(folders: list[str], held_out: float) -> DatasetDict:
 
 
 def main() -> None:
-    """Train, and keep the adapter that is best on the validation split."""
+    """Train, and save the adapter with the lowest loss on the validation split."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("datasets", nargs="+", help="dataset folders; their rows are put together")
-    parser.add_argument("--model", required=True, help="a folder or a hub name; needs a chat template")
+    parser.add_argument("datasets", nargs="+", help="dataset folders; their rows are concatenated")
+    parser.add_argument("--model", required=True, help="a folder or a hub name; it needs a chat template")
     parser.add_argument("--output", required=True, help="folder for the adapter")
     parser.add_argument("--epochs", type=float, default=5)
     parser.add_argument("--learning-rate", type=float, default=1e-5)
-    parser.add_argument("--batch", type=int, default=1, help="rows at once on each device; 16 together")
+    parser.add_argument("--batch", type=int, default=1, help="rows per device and step; 16 in all")
     parser.add_argument("--devices", type=int, default=max(1, torch.cuda.device_count()))
-    parser.add_argument("--max-length", type=int, default=8192, help="tokens; what is longer loses its response")
-    parser.add_argument("--held-out", type=float, default=0.1, help="share for validation where a dataset has none")
+    parser.add_argument("--max-length", type=int, default=8192, help="tokens; a longer row loses its response")
+    parser.add_argument("--held-out", type=float, default=0.1, help="validation share of a dataset without that split")
     arguments = parser.parse_args()
 
     gpu = torch.cuda.is_available()

@@ -1,105 +1,142 @@
-"""One command: its configurations (several in a sweep), each a run, and the exit code for them all."""
+"""The command line of every program here: Hydra's own, with short errors and one dialect, `setting=value`.
 
+Arguments go to `hydra.main` as they were typed, but for a few spellings (`normalise`); sweeps, launchers, `--info`,
+`--cfg` and shell completion are Hydra's. What a user can fix ends in one line and exit code 2.
+"""
+
+import os
 import re
+import signal
 import sys
-from collections import Counter
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
 
-from omegaconf import DictConfig, OmegaConf
+from generator.common.terminal import run_quietly
+from generator.config.shares import normalise_shares
 
-from generator.common.console import begins_anew, continues
-from generator.common.sanitize import printable
-from generator.config.compose import Configuration, composed, understood
-from generator.config.parts import plain, shown
-from generator.errors import ConfigError, GroundedDialogsError
+CONF = Path(__file__).parents[1] / "conf"
+# Groups that may be chosen with or without a plus.
+_PLAIN_GROUPS = "corpus|taxonomy|experiment|judge|lm"
+# Hydra's options that ask about the program; their arguments are no settings.
+_ABOUT = {"--hydra-help", "--shell-completion", "-sc", "--version"}
+GENERATOR_GROUPS = (
+    ("corpus", "corpora"),
+    ("taxonomy", "taxonomies"),
+    ("algorithm", "algorithms"),
+    ("lm", "models"),
+    ("retriever", "retrievers"),
+    ("judge", "judges"),
+    ("dedup", "removal of duplicates"),
+    ("export", "files for other tools"),
+    ("executor", "where dialogs are generated"),
+    ("experiment", "experiments, which choose several of these"),
+)
 
-PROGRAM = "python -m generator"
-# Groups and settings whose value stands in a run folder's name anyway.
-_NAMED = {"corpus", "taxonomy", "algorithm", "lm", "lm.model", "seed", "run_dir"}
 
+@dataclass(frozen=True)
+class Command:
+    """A program with settings.
 
-def run_command(
-    conf: Path,
-    arguments: list[str],
-    primary: str = "config",
-    work: Callable[[DictConfig, Mapping[str, str]], int] | None = None,
-    program: str = PROGRAM,
-) -> int:
-    """Run what the arguments ask for. All runs of a sweep are tried; the worst exit code is returned.
-
-    Args:
-        primary: the file in `conf` that says which groups and settings there are.
-        work: does it, given the configuration and what a sweep varies in it, and returns the exit code; None:
-            generates a run.
-        program: what is typed before the arguments, for advice.
+    Attributes:
+        program: as it is typed, such as `python -m generator`.
+        primary: the file in `conf/` that names its groups and settings.
+        task: `module:function`, a `generator.config.compose.Task`.
+        settings: `module:class`, the record of the plain settings, which describes them.
+        usage: lines for `--help`.
+        groups: the groups that `--help` lists, with a title each.
+        positional: the setting that arguments without a `=` are values of; None: there is none.
+        many: whether that setting is a list.
     """
 
-    def generate(cfg: DictConfig, varied: Mapping[str, str]) -> int:
-        return _run(cfg, varied, " ".join([PROGRAM, *arguments]))
-
-    codes: list[int] = []
-    fail = partial(_fail, program=program, fresh=begins_anew(arguments))
-    try:
-        given = understood(arguments)
-        configurations = composed(conf, primary, given)
-        _check_folders(configurations)
-        if given.cfg:
-            sys.stdout.write(shown(configurations[0].settings, given.resolve))
-            return 0
-    except GroundedDialogsError as error:
-        return fail(error)
-    for configuration in configurations:
-        try:
-            codes.append((work or generate)(configuration.settings, configuration.varied))
-        except GroundedDialogsError as error:
-            codes.append(fail(error))
-        if codes[-1] == 130:
-            break
-    return max(codes, default=0)
+    program: str
+    primary: str
+    task: str
+    settings: str
+    usage: tuple[str, ...]
+    groups: tuple[tuple[str, str], ...]
+    positional: str | None = None
+    many: bool = False
 
 
-def _check_folders(configurations: list[Configuration]) -> None:
-    """Refuse a sweep whose runs would share a folder, before the first of them is paid for.
+def run_command(command: Command) -> int:
+    """Run the arguments of this process.
 
-    Raises:
-        ConfigError: they would.
+    Returns:
+        the exit code: 0; 1, nothing was accepted; 2, something to fix; 130, interrupted.
     """
-    given = (cast(dict[str, Any], OmegaConf.to_container(one.settings)).get("run_dir") for one in configurations)
-    # What another setting is put into may differ from run to run.
-    folders = Counter(str(folder) for folder in given if folder is not None and "${" not in str(folder))
-    for folder, runs in folders.items():
-        if runs > 1:
-            raise ConfigError(
-                f"run_dir={folder}: {runs} runs of this sweep would share it; leave it out, and each gets its own"
-            )
+    return run_quietly(lambda: _run(command, sys.argv[1:]))
 
 
-def _run(cfg: DictConfig, varied: Mapping[str, str], command: str) -> int:
-    from generator.config.settings import load
-    from generator.run import run
+def _run(command: Command, arguments: list[str]) -> int:
+    if {"-h", "--help"} & set(arguments):
+        print(help_text(command), flush=True)
+        return 0
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or DSPy and LiteLLM try the network at import
+    # Until dialogs are made (`generator.common.interruption`), SIGTERM does what Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    from generator.config.compose import run_hydra
 
-    settings = load(cfg)
-    if settings.run_dir is None and (swept := swept_settings(varied, _NAMED)):
-        cfg.run_dir = f"{settings.folder}-{swept}"
-        settings = load(cfg)
-    return run(settings, plain(cfg), OmegaConf.to_yaml(cfg, resolve=True), command)
+    stored = [Path(argument) for argument in arguments if is_stored(argument)]
+    others = normalise([argument for argument in arguments if not is_stored(argument)], command)
+    return run_hydra(command.primary, command.task, others, command.program, stored[0] if stored else None)
 
 
-def swept_settings(varied: Mapping[str, str], named: set[str]) -> str:
-    """In a sweep, the settings that tell this run from its neighbours, as a part of its folder's name.
+def is_stored(argument: str) -> bool:
+    """Return whether an argument is the configuration of a run folder, and no setting."""
+    return argument.endswith(".yaml") and argument[0] not in "-+~" and not re.match(r"[\w@.]+=", argument)
 
-    Args:
-        varied: they and their values; none of a run that is no sweep's.
-        named: those whose value stands in a run folder's name anyway.
+
+def normalise(arguments: Sequence[str], command: Command) -> list[str]:
+    """Return the arguments as Hydra takes them: options first, and settings in its grammar.
+
+    - `+corpus=x` and `corpus=x` mean the same, likewise `taxonomy` and `experiment`.
+    - `judge.lm=NAME` chooses the judge's own model from the group `lm`.
+    - `name=~/x` has the home directory.
+    - Arguments without a `=` are values of the command's positional setting.
     """
-    told = "-".join(f"{name}-{value}" for name, value in varied.items() if name not in named)
-    return re.sub(r"[^\w.,+-]+", "_", told)  # so that the folder can be named on a command line
+    if _ABOUT & set(arguments):
+        return list(arguments)
+    options, settings, values = [], [], []
+    takes_value = False
+    for argument in arguments:
+        if re.match(r"[~+]{0,2}[\w@./-]*\w[\w@./-]*=|~\w", argument) and not argument.startswith("-"):
+            settings.append(_spell(argument))
+        elif argument.startswith("-") or takes_value or not command.positional:
+            options.append(argument)
+        else:
+            values.append(argument)
+        takes_value = argument in {"-cn", "--config-name", "-cd", "--config-dir", "-cp", "--config-path"} | {
+            *("-c", "--cfg", "-p", "--package", "-i", "--info", "--experimental-rerun")
+        }
+    if values:
+        quoted = ['"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' for value in values]
+        settings.append(f"{command.positional}={'[' + ','.join(quoted) + ']' if command.many else quoted[-1]}")
+    return [*options, *normalise_shares(settings)]
 
 
-def _fail(error: GroundedDialogsError, program: str, fresh: bool) -> int:
-    text = printable(str(error)).replace(PROGRAM, program).replace(continues(False), continues(fresh))
-    print(f"error: {text}", file=sys.stderr)
-    return error.exit_code
+def _spell(argument: str) -> str:
+    argument = re.sub(r"(?<==)~(?=/)", str(Path.home()), argument, count=1)  # which not every shell does after `=`
+    argument = re.sub(rf"^\+({_PLAIN_GROUPS})=", r"\1=", argument)
+    own_model = r"^\+*(?:lm@)?judge\.(lm|panel\.[\w-]+)=(?!null$)(?=[\w,.-]+$)"
+    return re.sub(own_model, r"+lm@judge.\1=", argument)
+
+
+def help_text(command: Command) -> str:
+    """Return what `--help` prints: the choices of each group, from the first line of their files, and the settings."""
+    lines = list(command.usage)
+    for group, title in command.groups:
+        lines += ["", f"{title} ({group}=)"]
+        for file in sorted((CONF / group).glob("[!_]*.yaml")):
+            text = file.read_text(encoding="utf-8").removeprefix("# @package _global_\n")
+            lines.append(f"  {file.stem:<28}{text.partition(chr(10))[0].removeprefix('#').strip()}")
+    module, _, name = command.settings.partition(":")
+    fields = getattr(import_module(module), name).model_fields
+    text = (CONF / f"{command.primary}.yaml").read_text(encoding="utf-8")
+    defaults = dict(re.findall(r"^(\w+): (\S.*)$", text, re.MULTILINE))
+    lines += ["", "settings, with their defaults (docs/settings.md has those of every choice)"]
+    shown = (
+        f"  {f'{field}: {defaults[field]}':<28}{fields[field].description}" for field in fields if field in defaults
+    )
+    return "\n".join([*lines, *shown])

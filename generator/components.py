@@ -1,19 +1,17 @@
-"""The parts of a run that make its dialogs, put together the same way in every process that makes some."""
+"""The parts of a run, put together the same way in every process that generates dialogs."""
 
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import dspy
 
 from generator.common.atomic_files import atomic_write
 from generator.common.concurrency import Spread, one_by_one
 from generator.common.console import note
-from generator.config.choices import compose_choice
-from generator.config.parts import part
+from generator.config.parts import build_choice
 from generator.config.settings import Settings
 from generator.corpora.library import Library
 from generator.corpora.reading import documents
@@ -35,110 +33,112 @@ from taxonomy import Taxonomy
 
 @dataclass(frozen=True)
 class WorkerSpec:
-    """What the parts are made from; see `generator.execution.base.WorkerSpec`.
+    """What the components are made from; can be pickled. See `generator.execution.base.WorkerSpec`.
 
     Args:
         fingerprint: of the documents.
         window: how much of a document a prompt may hold, in tokens as `generator.common.passages` counts them.
-        openings: the first questions, if there already are some.
+        first_questions: the questions that open the dialogs; without any they are asked of the documents.
     """
 
     settings: Settings
     fingerprint: str
     taxonomy: Taxonomy
     window: int
-    openings: Sequence[Opening]
+    first_questions: Sequence[Opening]
 
     @asynccontextmanager
     async def opened(self, workers: int) -> AsyncIterator[DialogGenerator]:
-        dspy.disable_logging()  # what it would say of a reply stands with the reply's drop
-        settings = self.settings
-        own = settings.judge.lm
-        async with Components(self).maker(_share(settings.lm, workers), own and _share(own, workers)) as maker:
-            yield maker
+        """Yield the generator of one of so many processes, which share the calls that may be in flight."""
+        dspy.disable_logging()  # what it would log of a reply stands with the reply's drop
+        async with Components(self).connect(workers) as generator:
+            yield generator
 
 
 class Components:
-    """Documents, plans, the program with its retriever, judges, and what they say to models.
+    """Documents, plans, the program with its retriever, judges, and the prompts' version.
 
     Args:
-        spread: divides the building of an index.
+        spread: divides the building of an index among processes.
 
     Raises:
-        GroundedDialogsError: something is to be mended first.
+        GroundedDialogsError: a part can't be made.
     """
 
-    def __init__(self, recipe: WorkerSpec, spread: Spread = one_by_one) -> None:
-        settings, self.taxonomy = recipe.settings, recipe.taxonomy
-        self.settings = settings
-        retriever = settings.retriever
+    def __init__(self, spec: WorkerSpec, spread: Spread = one_by_one) -> None:
+        self.settings, self.taxonomy = settings, taxonomy = spec.settings, spec.taxonomy
         multi = settings.algorithm.name == "multi"
-        self.library = library = open_library(settings, recipe.fingerprint)
+        self.library = open_library(settings, spec.fingerprint)
         # A validation dialog retrieves from validation documents alone, so it needs a few of them.
-        validation = library.validation(settings.validation, retriever.k if multi else 1)
+        validation = self.library.validation(settings.validation, settings.retriever.k if multi else 1)
         self.planner = Planner(
-            library=library,
+            library=self.library,
             validation=validation,
-            taxonomy=self.taxonomy,
+            taxonomy=taxonomy,
             turns=settings.turns,
             seed=settings.seed,
             per_document=settings.dialogs_per_document,
-            window=recipe.window,
-            openings=recipe.openings,
+            window=spec.window,
+            openings=spec.first_questions,
         )
         repetition = Repetition(settings.dedup.threshold)
         self.program: SingleDocumentDialog | MultiDocumentDialog
         if multi:
-            retriever.build(library, spread)
-            found = retriever.open(library, validation)
-            moving = self.taxonomy.focus == "passages"
+            settings.retriever.build(self.library, spread)
             self.program = MultiDocumentDialog(
-                repetition, found, retriever.k, retriever.query, self.taxonomy.has_targets, moving
+                repetition,
+                settings.retriever.open(self.library, validation),
+                settings.retriever.k,
+                settings.retriever.query,
+                taxonomy.has_targets,
+                taxonomy.focus == "passages",
             )
         else:
-            self.program = SingleDocumentDialog(repetition, self.taxonomy.has_targets)
-        if settings.program is not None:
-            _load_program(self.program, settings.program)
-        self.judges = _build_judges(settings, self.taxonomy)
+            self.program = SingleDocumentDialog(repetition, taxonomy.has_targets)
+        if settings.dspy_program is not None:
+            _load_program(self.program, settings.dspy_program)
+        self.judges = _build_judges(settings, taxonomy)
         judge_tasks = {judge.name: signature for judge in self.judges for signature in judge.signatures}
         self.tasks = tasks(self.program) | judge_tasks
-        wanted = self.taxonomy
-        kinds = [share.type.prompt() for share in (*wanted.first, *wanted.later)]
-        kinds += [share.type.prompt() for share in (*wanted.multi_turn, *wanted.answerability)]
-        self.prompts = prompt_version(self.tasks.values(), SharedPrefixAdapter(tasks=self.tasks).rules, *kinds)
+        types = [share.type.prompt() for share in (*taxonomy.first, *taxonomy.later)]
+        types += [share.type.prompt() for share in (*taxonomy.multi_turn, *taxonomy.answerability)]
+        self.prompt_version = prompt_version(self.tasks.values(), SharedPrefixAdapter(tasks=self.tasks).rules, *types)
 
     @asynccontextmanager
-    async def maker(self, lm: Endpoint, judge_lm: Endpoint | None) -> AsyncIterator[DialogGenerator]:
-        """What makes dialogs with these models, which are seen to be there.
+    async def connect(self, workers: int | None = None) -> AsyncIterator[DialogGenerator]:
+        """Yield a generator whose models were seen to answer.
+
+        Args:
+            workers: processes that share the calls that may be in flight; None: this is the only one.
 
         Raises:
-            ModelError: one of them isn't.
+            ModelError: a model doesn't answer.
         """
-        settings = self.settings
+        settings, lm = self.settings, _share(self.settings.lm, workers)
         async with AsyncExitStack() as stack:
             clients = await stack.enter_async_context(lm.open(settings.folder))
             adapter = SharedPrefixAdapter(lm.structured_outputs, self.tasks)
             yield DialogGenerator(
-                corpus=settings.documents.name,
+                corpus=settings.corpus.name,
                 program=self.program,
                 planner=self.planner,
                 clients=clients,
                 adapter=adapter,
-                judging=await self._judging(adapter, judge_lm, stack),
+                judging=await self._connect_judges(adapter, workers, stack),
                 keep=settings.judge.filter,
                 min_turns=settings.min_turns,
-                prompt_version=self.prompts,
+                prompt_version=self.prompt_version,
             )
 
-    async def _judging(
-        self, adapter: SharedPrefixAdapter, own: Endpoint | None, stack: AsyncExitStack
+    async def _connect_judges(
+        self, adapter: SharedPrefixAdapter, workers: int | None, stack: AsyncExitStack
     ) -> Judging | None:
         if not self.judges:
             return None
-        if own is None:
+        if (own := self.settings.judge.lm) is None:
             return Judging(self.judges, None, adapter)
         try:
-            clients = await stack.enter_async_context(own.open(self.settings.folder))
+            clients = await stack.enter_async_context(_share(own, workers).open(self.settings.folder))
         except ModelError as error:
             raise ModelError(re.sub(r"\blm\.", "judge.lm.", str(error))) from error
         return Judging(self.judges, clients, SharedPrefixAdapter(own.structured_outputs, self.tasks))
@@ -152,7 +152,7 @@ def _build_judges(settings: Settings, taxonomy: Taxonomy) -> tuple[Judge, ...]:
     """
     if settings.judge.panel:
         raise ConfigError("judge.panel: only `python -m judges` asks several models; give judge.lm=… here")
-    measures = [cast(JudgeSettings, part("judge", compose_choice("judge", name))) for name in taxonomy.measure]
+    measures: list[JudgeSettings] = [build_choice("judge", name) for name in taxonomy.measure]
     model = (settings.judge.lm or settings.lm).model
     judges = tuple(judge for each in (settings.judge, *measures) if (judge := each.build(model)) is not None)
     if settings.judge.lm and not any(judge.asks_model for judge in judges):
@@ -161,23 +161,23 @@ def _build_judges(settings: Settings, taxonomy: Taxonomy) -> tuple[Judge, ...]:
 
 
 def skipped_documents(settings: Settings, fingerprint: str) -> Path:
-    """Where the documents are listed that couldn't be read."""
-    return settings.cache_dir / f"{settings.documents.name}-{fingerprint[:12]}.skipped.jsonl"
+    """Return the file that lists the documents that couldn't be read."""
+    return settings.cache_dir / f"{settings.corpus.name}-{fingerprint[:12]}.skipped.jsonl"
 
 
 def open_library(settings: Settings, fingerprint: str) -> Library:
-    """The documents and passages, built if they aren't there yet."""
+    """Return the documents and passages, which are read and cut if they aren't in the cache yet."""
     corpus, skipped = settings.corpus, skipped_documents(settings, fingerprint)
 
     def read() -> Iterator[Document]:
         skipped.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(skipped) as file:
             yield from documents(
-                corpus, corpus.strict, corpus.max_broken, lambda broken: print(broken.model_dump_json(), file=file)
+                corpus, corpus.strict, corpus.max_broken, lambda record: print(record.model_dump_json(), file=file)
             )
 
     return Library.open(
-        settings.documents.name,
+        corpus.name,
         fingerprint,
         read,
         settings.cache_dir,
@@ -187,8 +187,10 @@ def open_library(settings: Settings, fingerprint: str) -> Library:
     )
 
 
-def _share(endpoint: Endpoint, workers: int) -> Endpoint:
-    """An endpoint for one of several processes that ask it together. A server of the run's own is there already."""
+def _share(endpoint: Endpoint, workers: int | None) -> Endpoint:
+    """Return an endpoint for one of several processes that ask it together; its server is started already."""
+    if workers is None:
+        return endpoint
     share = endpoint.model_copy(update={"concurrency": max(1, endpoint.concurrency // workers)})
     return share.model_copy(update={"serve": False}) if isinstance(share, VllmEndpoint) else share
 
@@ -199,4 +201,6 @@ def _load_program(program: SingleDocumentDialog | MultiDocumentDialog, path: Pat
         program.set_lm(None)  # a program that was saved with a model would ask that one, past the run's bookkeeping
     except Exception as error:  # DSPy raises what it meets, from OSError to KeyError
         why = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ConfigError(f"program={path}: no program of this algorithm that DSPy's `save` wrote ({why})") from error
+        raise ConfigError(
+            f"dspy_program={path}: not a program of this algorithm; give a file that DSPy's `save` wrote ({why})"
+        ) from error

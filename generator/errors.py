@@ -1,26 +1,26 @@
-"""What can go wrong, named by the boundary that was crossed.
+"""The errors, each named by the boundary that was crossed.
 
-    GroundedDialogsError         one line for a person: what, where, what to do; exit code 2
+    GroundedDialogsError         one line for the user: what, where, what to do; exit code 2
     ├── ConfigError              a setting is unknown, out of range, or contradicts another
     ├── TaxonomyError            a question-type file or a mix of types can't be used
     ├── CorpusError              documents can't be read
-    ├── RetrieverError           an index can't be built or asked
+    ├── RetrieverError           an index can't be built or queried
     ├── ModelError               the model endpoint can't be used at all: the run stops, and can be continued
     ├── ExportError              a dataset can't be written
-    └── RunError                 the run folder can't be used (another configuration, in use, disk full)
+    └── RunError                 the run folder can't be used (other settings, in use, disk full)
 
     Rejected                     not an error of the run: one question, answer or dialog that is not kept,
                                  with the reason; it becomes a `Drop`, never a crash
 
-A record of a corpus that can't be read is data too: see `generator.schema.SkippedRecord`.
+A record of a corpus that can't be read is data too: `generator.schema.SkippedRecord`.
 """
 
-# What PyYAML raises beside its own errors: at a date, number or truth value that is none, and at endless brackets.
+# PyYAML raises these beside its own errors: for invalid dates, numbers and booleans, and for deep nesting.
 YAML_SLIPS = (ValueError, LookupError, AttributeError, RecursionError)
 
 
 class GroundedDialogsError(Exception):
-    """Something that the person at the keyboard can mend. The message is one line."""
+    """An error that the user can fix. The message is one line."""
 
     exit_code = 2
 
@@ -38,7 +38,7 @@ class CorpusError(GroundedDialogsError):
 
 
 class RetrieverError(GroundedDialogsError):
-    """An index can't be built, opened or asked."""
+    """An index can't be built, opened or queried."""
 
 
 class ModelError(GroundedDialogsError):
@@ -57,9 +57,9 @@ class Rejected(Exception):
     """A piece of a dialog that is not kept.
 
     Args:
-        stage: the step that found it (`ask`, `rewrite`, `retrieve`, `answer`, `context`, `model`, …).
-        reason: a short phrase that groups like cases in the summary.
-        text: the offending text, as it came.
+        stage: the step that rejected it (`ask`, `rewrite`, `retrieve`, `answer`, `context`, `model`, …).
+        reason: a short phrase by which the summary groups cases.
+        text: the offending text, unchanged.
     """
 
     def __init__(self, stage: str, reason: str, text: str = "") -> None:
@@ -67,3 +67,8 @@ class Rejected(Exception):
         self.stage = stage
         self.reason = reason
         self.text = text
+
+
+def describe(error: Exception) -> str:
+    """Return the cause of an error on one line: the system's words for an OSError, else its first line."""
+    return getattr(error, "strerror", None) or str(error).strip().partition("\n")[0] or type(error).__name__

@@ -1,22 +1,29 @@
-"""The files of a run folder, all derived from its store, each replaced as a whole."""
+"""The files of a run folder and of a folder of human dialogs, each replaced as a whole.
 
+A run's files are derived from its store, those of human dialogs from the corpus.
+"""
+
+import hashlib
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
-from generator.common.atomic_files import atomic_write
-from generator.config.settings import Settings
+from generator.common.atomic_files import atomic_replace, atomic_write, digest
+from generator.common.console import note
+from generator.config.settings import Settings, exporters
+from generator.corpora.human import DialogCorpus
 from generator.corpora.library import Library
-from generator.errors import CorpusError
+from generator.corpora.reading import documents, kept
+from generator.errors import ConfigError, CorpusError, RunError
 from generator.execution.store import Store
-from generator.exports import dialogs_digest, remove_exports, write_export
 from generator.models.embedded import EmbeddedEndpoint
-from generator.output import DatasetInfo, DropCount, Share, write_dataset
-from generator.output.base import ExportSource
-from generator.output.summary import SCOPES, Summary, summarise
-from generator.schema import Corpus, Document, Passage
+from generator.output.base import Exporter, ExportSource
+from generator.output.card import DatasetInfo, Origin
+from generator.output.dataset import write_dataset
+from generator.output.summary import HumanSummary, Summary, summarise
+from generator.schema import Corpus, Dialog, Document, Passage, Record, SkippedRecord
 from taxonomy import Taxonomy
 
 
@@ -32,84 +39,189 @@ def write_results(
 
     Args:
         library: the documents of the run, for the export.
-        skipped: the list of documents that couldn't be read, one JSON object a line; not there if all could.
+        skipped: the list of unreadable documents, one JSON object a line; absent if all could be read.
 
     Raises:
-        RunError, ExportError: the folder can't be written; the files that were there are still whole.
+        RunError, ExportError: the folder can't be written; the previous files are still complete.
     """
     folder = settings.folder
-    before = dialogs_digest(folder)
-    with atomic_write(folder / "dialogs.jsonl") as file:
-        file.writelines(f"{dialog.model_dump_json()}\n" for dialog in store.dialogs())
-    with atomic_write(folder / "drops.jsonl") as file:
-        file.writelines(f"{drop.model_dump_json()}\n" for drop in store.drops())
+    before = _dialogs_digest(folder)
+    _write_lines(folder / "dialogs.jsonl", store.dialogs())
+    _write_lines(folder / "drops.jsonl", store.drops())
     lines = skipped.read_text(encoding="utf-8") if skipped.exists() else ""
     if lines:
         with atomic_write(folder / "skipped.jsonl") as file:
             file.write(lines)
-    summary = summarise(store, taxonomy, settings.judge.filter, lines.count("\n"), settings.dialogs)
-    with atomic_write(folder / "summary.json") as file:
-        file.write(json.dumps(summary.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
+    summary = summarise(store, taxonomy, settings.judge.filter, lines.count("\n"), settings.wanted)
+    _write_summary(folder, summary)
     if summary.pairs:
         write_dataset(store.dialogs(), folder / "dataset", _info(settings, summary, store, prompt_version))
-        write_export(settings, _material(settings, library, store), before)
+        _write_export(settings.exporter, _source(settings, library, store), folder, before)
     else:
         shutil.rmtree(folder / "dataset", ignore_errors=True)
-        remove_exports(folder)
+        _remove_exports(folder)
     return summary
 
 
-def _material(settings: Settings, library: Library, store: Store) -> ExportSource:
+def write_human(settings: Settings, configuration: str, command: str) -> None:
+    """Write the human dialogs of a corpus as those of a run are written, for training or for comparison.
+
+    The folder (`run_dir`, by default `outputs/<corpus>-human`) gets `summary.json`, `dialogs.jsonl`, `skipped.jsonl` if
+    records were broken, `config.yaml`, `dataset/`, and the chosen export. No model is called. After a failure or an
+    interruption the same command completes the folder.
+
+    Args:
+        configuration: the settings as YAML.
+        command: the command line, for the data card.
+
+    Raises:
+        ConfigError: the corpus has no human dialogs.
+        CorpusError: they can't be read, or two have the same id.
+        RunError, ExportError: the folder holds something else, or can't be written.
+    """
+    corpus = settings.corpus
+    if not isinstance(corpus, DialogCorpus):
+        raise ConfigError(f"corpus={corpus.name}: has no human dialogs; docs/corpora.md lists the corpora that have")
+    folder = settings.run_dir or Path("outputs", f"{corpus.name}-human")
+    _prepare_human(folder)
+    before = _dialogs_digest(folder)
+    skipped: list[SkippedRecord] = []
+    ids: set[str] = set()
+    pairs = 0
+    with atomic_write(folder / "dialogs.jsonl") as file:
+        for _, dialog in kept(corpus.dialogs(), corpus.name, corpus.strict, corpus.max_broken, skipped.append):
+            if dialog.id in ids:
+                raise CorpusError(f"corpus.path: two dialogs have the id {dialog.id!r}; name only one file with them")
+            ids.add(dialog.id)
+            pairs += len(dialog.turns)  # no judge has filtered them
+            file.write(_in_split(dialog, settings).model_dump_json() + "\n")
+        # The first file in place: `_prepare_human` knows the folder by it if anything fails from here on.
+        summary = HumanSummary(human=len(ids), pairs=pairs, skipped=len(skipped))
+        _write_summary(folder, summary)
+    if skipped:
+        _write_lines(folder / "skipped.jsonl", skipped)
+    else:
+        (folder / "skipped.jsonl").unlink(missing_ok=True)
+    with atomic_write(folder / "config.yaml") as file:
+        file.write(configuration)
+    origin = Origin(
+        name=folder.name,
+        command=command,
+        corpus=corpus.name,
+        licence=corpus.licence,
+        source=corpus.source,
+        language=corpus.language,
+    )
+    write_dataset(_read_dialogs(folder), folder / "dataset", origin)
+    source = ExportSource(
+        corpus=corpus.name,
+        dialogs=lambda: _read_dialogs(folder),
+        documents=lambda: _whole_documents(corpus),
+        filter=origin.filter,
+        rewritten=True,
+    )
+    _write_export(settings.exporter, source, folder, before)
+    print(f"human dialogs: {summary.human}, with {summary.pairs} context-response pairs", flush=True)
+    print(f"folder: {folder}", flush=True)
+
+
+def _write_lines(path: Path, records: Iterable[Record]) -> None:
+    with atomic_write(path) as file:
+        file.writelines(f"{record.model_dump_json()}\n" for record in records)
+
+
+def _write_summary(folder: Path, summary: Record) -> None:
+    with atomic_write(folder / "summary.json") as file:
+        file.write(json.dumps(summary.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
+
+
+def _dialogs_digest(folder: Path) -> str | None:
+    """Return a hash of a folder's dialogs; None if it has none."""
+    try:
+        return digest(folder / "dialogs.jsonl")
+    except OSError:
+        return None
+
+
+def _write_export(exporter: Exporter | None, source: ExportSource, folder: Path, before: str | None) -> None:
+    """Write the chosen export, and remove others that were made of other dialogs.
+
+    Args:
+        before: the `_dialogs_digest` from before the dialogs were written.
+
+    Raises:
+        ExportError: the folder can't be written; the previous export is still complete.
+    """
+    if _dialogs_digest(folder) != before:
+        _remove_exports(folder, exporter.name if exporter else None)
+    if exporter is not None:
+        with atomic_replace(folder / exporter.name, f"the export {exporter.name}") as new:
+            exporter.write(source, new)
+
+
+def _remove_exports(folder: Path, but: str | None = None) -> None:
+    for name in exporters():
+        if name != but:
+            shutil.rmtree(folder / name, ignore_errors=True)
+
+
+def _source(settings: Settings, library: Library, store: Store) -> ExportSource:
     multi = settings.algorithm.name == "multi"
 
-    def documents() -> Iterator[tuple[Document, list[Passage]]]:
-        # Algorithm 1 searches nothing: its dialogs rest on whole documents.
+    def read() -> Iterator[tuple[Document, list[Passage]]]:
+        # Algorithm 1 doesn't retrieve: its dialogs rest on whole documents.
         found = library.documents()
-        return _collected(settings.documents, found if multi else ((document, []) for document, _ in found))
+        return _with_collections(settings.corpus, found if multi else ((document, []) for document, _ in found))
 
     return ExportSource(
-        corpus=settings.documents.name,
+        corpus=settings.corpus.name,
         dialogs=store.dialogs,
-        documents=documents,
+        documents=read,
         filter=settings.judge.filter,
         rewritten=multi and settings.retriever.query == "rewrite",
     )
 
 
-def _collected(
-    corpus: Corpus, documents: Iterator[tuple[Document, list[Passage]]]
+def _with_collections(
+    corpus: Corpus, found: Iterator[tuple[Document, list[Passage]]]
 ) -> Iterator[tuple[Document, list[Passage]]]:
-    """The documents with their collections, which the library doesn't keep: read again, in the same order.
+    """Yield the documents with their collections, which the library doesn't store: read again, in the same order.
 
-    Only if the first one has any: the library's documents are those of the corpus without what is broken.
+    Reads only the first document of a corpus without collections.
 
     Raises:
-        CorpusError: they aren't any more.
+        CorpusError: the corpus has changed since the library was built.
     """
-    changed = CorpusError(f"corpus {corpus.name}: its documents changed while the run went on")
+    changed = CorpusError(f"corpus {corpus.name}: its documents changed during the run")
     read = (document for document in corpus.read() if isinstance(document, Document))
     first = next(read, None)
     if first is None:
         raise changed
     if not first.collection:
-        yield from documents
+        yield from found
         return
     again = chain([first], read)
-    for document, passages in documents:
+    for document, passages in found:
         same = next((other for other in again if other.id == document.id), None)
         if same is None:
             raise changed
         yield document.model_copy(update={"collection": same.collection}), passages
 
 
+def _whole_documents(corpus: DialogCorpus) -> Iterator[tuple[Document, tuple[Passage, ...]]]:
+    """Yield the documents, uncut as people saw them; report how many records are broken."""
+    broken: list[SkippedRecord] = []
+    for document in documents(corpus, corpus.strict, corpus.max_broken, broken.append):
+        yield document, ()
+    if broken:
+        note(
+            f"left out of the collection: {len(broken)} broken records, the first {broken[0].where}: {broken[0].reason}"
+        )
+
+
 def _info(settings: Settings, summary: Summary, store: Store, prompt_version: str) -> DatasetInfo:
-    corpus, judge = settings.documents, settings.judge
-    planned = (summary.question_types, summary.multi_turn_types, summary.answerability)
-    shares = ((name, share.target, share.achieved) for shares in planned for name, share in shares.items())
-    counts = (
-        (scope, stage, why, n) for scope in SCOPES for stage, s in store.dropped(scope).items() for why, n in s.items()
-    )
-    retriever = type(settings.retriever).__module__.rpartition(".")[2]
+    corpus, judge = settings.corpus, settings.judge
+    retriever = type(settings.retriever).__name__.removesuffix("Settings").lower()
     return DatasetInfo(
         name=settings.folder.name,
         command=store.command,
@@ -130,7 +242,39 @@ def _info(settings: Settings, summary: Summary, store: Store, prompt_version: st
         seed=settings.seed,
         prompt_version=prompt_version,
         attempted=summary.attempted,
-        question_types=tuple(Share(name=name, target=target, achieved=achieved) for name, target, achieved in shares),
-        dropped=tuple(DropCount(scope=scope, stage=stage, reason=why, count=n) for scope, stage, why, n in counts),
+        shares=tuple(
+            (name, share)
+            for shares in (summary.question_types, summary.multi_turn_types, summary.answerability)
+            for name, share in shares.items()
+        ),
+        dropped={"dialog": summary.dropped, "turn": summary.dropped_turns, "pair": summary.dropped_pairs},
         toy=isinstance(settings.lm, EmbeddedEndpoint) and settings.lm.path is None,
     )
+
+
+def _prepare_human(folder: Path) -> None:
+    """Create the folder, or check that it is empty or holds human dialogs, complete or not.
+
+    `human` in its `summary.json` tells; unfinished files alone are what an interruption left.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if all(path.name.endswith(".unfinished") for path in folder.iterdir()):
+            return
+        if "human" in json.loads((folder / "summary.json").read_text(encoding="utf-8")):
+            return
+    except (OSError, ValueError, TypeError):
+        pass
+    raise RunError(f"run_dir={folder}: holds something else, or can't be written; set another run_dir")
+
+
+def _in_split(dialog: Dialog, settings: Settings) -> Dialog:
+    """Return the dialog in its split; dialogs that begin with the same document are in the same one."""
+    hashed = hashlib.sha256(f"{settings.seed}/{dialog.document_ids[0]}".encode()).digest()
+    held_out = int.from_bytes(hashed[:8]) < settings.validation * 2**64
+    return dialog.model_copy(update={"split": "validation"}) if held_out else dialog
+
+
+def _read_dialogs(folder: Path) -> Iterator[Dialog]:
+    with (folder / "dialogs.jsonl").open(encoding="utf-8") as lines:
+        yield from map(Dialog.model_validate_json, lines)

@@ -1,33 +1,35 @@
-"""One run: its parts put together and set going, and how it ends for the person who started it."""
+"""One run: begun or continued, and how it ends for the user."""
 
 import asyncio
 import gc
-import hashlib
-from collections.abc import Iterable, Iterator
-from contextlib import AsyncExitStack, contextmanager, suppress
+import re
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
 from functools import partial
-from pathlib import Path
-from typing import Any
+from hashlib import sha256
 
 import dspy
+from omegaconf import DictConfig, OmegaConf
 
-from generator.common.atomic_files import atomic_write, digest
 from generator.common.console import continues, note
-from generator.common.interruption import ends_at_once, interruptible, unless
-from generator.components import Components, WorkerSpec, open_library, skipped_documents
-from generator.config.settings import Settings, identity, model_files
+from generator.components import Components, WorkerSpec, skipped_documents
+from generator.config.compose import Job, RunFailed
+from generator.config.settings import Settings, hash_files, hash_models, identity, load
 from generator.dialogs.dedup import Deduplicator
-from generator.dialogs.first_questions import fingerprint as of_openings
+from generator.dialogs.first_questions import fingerprint as fingerprint_questions
 from generator.dialogs.first_questions import openings
-from generator.errors import ConfigError, GroundedDialogsError
-from generator.execution.base import Executor, Work
+from generator.dialogs.generate import DialogGenerator
+from generator.errors import ConfigError
+from generator.execution.base import Executor
+from generator.execution.base import Work as Plans
 from generator.execution.pipeline import Pipeline
+from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Store
-from generator.human import write_human
 from generator.output.progress import Display, closing_table
 from generator.output.summary import Summary
 from generator.results import write_results
-from taxonomy import Taxonomy, load
+from taxonomy import Taxonomy
+from taxonomy import load as load_taxonomy
 
 ATTEMPTS_PER_DIALOG = 10
 # Of `lm.context`, tokens that are kept free of documents: for the rules, the task and a dialog of four turns; for each
@@ -37,169 +39,151 @@ RESERVED_TOKENS, RESERVED_FOR_TURN, RESERVED_FOR_TARGETS = 1500, 120, 600
 TOKENS_PER_WORD = 1.6
 # New objects that the garbage collector waits for; Python's own 700 take a run a tenth of its processor.
 GC_THRESHOLD = 50_000
+# Settings that are part of a run folder's name.
+_NAMED = {"corpus", "taxonomy", "algorithm", "lm", "lm.model", "seed", "run_dir"}
 
 
-class Run:
-    """A run that is ready to be made or continued: settings checked, documents read, index built.
+def generate(cfg: DictConfig, job: Job) -> float:
+    """Generate a run, or continue it; the task of `python -m generator`.
 
-    Args:
-        settings: of the run.
-        data: the same as plain data, for what must not change when a run is continued.
-        configuration: the same as YAML, for the run folder.
-        command: as typed, for the data card.
-        executor: makes the dialogs.
+    Returns:
+        kept pairs a model call, for a sweep that looks for the best settings.
 
     Raises:
-        GroundedDialogsError: something is to be mended first; the run folder has not been touched.
+        GroundedDialogsError: the run can't begin or go on.
+        RunFailed: nothing was accepted.
+        KeyboardInterrupt: the run was interrupted; what is finished is written.
     """
-
-    def __init__(
-        self, settings: Settings, data: dict[str, Any], configuration: str, command: str, executor: Executor
-    ) -> None:
-        self.settings, self.configuration, self.command, self.executor = settings, configuration, command, executor
-        # What can be wrong in a moment is looked at before documents are read.
-        if settings.program is not None and not settings.program.is_file():
-            raise ConfigError(f"program={settings.program}: there is no such file; give one that DSPy's `save` wrote")
-        taxonomy = load(settings.taxonomy)
-        window = _window(settings, taxonomy)
-        source = settings.algorithm.first_questions
-        first = openings(source, taxonomy.first) if source else []
-        self.dedup = Deduplicator(settings.dedup)
-        fingerprint = settings.documents.fingerprint()
-        self.skipped = skipped_documents(settings, fingerprint)
-        self.recipe = WorkerSpec(settings, fingerprint, taxonomy, window, first)
-        self.parts = Components(self.recipe, executor.spread)
-        contents = {
-            "the corpus's documents": fingerprint[:16],
-            "the prompts' version": self.parts.prompts,
-            "the question types": hashlib.sha256(taxonomy.model_dump_json().encode()).hexdigest()[:16],
-            "the first questions": of_openings(first),
-            "the program's file": _hash([settings.program] if settings.program else []),
-            "the files of dedup.against": _hash(settings.dedup.against),
-            **model_files({"lm": settings.lm, "judge.lm": settings.judge.lm}),
-        }
-        self.identity = identity(data, contents)
-
-    async def go(self, stop: asyncio.Event) -> Summary:
-        """Make dialogs until the run is done or `stop` is set; whatever happens, what it has is written out."""
-        settings = self.settings
-        max_attempts = min(settings.max_attempts or ATTEMPTS_PER_DIALOG * settings.dialogs, self.parts.planner.limit)
-        async with AsyncExitStack() as stack:
-            store = None
-            if (settings.folder / "run.db").exists() and not settings.fresh:
-                store = stack.enter_context(Store(settings.folder, self.identity))
-                if store.accepted >= settings.dialogs or store.attempted >= max_attempts:
-                    note("this run is finished; dialogs=… or max_attempts=… continues it, fresh=true begins it anew")
-                    return self._results(store)
-            maker = await unless(stop, stack.enter_async_context(self.parts.maker(settings.lm, settings.judge.lm)))
-            await unless(stop, self.executor.ready())
-            # A new run, or the removal of an old one, begins when everything is seen to be there.
-            store = store or stack.enter_context(Store(settings.folder, self.identity, settings.fresh))
-            with atomic_write(settings.folder / "config.yaml") as file:
-                file.write(self.configuration)
-            store.command = self.command
-            display = stack.enter_context(
-                Display(
-                    store.accepted, store.attempted, settings.dialogs, sum(u.completion for u in store.usage().values())
-                )
-            )
-            work = Work(
-                make=lambda number: maker.make(maker.planner.plan(number), store),
-                recipe=self.recipe,
-                store=store,
-                limit=max_attempts,
-                # Some more dialogs than calls, so that there is always one that has a call to make.
-                at_once=settings.lm.concurrency + settings.lm.concurrency // 4,
-            )
-            pipeline = Pipeline(
-                results=partial(self.executor.results, work),
-                dedup=self.dedup,
-                keep=settings.judge.filter,
-                store=store,
-                dialogs=settings.dialogs,
-                on_progress=display.update,
-            )
-            try:
-                await pipeline.run(stop)
-            except Exception:
-                with suppress(GroundedDialogsError):  # what went wrong first says more
-                    self._results(store)
-                raise
-            return self._results(store)
-
-    def _results(self, store: Store) -> Summary:
-        ends_at_once()  # nothing is left that could be stopped and kept
-        parts = self.parts
-        return write_results(self.settings, parts.taxonomy, parts.library, store, self.skipped, parts.prompts)
+    settings = load(cfg)
+    if settings.run_dir is None and (varied := [f"{k}-{v}" for k, v in job.varied.items() if k not in _NAMED]):
+        # Characters that a command line takes as they are.
+        cfg.run_dir = re.sub(r"[^\w.,+/-]+", "_", f"{settings.folder}-{'-'.join(varied)}")
+        settings = load(cfg)
+    return generate_run(settings, OmegaConf.to_yaml(cfg, resolve=True), job)
 
 
-def _hash(files: Iterable[Path]) -> str:
-    """A short hash of what files hold."""
-    return hashlib.sha256("".join(map(digest, files)).encode()).hexdigest()[:16]
+def generate_run(settings: Settings, configuration: str, job: Job) -> float:
+    """Generate a run, or continue it; see `generate`.
 
-
-def build_index(settings: Settings, executor: Executor) -> int:
-    """Build documents, passages and the retriever's index, whatever the algorithm, and say where it is. Returns 0.
-
-    No model is asked, and there is no run folder.
+    Args:
+        configuration: the settings as YAML, for the run folder.
     """
-    fingerprint = settings.documents.fingerprint()
-    library = open_library(settings, fingerprint)
-    settings.retriever.build(library, executor.spread)
-    settings.retriever.open(library, library.validation(settings.validation, settings.retriever.k))
-    place = settings.retriever.place(library)
-    print(f"indexed: {library.passage_count} passages of {len(library)} documents, {place}", flush=True)
-    skipped = skipped_documents(settings, fingerprint)
-    if lines := skipped.read_text(encoding="utf-8").count("\n") if skipped.exists() else 0:
-        note(f"skipped: {lines} documents that can't be read, listed in {skipped}")
-    return 0
-
-
-def run(settings: Settings, data: dict[str, Any], configuration: str, command: str) -> int:
-    """Make a run, or continue it, and say how it ended; see `Run`. Returns the exit code."""
-    if settings.human and not settings.index_only:
-        return write_human(settings, configuration, command)
+    dspy.disable_logging()  # what it would log of a reply stands with the reply's drop
     with settings.executor.open() as executor:
-        if settings.index_only:
-            return build_index(settings, executor)
-        dspy.disable_logging()  # what it would say of a reply stands with the reply's drop
-        ready = Run(settings, data, configuration, command, executor)
+        run = Run(settings, configuration, job.command, executor)
         with _frozen():
-            summary, interrupted = asyncio.run(interruptible(ready.go))
-    closing_table(summary)
-    print(f"run folder: {settings.folder}", flush=True)
-    if interrupted and not summary.complete:
-        note(
-            f"interrupted at {summary.accepted} of {settings.dialogs} dialogs, which are written; "
-            + continues(settings.fresh)
-        )
-        return 130
+            summary, interrupted = run_session(run, closing_table)
+    if interrupted:
+        raise KeyboardInterrupt
     if not summary.accepted:
         losses = {f"{stage} ({reason})": n for stage, why in summary.dropped.items() for reason, n in why.items()}
         note(
             f"error: none of {summary.attempted} attempted dialogs was accepted; most were lost at "
             f"{max(losses, key=losses.__getitem__)}; {settings.folder / 'drops.jsonl'} has them all"
         )
-        return 1
-    if not summary.complete:
-        used_up = summary.attempted >= ready.parts.planner.limit
+        if not job.optimised:
+            raise RunFailed(1)
+    elif not summary.complete:
+        used_up = summary.attempted >= run.components.planner.limit
         why = "the last of algorithm.first_questions" if used_up else "max_attempts"
         more = "" if used_up else f"; with a higher max_attempts=… {continues(settings.fresh)}"
         note(
-            f"stopped at {why}: {summary.accepted} of {settings.dialogs} dialogs accepted, "
+            f"stopped at {why}: {summary.accepted} of {settings.wanted} dialogs accepted, "
             f"{summary.attempted} attempted{more}"
         )
-    return 0
+    return summary.pairs / max(1, summary.lm_calls)
+
+
+class Run(Session[Summary]):
+    """A run that is ready to begin or to be continued: settings checked, documents read, index built.
+
+    Args:
+        settings: of the run.
+        configuration: the same as YAML, for the run folder.
+        command: the command line, for the data card.
+        executor: generates the dialogs.
+
+    Raises:
+        GroundedDialogsError: the run can't begin; the run folder has not been touched.
+    """
+
+    finished = "this run is finished; dialogs=… or max_attempts=… continues it, fresh=true starts over"
+
+    def __init__(self, settings: Settings, configuration: str, command: str, executor: Executor) -> None:
+        self.settings, self.configuration, self.command, self.executor = settings, configuration, command, executor
+        self.folder, self.fresh = settings.folder, settings.fresh
+        # What can be checked in a moment is checked before documents are read.
+        program = settings.dspy_program
+        if program is not None and not program.is_file():
+            raise ConfigError(f"dspy_program={program}: no such file; give one that DSPy's `save` wrote")
+        taxonomy = load_taxonomy(settings.taxonomy)
+        window = _window(settings, taxonomy)
+        source = settings.algorithm.first_questions
+        first_questions = openings(source, taxonomy.first) if source else []
+        self.dedup = Deduplicator(settings.dedup)
+        fingerprint = settings.corpus.fingerprint()
+        self.skipped = skipped_documents(settings, fingerprint)
+        self.spec = WorkerSpec(settings, fingerprint, taxonomy, window, first_questions)
+        self.components = Components(self.spec, executor.spread)
+        attempts = settings.max_attempts or ATTEMPTS_PER_DIALOG * settings.wanted
+        self.max_attempts = min(attempts, self.components.planner.limit)
+        contents = {
+            "corpus.path (content)": fingerprint[:16],
+            "prompt_version": self.components.prompt_version,
+            "taxonomy.path (content)": sha256(taxonomy.model_dump_json().encode()).hexdigest()[:16],
+            "algorithm.first_questions (content)": fingerprint_questions(first_questions),
+            "dspy_program (content)": hash_files("dspy_program", [program] if program else []),
+            "dedup.against (content)": hash_files("dedup.against", settings.dedup.against),
+            **hash_models({"lm": settings.lm, "judge.lm": settings.judge.lm}),
+        }
+        self.identity = identity(settings, contents)
+
+    def is_finished(self, store: Store) -> bool:
+        return store.accepted >= self.settings.wanted or store.attempted >= self.max_attempts
+
+    def progress(self, summary: Summary) -> tuple[int, int]:
+        return summary.accepted, self.settings.wanted
+
+    async def open(self, stack: AsyncExitStack) -> Work:
+        generator = await stack.enter_async_context(self.components.connect())
+        await self.executor.ready()
+        return partial(self._generate, generator)
+
+    async def _generate(self, generator: DialogGenerator, store: Store, stop: asyncio.Event) -> None:
+        """Generate dialogs until the run is done or `stop` is set."""
+        settings, wanted = self.settings, self.settings.wanted
+        store.command = self.command
+        completion = sum(usage.completion for usage in store.usage().values())
+        with Display(store.accepted, store.attempted, wanted, completion) as display:
+            plans = Plans(
+                make=lambda number: generator.make(generator.planner.plan(number), store),
+                recipe=self.spec,
+                store=store,
+                limit=self.max_attempts,
+                # Some more dialogs than calls, so that there is always one that has a call to make.
+                at_once=settings.lm.concurrency + settings.lm.concurrency // 4,
+            )
+            pipeline = Pipeline(
+                results=partial(self.executor.results, plans),
+                dedup=self.dedup,
+                keep=settings.judge.filter,
+                store=store,
+                dialogs=wanted,
+                on_progress=display.update,
+            )
+            await pipeline.run(stop)
+
+    def write_results(self, store: Store) -> Summary:
+        components = self.components
+        return write_results(
+            self.settings, components.taxonomy, components.library, store, self.skipped, components.prompt_version
+        )
 
 
 @contextmanager
 def _frozen() -> Iterator[None]:
-    """What is there now outlives the block: the garbage collector needn't look through it again and again.
-
-    Nor for each few calls through what has come since: almost all of that goes without it.
-    """
+    """Keep the garbage collector from looking again and again through what outlives the block anyway."""
     thresholds = gc.get_threshold()
-    gc.collect()
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD, *thresholds[1:])
     try:
@@ -210,7 +194,7 @@ def _frozen() -> Iterator[None]:
 
 
 def _window(settings: Settings, taxonomy: Taxonomy) -> int:
-    """How much of a document a prompt may hold, in tokens as `generator.common.passages` counts them."""
+    """Return how much of a document a prompt may hold, in tokens as `generator.common.passages` counts them."""
     reserved = RESERVED_TOKENS + RESERVED_FOR_TURN * max(0, settings.turns.most - 4)
     reserved += RESERVED_FOR_TARGETS * taxonomy.has_targets
     free = settings.lm.context - settings.lm.max_tokens - reserved

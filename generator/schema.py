@@ -78,6 +78,29 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+class Turns(Record):
+    """The setting `turns`: a number of turns, or a range such as `3-6`, both ends included."""
+
+    least: int
+    most: int
+
+    @classmethod
+    def parse(cls, value: object) -> object:
+        """Return the range that a number or text gives.
+
+        Raises:
+            ValueError: it gives none; a range has whole numbers of at least 1, the smaller one first.
+        """
+        if isinstance(value, Turns):
+            return value
+        if not (found := re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", str(value))):
+            raise ValueError("must be a number such as 4, or a range such as 3-6")
+        turns = cls(least=int(found[1]), most=int(found[2] or found[1]))
+        if not 1 <= turns.least <= turns.most:
+            raise ValueError("must be at least 1, and a range goes from the smaller to the larger number")
+        return turns
+
+
 class Document(Record):
     """One document of a corpus. `id` is unique in its corpus; `text` holds more than white space.
 

@@ -22,6 +22,7 @@ from generator.schema import Dialog, SkippedRecord
 M = TypeVar("M", bound=BaseModel)
 Records = Iterator[Dialog | SkippedRecord]
 
+_REPORTED = 10_000  # dialogs between two lines of progress
 _FIRST = 10  # records that show whose a file is
 
 
@@ -32,6 +33,7 @@ class _Type(BaseModel):
 
 
 class _Summary(BaseModel):  # of human dialogs nothing is planned
+    human: int | None = None
     question_types: dict[str, _Type] = {}
     multi_turn_types: dict[str, _Type] = {}
     answerability: dict[str, _Type] = {}
@@ -39,7 +41,6 @@ class _Summary(BaseModel):  # of human dialogs nothing is planned
 
 class _Configuration(BaseModel):
     dialogs: int | None = None  # of `python -m judges` there is none
-    human: bool = False
 
 
 class DialogSet(NamedTuple):
@@ -58,6 +59,33 @@ class DialogSet(NamedTuple):
     records: Callable[[], Records]
     targets: dict[tuple[str, str], float]
     dialogs_wanted: int | None
+
+    def dialogs(self, limit: int | None = None) -> Iterator[Dialog]:
+        """Yield the dialogs, at most `limit`; report how many records can't be read.
+
+        Raises:
+            CorpusError: there are no dialogs.
+        """
+        count = skipped = 0
+        first: SkippedRecord | None = None
+        for record in self.records():
+            if isinstance(record, SkippedRecord):
+                first, skipped = first or record, skipped + 1
+                continue
+            yield record
+            count += 1
+            if count == limit:
+                break
+            if count % _REPORTED == 0:
+                note(f"{self.path}: {count} dialogs")
+        message = f"{self.path}: has no dialogs" + (": the run has accepted none" if self.dialogs_wanted else "")
+        if first is not None:
+            total = f"{skipped} of {count + skipped} records can't be read"
+            message = f"{self.path}: {total}, the first: {first.where}: {first.reason}"
+        if not count:
+            raise CorpusError(message)
+        if first is not None:
+            note(message)
 
 
 def dialog_set(path: str, corpus: str | None, changes: Sequence[str]) -> DialogSet:
@@ -124,7 +152,7 @@ def _run(path: str, folder: Path) -> DialogSet:
         path,
         lambda: _lines(folder / "dialogs.jsonl"),
         targets,
-        configuration.dialogs if configuration and not configuration.human else None,
+        configuration.dialogs if configuration and not (summary and summary.human is not None) else None,
     )
 
 

@@ -1,27 +1,30 @@
-"""The command of `python -m judges`: its configuration, checked and run."""
+"""The task of `python -m judges`."""
 
-from collections.abc import Mapping
-from pathlib import Path
+import re
 
 from omegaconf import DictConfig, OmegaConf
 
-from generator import command
-from generator.config.parts import plain
+from generator.config.compose import Job, RunFailed
 from judges.config import load_judging
 from judges.run import run
 
-# Groups and settings whose value stands in a run folder's name anyway.
+# Settings that are part of a run folder's name.
 _NAMED = {"judge", "input", "lm", "lm.model", "run_dir"}
 
 
-def run_command(conf: Path, arguments: list[str]) -> int:
-    """Run what the arguments ask for; see `generator.command.run_command`."""
-    return command.run_command(conf, arguments, "judges", _judge, "python -m judges")
+def judge(cfg: DictConfig, job: Job) -> None:
+    """Judge dialogs that exist, or continue.
 
-
-def _judge(cfg: DictConfig, varied: Mapping[str, str]) -> int:
+    Raises:
+        GroundedDialogsError: the run can't begin or go on.
+        RunFailed: nothing was judged.
+        KeyboardInterrupt: the run was interrupted; what is finished is written.
+    """
     settings = load_judging(cfg)
-    if settings.run_dir is None and (swept := command.swept_settings(varied, _NAMED)):
-        cfg.run_dir = f"{settings.folder}-{swept}"
+    if settings.run_dir is None and (varied := [f"{k}-{v}" for k, v in job.varied.items() if k not in _NAMED]):
+        cfg.run_dir = re.sub(r"[^\w.,+/-]+", "_", f"{settings.folder}-{'-'.join(varied)}")
         settings = load_judging(cfg)
-    return run(settings, plain(cfg), OmegaConf.to_yaml(cfg, resolve=True))
+    if code := run(settings, OmegaConf.to_yaml(cfg, resolve=True)):
+        if code == 130:
+            raise KeyboardInterrupt
+        raise RunFailed(code)

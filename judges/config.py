@@ -2,35 +2,22 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Any, cast
 
 from omegaconf import DictConfig
-from pydantic import Field
+from pydantic_core import to_jsonable_python
 
-from generator.config.judges import judge_settings
-from generator.config.parts import part, plain, validated
-from generator.config.settings import deciding, dotted, model_files
+from generator.config.parts import build_choice, identify, plain, validate
+from generator.config.settings import hash_models
 from generator.dialogs.judging import JudgeSettings, NoJudge
 from generator.errors import ConfigError
 from generator.models.client import Endpoint
-from generator.schema import LocalPath, Operational, Record
+from judges.settings import JudgingRunSettings
 
 
-class JudgingSettings(Record):
-    """All settings of `python -m judges`, as in `conf/judges.yaml`."""
+class JudgingSettings(JudgingRunSettings):
+    """All settings of `python -m judges`, as in `conf/judges.yaml`, and its parts."""
 
-    input: LocalPath = Field(
-        description="What to judge: a run folder, a file of dialogs, or a file of mtRAG's conversations, tasks, "
-        "predictions or evaluations."
-    )
-    format: str | None = Field(description="Corpus whose format the input has, such as mtrag; null: detected.")
-    predictions: bool = Field(
-        description="Of mtRAG's tasks, judge the predictions of models if there are any; false: the target answers."
-    )
-    run_dir: Annotated[LocalPath | None, Operational] = Field(
-        description="Folder for the verdicts; null: outputs/<input>-<judge>-<model>."
-    )
-    fresh: Annotated[bool, Operational] = Field(description="Empty run_dir first, instead of continuing the run in it.")
     lm: Endpoint
     judge: JudgeSettings
 
@@ -61,8 +48,8 @@ def load_judging(cfg: DictConfig) -> JudgingSettings:
             has a model twice.
     """
     data = plain(cfg)
-    data |= {"lm": part("lm", data.get("lm")), "judge": judge_settings(data.get("judge"))}
-    settings = cast(JudgingSettings, validated(JudgingSettings, "", data))
+    data |= {group: build_choice(group, data.get(group)) for group in ("lm", "judge")}
+    settings = cast(JudgingSettings, validate(JudgingSettings, "", data))
     judge = settings.judge
     if isinstance(judge, NoJudge):
         raise ConfigError("judge=none: judges nothing; `python -m judges --help` lists the judges")
@@ -75,8 +62,8 @@ def load_judging(cfg: DictConfig) -> JudgingSettings:
     return settings
 
 
-def judging_identity(settings: JudgingSettings, data: dict[str, Any], fingerprint: str, prompts: str) -> dict[str, Any]:
-    """Return what decides the verdicts, by dotted name; see `generator.config.settings.identity`.
+def judging_identity(settings: JudgingSettings, fingerprint: str, prompts: str) -> dict[str, Any]:
+    """Return what decides the verdicts, by name; see `generator.config.settings.identity`.
 
     Args:
         fingerprint: of the input's dialogs, which stands for the input.
@@ -85,9 +72,7 @@ def judging_identity(settings: JudgingSettings, data: dict[str, Any], fingerprin
     Raises:
         ConfigError: a model's file can't be read.
     """
-    nodes = data["judge"].get("panel") or {"lm": data["judge"].get("lm") or data["lm"]}
-    models = {name: deciding("lm", nodes[name.rpartition(".")[2]]) for name in settings.endpoints}
-    judge = {f"judge.{name}": value for name, value in data["judge"].items() if name not in ("filter", "lm", "panel")}
-    decided = {name: value for name, value in dotted(judge | models) if not name.endswith("_target_")}
-    contents = {"the input's dialogs": fingerprint[:16], "the prompts' version": prompts}
-    return decided | contents | model_files(settings.endpoints)
+    judge = settings.judge.model_copy(update={"lm": None, "panel": {}, "filter": "pairs"})
+    decided = [pair for name, part in {"judge": judge, **settings.endpoints}.items() for pair in identify(name, part)]
+    contents = {"input (content)": fingerprint[:16], "prompt_version": prompts}
+    return to_jsonable_python(dict(decided)) | contents | hash_models(settings.endpoints)

@@ -54,14 +54,13 @@ class JudgingRun(Session[JudgingSummary]):
     """A run of judging that is ready to start or to continue: settings are checked, and the input has been read once.
 
     Args:
-        data: the settings as plain data, of which some must not change when a run is continued.
         configuration: the settings as YAML, for the run folder.
 
     Raises:
         GroundedDialogsError: a setting or the input can't be used; the run folder has not been touched.
     """
 
-    def __init__(self, settings: JudgingSettings, data: dict[str, Any], configuration: str) -> None:
+    def __init__(self, settings: JudgingSettings, configuration: str) -> None:
         self.settings, self.configuration = settings, configuration
         self.folder, self.fresh = settings.folder, settings.fresh
         self.endpoints = settings.endpoints
@@ -75,7 +74,7 @@ class JudgingRun(Session[JudgingSummary]):
         self.known, fingerprint, self.skipped = _read_through(self.input)
         self.total = len(self.known)
         prompts = prompt_version(judge.signatures, SharedPrefixAdapter().rules)
-        self.identity = judging_identity(settings, data, fingerprint, prompts)
+        self.identity = judging_identity(settings, fingerprint, prompts)
 
     def is_finished(self, store: Store) -> bool:
         return store.attempted >= self.total
@@ -92,7 +91,7 @@ class JudgingRun(Session[JudgingSummary]):
     async def _open(self, setting: str, judge: Judge, stack: AsyncExitStack) -> Member:
         endpoint = self.endpoints[setting]
         # Verdicts should be reproducible, so judges are decoded greedily, as turns are.
-        greedy = endpoint.model_copy(update={"sampled": endpoint.turns})
+        greedy = endpoint.model_copy(update={"sampled": endpoint.greedy})
         try:
             clients = await stack.enter_async_context(greedy.open(self.folder))
         except ModelError as error:
@@ -118,7 +117,7 @@ class JudgingRun(Session[JudgingSummary]):
             return sum(usage.completion for usage in store.usage().values())
 
         at_once = max((endpoint.concurrency for endpoint in self.endpoints.values()), default=_CONCURRENCY)
-        display = _Display(done, done, self.total, completion())
+        display = Display(done, done, self.total, completion(), verb="judged", drops=False)
         try:
             async with aclosing(in_order(make, done, at_once, stop)) as outcomes:
                 with display:
@@ -221,20 +220,10 @@ def _read_through(source: DialogSet) -> tuple[Sequence[int], str, list[SkippedRe
     return known, digest.hexdigest(), skipped
 
 
-class _Display(Display):
-    """The display of a run in which no dialog is dropped."""
-
-    def counted(self, progress: Progress) -> str:
-        return f"{progress.accepted}/{progress.dialogs} judged"
-
-    def resumed(self, progress: Progress) -> str:
-        return f"continuing: {progress.accepted} of {progress.dialogs} dialogs judged so far"
-
-
-def run(settings: JudgingSettings, data: dict[str, Any], configuration: str) -> int:
+def run(settings: JudgingSettings, configuration: str) -> int:
     """Start or continue judging, and report how it ended; see `JudgingRun`. Returns the exit code."""
     dspy.disable_logging()  # a verdict holds what DSPy would log of a reply
-    summary, interrupted = run_session(JudgingRun(settings, data, configuration), closing_table)
+    summary, interrupted = run_session(JudgingRun(settings, configuration), closing_table)
     if interrupted:
         return 130
     if not summary.judged:

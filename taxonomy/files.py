@@ -8,7 +8,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from generator.errors import YAML_SLIPS, TaxonomyError
+from generator.errors import YAML_SLIPS, TaxonomyError, describe
 from taxonomy.types import Example, Exchange, Facet, QuestionType
 
 OURS = Path(__file__).parent / "questions"
@@ -57,8 +57,7 @@ def _read_file(file: Path) -> QuestionType:
         data = loader.construct_document(node) if node else None
         return QuestionType.model_validate(data)
     except (OSError, UnicodeDecodeError, yaml.reader.ReaderError) as error:
-        reason = error.reason if not isinstance(error, OSError) else error.strerror
-        raise TaxonomyError(f"{file}: can't be read as UTF-8 text ({reason})") from None
+        raise TaxonomyError(f"{file}: can't be read as UTF-8 text ({describe(error)})") from None
     except yaml.MarkedYAMLError as error:
         at = error.problem_mark or error.context_mark
         raise TaxonomyError(f"{file}:{at.line + 1 if at else 1}: not valid YAML: {error.problem}") from None

@@ -1,4 +1,4 @@
-"""Fixtures of several test modules."""
+"""Fixtures of several test modules, and the number of processes."""
 
 import os
 from pathlib import Path
@@ -11,3 +11,8 @@ def data() -> Path:
     if "GROUNDED_DIALOGS_DATA" not in os.environ:
         pytest.skip("GROUNDED_DIALOGS_DATA, the folder of real data sets, isn't set")
     return Path(os.environ["GROUNDED_DIALOGS_DATA"])
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return two processes a core for the whole suite, which mostly waits; none for chosen files, which start at once."""
+    return 0 if config.args_source is pytest.Config.ArgsSource.ARGS else 2 * min(os.cpu_count() or 1, 4)

@@ -1,11 +1,9 @@
 """The command line as a person uses it: what it shows, where it writes, how it ends, and what it never gives away."""
 
-import asyncio
 import json
 import os
 import pty
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -17,8 +15,7 @@ import yaml
 from datasets import load_dataset
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from generator.__main__ import CONF, started
-from generator.common.interruption import interruptible
+from generator.command import CONF
 from generator.dialogs.checks import Repetition
 from generator.dialogs.single import SingleDocumentDialog
 from tests.support import openai_server as fake
@@ -74,66 +71,10 @@ def judging(body: Body) -> bool:
 def test_help_has_a_line_for_each_choice_and_setting(option: str) -> None:
     done = command("corpus=quac", option)
     assert (done.code, done.err) == (0, "")
-    for file in CONF.glob("*/*.yaml"):
+    for file in CONF.glob("*/[!_]*.yaml"):
         assert re.search(rf"^  {file.stem} +\S.{{10,}}$", done.out, re.MULTILINE), file
     for name in yaml.safe_load((CONF / "config.yaml").read_text(encoding="utf-8")).keys() - {"defaults", "hydra"}:
         assert re.search(rf"^  {name}: ", done.out, re.MULTILINE)
-
-
-@pytest.mark.parametrize("closed", ["stderr unread", "stderr full", "both closed"])
-def test_a_run_goes_on_when_nobody_hears_it(closed: str, site: Site, openai_server: OpenAIServer) -> None:
-    program = [sys.executable, "-m", "generator", *site.arguments(openai_server, "dialogs=2", "algorithm=single")]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    if closed == "both closed":
-        done = subprocess.run(["bash", "-c", 'exec "$@" >&- 2>&-', "bash", *program], env=environment, timeout=60)
-    elif closed == "stderr full":
-        with Path("/dev/full").open("wb") as full:
-            done = subprocess.run(program, stderr=full, stdout=subprocess.DEVNULL, env=environment, timeout=60)
-    else:
-        read, write = os.pipe()
-        os.close(read)
-        done = subprocess.run(program, stderr=write, stdout=subprocess.DEVNULL, env=environment, timeout=60)
-        os.close(write)
-    assert done.returncode == 0
-    assert site.summary()["complete"]
-
-
-def test_a_table_that_finds_no_room_is_said(site: Site, openai_server: OpenAIServer) -> None:
-    program = [sys.executable, "-m", "generator", *site.arguments(openai_server, "dialogs=1", "algorithm=single")]
-    with Path("/dev/full").open("wb") as full:
-        environment = os.environ | {"PYTHONPATH": str(ROOT)}
-        done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, timeout=60)
-    assert done.returncode == 2
-    last = done.stderr.splitlines()[-1]
-    assert last == "error: standard output: can't be written (No space left on device); send it elsewhere"
-    assert site.summary()["complete"]
-
-
-@pytest.mark.parametrize(
-    ("given", "then"), [([], "continues"), (["fresh=true"], "begins anew, since it says fresh=true")]
-)
-def test_what_is_ended_before_it_began_says_so(
-    given: list[str], then: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["generator", *given])
-    assert started(str, lambda _: os.kill(os.getpid(), signal.SIGTERM) or time.sleep(5) or 0) == 130
-    assert capsys.readouterr().err == f"interrupted; the same command {then}\n"
-
-
-def test_what_is_ended_between_the_runs_of_a_sweep_says_so(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    async def work(stop: asyncio.Event) -> None:
-        """The first run."""
-
-    def sweep(arguments: list[str]) -> int:
-        asyncio.run(interruptible(work))
-        assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL, "which would end the tests"
-        return os.kill(os.getpid(), signal.SIGTERM) or time.sleep(5) or 0
-
-    monkeypatch.setattr(sys, "argv", ["generator"])
-    assert started(str, sweep) == 130
-    assert capsys.readouterr().err == "interrupted; the same command continues\n"
 
 
 def test_help_may_be_cut_off() -> None:
@@ -145,19 +86,6 @@ def test_help_may_be_cut_off() -> None:
     assert process.stderr.read() == b""
     assert process.wait(20) == 0
     process.stderr.close()
-
-
-@pytest.mark.parametrize("coding", ["latin-1", "ascii", "utf-8"])
-def test_what_a_terminal_has_no_sign_for_is_spelt_out(coding: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "generator", "--help"],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONIOENCODING": coding},
-        capture_output=True,
-        timeout=60,
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert ("“" if coding == "utf-8" else r"\u201c") in done.stdout.decode(coding)
 
 
 # A whole run
@@ -311,12 +239,6 @@ def test_fresh_begins_anew_once_all_is_seen_to_be_there(site: Site) -> None:
         assert site.data() == before
     assert "no model server" in refused(site.run(server, "dialogs=2", "fresh=true"))
     assert site.data() == before, "what can't be made again isn't thrown away"
-
-
-def test_a_run_that_began_anew_goes_on_without_fresh(site: Site) -> None:
-    with OpenAIServer(faults=lambda number, body: fake.status(500)) as server:
-        stopped = site.run(server, "dialogs=1", "fresh=true", "lm.retries=0")
-    assert refused_at_last(stopped).endswith("when it is well, the same command without fresh=true continues")
 
 
 def test_a_run_of_another_configuration_names_what_differs_with_both_values(

@@ -1,4 +1,4 @@
-"""`python -m generator.statistics`: the figures by hand, what it reads, what it refuses, how the table is laid out."""
+"""`python -m generator.statistics`: the figures by hand, the input, errors, and the layout of the table."""
 
 import csv
 import gzip
@@ -6,10 +6,9 @@ import io
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from itertools import pairwise
 from pathlib import Path
@@ -17,14 +16,8 @@ from typing import Any
 
 import pytest
 
-from generator.config import settings as config
-from generator.config.settings import near_duplicates
-from generator.corpora import quac as quac_module
-from generator.corpora.quac import QuacCorpus
-from generator.output.stats.comparison import Column, comparison
-from generator.output.stats.statistics import Tally
-from generator.output.stats.variety import VarietyTally, _Ngrams
-from generator.schema import Answerability, Dialog, Evidence, Hit, Passage, SkippedRecord, Turn, Verdict
+from generator.output.stats.variety import _Ngrams
+from generator.schema import Answerability, Dialog, Evidence, Hit, Passage, Turn, Verdict
 from generator.statistics import main
 from tests.support.openai_server import OpenAIServer, openai_server
 from tests.support.runs import Ended, Site
@@ -50,7 +43,7 @@ def command(*arguments: str | Path) -> Ended:
 
 
 def figures(*arguments: str | Path) -> dict[str, list[str]]:
-    """The table's values by `section: figure`, a value for each set; nothing was wrong."""
+    """Return the table's values by `section: figure`, a value for each set."""
     done = command(*arguments, "--format", "csv")
     assert (done.code, done.err) == (0, "")
     return values(done.out)
@@ -65,7 +58,7 @@ def values(text: str) -> dict[str, list[str]]:
 
 
 def refused(*arguments: str | Path) -> str:
-    """What the command says, in one line, of what it can't do."""
+    """Return the error of a command, which is one line."""
     done = command(*arguments)
     assert (done.code, done.out) == (2, "")
     assert done.err.count("\n") == 1, done.err
@@ -139,7 +132,7 @@ FERRY = dialog(
 )
 
 
-# What is counted
+# The figures
 
 
 def test_the_figures_by_hand(tmp_path: Path) -> None:
@@ -189,6 +182,8 @@ def test_sets_stand_beside_each_other_each_counted_for_itself(tmp_path: Path) ->
     assert read["question types, of all turns: clarification"] == ["0.0", "0.25"]
     assert read["variety: questions that repeat one of the set"] == ["0.5", "0.5"]
     assert [value[::-1] for value in read.values()] == list(figures(other, one).values())
+    reordered = written(tmp_path / "reordered.jsonl", HARBOUR, FERRY)
+    assert list(figures(other).values())[1:] == list(figures(reordered).values())[1:]
 
 
 def test_what_a_set_has_nothing_of_is_empty_and_not_zero(tmp_path: Path) -> None:
@@ -212,24 +207,6 @@ def test_the_first_dialogs_alone(tmp_path: Path) -> None:
     assert command(path, "--dialogs", "2").err == "", "the line after it isn't looked at"
 
 
-def test_the_same_dialogs_give_the_same_text_and_in_another_order_the_same_figures(tmp_path: Path) -> None:
-    path = written(tmp_path / "dialogs.jsonl", HARBOUR, FERRY)
-    runs = [
-        subprocess.run(
-            [sys.executable, "-m", "generator.statistics", path],
-            cwd=ROOT,
-            env=os.environ | {"PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    ]
-    assert runs[0] == runs[1] == command(path).out
-    before = figures(path)
-    assert figures(written(path, FERRY, HARBOUR)) == before
-
-
 def test_ngrams_are_counted_the_same_however_often_they_are_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_Ngrams, "_LEAST", 3)
     said = [str(number * number % 101) for number in range(500)]
@@ -240,7 +217,7 @@ def test_ngrams_are_counted_the_same_however_often_they_are_put_together(monkeyp
     assert counted.distinct() == len(set(pairs)) / len(pairs)
 
 
-# What it reads
+# The input
 
 
 def test_a_run_and_what_it_achieved_of_its_targets(tmp_path: Path, openai_server: OpenAIServer) -> None:
@@ -255,33 +232,11 @@ def test_a_run_and_what_it_achieved_of_its_targets(tmp_path: Path, openai_server
         row = f"achieved and target: {name}, {share['stage']} turns"
         assert float(read[f"{row}, target"][0]) == pytest.approx(share["target"], abs=1e-4)
         assert float(read[row][0]) == pytest.approx(share["achieved"], abs=1e-4)
-    card = (site.run_dir / "dataset" / "README.md").read_text(encoding="utf-8")
-    total = [cell.strip() for cell in next(row for row in card.splitlines() if "**total**" in row).split("|")]
-    names = [
-        "size: turns a dialog",
-        "length in words: query",
-        "length in words: response",
-        "passages: unique, a dialog",
-    ]
-    assert [total[place] for place in (3, 4, 5, 7)] == [f"{float(read[name][0]):.1f}" for name in names]
-
     beside = figures(written(tmp_path / "people.jsonl", HARBOUR), site.run_dir)
     assert beside["achieved and target: dialogs"] == ["", "8"]
     alone = figures(site.run_dir / "dialogs.jsonl")
     assert not [name for name in alone if name.startswith("achieved")]
     assert {name: read[name] for name in alone} == alone | {"section: figure": ["run"]}
-
-
-def test_targets_that_cannot_be_read_are_left_out_and_named(tmp_path: Path) -> None:
-    written(tmp_path / "dialogs.jsonl", HARBOUR)
-    (tmp_path / "summary.json").write_text('{"question_types": {"direct": 1}}')
-    (tmp_path / "config.yaml").write_text("dialogs: [")
-    done = command(tmp_path)
-    assert done.code == 0
-    assert [line.rpartition(":")[0] for line in done.err.splitlines()] == [
-        str(tmp_path / name) for name in ("summary.json", "config.yaml")
-    ]
-    assert "achieved and target" not in done.out
 
 
 def test_a_gzipped_file_and_one_of_another_name(tmp_path: Path) -> None:
@@ -304,9 +259,9 @@ def test_lines_that_are_no_dialogs_are_counted_and_the_first_is_named(tmp_path: 
     done = command(path, "--format", "csv")
     assert done.code == 0
     assert values(done.out)["size: dialogs"] == ["1"]
-    assert done.err == f"{path}: 4 of 5 records can't be read, the first: {path}:3: turns.1.query: Field required\n"
+    assert f"4 of 5 records can't be read, the first: {path}:3: turns.1.query" in done.err
     written(path, empty)
-    assert f"{path}:1: turns: there are none" in refused(tmp_path)
+    assert f"{path}:1: turns" in refused(tmp_path)
 
 
 def quac(path: Path, *answers: str, title: str = "Pell") -> Path:
@@ -320,139 +275,82 @@ def quac(path: Path, *answers: str, title: str = "Pell") -> Path:
     return path
 
 
-def test_a_publishers_file_or_folder_is_read_by_the_corpus_that_can(tmp_path: Path) -> None:
+def test_a_publishers_file_or_folder_is_read_by_its_corpus(tmp_path: Path) -> None:
     file = quac(tmp_path / "val.json", "He left Pell.", "CANNOTANSWER")
     for path in (file, tmp_path):
-        read = figures(path)
+        read = figures(path, "--corpus", "quac")
         assert read["section: figure"] == [path.name]
         assert (read["size: dialogs"], read["size: turns"]) == (["1"], ["2"])
-        assert read["passages: relevant, a turn"] == ["0.5"]
         assert read["answerability, of all turns: unanswerable"] == ["0.5"]
-    named = figures(file, "--corpus", "quac", "--set", "no_answer=I really do not know.")
-    assert read["length in words: response"] == ["3.0"]  # He left Pell. I don't know.
-    assert named["length in words: response"] == ["4.0"]
-
-
-def test_a_publishers_broken_records_are_counted_and_named(tmp_path: Path) -> None:
-    quac(tmp_path / "a.json", "He left Pell.")
+    other = figures(file, "--corpus", "quac", "--set", "no_answer=I really do not know.")
+    assert (read["length in words: response"], other["length in words: response"]) == (["3.0"], ["4.0"])
     (tmp_path / "b.json").write_text('{"data": [{"title": "T", "paragraphs": [{"id": "x", "context": "y"}]}]}')
-    done = command(tmp_path)
+    done = command(tmp_path, "--corpus", "quac")
     assert done.code == 0
-    assert done.err.startswith(f"{tmp_path}: 1 of 2 records can't be read, the first: {tmp_path}/b.json: data[0].para")
+    assert "1 of 2 records can't be read" in done.err and f"{tmp_path}/b.json: data[0].para" in done.err
 
 
-@pytest.fixture
-def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of `conf/`, in place of it."""
-    copy = tmp_path / "conf"
-    shutil.copytree(config.CONF, copy)
-    monkeypatch.setattr(config, "CONF", copy)
-    return copy
+# Errors
 
 
-def test_where_two_corpora_can_read_it_one_is_to_be_named(tmp_path: Path, conf: Path) -> None:
-    shutil.copy(conf / "corpus" / "quac.yaml", conf / "corpus" / "quack.yaml")
-    file = quac(tmp_path / "val.json", "He left Pell.")
-    assert "can be read as quac and as quack; say which by --corpus NAME" in refused(file)
-    assert figures(file, "--corpus", "quack")["size: dialogs"] == ["1"]
-
-
-def test_the_corpus_that_reads_more_of_the_first_records_is_taken(
-    tmp_path: Path, conf: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Half(QuacCorpus):
-        def dialogs(self) -> Iterator[Dialog | SkippedRecord]:
-            yield SkippedRecord(where="here", reason="half")
-            yield from super().dialogs()
-
-    # `_target_` names classes of our own modules only.
-    monkeypatch.setattr(Half, "__module__", quac_module.__name__)
-    monkeypatch.setattr(quac_module, "Half", Half, raising=False)
-    text = (conf / "corpus" / "quac.yaml").read_text().replace("QuacCorpus", "Half")
-    (conf / "corpus" / "half.yaml").write_text(text)
-    file = quac(tmp_path / "val.json", "He left Pell.")
-    assert figures(file)["size: dialogs"] == ["1"]
-    assert "1 of 2 records can't be read, the first: here: half" in command(file, "--corpus", "half").err
-
-
-def test_real_quac(data: Path) -> None:
-    read = figures(data / "quac")
-    assert (read["size: dialogs"], read["size: turns"]) == (["11"], ["86"])
-    assert read["passages: unique, a dialog"] == ["1.0"]
-
-
-# What it refuses
-
-
-def test_paths_that_hold_nothing(tmp_path: Path) -> None:
+def test_paths_without_dialogs(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").touch()
-    assert refused(tmp_path / "empty.jsonl") == f"{tmp_path}/empty.jsonl: is empty"
-    assert "gone: doesn't exist (looked in " in refused(tmp_path / "gone")
-    assert refused(tmp_path / ("long" * 100)).endswith("can't be read: File name too long")
-    assert "is empty" in refused(tmp_path / "empty.jsonl", "--corpus", "quac")
-
-
-def test_a_run_without_dialogs(tmp_path: Path) -> None:
+    for path in (tmp_path / "empty.jsonl", tmp_path / "gone", tmp_path / ("long" * 100)):
+        assert str(path) in refused(path)
     (tmp_path / "run.db").touch()
-    assert "the run has no dialogs.jsonl yet" in refused(tmp_path)
+    assert "dialogs.jsonl" in refused(tmp_path)
     (tmp_path / "dialogs.jsonl").touch()
     (tmp_path / "config.yaml").write_text("dialogs: 3\n")
-    assert refused(tmp_path) == f"{tmp_path}: holds no dialogs: the run has accepted none"
+    assert "the run has accepted none" in refused(tmp_path)
 
 
-@pytest.mark.parametrize("content", ["{}\n", "thesis\n", '{"data": []}', "\n", "[1, 2]"])
-@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "folder/a.json", "folder/a.txt"])
-def test_what_is_neither_a_run_nor_dialogs(tmp_path: Path, name: str, content: str) -> None:
+@pytest.mark.parametrize(("name", "content"), [("a.jsonl", "{}\n"), ("a.json", "[1, 2]"), ("folder/a.txt", "x")])
+def test_a_path_with_neither_a_run_nor_dialogs(tmp_path: Path, name: str, content: str) -> None:
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     path.write_text(content)
     given = path if path.parent == tmp_path else path.parent
-    assert "neither a run folder nor dialogs that can be read (as dialogs.jsonl, coqa, " in refused(given)
-    assert str(given) in refused(given, "--corpus", "quac"), "it says what is wrong"
+    assert str(given) in refused(given)
+    assert str(given) in refused(given, "--corpus", "quac")
 
 
-def test_a_file_that_is_cut_off_is_refused_though_it_begins_well(tmp_path: Path) -> None:
+def test_a_truncated_file_is_an_error(tmp_path: Path) -> None:
     lines = written(tmp_path / "dialogs.jsonl", *[HARBOUR] * 500)
     packed = tmp_path / "cut.jsonl.gz"
     packed.write_bytes(gzip.compress(lines.read_bytes())[:-9])
     assert re.search(r"cut\.jsonl\.gz: can't be read after line \d+: ", refused(packed))
-    cut = quac(tmp_path / "val.json", "He left Pell.")
-    cut.write_text(cut.read_text()[:-2])
-    assert "val.json: not JSON" in refused(cut)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "words"),
     [
-        ([], "the following arguments are required: PATH; `python -m generator.statistics --help` shows"),
-        (["--dialogs", "0"], "--dialogs 0: must be 1 or more"),
-        (["--dialogs", "ten"], "argument --dialogs: invalid int value: 'ten'"),
-        (["--format", "html"], "argument --format: invalid choice: 'html'"),
-        (["--formt", "csv"], "unrecognized arguments: --formt"),
-        (["--corpus", "sample"], "corpus=sample: has no conversations of people; choose from: coqa, "),
-        (["--corpus", "../judge/none"], "corpus=../judge/none: has no conversations"),
-        (["--set", "no_answer=x"], "--set no_answer=x: needs the corpus that it is a setting of; give --corpus NAME"),
-        (["--corpus", "quac", "--set", "no_answer"], "--set no_answer: a setting is given as SETTING=VALUE"),
-        (["--corpus", "quac", "--set", "path=x"], "--set path=x: give the path by itself"),
-        (["--corpus", "quac", "--set", "no_anwser=x"], "corpus.no_anwser: there is no such setting; did you mean"),
-        (["--corpus", "quac", "--set", "split=test"], "corpus.split=test: must be 'train' or 'validation'"),
-        (["--corpus", "quac", "--set", "name=${nope}"], "corpus=quac: Interpolation key 'nope' not found"),
-        (["--corpus", "quac", "--set", "name=[a"], "corpus=quac: while parsing"),
+        ([], "PATH"),
+        (["--dialogs", "0"], "--dialogs 0"),
+        (["--format", "html"], "--format"),
+        (["--formt", "csv"], "--formt"),
+        (["--corpus", "sample"], "corpus=sample"),
+        (["--corpus", "../judge/none"], "corpus=../judge/none"),
+        (["--set", "no_answer=x"], "--corpus"),
+        (["--corpus", "quac", "--set", "no_answer"], "--set no_answer"),
+        (["--corpus", "quac", "--set", "path=x"], "--set path=x"),
+        (["--corpus", "quac", "--set", "no_anwser=x"], "no_anwser"),
+        (["--corpus", "quac", "--set", "split=test"], "corpus.split=test"),
+        (["--corpus", "quac", "--set", "name=[a"], "name"),
     ],
 )
-def test_arguments_that_cannot_be(tmp_path: Path, arguments: list[str], said: str) -> None:
+def test_wrong_arguments(tmp_path: Path, arguments: list[str], words: str) -> None:
     path = [quac(tmp_path / "val.json", "He left Pell.")] if arguments else []
-    assert refused(*path, *arguments).startswith(said)
+    assert words in refused(*path, *arguments)
 
 
-def test_one_set_that_cannot_be_read_is_enough_to_write_nothing(tmp_path: Path) -> None:
+def test_nothing_is_written_after_an_error(tmp_path: Path) -> None:
     path = written(tmp_path / "dialogs.jsonl", HARBOUR)
-    assert "gone: doesn't exist" in refused(path, tmp_path / "gone", "--output", tmp_path / "table")
-    assert "table: can't be written (No such file" in refused(path, "--output", tmp_path / "no" / "table")
+    assert "gone" in refused(path, tmp_path / "gone", "--output", tmp_path / "table")
+    assert "table" in refused(path, "--output", tmp_path / "no" / "table")
     assert [file.name for file in tmp_path.iterdir()] == ["dialogs.jsonl"]
 
 
-# How it is laid out
+# The layout
 
 
 HOSTILE = 'a|b `c`\n\x1b[31m[bold]red[/bold] *d* <i>, "e" =1'
@@ -508,17 +406,6 @@ def test_sets_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> Non
     assert figures(paths[0], paths[0])["section: figure"] == ["run", "run"]
 
 
-def test_a_number_of_thousands() -> None:
-    tally, variety = Tally(), VarietyTally(near_duplicates())
-    for _ in range(1000):
-        tally.add(HARBOUR)
-        variety.add(HARBOUR)
-    column = Column(name="x", statistics=tally.statistics(), variety=variety.variety())
-    assert re.search(r"^  turns +2,000$", comparison([column], "terminal"), re.MULTILINE)
-    assert "size,turns,2000\n" in comparison([column], "csv")
-    assert column.variety.repeated == 1999 / 2000
-
-
 def test_the_table_goes_into_a_file(tmp_path: Path) -> None:
     path = written(tmp_path / "dialogs.jsonl", HARBOUR)
     for form in ("terminal", "csv", "markdown"):
@@ -527,20 +414,7 @@ def test_the_table_goes_into_a_file(tmp_path: Path) -> None:
         assert (tmp_path / "table").read_text(encoding="utf-8") == command(path, "--format", form).out
 
 
-def test_a_reader_that_has_read_enough(tmp_path: Path) -> None:
-    path = written(tmp_path / "dialogs.jsonl", HARBOUR)
-    read, write = os.pipe()
-    os.close(read)
-    try:
-        closed = subprocess.run(
-            [sys.executable, "-m", "generator.statistics", path], cwd=ROOT, stdout=write, stderr=subprocess.PIPE
-        )
-    finally:
-        os.close(write)
-    assert (closed.returncode, closed.stderr) == (0, b"")
-
-
-def test_help_is_whole_and_there_in_no_time() -> None:
+def test_help_imports_nothing_slow() -> None:
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "generator.statistics", "--help"],
         cwd=ROOT,
@@ -548,8 +422,6 @@ def test_help_is_whole_and_there_in_no_time() -> None:
         text=True,
         check=True,
     )
-    for option in ("PATH", "--corpus", "--set", "--dialogs", "--format", "--output"):
-        assert re.search(rf"^  {option}\b", done.stdout, re.MULTILINE), option
     loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
-    assert "argparse" in loaded, "no list of modules: what follows would hold of anything"
+    assert "argparse" in loaded
     assert loaded & {"dspy", "omegaconf", "pydantic", "numpy", "rich", "yaml"} == set()

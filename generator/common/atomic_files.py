@@ -1,4 +1,4 @@
-"""Files and folders that are whole or not there, and what tells one file's content from another's."""
+"""Files and folders that are written completely or not at all, and digests of files."""
 
 import hashlib
 import shutil
@@ -7,14 +7,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
-from generator.errors import ExportError, RunError
+from generator.errors import ExportError, RunError, describe
 
 
 def digest(path: Path) -> str:
-    """The SHA-256 of what a file holds, in hexadecimal.
+    """Return the SHA-256 of a file's content, in hexadecimal.
 
     Raises:
-        OSError: it can't be read.
+        OSError: the file can't be read.
     """
     with path.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
@@ -22,10 +22,10 @@ def digest(path: Path) -> str:
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[TextIO]:
-    """A text file that takes the place of `path` when it is complete.
+    """Open a text file that replaces `path` once it is complete.
 
     Raises:
-        RunError: it can't be written; what was at `path` is still there.
+        RunError: it can't be written; the old file is still at `path`.
     """
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
@@ -33,23 +33,21 @@ def atomic_write(path: Path) -> Iterator[TextIO]:
             yield file
         unfinished.replace(path)
     except OSError as error:
-        raise RunError(
-            f"{path}: can't be written ({error.strerror or error}); make room, then the same command"
-        ) from error
+        raise RunError(f"{path}: can't be written ({describe(error)}); free space and run the same command") from error
     finally:
-        with suppress(OSError):  # what went wrong before says more
+        with suppress(OSError):  # the first error says more
             unfinished.unlink()
 
 
 @contextmanager
 def atomic_replace(folder: Path, what: str) -> Iterator[Path]:
-    """A folder to fill, which takes the place of `folder` when it is complete.
+    """Make an empty folder that replaces `folder` once the block has filled it.
 
     Args:
-        what: is in it, for the error.
+        what: a name of its content, for the error message.
 
     Raises:
-        ExportError: the disk refuses. What was in `folder` is then still there.
+        ExportError: it can't be written; the old folder is still there.
     """
     new, old = (folder.with_name(f".{folder.name}.{age}") for age in ("new", "old"))
     try:
@@ -62,14 +60,14 @@ def atomic_replace(folder: Path, what: str) -> Iterator[Path]:
         try:
             new.rename(folder)
         except OSError:
-            with suppress(OSError):  # what went wrong before says more
+            with suppress(OSError):  # the first error says more
                 old.rename(folder)
             raise
         shutil.rmtree(old, ignore_errors=True)
     except OSError as error:
-        reason = error.strerror or str(error).partition("\n")[0]
         raise ExportError(
-            f"{folder}: can't write {what} ({reason}); free space or mend the folder, and run the same command again"
+            f"{folder}: can't write {what} ({describe(error)}); free space or make the folder writable, and run the "
+            "same command again"
         ) from error
     finally:
         shutil.rmtree(new, ignore_errors=True)

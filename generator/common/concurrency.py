@@ -1,19 +1,27 @@
-"""Many pieces of work at once, their results in order: what was done first waits for what comes before it."""
+"""Concurrent work with results in order, and the waits between attempts."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Iterable, Iterator
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
+from tenacity import wait_exponential, wait_random
+from tenacity.wait import wait_base
+
 T = TypeVar("T")
 Piece = TypeVar("Piece")
 
-# Whether to begin another piece, given how many are under way and the results that wait.
+# Decides about starting another piece of work, given how many are running and the results that wait.
 Wanted = Callable[[int, Collection[T]], bool]
 
-# Results that wait for an earlier one are held in memory: so many for each piece of work under way.
+# Results that wait for an earlier one are held in memory: at most this many for each piece of work that may run.
 LOOKAHEAD = 4
-STOPPED = -1
+LONGEST_WAIT_S = 60
+
+
+def backoff(first_s: float) -> wait_base:
+    """Return waits between attempts, in seconds: they double up to a minute, with jitter of up to `first_s`."""
+    return wait_exponential(multiplier=first_s, max=LONGEST_WAIT_S) + wait_random(0, first_s)
 
 
 async def in_order(
@@ -21,89 +29,89 @@ async def in_order(
     first: int,
     at_once: int,
     stop: asyncio.Event,
-    wanted: Wanted[T] = lambda under_way, waiting: True,
+    wanted: Wanted[T] = lambda running, waiting: True,
 ) -> AsyncGenerator[tuple[int, T], None]:
-    """Number and result of each piece of work, in the order of the numbers from `first` on; close it when done.
+    """Yield number and result of each piece of work, in the order of the numbers from `first` on; close it when done.
 
     Args:
-        make: the work of a number; None: there is no more.
-        at_once: pieces that are under way at a time.
-        stop: when it is set, there are no more results, and what is under way is cancelled.
-        wanted: whether to begin another one, given how many are under way and the results that wait.
+        make: returns the work of a number, or None when there is no more.
+        at_once: the most pieces that run at a time.
+        stop: once it is set, nothing more is yielded, and running pieces are cancelled.
+        wanted: decides about starting another piece, given how many are running and the results that wait.
 
     Raises:
-        Exception: what a piece of work raises; the others are cancelled.
+        Exception: as a piece of work raised it; the others are cancelled.
     """
-    finished: asyncio.Queue[int] = asyncio.Queue()
-    under_way: dict[int, asyncio.Task[T]] = {}
+    finished: asyncio.Queue[int | None] = asyncio.Queue()
+    running: dict[int, asyncio.Task[T]] = {}
     waiting: dict[int, T] = {}
-    begun = done = first
+    started = done = first
     more = True
     stopping = asyncio.create_task(stop.wait())
-    stopping.add_done_callback(partial(_told, finished, STOPPED))
+    stopping.add_done_callback(partial(_report, finished, None))
     try:
         while not stop.is_set():
             while (
                 more
-                and len(under_way) < at_once
-                and begun - done < LOOKAHEAD * at_once
-                and wanted(len(under_way), waiting.values())
+                and len(running) < at_once
+                and started - done < LOOKAHEAD * at_once
+                and wanted(len(running), waiting.values())
             ):
-                work = make(begun)
+                work = make(started)
                 if work is None:
                     more = False
                     break
                 task: asyncio.Task[T] = asyncio.create_task(work)
-                task.add_done_callback(partial(_told, finished, begun))
-                under_way[begun] = task
-                begun += 1
-            if not under_way:
+                task.add_done_callback(partial(_report, finished, started))
+                running[started] = task
+                started += 1
+            if not running:
                 break
             number = await finished.get()
-            if number == STOPPED:
+            if number is None:
                 break
-            waiting[number] = under_way.pop(number).result()
+            waiting[number] = running.pop(number).result()
             while done in waiting:
                 yield done, waiting.pop(done)
                 done += 1
     finally:
-        await _cancelled(stopping, *under_way.values())
+        await cancel(stopping, *running.values())
+
+
+def _report(finished: asyncio.Queue[int | None], number: int | None, _: object) -> None:
+    finished.put_nowait(number)
 
 
 async def together(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """The results of all pieces of work, under way at once, in the order of the pieces.
+    """Run all pieces of work at once and return their results in the order of the pieces.
 
     Raises:
-        Exception: what the first piece to fail raises; the others are cancelled.
+        Exception: as the first piece that failed raised it; the others are cancelled.
     """
-    # `gather` alone would let them go on, unheard and paid for.
-    pieces = [asyncio.create_task(piece) for piece in work]
     try:
-        return await asyncio.gather(*pieces)
-    finally:
-        await _cancelled(*pieces)
+        async with asyncio.TaskGroup() as group:
+            pieces = [group.create_task(piece) for piece in work]
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    return [piece.result() for piece in pieces]
 
 
-async def _cancelled(*tasks: asyncio.Task[Any]) -> None:
-    """Cancel what is under way, and wait for its end."""
+async def cancel(*tasks: asyncio.Task[Any]) -> None:
+    """Cancel tasks and wait for their end."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _told(finished: asyncio.Queue[int], number: int, _: object) -> None:
-    finished.put_nowait(number)
-
-
 class Spread(Protocol):
-    """Divides work that needs no order but has one: what `function` makes of each piece, in the order of the pieces.
+    """Distributes independent pieces of work, and yields the results in the order of the pieces.
 
-    Other processes may do the work, so `function`, the pieces and what comes of them can be pickled.
+    Other processes may do the work, so `function`, the pieces and the results must be picklable.
     """
 
     def __call__(self, function: Callable[[Piece], T], pieces: Iterable[Piece]) -> Iterator[T]: ...
 
 
 def one_by_one(function: Callable[[Piece], T], pieces: Iterable[Piece]) -> Iterator[T]:
-    """A `Spread` over nobody: this process does it all."""
+    """Do all the work in this process: a `Spread`."""
     return map(function, pieces)

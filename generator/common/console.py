@@ -1,4 +1,4 @@
-"""Lines for the person at the terminal, from whatever part of the program has something to say."""
+"""Lines on the terminal, from any part of the program."""
 
 import re
 from collections.abc import Iterable
@@ -7,17 +7,17 @@ from generator.common.sanitize import printable
 
 
 def continues(fresh: bool) -> str:
-    """How a run goes on that was stopped; with `fresh` the same command would begin it anew."""
+    """Return how to continue a stopped run: with `fresh=true` the same command would start over."""
     return f"the same command{' without fresh=true' if fresh else ''} continues"
 
 
 def begins_anew(arguments: Iterable[str]) -> bool:
-    """Whether a command line holds `fresh=true`."""
+    """Return whether a command line holds `fresh=true`."""
     return any(re.match(r"\+*fresh=(?!false)", argument) for argument in arguments)
 
 
 def note(text: str) -> None:
-    """A line for the person, beside what the program gives out."""
-    from rich.console import Console  # most commands that end at once have nothing to say
+    """Print a line to standard error."""
+    from rich.console import Console  # slow to import, and most commands print nothing
 
     Console(stderr=True).print(printable(text), highlight=False, markup=False, emoji=False, soft_wrap=True)

@@ -1,7 +1,7 @@
-"""Texts that are like another one, found without a look at each: MinHash with banding (Broder 1997; `datasketch`).
+"""Near-duplicate search without comparing every pair: MinHash with banding (Broder 1997; `datasketch`).
 
-It only finds candidates, and each is compared exactly: nothing is called alike that isn't, and a little is missed. The
-result depends on the texts and on the order in which they are added, and on nothing else.
+MinHash only finds candidates, and each is compared exactly: there are no false matches, and few misses. The result
+depends only on the texts and the order in which they are added.
 """
 
 import sqlite3
@@ -17,15 +17,15 @@ from generator.errors import RunError
 
 
 class Banding:
-    """What makes two texts candidates: an equal band in their signatures, known by a hash of 64 bits.
+    """The bands of MinHash signatures, each as a hash of 64 bits: two texts with an equal band are candidates.
 
-    Bands and rows are those with the least cost if a miss weighs 19 times as much as a false candidate, which costs
-    microseconds. With b bands of r rows a pair that is s alike becomes a candidate with probability
-    1 - (1 - s^r)^b: at the defaults (threshold 0.8, 128 permutations: 16 bands of 8) that is 0.947 at s = 0.8 and
-    0.99996 at s = 0.91; equal texts always do.
+    Bands and rows minimise the cost if a miss weighs 19 times as much as a false candidate, which costs microseconds.
+    With b bands of r rows a pair of similarity s becomes a candidate with probability 1 - (1 - s^r)^b: at the defaults
+    (threshold 0.8, 128 permutations: 16 bands of 8) that is 0.947 at s = 0.8 and 0.99996 at s = 0.91; equal texts
+    always do.
 
     Attributes:
-        bands: how many there are.
+        bands: their number.
     """
 
     def __init__(self, threshold: float, num_perm: int) -> None:
@@ -37,7 +37,7 @@ class Banding:
         self._factors = np.random.default_rng(1).integers(1 << 63, size=(lsh.b, lsh.r), dtype=np.uint64)
 
     def hashes(self, shingles: Shingles) -> NDArray[np.uint64]:
-        """One for each band; shape (bands,)."""
+        """Return one hash for each band; shape (bands,)."""
         signature = self._empty.copy()
         signature.update_batch(shingles.tolist())
         values = signature.hashvalues[: self._factors.size].reshape(self._factors.shape)
@@ -45,14 +45,14 @@ class Banding:
 
 
 class Match(NamedTuple):
-    """A text that is like another one; `exact`: its words are the same, but for case and punctuation."""
+    """A text that matches another one; `exact`: their words are equal, apart from case and punctuation."""
 
     name: str
     exact: bool
 
 
-class _Looked(NamedTuple):
-    """A text as it is looked at: its shingles, the hashes of its bands as SQLite keeps integers, its words' digest."""
+class _Features(NamedTuple):
+    """A text with its shingles, the hashes of its bands as signed integers (SQLite's), and the digest of its words."""
 
     text: str
     shingles: Shingles
@@ -61,24 +61,24 @@ class _Looked(NamedTuple):
 
 
 class Index:
-    """Texts that can be found by what is like them.
+    """Texts that can be searched for near-duplicates.
 
-    They lie in a temporary database of SQLite: a file without a name, gone with the process; memory holds 2 MB of it.
+    They are in a temporary SQLite database: an unnamed file that ends with the process; memory holds 2 MB of it.
 
     Args:
-        shingles: what makes them of a text.
-        threshold: the Jaccard similarity from which on two texts are alike.
+        shingles: returns the shingles of a text.
+        threshold: the least Jaccard similarity of a match.
 
     Raises (all methods):
-        RunError: there is no room for the temporary file.
+        RunError: there is no space for the temporary file.
     """
 
     def __init__(self, shingles: Callable[[str], Shingles], threshold: float, banding: Banding) -> None:
         self._shingles, self._threshold, self._banding = shingles, threshold, banding
-        self._last: _Looked | None = None
+        self._last: _Features | None = None
         self._count = 0
-        with _roomy():
-            # What is written is never committed: that would do nothing but flush it.
+        with _space_error():
+            # Nothing is ever committed: that would only flush the file.
             self._db = sqlite3.connect("")
             self._db.execute("PRAGMA journal_mode = OFF")
             self._db.execute("CREATE TABLE texts (number INTEGER PRIMARY KEY, name TEXT, digest BLOB, shingles BLOB)")
@@ -94,47 +94,47 @@ class Index:
         return self._count
 
     def add(self, text: str, name: str) -> None:
-        """Remember a text."""
-        looked = self._looked(text)
+        """Add a text."""
+        features = self._features(text)
         number, self._count = self._count, self._count + 1
-        with _roomy():
-            row = (number, name, looked.digest, looked.shingles.tobytes())
+        with _space_error():
+            row = (number, name, features.digest, features.shingles.tobytes())
             self._db.execute("INSERT INTO texts VALUES (?, ?, ?, ?)", row)
-            bands = ((band, number) for band in looked.bands)
+            bands = ((band, number) for band in features.bands)
             self._db.executemany("INSERT OR IGNORE INTO bands VALUES (?, ?)", bands)
 
     def nearest(self, text: str) -> Match | None:
-        """The first of the texts that are most like `text`, if any is like it."""
+        """Return the text most similar to `text`, the first among equals; None if there is no match."""
         if not self._count:
             return None
-        looked = self._looked(text)
-        alike: list[tuple[bool, float, int, str]] = []
-        with _roomy():
-            for number, name, hashed, content in self._db.execute(self._candidates, looked.bands):
-                similarity = jaccard(looked.shingles, np.frombuffer(content, dtype=np.uint32))
+        features = self._features(text)
+        matches: list[tuple[bool, float, int, str]] = []
+        with _space_error():
+            for number, name, hashed, content in self._db.execute(self._candidates, features.bands):
+                similarity = jaccard(features.shingles, np.frombuffer(content, dtype=np.uint32))
                 if similarity >= self._threshold:
-                    alike.append((hashed == looked.digest, similarity, -number, name))
-        if not alike:
+                    matches.append((hashed == features.digest, similarity, -number, name))
+        if not matches:
             return None
-        exact, _, _, name = max(alike)
+        exact, _, _, name = max(matches)
         return Match(name, exact)
 
-    def _looked(self, text: str) -> _Looked:
-        """A text that isn't found is added next: it is looked at once."""
+    def _features(self, text: str) -> _Features:
+        """Return a text's features; the last text's are kept, since a text without a match is added next."""
         if self._last is None or self._last.text != text:
             shingles = self._shingles(text)
             bands = self._banding.hashes(shingles).view(np.int64).tolist()
-            self._last = _Looked(text, shingles, bands, digest(text))
+            self._last = _Features(text, shingles, bands, digest(text))
         return self._last
 
 
 @contextmanager
-def _roomy() -> Iterator[None]:
-    """Say where room is needed, if there is none."""
+def _space_error() -> Iterator[None]:
+    """Raise SQLite's errors as a RunError that says where space is needed."""
     try:
         yield
     except sqlite3.Error as error:
         raise RunError(
-            f"dedup: can't keep the dialogs in a temporary file ({error}); make room in $TMPDIR, or in /var/tmp if "
-            "that isn't set, and the same command continues"
+            f"dedup: can't write its temporary file ({error}); free space in $TMPDIR (/var/tmp if that isn't set), and "
+            "the same command continues"
         ) from error

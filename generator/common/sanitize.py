@@ -1,48 +1,36 @@
-"""Text that others wrote (documents, models, servers), before it is shown to a person or put into a page."""
+"""Make untrusted text (documents, replies, messages of servers) fit for a terminal, a log or a page."""
 
-import json
 import os
-import re
-from base64 import b64encode
-from collections.abc import Iterator
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote
 
-# What is shorter is a word that stands for a key, such as `EMPTY`.
+# A shorter value is a word that stands for a key, such as `EMPTY`.
 _SHORTEST_SECRET = 7
 
 
 def printable(text: str) -> str:
-    """Text on one line, with nothing in it that steers a terminal or turns its direction."""
+    """Return the text on one line, with U+FFFD for every character that could control a terminal."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(text.split()))
 
 
-def without_secrets(text: str, *variables: str | None) -> str:
-    """What a server said, without the secrets in these environment variables: some repeat the key that they refuse.
+def server_message(text: str, *key_variables: str | None, longest: int = 300) -> str:
+    """Return a server's text on one line, without the secrets in these environment variables.
 
-    A secret is known as it is and in the forms that it is sent in. To be given before the text is cut: half a secret
-    isn't known.
+    Args:
+        key_variables: names of the variables that hold keys and passwords; some servers repeat the key they refuse.
+        longest: in characters; the rest is cut off.
     """
-    for secret in (os.environ.get(variable or "", "").strip() for variable in variables):
-        if forms := "|".join(_forms(secret)):
-            text = re.sub(forms, "…", text, flags=re.IGNORECASE)
+    line = without_secrets(printable(text), *key_variables)
+    return line if len(line) <= longest else f"{line[:longest]}…"
+
+
+def without_secrets(text: str, *variables: str | None) -> str:
+    """Replace the values of these environment variables, plain or URL-quoted, by an ellipsis.
+
+    Call it before the text is cut: half a secret isn't recognised.
+    """
+    for variable in variables:
+        secret = os.environ.get(variable or "", "").strip()
+        if len(secret) >= _SHORTEST_SECRET:
+            for form in (secret, quote(secret, safe="", errors="replace")):
+                text = text.replace(form, "…")
     return text
-
-
-def _forms(secret: str) -> Iterator[str]:
-    """Regular expressions for a secret, alone or in base64, also in JSON or in an address."""
-    for form in (secret, printable(secret)):
-        yield from _written(form)
-    sent = secret.encode(errors="surrogateescape")
-    # In base64 what stands before it, such as a user's name, shifts it by 0 to 2 bytes. Its first and last character
-    # may hold bits of its neighbours, so they are no part of what is looked for.
-    for before, first in enumerate((0, 2, 3)):
-        coded = b64encode(bytes(before) + sent).decode()[first : (before + len(sent)) * 8 // 6]
-        for form in (coded, coded.replace("+", "-").replace("/", "_")):
-            yield from (rf"[\w+/-]?{written}[\w+/-]?" for written in _written(form))
-
-
-def _written(form: str) -> Iterator[str]:
-    if len(form) >= _SHORTEST_SECRET:
-        quoted = (quote(form, safe, errors="surrogateescape") for safe in ("/", ""))
-        forms = {form, json.dumps(form)[1:-1], json.dumps(form, ensure_ascii=False)[1:-1], *quoted}
-        yield from map(re.escape, sorted(forms | {quote_plus(form, errors="surrogateescape")}))

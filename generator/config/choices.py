@@ -6,11 +6,11 @@ from typing import Any, cast
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from generator.config.messages import CONF, choices, of_hydra
+from generator.config.messages import CONF, describe_hydra_error
 from generator.errors import ConfigError
 
 
@@ -23,8 +23,6 @@ def compose_choice(group: str, name: str, changes: Sequence[str] = ()) -> dict[s
     Raises:
         ConfigError: there is no such choice or setting.
     """
-    if name not in (known := choices(group)):
-        raise ConfigError(f"{group}={name}: no such choice; choose from: {', '.join(known)}")
     overrides = [f"{group}.{change}" for change in changes]
     try:
         if GlobalHydra.instance().is_initialized():
@@ -34,4 +32,15 @@ def compose_choice(group: str, name: str, changes: Sequence[str] = ()) -> dict[s
                 composed = compose(f"{group}/{name}", overrides)
         return cast(dict[str, Any], OmegaConf.to_container(composed, resolve=True))[group]
     except (HydraException, OmegaConfBaseException, YAMLError) as error:
-        raise ConfigError(f"{group}={name}: {of_hydra(error)}") from error
+        raise ConfigError(describe_hydra_error(error)) from error
+
+
+def compose_config(primary: str, overrides: Sequence[str]) -> DictConfig:
+    """Return the configuration that a command composes, without Hydra's section.
+
+    Args:
+        primary: the file in `conf/` that names the groups and settings there are.
+        overrides: in Hydra's grammar.
+    """
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        return compose(primary, list(overrides))

@@ -1,176 +1,238 @@
-"""What a command line asks for: a configuration, or each of a sweep, composed of the files in `conf/` and of one's own.
+"""A command line run by Hydra: its composition, sweepers, launchers and options, with errors of one line.
 
-Hydra only composes. It would also make whatever the `hydra` section of a configuration names (handlers of a log,
-callbacks, launchers), and any file can put something there, by its header, its keys or its defaults. So that section
-is left out of what is composed, but for the sweep that an experiment stands for (`hydra.mode`, `hydra.sweeper.params`),
-which is settings like those of the command line.
+Hydra writes no folders of its own (`conf/_hydra.yaml`). The configuration that a run folder keeps can come from
+anybody: it is read as data, without defaults, interpolations or a `hydra` section.
 """
 
-import re
-from argparse import Namespace
+import os
+import sys
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn
 
-from hydra import compose, initialize, initialize_config_dir
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+import hydra
+from hydra import compose, initialize_config_dir
 from hydra.core.config_store import ConfigStore
-from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override, Quote, QuotedString
+from hydra.core.override_parser.types import Override, Sweep
 from hydra.errors import HydraException
+from hydra.main import get_args_parser
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from generator.common.terminal import Parser
-from generator.config.messages import choices, groups, of_hydra
-from generator.errors import ConfigError
+from generator.common.sanitize import printable
+from generator.config.messages import CONF, choices, describe_hydra_error, groups
+from generator.errors import ConfigError, GroundedDialogsError
 
 _VERSION = "1.3"
-_SEARCHPATH = "hydra.searchpath"
 _STORED = "stored"
+# Groups of which a stored configuration takes another choice.
+_CHOSEN_AGAIN = {"executor", "export"}
+_SWEPT = "GROUNDED_DIALOGS_SWEPT"
+# What Hydra, OmegaConf and PyYAML raise at settings that can't be composed.
+COMPOSE_ERRORS = (HydraException, OmegaConfBaseException, YAMLError)
+
+
+class RunFailed(Exception):
+    """A run that has said why it failed.
+
+    Args:
+        code: the exit code of the command.
+    """
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
 
 
 @dataclass(frozen=True)
-class Configuration:
-    """One configuration that was asked for.
+class Job:
+    """One run of a command: what a task is called with beside its configuration.
 
     Attributes:
-        varied: the settings that tell it from its neighbours in a sweep, by name, with its values.
+        command: the command line, for the data card.
+        varied: in a sweep, the settings that it varies, with this run's values.
+        optimised: whether a sweeper looks for the best value, so that a run without a result must not end the sweep.
     """
 
-    settings: DictConfig
+    command: str
     varied: dict[str, str]
+    optimised: bool
 
 
-def understood(arguments: list[str]) -> Namespace:
-    """The options and, as `overrides`, the settings of a command line, in whatever order they are given.
-
-    Raises:
-        ConfigError: there is no such option, or it doesn't go with another.
-    """
-    parser = Parser(prog="python -m generator", add_help=False, allow_abbrev=False)
-    parser.add_argument("overrides", nargs="*")
-    parser.add_argument("--multirun", "-m", action="store_true")
-    parser.add_argument("--cfg", "-c", choices=["job"])
-    parser.add_argument("--resolve", action="store_true")
-    parser.add_argument("--config-dir", "-cd")
-    parser.add_argument("--stored", type=Path)
-    given, others = parser.parse_known_intermixed_args(arguments)
-    if others:
-        parser.error(f"{others[0]}: there is no such option")
-    if given.resolve and not given.cfg:
-        parser.error("--resolve: belongs to --cfg job")
-    if given.cfg and given.multirun:
-        parser.error("--cfg: shows one configuration; leave -m out")
-    return given
+Task = Callable[[DictConfig, Job], float | None]
 
 
-def composed(conf: Path, primary: str, given: Namespace) -> list[Configuration]:
-    """All configurations that are asked for.
+@dataclass(frozen=True)
+class _Runner:
+    """What Hydra calls for each run, in this process or in one that a launcher starts.
 
     Args:
-        primary: the file in `conf` that says which groups and settings there are.
-        given: as `understood` has it.
+        task: `module:function`, a `Task`.
+        command: the command line.
+    """
+
+    task: str
+    command: str
+
+    def __call__(self, cfg: DictConfig) -> float | None:
+        module, _, name = self.task.partition(":")
+        try:
+            task: Task = getattr(import_module(module), name)
+            return task(cfg, self._job())
+        except RunFailed as failed:
+            code = failed.code
+        except COMPOSE_ERRORS as error:
+            code = _report(ConfigError(describe_hydra_error(error)))
+        except GroundedDialogsError as error:
+            code = _report(error)
+        if HydraConfig.get().mode == RunMode.MULTIRUN:  # the other runs go on, and Hydra names this one
+            raise RunFailed(code)
+        raise SystemExit(code)
+
+    def _job(self) -> Job:
+        config = HydraConfig.get()
+        swept = {name for name in os.environ.get(_SWEPT, "").split(" ") if name}
+        swept |= {str(name) for name in config.sweeper.get("params") or {}}
+        overrides = OverridesParser.create().parse_overrides(list(config.overrides.task))
+        varied = {name: o.get_value_element_as_str() for o in overrides if (name := _name(o)) in swept}
+        return Job(self.command, varied, "basic_sweeper" not in str(config.sweeper.get("_target_")))
+
+
+def run_hydra(primary: str, task: str, arguments: Sequence[str], program: str, stored: Path | None = None) -> int:
+    """Compose what the arguments ask for and run the task on each configuration; return the exit code.
+
+    Args:
+        primary: the file in `conf/` that names the groups and settings there are.
+        task: `module:function`, a `Task`.
+        arguments: options first, then settings; see `generator.command.normalise`.
+        program: what is typed before the arguments.
+        stored: the configuration of a run folder, in place of `primary`.
+    """
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come here, where they become one line
+    try:
+        options, overrides = _parse(arguments, program)
+        if stored is not None:
+            chosen = {_name(o): o for o in overrides if _name(o) in _CHOSEN_AGAIN}
+            overrides = [override for override in overrides if _name(override) not in chosen]
+            _store(stored, {group: str(override.value()) for group, override in chosen.items()})
+            primary = _STORED
+        extra = _settle_sweep(primary, overrides)
+        runner = _Runner(task, " ".join([program, *([str(stored)] if stored else []), *arguments]))
+        with _command_line([*options, *(str(override.input_line) for override in overrides), *extra]):
+            hydra.main(str(CONF), primary, _VERSION)(runner)()
+    except RunFailed as failed:
+        return failed.code
+    except COMPOSE_ERRORS as error:
+        return _report(ConfigError(describe_hydra_error(error)))
+    except GroundedDialogsError as error:
+        return _report(error)
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+def _parse(arguments: Sequence[str], program: str) -> tuple[list[str], list[Override]]:
+    """Return the options and the settings of a command line.
 
     Raises:
-        ConfigError: one can't be composed, or asks for more than composing.
+        ConfigError: an option is unknown or lacks its value.
     """
-    try:
-        if given.stored is not None:
-            _store(given.stored)
-            with initialize(None, version_base=_VERSION):
-                return _configurations(_STORED, given)
-        with initialize_config_dir(str(conf), version_base=_VERSION):
-            return _configurations(primary, given)
-    except (HydraException, OmegaConfBaseException, YAMLError, OSError, ValueError) as error:
-        raise ConfigError(of_hydra(error)) from error
-    except KeyError as error:  # Hydra looks for these itself, before the section is left out
-        raise ConfigError(f"hydra.job.env_copy: there is no environment variable {error}; leave it out") from error
+
+    class Parser(ArgumentParser):
+        def error(self, message: str) -> NoReturn:
+            raise ConfigError(f"{message}; `{program} --help` lists the settings, `--hydra-help` Hydra's options")
+
+    parser = get_args_parser()
+    parser.__class__ = Parser
+    given = parser.parse_args(list(arguments))
+    if given.shell_completion or given.hydra_help:
+        return list(arguments), []
+    if given.run + given.multirun + (given.cfg is not None) + (given.info is not None) > 1:
+        parser.error("only one of --run, --multirun, --cfg and --info can be given")
+    if given.resolve and given.cfg is None:
+        parser.error("--resolve belongs to --cfg job")
+    settings = OverridesParser.create().parse_overrides(given.overrides)
+    for override in settings:
+        group, value = override.key_or_group, override.value()
+        if group in groups() and not override.is_delete() and not isinstance(value, str | list | Sweep):
+            shown = override.get_value_element_as_str()
+            raise ConfigError(f"{group}={shown}: unknown {group}; choose from: {', '.join(choices(group))}")
+    return list(arguments[: len(arguments) - len(settings)]), settings
 
 
-def _configurations(name: str, given: Namespace) -> list[Configuration]:
-    """All that are made of the configuration `name`, which Hydra finds."""
-    parser = OverridesParser.create(GlobalHydra.instance().config_loader())
-    settings = parser.parse_overrides(given.overrides)
-    folders = [override for override in settings if override.key_or_group == _SEARCHPATH]
-    searched = _searched(given.config_dir, folders)
-    settings = [override for override in settings if override not in folders]
+def _settle_sweep(primary: str, overrides: list[Override]) -> list[str]:
+    """Return the settings of Hydra's that a sweep needs beside those that were given.
 
-    def made(run: list[Override], **wanted: bool) -> DictConfig:
-        for override in run:
-            _check(override, given.stored is None)
-        return compose(name, [*searched, *(str(override.input_line) for override in run)], **wanted)
-
-    hydra = made(_each(parser, settings)[0], return_hydra_config=True).hydra
-    if given.multirun or hydra.mode == RunMode.MULTIRUN:
-        settings = [*parser.parse_overrides(_experiment(hydra, settings)), *settings]
-        runs = _each(parser, settings)
-    else:
-        runs = [settings]
-    swept = {override.key_or_group for override in settings if override.is_sweep_override()}
-    return [
-        Configuration(made(run), {o.key_or_group: o.get_value_element_as_str() for o in run if o.key_or_group in swept})
-        for run in runs
-    ]
-
-
-def _store(file: Path) -> None:
-    """Let Hydra find, by the name `_STORED`, what a file holds: settings, as data, for it may come from anybody.
+    What the command line sweeps over takes the place of what an experiment does (`hydra.sweeper.params`), and each run
+    is told which settings are varied.
 
     Raises:
-        ConfigError: it can't be read, or holds what Hydra would compose more of.
+        ConfigError: the runs of a sweep would share a folder.
+    """
+    names = {_name(override) for override in overrides}
+    swept = sorted(_name(override) for override in overrides if override.is_sweep_override())
+    folder = {_name(override): override for override in overrides}.get("run_dir")  # the last one counts
+    if swept and folder is not None and folder.value() is not None and "${" not in str(folder.input_line):
+        raise ConfigError(f"{folder.input_line}: all runs of this sweep would share it; leave run_dir out")
+    extra = [f"++hydra.job.env_set.{_SWEPT}='{' '.join(swept)}'"] if swept else []
+    if "experiment" in names:
+        single = [str(o.input_line) for o in overrides if not o.is_sweep_override()]
+        with initialize_config_dir(str(CONF), version_base=_VERSION):
+            params = compose(primary, single, return_hydra_config=True).hydra.sweeper.get("params") or {}
+        if names & params.keys():
+            extra += ["hydra.sweeper.params=null", *(f"{k}={v}" for k, v in params.items() if k not in names)]
+    return extra
+
+
+def _name(override: Override) -> str:
+    return str(override.package or override.key_or_group)
+
+
+@contextmanager
+def _command_line(arguments: list[str]) -> Iterator[None]:
+    given = sys.argv
+    sys.argv = [given[0], *arguments]
+    try:
+        yield
+    finally:
+        sys.argv = given
+
+
+def _report(error: GroundedDialogsError) -> int:
+    print(f"error: {printable(str(error))}", file=sys.stderr)
+    return error.exit_code
+
+
+def _store(file: Path, chosen: dict[str, str]) -> None:
+    """Let Hydra find the settings of a run folder's `config.yaml` under the name `_STORED`.
+
+    Args:
+        chosen: choices that take the place of the stored ones, by group.
+
+    Raises:
+        ConfigError: it can't be read, or holds more than plain settings.
     """
     try:
-        stored = OmegaConf.load(file)
+        text = file.read_text(encoding="utf-8")
+        settings: Any = OmegaConf.create(text)
     except FileNotFoundError as error:
-        raise ConfigError(f"{file}: there is no such configuration file") from error
+        raise ConfigError(f"{file}: no such configuration file; give the config.yaml of a run folder") from error
     except (OSError, ValueError, RecursionError, YAMLError, OmegaConfBaseException) as error:
-        raise ConfigError(f"{file}: can't be read as YAML ({error})") from error
-    if not isinstance(stored, DictConfig):
+        raise ConfigError(f"{file}: is not valid YAML: {error}") from error
+    if not isinstance(settings, DictConfig):
         raise ConfigError(f"{file}: holds no settings; give the config.yaml of a run folder")
-    if own := [name for name in ("hydra", "defaults") if name in stored]:
-        raise ConfigError(f"{file}: holds {own[0]}, which no run stores and which could run anything; remove it")
-    ConfigStore.instance().store(_STORED, stored)
-
-
-def _searched(config_dir: str | None, own: list[Override]) -> list[str]:
-    """The folders of one's own, laid out like `conf/`, as the one setting that Hydra takes them by."""
-    folders = [config_dir] if config_dir else []
-    for override in own:
-        value = override.value()
-        if not (isinstance(value, list) and all(isinstance(folder, str) for folder in value)):
-            raise ConfigError(f"{_SEARCHPATH}: must be a list of folders, such as [file:///srv/conf]")
-        folders += [str(folder).removeprefix("file://") for folder in value]
-    for folder in folders:
-        if not Path(folder).is_dir():
-            raise ConfigError(f"{folder}: there is no such folder of configurations")
-    quoted = (QuotedString(f"file://{Path(folder).absolute()}", Quote.double).with_quotes() for folder in folders)
-    return [f"{_SEARCHPATH}=[{','.join(quoted)}]"] if folders else []
-
-
-def _each(parser: OverridesParser, settings: list[Override]) -> list[list[Override]]:
-    """The settings of each run of a sweep."""
-    (batch,) = BasicSweeper.split_arguments(settings, None)
-    return [parser.parse_overrides(run) for run in batch]
-
-
-def _experiment(hydra: DictConfig, given: list[Override]) -> list[str]:
-    """The settings that an experiment sweeps over, but for those that are given."""
-    named = {override.key_or_group for override in given}
-    return [f"{name}={value}" for name, value in (hydra.sweeper.params or {}).items() if name not in named]
-
-
-def _check(override: Override, has_groups: bool) -> None:
-    group, name = override.key_or_group, override.package or override.key_or_group
-    if any(re.match(r"hydra\b", part) for part in (group, name)):
-        raise ConfigError(f"{name}: is Hydra's own, of which nothing is used here; leave it out")
-    if not (has_groups and group in groups()) or override.is_delete() or override.is_sweep_override():
-        return
-    value = override.value()
-    named = value if isinstance(value, list) else [value]
-    if not all(isinstance(one, str) and one[:1] != "/" and ".." not in PurePath(one).parts for one in named):
-        short = value is None or isinstance(value, str | int | float)
-        setting = f"{name}={override.get_value_element_as_str()}" if short else name
-        raise ConfigError(f"{setting}: is no choice; choose from: {', '.join(choices(group))}")
+    if own := [name for name in ("hydra", "defaults") if name in settings]:
+        raise ConfigError(f"{file}: a stored configuration can't have the key {own[0]}; remove it")
+    if "${" in text:
+        raise ConfigError(f"{file}: a stored configuration can't have interpolations (${{…}}); replace them by values")
+    plain = {key: value for key, value in settings.items_ex(resolve=False) if key not in chosen}
+    defaults = ["_hydra", *({f"/{group}": name} for group, name in chosen.items()), "_self_"]
+    ConfigStore.instance().store(_STORED, {"defaults": defaults, **plain})

@@ -1,4 +1,4 @@
-"""What is wrong with a setting, in words for the person who typed it: what Hydra and pydantic found, and what to do.
+"""What Hydra and pydantic find wrong with a setting, as one line: the setting, what is wrong, and the fix.
 
 Knows the settings as files in `conf/`; nothing of what they mean.
 """
@@ -12,103 +12,99 @@ from typing import Any
 
 import yaml
 from hydra.errors import MissingConfigException, OverrideParseException
-from omegaconf.errors import InterpolationKeyError, InterpolationResolutionError
+from omegaconf.errors import InterpolationKeyError, InterpolationResolutionError, MissingMandatoryValue
 
 CONF = Path(__file__).parents[2] / "conf"
-JUDGES = "the judges' command"
-_WHERE_ALL_ARE = "`python -m generator --cfg job` shows all settings"
+_SHOW_ALL = "`python -m generator --cfg job` shows all settings"
+# Their names are those of question types, which users may add.
+_FREE = ("first", "later", "multi_turn", "answerability")
 
 
 @cache
 def settings() -> dict[str, tuple[str, ...]]:
-    """Every setting of `conf/` by its dotted name, with what has it: choices of its group, `JUDGES`, or nothing."""
+    """Return every setting of `conf/` by its dotted name, with the choices of its group that have it."""
     found: dict[str, tuple[str, ...]] = {}
-    for file in sorted(CONF.rglob("*.yaml")):
+    for file in sorted(CONF.rglob("[!_]*.yaml")):
         group = file.parent.relative_to(CONF).as_posix().removeprefix(".")
-        if group == "experiment":  # it has no settings, but values of those of others
-            continue
-        keys = yaml.safe_load(file.read_text(encoding="utf-8"))
-        for name in _names(f"{group}." if group else "", keys):
-            if group:
-                found[name] = (*found.get(name, ()), f"{group}={file.stem}")
-            else:  # of the judges' command, what the generator's doesn't have, too
-                found.setdefault(name, () if file.stem == "config" else (JUDGES,))
-    return {
-        name: choices for name, choices in found.items() if not re.match(r".*\bdefaults$|hydra\b|.*_target_$", name)
-    }
+        if group != "experiment":  # which has no settings, but values of those of others
+            for name in _names(f"{group}." if group else "", _keys(file)):
+                found[name] = (*found.get(name, ()), f"{group}={file.stem}" if group else f"conf/{file.stem}.yaml")
+    return {name: choices for name, choices in found.items() if not re.match(r".*_target_$|hydra\b", name)}
 
 
 def groups() -> list[str]:
-    """The groups of `conf/`, such as `lm`."""
+    """Return the groups of `conf/`, such as `lm`."""
     return sorted(folder.name for folder in CONF.iterdir() if any(folder.glob("*.yaml")))
 
 
 def choices(group: str) -> list[str]:
-    """What a group of `conf/` can be."""
+    """Return what a group of `conf/` can be; files that begin with `_` are what several choices share."""
     return sorted(file.stem for file in (CONF / group).glob("[!_]*.yaml"))
 
 
-def unknown(name: str) -> str:
-    """What to say of a setting that isn't there."""
+def describe_unknown(name: str) -> str:
+    """Return the message for a setting that doesn't exist, or not here."""
+    if name in groups():
+        return f"{name}: a stored configuration has its parts; leave its file out to choose {name}= again"
     known = settings()
-    own_judge = re.match(r"(judge\.(?:lm|panel\.[\w-]+))\.(.+)", name)
-    if own_judge and f"lm.{own_judge[2]}" in known:
-        return f"{name}: the judge has no model of its own that has this; choose one too, such as {own_judge[1]}=openai"
+    own_model = re.match(r"(judge\.(?:lm|panel\.[\w-]+))\.(.+)", name)
+    if own_model and f"lm.{own_model[2]}" in known:
+        return f"{name}: the judge has no such model of its own; choose one first, such as {own_model[1]}=openai"
     if name in known:
-        *others, last = known[name] or ["the generator's command"]
-        which = f"{', '.join(others)} and {last} have" if others else f"{last} has"
-        return f"{name}: only {which} this setting"
+        return f"{name}: unknown here; only these have it: {', '.join(known[name])}"
     names = [*known, *groups()]
-    if own_judge:
-        names = [f"{own_judge[1]}{setting[2:]}" for setting in known if setting.startswith("lm.")]
+    if own_model:
+        names = [f"{own_model[1]}{setting[2:]}" for setting in known if setting.startswith("lm.")]
     same_end = [setting for setting in names if setting.endswith(f".{name}")]
     near = difflib.get_close_matches(name, names, 2, 0.75) or same_end[:3]
-    advice = f"did you mean {' or '.join(near)}?" if near else _WHERE_ALL_ARE
-    return f"{name}: there is no such setting; {advice}"
+    advice = f"did you mean {' or '.join(near)}?" if near else _SHOW_ALL
+    return f"{name}: unknown setting; {advice}"
 
 
-def of_stored(group: str) -> str:
-    """What to say when a part is chosen where a stored configuration has one."""
-    return f"{group}: a stored configuration has its parts; leave its file out to choose {group}= anew"
-
-
-def of_hydra(error: Exception) -> str:
-    """One of Hydra's or OmegaConf's errors on one line, without what a setting was given: a key, perhaps."""
+def describe_hydra_error(error: Exception) -> str:
+    """Return an error of Hydra, OmegaConf or PyYAML as one line, without the values of settings: a key, perhaps."""
     text = " ".join(str(error).split())
     if isinstance(error, OverrideParseException):
         name, equals, _ = error.override.partition("=")
         if not equals:
-            return f"{error.override}: a setting is given as name=value"
-        return f"{name}: can't be read; quote a value with special characters twice: '{name}=\"…\"'"
+            return f"{error.override}: not a setting; write it as name=value"
+        return f"{name}: can't be parsed; put a value with special characters into two pairs of quotes: '{name}=\"…\"'"
     if isinstance(error, MissingConfigException) and error.options:
         group, _, name = str(error.missing_cfg_file).rpartition("/")
-        near = difflib.get_close_matches(name, error.options, 1)
+        options = [option for option in error.options if not option.startswith("_")]
+        near = difflib.get_close_matches(name, options, 1)
         advice = f"did you mean {near[0]}? " if near else ""
         own_name = "; a model's own name goes into lm.model (or judge.lm.model)" if group == "lm" else ""
-        return f"{group}={name}: no such choice; {advice}choose from: {', '.join(error.options)}{own_name}"
+        return f"{group}={name}: unknown {group}; {advice}choose from: {', '.join(options)}{own_name}"
     if isinstance(error, MissingConfigException):
-        return f"{error.missing_cfg_file}: there is no such configuration file"
-    if isinstance(error, InterpolationResolutionError) and not isinstance(error, InterpolationKeyError):
+        group, _, name = str(error.missing_cfg_file).rpartition("/")
+        if name == "None":  # the group was deleted
+            return f"{group}: is missing; `--help` lists the choices of {group}="
+        return f"{error.missing_cfg_file}: no such configuration file"
+    if isinstance(error, MissingMandatoryValue):
+        name = error.full_key or str(text)
+        return f"{name}: has no value; give {name}=… on the command line"
+    if isinstance(error, InterpolationKeyError):
+        return f"{error.full_key}: has no value; give {error.full_key}=… on the command line"
+    if isinstance(error, InterpolationResolutionError):
         return f"{error.full_key}: can't be resolved: {text.partition(' full_key: ')[0]}"
     if found := re.match(r"Error merging override \+*([^=]+)", text):
-        return f"{found[1]}: what is given isn't of the kind that belongs there; {_WHERE_ALL_ARE}"
+        return f"{found[1]}: wrong type; {_SHOW_ALL}"
     if found := re.match(r"You must specify '(\w+)'", text):
-        return f"{found[1]}: is missing; `python -m generator --help` lists the choices of {found[1]}="
-    if found := re.match(r"Could not override '([^'@]+)", text):
-        return unknown(found[1])
+        return f"{found[1]}: is missing; `--help` lists the choices of {found[1]}="
+    if found := re.match(r"Could not (?:override|delete)[^']*'([^'@]+)", text):
+        return describe_unknown(found[1])
     if found := re.search(r"An item is already at '([^']+)'", text):
-        return of_stored(found[1]) if found[1] in groups() else f"+{found[1]}: is a setting already; leave out the +"
+        return f"+{found[1]}: is a setting already; leave out the +"
     if found := re.match(r"Ambiguous value for argument '\+*([^=]+)", text):
-        return (
-            f"{found[1]}: a run for each of several values needs -m; quote one value that has a comma twice: \"'a,b'\""
-        )
+        return f"{found[1]}: several values need -m; put one value that has a comma into two pairs of quotes: \"'a,b'\""
     if found := re.match(r"Multiple values for (\w+)|([\w.@]+) appears more than once", text):
         return f"{found[1] or found[2]}: is given twice; give it once"
-    return f"{text}; {_WHERE_ALL_ARE}"
+    return f"{text}; {_SHOW_ALL}"
 
 
-def of_pydantic(name: str, problem: Any) -> str:
-    """One of pydantic's problems with the setting `name`, on one line."""
+def describe_problem(name: str, problem: Any) -> str:
+    """Return one of pydantic's problems with the setting `name` as one line."""
     given, context = problem.get("input"), problem.get("ctx", {})
     shown = "null" if given is None else str(given).lower() if isinstance(given, bool) else given
     shown = re.sub(r"^(\w+://)?.*@", r"\1…@", str(shown))  # a password
@@ -118,15 +114,13 @@ def of_pydantic(name: str, problem: Any) -> str:
     setting = f"{name}={shown}" if short else name
     match problem["type"]:
         case "extra_forbidden":
-            return unknown(name)
+            return describe_unknown(name)
         case "missing":
             return f"{name}: has no value; give {name}=…"
         case "int_parsing" | "int_type" | "int_from_float":
             wanted = "must be a whole number"
         case "float_parsing" | "float_type":
             wanted = "must be a number"
-        case "finite_number":
-            wanted = "must be a finite number"
         case "path_type":
             wanted = "must be a path"
         case "bool_parsing" | "bool_type":
@@ -142,7 +136,9 @@ def of_pydantic(name: str, problem: Any) -> str:
         case "string_type" | "string_too_short":
             wanted = "must be a text that isn't empty"
         case "tuple_type" | "list_type":
-            wanted = "must be a list, such as [a,b]"
+            wanted = "wrong type: expected a list, such as [a,b]"
+        case "dict_type" | "model_type" | "is_instance_of":
+            wanted = f"wrong type; {_SHOW_ALL}"
         case _:
             message = problem["msg"].removeprefix("Value error, ")
             wanted = re.sub(r"^(Input|String) should ", "must ", message)
@@ -150,10 +146,19 @@ def of_pydantic(name: str, problem: Any) -> str:
     return f"{setting}: {wanted}"
 
 
+def _keys(file: Path) -> dict[str, Any]:
+    """Return the keys of a file with those of the files of its folder that it builds on."""
+    own = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+    bases = [name for name in own.pop("defaults", []) if isinstance(name, str) and name != "_self_"]
+    merged: dict[str, Any] = {}
+    for base in bases:
+        merged |= _keys(file.with_name(f"{base}.yaml"))
+    return merged | own
+
+
 def _names(prefix: str, node: dict[str, Any]) -> Iterator[str]:
     for key, value in node.items():
-        # The question types of a mix are named by the person, not by us.
-        if isinstance(value, dict) and value and key not in ("first", "later", "multi_turn", "answerability"):
+        if isinstance(value, dict) and value and key not in _FREE:
             yield from _names(f"{prefix}{key}.", value)
         else:
             yield f"{prefix}{key}"

@@ -99,7 +99,7 @@ def _shallow(file: File, records: RecordStream, level: int) -> Iterator[tuple[st
             if depth > _DEEPEST:
                 raise CorpusError(f"{file.where}: is nested too deeply, in more than {_DEEPEST} levels")
         if depth <= level:
-            records.ended()
+            records.end_record()
         yield event
 
 

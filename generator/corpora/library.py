@@ -18,7 +18,7 @@ from filelock import FileLock
 from numpy.typing import NDArray
 
 from generator.common.passages import passage, windows
-from generator.errors import CorpusError, RetrieverError
+from generator.errors import CorpusError, RetrieverError, describe
 from generator.schema import Document, Passage
 
 
@@ -45,8 +45,7 @@ def built_once(folder: Path, build: Callable[[Path], None]) -> Path:
                 finally:
                     shutil.rmtree(unfinished, ignore_errors=True)
     except (OSError, sqlite3.Error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise RetrieverError(f"can't write {folder}: {reason}; make room or set another cache_dir") from error
+        raise RetrieverError(f"can't write {folder}: {describe(error)}; make room or set another cache_dir") from error
     return folder
 
 

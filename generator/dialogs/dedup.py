@@ -18,7 +18,7 @@ from pydantic import Field
 from generator.common.limits import read_lines, read_whole
 from generator.common.minhash import Banding, Index
 from generator.common.shingles import Shingles, jaccard, question_shingles, text_shingles, words
-from generator.errors import ConfigError
+from generator.errors import ConfigError, describe
 from generator.schema import Dialog, LocalPath, OneOrMore, Record
 
 _TEST_FILES = (".json", ".jsonl", ".txt", ".json.gz", ".jsonl.gz", ".txt.gz", ".parquet")
@@ -200,8 +200,7 @@ def _references(path: Path) -> Iterator[tuple[str, str]]:
     except RecursionError as error:
         raise ConfigError(f"dedup.against: can't read {path}: it is nested too deeply") from error
     except (OSError, EOFError, ValueError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ConfigError(f"dedup.against: can't read {path}: {reason}") from error
+        raise ConfigError(f"dedup.against: can't read {path}: {describe(error)}") from error
 
 
 def _records(path: Path) -> Iterator[tuple[int, object]]:

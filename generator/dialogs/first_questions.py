@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from generator.common.console import note
-from generator.errors import ConfigError
+from generator.errors import ConfigError, describe
 from generator.schema import Dialog, Record, Turn
 from taxonomy import Share
 
@@ -63,8 +63,7 @@ def _first_turns(file: Path, setting: str) -> Iterator[Turn]:
                 number += 1
                 yield Dialog.model_validate_json(line).turns[0]
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "it isn't UTF-8"
-        raise ConfigError(f"{setting}: can't read {file} ({why}); give the folder of a run with dialogs") from error
+        raise ConfigError(f"{setting}: can't read {file} ({describe(error)}); give the folder of a run") from error
     except (ValidationError, IndexError) as error:
         raise ConfigError(f"{setting}: line {number} of {file} is no dialog; give the folder of a run") from error
 

@@ -17,30 +17,11 @@ from generator.common.passages import count_tokens, has_more_tokens, passage, se
 from generator.corpora.library import Library
 from generator.dialogs.first_questions import Opening
 from generator.dialogs.focus import FOCUS_CHARS
-from generator.errors import ConfigError
-from generator.schema import Document, Passage, Record, Split
+from generator.schema import Document, Passage, Split, Turns
 from taxonomy import QuestionType, Taxonomy, first_type, turn_types
 
 # Of the number in brackets that stands before every sentence of a prompt.
 NUMBER_TOKENS = 3
-
-
-class Turns(Record):
-    """The `turns` setting: a number, or a range such as `3-6`, both ends included."""
-
-    least: int
-    most: int
-
-    @classmethod
-    def parse(cls, text: str | int) -> "Turns":
-        """Raises: ConfigError for anything that isn't a number of at least 1, or a range of two such."""
-        least, dash, most = (part.strip() for part in str(text).partition("-"))
-        if not (least.isdecimal() and (most.isdecimal() if dash else True)):
-            raise ConfigError(f"turns={text}: give a number such as turns=4, or a range such as turns=3-6")
-        turns = cls(least=int(least), most=int(most or least))
-        if not 1 <= turns.least <= turns.most:
-            raise ConfigError(f"turns={text}: a dialog has at least 1 turn, and a range goes from less to more")
-        return turns
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ class AskFirst(Ask):
         async def attempt(rejected: str, least: int) -> dspy.Prediction:
             inputs = {"documents": documents, "dialog": Conversation(), "kind": kind.prompt(), "focus": focus}
             signature = _of_length(base, least)
-            made = await call(self.predict, "ask", "turns", 1, signature=signature, rejected=rejected, **inputs)
+            made = await call(self.predict, "ask", "greedy", 1, signature=signature, rejected=rejected, **inputs)
             if kind.may_decline and not made.can_ask:  # then whatever stands for a question needn't be one
                 raise Rejected("ask", f"declined: nothing {kind.name} to ask", made.explanation)
             return made
@@ -110,7 +110,7 @@ class AskNext(Ask):
         async def attempt(rejected: str, least: int) -> dspy.Prediction:
             inputs = {"documents": documents, "dialog": dialog, "kind": kind.prompt(), "focus": focus}
             signature, turn = _of_length(self.predict.signature, least), len(history) + 1
-            return await call(self.predict, "ask", "turns", turn, signature=signature, rejected=rejected, **inputs)
+            return await call(self.predict, "ask", "greedy", turn, signature=signature, rejected=rejected, **inputs)
 
         return _one_line((await self.until_sound(attempt, documents, history, kind)).question)
 
@@ -131,14 +131,14 @@ class Chat(dspy.Module):
         """
         dialog, number, refused = Conversation(turns=tuple(history)), len(history) + 1, list[str]()
         while True:
-            made = await call(self.remark, "ask", "turns", number, dialog=dialog, rejected="\n".join(refused))
+            made = await call(self.remark, "ask", "greedy", number, dialog=dialog, rejected="\n".join(refused))
             remark = _one_line(made.question)
             if "?" not in remark and any(c.isalnum() for c in remark):
                 break
             refused.append(f"“{remark}”: asks something, or says nothing")
             if len(refused) == ATTEMPTS:
                 raise Rejected("ask", "no remark", remark)
-        reply = await call(self.courtesy, "answer", "turns", number, dialog=dialog, question=remark)
+        reply = await call(self.courtesy, "answer", "greedy", number, dialog=dialog, question=remark)
         return Turn(
             turn=number,
             query=remark,
@@ -216,7 +216,7 @@ class Answer(dspy.Module):
         """
         documents, number = Documents(passages=tuple(passages)), len(history) + 1
         inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history)), "question": question}
-        prediction = await call(self.predict, "answer", "turns", number, **inputs)
+        prediction = await call(self.predict, "answer", "greedy", number, **inputs)
         if not prediction.consistent:
             raise Rejected("answer", "inconsistent by its own check", prediction.answer)
         if not any(c.isalnum() for c in prediction.answer):

@@ -19,7 +19,7 @@ from generator.errors import GroundedDialogsError
 from generator.execution.store import Outcome, Store
 from generator.schema import Drop
 
-# Numbers of plans and their dialogs, in order from the first one that has no outcome; see `generator.common.concurrency`.
+# Plan numbers and their dialogs, in order from the first plan that has no outcome; see `concurrency.in_order`.
 Results = Callable[[Wanted[GeneratedDialog], asyncio.Event], AsyncGenerator[tuple[int, GeneratedDialog], None]]
 
 

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import aiohttp
 from dspy import lm15
@@ -22,13 +22,13 @@ from tenacity import (
     stop_after_attempt,
 )
 
-from generator.common.backoff import backoff
+from generator.common.concurrency import backoff
 from generator.common.sanitize import without_secrets
 from generator.errors import ModelError
 from generator.models.http_errors import broken, overloaded, reason, refusal, said
 from generator.models.limiter import Limiter
 from generator.models.lm import ChatReply, ChatRequest, Clients, Profile, Sampling
-from generator.schema import Record, Usage
+from generator.schema import Operational, Record, Usage
 
 _JSON = {"Content-Type": "application/json"}
 # A server may ask for more by Retry-After, within reason.
@@ -48,16 +48,28 @@ _IDLE_S = 4
 class Endpoint(Record, ABC):
     """A language model that can be opened: the settings that all have in common."""
 
-    model: str = Field(min_length=1)
-    context: int = Field(ge=512)
-    max_tokens: int = Field(ge=16)
-    concurrency: int = Field(ge=1)
-    structured_outputs: bool = True
-    timeout_s: float = Field(gt=0)
-    retries: int = Field(ge=0)
-    retry_wait_s: float = Field(gt=0)
-    turns: Sampling = Sampling(temperature=0)
-    sampled: Sampling = Sampling(temperature=1, top_k=50)
+    model: str = Field(min_length=1, description="The model's name, as the server knows it.")
+    context: int = Field(
+        ge=512, description="Tokens of prompt and reply together that the model can hold (vLLM's `--max-model-len`)."
+    )
+    max_tokens: int = Field(ge=16, description="The longest reply, in tokens.")
+    concurrency: Annotated[int, Operational] = Field(
+        ge=1, description="The most calls in flight; there are fewer while the server says that it is overloaded."
+    )
+    structured_outputs: bool = Field(
+        True, description="Send the JSON schema of each reply; false for servers that refuse `response_format`."
+    )
+    timeout_s: Annotated[float, Operational] = Field(gt=0, description="Time limit of one call, in seconds.")
+    retries: Annotated[int, Operational] = Field(ge=0, description="Further attempts at a call that failed.")
+    retry_wait_s: Annotated[float, Operational] = Field(
+        gt=0, description="Seconds before the first retry; the wait doubles with each further one, up to a minute."
+    )
+    greedy: Sampling = Field(
+        Sampling(temperature=0), description="Decoding of user and agent turns (Lee et al. 2024, section 2.3)."
+    )
+    sampled: Sampling = Field(
+        Sampling(temperature=1, top_k=50), description="Decoding of everything else: rewritten queries and verdicts."
+    )
 
     @model_validator(mode="after")
     def _room_for_a_prompt(self) -> Self:
@@ -134,7 +146,7 @@ class HttpClient:
 
     def sampling(self, profile: Profile) -> Sampling:
         """How tokens are drawn under a decoding profile."""
-        return self._endpoint.turns if profile == "turns" else self._endpoint.sampled
+        return self._endpoint.greedy if profile == "greedy" else self._endpoint.sampled
 
     def for_dialog(self, document: str) -> AbstractContextManager["HttpClient"]:
         """This client, whichever the dialog."""
@@ -240,7 +252,7 @@ class HttpClient:
         if not await self._there():
             raise ServerGone(_stopped("is gone", error)) from error
         trial = ChatRequest(
-            model=self.model, prompt="Say hello.", sampling=self.sampling("turns"), seed=0, max_tokens=16
+            model=self.model, prompt="Say hello.", sampling=self.sampling("greedy"), seed=0, max_tokens=16
         )
         try:
             await self._post(trial.content)

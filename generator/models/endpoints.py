@@ -22,7 +22,7 @@ from generator.models import process_guard as guard
 from generator.models.client import Endpoint
 from generator.models.lm import Clients
 from generator.models.pool import Servers
-from generator.schema import Address, LocalPath, OneOrMore, VariableName
+from generator.schema import Address, LocalPath, OneOrMore, Operational, VariableName
 
 _HERE = ("127.0.0.1", "localhost", "::1")
 _POLL_S = 1
@@ -30,14 +30,15 @@ _NOTE_S = 15
 
 
 class OpenAIEndpoint(Endpoint):
-    """Servers with the OpenAI API, here or elsewhere, that have the same model.
+    """One server with the OpenAI API, or several with the same model."""
 
-    `api_base` is the address up to `/chat/completions`, or a list of such; `api_key_env` names the environment variable
-    that holds the key (the key itself is no setting, so that it is never stored).
-    """
-
-    api_base: Annotated[tuple[Address, ...], OneOrMore, Field(min_length=1)]
-    api_key_env: VariableName
+    api_base: Annotated[tuple[Address, ...], OneOrMore, Operational] = Field(
+        min_length=1,
+        description="The server's address up to `/chat/completions`, or a list of the addresses of several servers.",
+    )
+    api_key_env: Annotated[VariableName, Operational] = Field(
+        description="The environment variable that holds the API key; the key itself is no setting and is never stored."
+    )
 
     @field_validator("api_base")
     @classmethod
@@ -66,24 +67,25 @@ class OpenAIEndpoint(Endpoint):
                 f"{address} needs a key: set the environment variable {self.api_key_env}, or lm.api_base to "
                 "a server of yours"
             )
-        if self.turns.top_k or self.sampled.top_k:
+        if self.greedy.top_k or self.sampled.top_k:
             raise ModelError(f"{address} has no top-k sampling and refuses it: give lm.sampled.top_k=null")
 
 
 class VllmEndpoint(OpenAIEndpoint):
-    """A vLLM server, or several; with `serve`, one that lives as long as the run.
+    """One or several vLLM servers; with `serve`, one that is started for the run and ends with it."""
 
-    Attributes:
-        serve: start it, at `api_base`.
-        serve_python: the Python of the environment that vLLM is installed in; None for this one.
-        serve_args: more of its command line, as in a shell.
-        serve_timeout_s: how long it may take until it answers.
-    """
-
-    serve: bool
-    serve_python: LocalPath | None
-    serve_args: str
-    serve_timeout_s: float = Field(gt=0)
+    serve: Annotated[bool, Operational] = Field(
+        description="Start vLLM at `lm.api_base` and end it with the run; its log is in the run folder."
+    )
+    serve_python: Annotated[LocalPath | None, Operational] = Field(
+        description="The Python of the environment that vLLM is installed in; null: the one that runs this command."
+    )
+    serve_args: Annotated[str, Operational] = Field(
+        description='Further arguments of vLLM, such as `"--tensor-parallel-size 2"`.'
+    )
+    serve_timeout_s: Annotated[float, Operational] = Field(
+        gt=0, description="Time limit for vLLM's start, in seconds: until it answers."
+    )
 
     @model_validator(mode="after")
     def _can_be_started(self) -> Self:

@@ -17,7 +17,7 @@ from pydantic_core import to_json
 
 from generator.schema import Record, Usage
 
-Profile = Literal["turns", "sampled"]
+Profile = Literal["greedy", "sampled"]
 
 # llama.cpp keeps 32 bits of a seed and takes the highest value for "draw one".
 _SEEDS = 2**31
@@ -25,11 +25,20 @@ _SEEDS_A_TURN = 1000
 
 
 class Sampling(Record):
-    """How tokens are drawn; None leaves a field out of the request. Temperature 0 is greedy."""
+    """Sampling parameters of a call; None leaves a field out of the request."""
 
-    temperature: float = Field(ge=0, le=2)
-    top_k: int | None = Field(default=None, ge=1)
-    top_p: float | None = Field(default=None, gt=0, le=1)
+    temperature: float = Field(ge=0, le=2, description="0 is greedy decoding.")
+    top_k: int | None = Field(
+        default=None,
+        ge=1,
+        description="Sample from so many of the likeliest tokens; null: not sent (api.openai.com refuses it).",
+    )
+    top_p: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="Sample from the likeliest tokens of this probability mass; null: not sent.",
+    )
 
 
 class ChatRequest(Record):
@@ -141,7 +150,7 @@ class _Purpose(Record):
 class LanguageModel(dspy.BaseLM):
     """A language model of DSPy's for one dialog; await its calls.
 
-    Each call names its decoding profile, its stage and its turn: `config={"metadata": {"profile": "turns", "stage":
+    Each call names its decoding profile, its stage and its turn: `config={"metadata": {"profile": "greedy", "stage":
     "ask", "turn": "1"}}`; of that, only the profile's sampling reaches the server. `seed` is the first turn's, and each
     later turn has its own: turns are judged at once, and which of two equal requests comes first is chance. A request
     that the turn has made before gets the next seed, so that it has a key of its own and can fare better.
@@ -194,7 +203,7 @@ class LanguageModel(dspy.BaseLM):
             self._check_room(asked)
             reply = await self._client.chat(asked)
             self._journal.add(asked.key, purpose.stage, purpose.turn, reply)
-        if purpose.profile == "turns" and reply.usage.prompt:  # these come one by one, so timing decides nothing
+        if purpose.profile == "greedy" and reply.usage.prompt:  # these come one by one, so timing decides nothing
             self._tokens_per_byte = reply.usage.prompt / len(asked.prompt.encode())
         return reply
 

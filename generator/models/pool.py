@@ -9,7 +9,7 @@ from zlib import crc32
 
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
-from generator.common.backoff import backoff
+from generator.common.concurrency import backoff
 from generator.common.console import note
 from generator.models.client import HttpClient, ServerGone, ServerMissed
 from generator.models.lm import ChatReply, ChatRequest, Client, Profile, Sampling

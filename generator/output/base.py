@@ -1,4 +1,4 @@
-"""What an exporter is given, and what it is."""
+"""The protocol of exporters, and what they read from."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -9,15 +9,15 @@ from generator.schema import Dialog, Document, Passage
 
 
 class ExportSource(NamedTuple):
-    """The dialogs of a run or of people, and the documents behind them; both can be read again and again, as streams.
+    """Generated or human dialogs and the documents behind them, as streams that can be read more than once.
 
     Attributes:
-        corpus: its name.
-        dialogs: in a stable order.
-        documents: all documents of the corpus, each with the passages that were searched; none where documents weren't
-            cut: then each is searched as a whole. Raises CorpusError where they can't be read.
+        corpus: the name of the corpus.
+        dialogs: reads the dialogs, in a stable order.
+        documents: reads all documents of the corpus, each with its passages; without passages a document is searched
+            as a whole. Raises CorpusError if they can't be read.
         filter: which pairs are kept; see `generator.dialogs.filter.filter_pairs`.
-        rewritten: whether a turn's `retrieval_query` is its question in a form that stands alone.
+        rewritten: a turn's `retrieval_query` is a standalone form of its question.
     """
 
     corpus: str
@@ -28,17 +28,17 @@ class ExportSource(NamedTuple):
 
 
 class Exporter(Protocol):
-    """Writes dialogs in the form of somebody else's tools."""
+    """Writes dialogs in the format of other tools."""
 
     @property
     def name(self) -> str:
-        """Of the format; the folder in the run folder is called so."""
+        """The name of the format, and of its folder in the run folder."""
         ...
 
-    def write(self, material: ExportSource, folder: Path) -> None:
-        """Fill `folder`, which is there and empty, and takes the place of the old one afterwards.
+    def write(self, source: ExportSource, folder: Path) -> None:
+        """Write the files into `folder`, which is empty and replaces the previous export afterwards.
 
         Raises:
-            OSError: the disk refuses.
+            OSError: a file can't be written.
         """
         ...

@@ -1,7 +1,7 @@
 """The dataset's card: a README.md with metadata that the Hugging Face hub and `datasets` read.
 
-Metadata: https://github.com/huggingface/hub-docs/blob/main/datasetcard.md. Knows of the run only what `DatasetInfo`
-says, so nothing else of it (a key, a path) can get into a card.
+Metadata: https://github.com/huggingface/hub-docs/blob/main/datasetcard.md. A card is made of `DatasetInfo` alone, so
+nothing else of a run (a key, a path) can get into it.
 """
 
 import json
@@ -18,11 +18,12 @@ from generator.dialogs.filter import Filter
 from generator.output.chat import Row
 from generator.output.markdown import block, line, table
 from generator.output.stats.statistics import Statistics
+from generator.output.summary import Counts, Share
 from generator.schema import Algorithm, Record, Scope, Split
 
 EXAMPLE_CHARS = 300
 
-# Those of https://huggingface.co/docs/hub/repositories-licenses that documents are published under.
+# From https://huggingface.co/docs/hub/repositories-licenses, the licences that documents are published under.
 _HUB_LICENCES = {
     *("apache-2.0", "mit", "cc", "cc0-1.0", "gfdl", "odbl", "odc-by", "pddl", "unlicense", "unknown"),
     *("cc-by-2.0", "cc-by-2.5", "cc-by-3.0", "cc-by-4.0", "cc-by-sa-3.0", "cc-by-sa-4.0", "cc-by-nd-4.0"),
@@ -38,31 +39,14 @@ _WARNING = """
 """
 
 
-class Share(Record):
-    """A question type's share of the questions: the one asked for and the one achieved, 0 to 1."""
-
-    name: str
-    target: float
-    achieved: float
-
-
-class DropCount(Record):
-    """How often something was dropped for a reason."""
-
-    scope: Scope
-    stage: str
-    reason: str
-    count: int
-
-
 class Origin(Record):
-    """What a card says of dialogs that people led. Everything here is published; keys have no place in it.
+    """The facts on the card of human dialogs. All of them are published.
 
     Args:
         name: of the dataset.
-        command: the command line that makes it again.
+        command: the command line that reproduces it.
         corpus, licence, source, language: of the `Corpus`.
-        filter: which pairs become rows, see `generator.output.chat.pairs`.
+        filter: which pairs become rows, see `generator.dialogs.filter.filter_pairs`.
     """
 
     name: str
@@ -75,12 +59,12 @@ class Origin(Record):
 
 
 class DatasetInfo(Origin):
-    """What a card says of generated dialogs, and the dialogs don't know.
+    """The further facts on the card of generated dialogs that the dialogs themselves don't hold.
 
     Args:
-        question_types: target and achieved shares, each of the turns of its stage.
-        dropped: everything that was not kept, pairs included.
-        toy: the model is too small for anyone to train on what it says.
+        shares: of each question type and whatever else was planned, by name: target and achieved.
+        dropped: the counts of all that was not kept, by stage and reason.
+        toy: the model is too small for its dialogs to train on.
     """
 
     algorithm: Algorithm
@@ -93,8 +77,8 @@ class DatasetInfo(Origin):
     seed: int
     prompt_version: str
     attempted: int
-    question_types: tuple[Share, ...]
-    dropped: tuple[DropCount, ...]
+    shares: tuple[tuple[str, Share], ...]
+    dropped: Mapping[Scope, Counts]
     toy: bool
 
 
@@ -105,11 +89,11 @@ class SplitFile(Record):
     path: str
 
 
-def card(info: Origin, statistics: Statistics, splits: Mapping[Split, SplitFile], example: Row) -> str:
-    """The text of README.md.
+def render_card(info: Origin, statistics: Statistics, splits: Mapping[Split, SplitFile], example: Row) -> str:
+    """Return the text of README.md.
 
     Args:
-        splits: those that have rows.
+        splits: the splits with rows.
         example: a row to show.
     """
     texts = {
@@ -120,7 +104,7 @@ def card(info: Origin, statistics: Statistics, splits: Mapping[Split, SplitFile]
         "statistics": _statistics(statistics),
         "splits": "\n".join(f"| {split} | {file.rows:,} |" for split, file in splits.items()),
         "columns": "\n".join(f"- `{name}`: {field.description}" for name, field in Row.model_fields.items()),
-        "example": _shown(_shortened(example.model_dump(mode="json"))),
+        "example": _readable_json(_shortened(example.model_dump(mode="json"))),
         "licence": line(info.licence) or "unknown",
         "source": line(info.source),
     }
@@ -132,20 +116,24 @@ def card(info: Origin, statistics: Statistics, splits: Mapping[Split, SplitFile]
 
 
 def _generated(info: DatasetInfo, statistics: Statistics) -> dict[str, str]:
-    """What only the card of generated dialogs says."""
     grounding = "one document" if info.algorithm == "single" else "passages retrieved after every user turn"
-    dropped = ([f"{d.scope}, {line(f'{d.stage}: {d.reason}')}", f"{d.count:,}"] for d in info.dropped)
+    dropped = [
+        [f"{scope}, {line(f'{stage}: {reason}')}", f"{count:,}"]
+        for scope, stages in info.dropped.items()
+        for stage, reasons in stages.items()
+        for reason, count in reasons.items()
+    ]
     return {
         "grounding": grounding,
         "warning": _WARNING if info.toy else "",
         "settings": _settings(info),
         "question_types": table(
             ("Question type", "Target", "Achieved"),
-            ([line(s.name), f"{s.target:.1%}", f"{s.achieved:.1%}"] for s in info.question_types),
+            ([line(name), f"{share.target:.1%}", f"{share.achieved:.1%}"] for name, share in info.shares),
         ),
         "attempted": f"{info.attempted:,}",
         "accepted": f"{statistics.total.dialogs:,}",
-        "dropped": table(("What, stage: reason", "Count"), dropped) if info.dropped else "Nothing.",
+        "dropped": table(("What, stage: reason", "Count"), dropped) if dropped else "Nothing.",
         "context": ""
         if info.filter != "pairs"
         else ", also one that was judged incorrect: only the last message was filtered",
@@ -198,7 +186,7 @@ def _settings(info: DatasetInfo) -> str:
 
 
 def _statistics(statistics: Statistics) -> str:
-    """Two tables: table 9 of Lee et al. 2024, and the shares of the turns."""
+    """Return two tables: table 9 of Lee et al. 2024, and the shares of the turns."""
     head = ("First question", "Dialogs", "Turns/dialog", "Query", "Response", "Document", "Passages/dialog")
     lines = [*((line(name), means) for name, means in statistics.by_type), ("**total**", statistics.total)]
     means = [
@@ -214,8 +202,8 @@ def _statistics(statistics: Statistics) -> str:
         for name, m in lines
     ]
     shares = [
-        [f"{what}: {line(p.name)}", f"{p.count:,}", f"{p.share:.1%}"]
-        for what, portions in (
+        [f"{kind}: {line(p.name)}", f"{p.count:,}", f"{p.share:.1%}"]
+        for kind, portions in (
             ("question type", statistics.question_types),
             ("answerability", statistics.answerability),
             ("verdict", statistics.verdicts),
@@ -225,14 +213,14 @@ def _statistics(statistics: Statistics) -> str:
     return f"{table(head, means)}\n\n{table(('Turns', 'Count', 'Share'), shares)}"
 
 
-def _shown(value: Any) -> str:
-    """A value as JSON to be read, with nothing raw in it that steers a terminal or turns its direction."""
+def _readable_json(value: Any) -> str:
+    """Return indented JSON with control characters and bidirectional overrides escaped."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
 def _shortened(value: Any) -> Any:
-    """A JSON value whose long texts are cut."""
+    """Return a JSON value with its long texts cut."""
     if isinstance(value, dict):
         return {key: _shortened(part) for key, part in value.items()}
     if isinstance(value, list):

@@ -1,6 +1,6 @@
-"""A dialog as rows to train on: one row a context-response pair (Lee et al. 2024, section 2.5).
+"""A dialog as rows to train on, one for each context-response pair (Lee et al. 2024, section 2.5).
 
-A row stands for itself: its grounding is in its first message. Knows nothing of files.
+The first message of a row holds its grounding passages, so each row can be trained on alone.
 """
 
 import re
@@ -62,7 +62,7 @@ class Row(Record):
 
 
 def rows(dialog: Dialog, keep: Filter) -> list[Row]:
-    """Return a row for each context-response pair of a dialog that is kept; see `filter_pairs`."""
+    """Return a row for each context-response pair of a dialog that `filter_pairs` keeps."""
     return [_row(dialog, turn) for turn in filter_pairs(dialog, keep)[0]]
 
 
@@ -70,7 +70,7 @@ def _row(dialog: Dialog, turn: Turn) -> Row:
     passages, verdict = dialog.grounding(turn.turn), deciding_verdict(turn)
     messages: list[Message] = []
     for t in dialog.turns[: turn.turn]:
-        question = t.query if messages else _grounded(passages, t.query)
+        question = t.query if messages else _grounding_message(passages, t.query)
         messages += [Message(role="user", content=question), Message(role="assistant", content=t.answer)]
     return Row(
         messages=tuple(messages),
@@ -95,8 +95,8 @@ def _row(dialog: Dialog, turn: Turn) -> Row:
     )
 
 
-def _grounded(passages: tuple[Passage, ...], question: str) -> str:
-    """The first user message. A passage's own `<passage>` tags get another bracket, so that it can't end itself."""
+def _grounding_message(passages: tuple[Passage, ...], question: str) -> str:
+    """Return the first user message. `<passage>` tags inside a passage are neutralised, so that none can end early."""
     texts = (f"{p.title}\n{p.text}" if p.title else p.text for p in passages)
     shown = (_template("passage.txt").substitute(text=_DELIMITER.sub("‹", text)) for text in texts)
     return _template("grounding.txt").substitute(passages="\n".join(shown), question=question)

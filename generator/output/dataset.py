@@ -1,6 +1,6 @@
-"""Dialogs -> a folder that `datasets.load_dataset` opens: parquet by split, and the card as README.md.
+"""Dialogs as a folder that `datasets.load_dataset` opens: a parquet file for each split, and the card as README.md.
 
-The folder is made beside the old one and takes its place when it is whole. Rows pass through; memory holds a row group.
+The new folder replaces the old one when it is complete. Rows are streamed; memory holds one row group of each split.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from generator.common.atomic_files import atomic_replace, digest
 from generator.errors import ExportError
-from generator.output.card import Origin, SplitFile, card
+from generator.output.card import Origin, SplitFile, render_card
 from generator.output.chat import Row, rows
 from generator.output.stats.statistics import Statistics, Tally
 from generator.schema import Dialog, Record, Split
@@ -20,7 +20,7 @@ ROWS_PER_GROUP = 256
 
 
 class DatasetResult(Record):
-    """What was written: rows by split, and the statistics of the dialogs."""
+    """The rows written to each split, and the statistics of the dialogs."""
 
     train: int
     validation: int
@@ -30,10 +30,10 @@ class DatasetResult(Record):
 def write_dataset(dialogs: Iterable[Dialog], folder: Path, info: Origin) -> DatasetResult:
     """Write the pairs that `info.filter` keeps; the same dialogs give the same bytes.
 
-    A split without rows has no file, since `datasets` refuses to load one that is empty.
+    A split without rows has no file, since `datasets` refuses to load an empty one.
 
     Raises:
-        ExportError: nothing to write, or the disk refuses. What was in `folder` before is then still there.
+        ExportError: there are no pairs, or the folder can't be written. The old folder is still complete.
     """
     with atomic_replace(folder, "the dataset") as new:
         return _write(dialogs, new, info)
@@ -43,33 +43,33 @@ def _write(dialogs: Iterable[Dialog], folder: Path, info: Origin) -> DatasetResu
     (folder / "data").mkdir()
     tally, example = Tally(), None
     with ExitStack() as stack:
-        files = {split: stack.enter_context(_File(folder / f"{split}.parquet")) for split in get_args(Split)}
+        files = {split: stack.enter_context(_SplitWriter(folder / f"{split}.parquet")) for split in get_args(Split)}
         for dialog in dialogs:
             tally.add(dialog)
             for row in rows(dialog, info.filter):
                 files[dialog.split].add(row)
                 example = example or row
     if example is None:
-        raise ExportError(f"{folder}: there is no context-response pair to write; the drops say why")
+        raise ExportError(f"{folder}: no context-response pair to write; drops.jsonl has the reasons")
     statistics = tally.statistics()
-    splits = {split: _named(file, split) for split, file in files.items() if file.rows}
-    (folder / "README.md").write_text(card(info, statistics, splits, example), encoding="utf-8", newline="\n")
+    splits = {split: _with_content_name(file, split) for split, file in files.items() if file.rows}
+    (folder / "README.md").write_text(render_card(info, statistics, splits, example), encoding="utf-8", newline="\n")
     return DatasetResult(train=files["train"].rows, validation=files["validation"].rows, statistics=statistics)
 
 
-def _named(file: "_File", split: Split) -> SplitFile:
-    """Give a file the name it keeps, a part of which depends on its content.
+def _with_content_name(file: "_SplitWriter", split: Split) -> SplitFile:
+    """Rename a file so that its name holds a hash of its content.
 
-    `datasets` takes two folders for the same if their last name and the metadata in their cards are. With one name in
-    all cards it would give the rows of whichever run was loaded first for those of any other.
+    The cache of `datasets` identifies a folder by its last name and the metadata in its card. With the same file names
+    in all cards it would return the rows of whichever run was loaded first.
     """
     path = f"data/{split}-00000-of-00001-{digest(file.path)[:16]}.parquet"
     file.path.rename(file.path.parent / path)
     return SplitFile(rows=file.rows, path=path)
 
 
-class _File:
-    """The parquet file of a split; there once it has a row."""
+class _SplitWriter:
+    """Writes the parquet file of a split, which exists once it has a row."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -77,7 +77,7 @@ class _File:
         self._group: list[dict[str, Any]] = []
         self._writer: Any = None
 
-    def __enter__(self) -> "_File":
+    def __enter__(self) -> "_SplitWriter":
         return self
 
     def __exit__(self, failure: object, *_: object) -> None:
@@ -105,7 +105,7 @@ class _File:
 
 
 def arrow_schema() -> Any:
-    """The columns of `Row` as a `pyarrow.Schema`: stable also where a column holds nothing but nulls."""
+    """Return the columns of `Row` as a `pyarrow.Schema`, the same also where a column holds only nulls."""
     import pyarrow as pa
 
     text, number, texts = pa.string(), pa.int64(), pa.list_(pa.string())

@@ -1,14 +1,14 @@
-"""Dialogs as mtRAG's publisher lays out its own (Katsis et al. 2025), for its tools and for those made for it.
+"""Dialogs in the files of mtRAG (Katsis et al. 2025), for its tools and for those made for it.
 
-    conversations.json                                  whole conversations, with all that was retrieved
-    generation_tasks/reference.jsonl                    a task a pair, with the relevant passages alone
-    retrieval_tasks/<name>/<name>_lastturn.jsonl        queries of the turns that have relevant passages,
+    conversations.json                                  whole conversations, with all retrieved passages
+    generation_tasks/reference.jsonl                    a task for each pair, with the relevant passages alone
+    retrieval_tasks/<name>/<name>_lastturn.jsonl        queries of the turns with relevant passages,
     retrieval_tasks/<name>/<name>_questions.jsonl       in three forms
     retrieval_tasks/<name>/<name>_rewrite.jsonl
     retrieval_tasks/<name>/qrels/dev.tsv
-    retrieval_tasks/<name>/corpus.jsonl                 the collection, as BEIR has it
+    retrieval_tasks/<name>/corpus.jsonl                 the collection in BEIR's format
 
-A passage is relevant to a turn if the turn's evidence is from it. `docs/export.md` says what each field is made of.
+A passage is relevant to a turn if the turn's evidence is from it. `docs/export.md` describes each field.
 """
 
 import csv
@@ -22,6 +22,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
+from pydantic import Field
+
 from generator.common.console import note
 from generator.corpora.mtrag.names import NO_LABEL, SPEAKER, domain, spelt, turn_id
 from generator.dialogs.filter import filter_pairs
@@ -31,46 +33,46 @@ from generator.schema import UNLABELLED, Dialog, Document, Passage, Record, Turn
 
 
 class MtragExport(Record):
-    """The files of mtRAG; see `generator.output.base.Exporter`."""
+    """Writes the files of mtRAG; see `generator.output.base.Exporter`."""
 
-    name: Literal["mtrag"]
+    name: Literal["mtrag"] = Field(description="Name of the format, and of its folder in the run folder.")
 
-    def write(self, material: ExportSource, folder: Path) -> None:
+    def write(self, source: ExportSource, folder: Path) -> None:
         """Write all files; the same dialogs and documents give the same bytes."""
         tasks, retrieval = folder / "generation_tasks", folder / "retrieval_tasks"
         tasks.mkdir()
         try:
-            collections = _collections(material, retrieval, material.documents())
+            collections = _write_collections(source, retrieval, source.documents())
         except CorpusError as error:
-            note(f"export=mtrag: the collections hold the passages of the dialogs alone, since {error}")
+            note(f"export=mtrag: the collections hold only the passages of the dialogs, because {error}")
             shutil.rmtree(retrieval)
-            collections = _collections(material, retrieval, ())
+            collections = _write_collections(source, retrieval, ())
         with ExitStack() as stack:
-            conversations = stack.enter_context(_opened(folder / "conversations.json"))
-            reference = stack.enter_context(_opened(tasks / "reference.jsonl"))
+            conversations = stack.enter_context(_open_text(folder / "conversations.json"))
+            reference = stack.enter_context(_open_text(tasks / "reference.jsonl"))
             queries = {
-                name: stack.enter_context(_Queries(retrieval / name, name)) for name in collections.names.values()
+                name: stack.enter_context(_RetrievalTask(retrieval / name, name)) for name in collections.names.values()
             }
             before = "[\n"
-            for dialog in material.dialogs():
-                collection = collections.of(dialog)
+            for dialog in source.dialogs():
+                collection = collections.collection_of(dialog)
                 size = collections.sizes[collection]
                 conversations.write(before + _json(_conversation(dialog, collection, size)))
                 before = ",\n"
-                kept = {turn.turn for turn in filter_pairs(dialog, material.filter)[0]}
+                kept = {turn.turn for turn in filter_pairs(dialog, source.filter)[0]}
                 for turn in dialog.turns:
                     if turn.turn in kept:
                         reference.write(_json(_task(dialog, turn, collection)) + "\n")
-                        queries[collections.names[collection]].add(dialog, turn, material.rewritten)
+                        queries[collections.names[collection]].add(dialog, turn, source.rewritten)
             conversations.write("\n]\n")
 
 
 class _Collections:
-    """The collections that the dialogs are about, written while documents pass.
+    """The collections that the dialogs are about, written while the documents are read.
 
     Attributes:
-        names: of their folders.
-        sizes: how many passages they have.
+        names: folder names by collection.
+        sizes: numbers of passages by collection.
     """
 
     def __init__(self, corpus: str, dialogs: Iterable[Dialog], folder: Path) -> None:
@@ -79,7 +81,7 @@ class _Collections:
         self._corpus, self._folder = corpus, folder
         self._files: dict[str, TextIO] = {}
         self._stack = ExitStack()
-        # By document, what dialogs have of it: passage id to its span.
+        # By document, the passages that dialogs have of it: id to span.
         self._spans: dict[str, dict[str, tuple[int, int]]] = {}
         self._ids: set[str] = set()
         for dialog in dialogs:
@@ -96,23 +98,23 @@ class _Collections:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def of(self, dialog: Dialog) -> str:
-        """The collection that a dialog is about: that of its first document."""
+    def collection_of(self, dialog: Dialog) -> str:
+        """Return the collection that a dialog is about: that of its first document."""
         return dialog.collection or self._collection_of.get(dialog.document_ids[0], self._corpus)
 
-    def document(self, document: Document, passages: Sequence[Passage]) -> None:
-        """Write the passages of a document, or what dialogs have of it, or else the whole of it."""
+    def add(self, document: Document, passages: Sequence[Passage]) -> None:
+        """Write the passages of a document; without any those that dialogs have of it, or else the whole document."""
         collection = document.collection or self._corpus
         if document.id in self._spans:
             self._collection_of[document.id] = collection
         for passage in passages or self._pieces(document):
             self._write(collection, passage)
 
-    def rest(self, dialogs: Iterable[Dialog]) -> None:
-        """Write what dialogs rest on that their collections don't have yet, and drop collections without a dialog."""
+    def add_missing(self, dialogs: Iterable[Dialog]) -> None:
+        """Write the passages of dialogs that are still missing, and remove collections without a dialog."""
         used = set()
         for dialog in dialogs:
-            used.add(collection := self.of(dialog))
+            used.add(collection := self.collection_of(dialog))
             for passage in dialog.passages:
                 if (collection, passage.id) not in self._written:
                     self._write(collection, passage)
@@ -122,7 +124,7 @@ class _Collections:
     def _pieces(self, document: Document) -> list[Passage]:
         spans = self._spans.get(document.id, {})
         if document.id in self._ids or not spans:
-            # mtRAG's and OR-QuAC's documents are passages already.
+            # The documents of mtRAG and OR-QuAC are passages already.
             spans = {document.id: (0, len(document.text))}
         return [
             Passage(
@@ -142,7 +144,7 @@ class _Collections:
             self.names[collection] = _folder_name(collection, self.names.values())
             folder = self._folder / self.names[collection]
             folder.mkdir(parents=True)
-            self._files[collection] = self._stack.enter_context(_opened(folder / "corpus.jsonl"))
+            self._files[collection] = self._stack.enter_context(_open_text(folder / "corpus.jsonl"))
         record = {"_id": passage.id, "title": passage.title, "text": passage.text, "url": passage.url or ""}
         self._files[collection].write(_json(record) + "\n")
         self.sizes[collection] += 1
@@ -150,22 +152,22 @@ class _Collections:
             self._written.add((collection, passage.id))
 
 
-def _collections(
-    material: ExportSource, folder: Path, documents: Iterable[tuple[Document, Sequence[Passage]]]
+def _write_collections(
+    source: ExportSource, folder: Path, documents: Iterable[tuple[Document, Sequence[Passage]]]
 ) -> _Collections:
     folder.mkdir()
-    with _Collections(material.corpus, material.dialogs(), folder) as collections:
+    with _Collections(source.corpus, source.dialogs(), folder) as collections:
         for document, passages in documents:
-            collections.document(document, passages)
-        collections.rest(material.dialogs())
+            collections.add(document, passages)
+        collections.add_missing(source.dialogs())
     return collections
 
 
-class _Queries:
+class _RetrievalTask:
     """The retrieval task of a collection.
 
-    Rewrites are written for all of its queries or for none: BEIR's loader wants a query for each of the qrels, and a
-    question that leans on others must not pass for one that stands alone.
+    Rewrites are written for all of its queries or for none: BEIR's loader needs a query for each of the qrels, and a
+    question that depends on earlier turns is not a rewrite.
     """
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -173,13 +175,13 @@ class _Queries:
         self._all = self._without = 0
         (folder / "qrels").mkdir()
         self._last, self._questions, self._rewrites, qrels = (
-            self._stack.enter_context(_opened(folder / file))
+            self._stack.enter_context(_open_text(folder / file))
             for file in (f"{name}_lastturn.jsonl", f"{name}_questions.jsonl", f"{name}_rewrite.jsonl", "qrels/dev.tsv")
         )
         self._qrels = csv.writer(qrels, delimiter="\t", lineterminator="\n")
         self._qrels.writerow(("query-id", "corpus-id", "score"))
 
-    def __enter__(self) -> "_Queries":
+    def __enter__(self) -> "_RetrievalTask":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -188,12 +190,12 @@ class _Queries:
             path = Path(self._rewrites.name)
             path.unlink()
             note(
-                f"export=mtrag: there is no {path.name}, since {self._without} of {self._all} questions have no form "
-                "that stands alone (docs/export.md)"
+                f"export=mtrag: {path.name} is not written, because {self._without} of {self._all} questions have no "
+                "standalone form (docs/export.md)"
             )
 
     def add(self, dialog: Dialog, turn: Turn, rewritten: bool) -> None:
-        """Add a turn, unless there is nothing to be found for it."""
+        """Add a turn if it is answerable or partial and has relevant passages."""
         relevant = [passage.id for passage in _relevant(dialog, turn)]
         if not relevant or turn.answerability not in ("answerable", "partial"):
             return
@@ -212,7 +214,7 @@ def _conversation(dialog: Dialog, collection: str, size: int) -> dict[str, Any]:
     for turn in dialog.turns:
         messages.append({"speaker": "user", "text": turn.query, "enrichments": _labels(turn, [NO_LABEL])})
         relevant = {passage.id for passage in _relevant(dialog, turn)}
-        contexts = [_context(dialog, turn, passage, passage.id in relevant) for passage in _found(dialog, turn)]
+        contexts = [_context(dialog, turn, passage, passage.id in relevant) for passage in _candidates(dialog, turn)]
         original = {"original_text": turn.original_answer} if turn.original_answer else {}
         messages.append({"speaker": "agent", "text": turn.answer, "contexts": contexts, **original})
     return {
@@ -225,7 +227,11 @@ def _conversation(dialog: Dialog, collection: str, size: int) -> dict[str, Any]:
 
 
 def _task(dialog: Dialog, turn: Turn, collection: str) -> dict[str, Any]:
-    said = [(text, speaker) for t in dialog.turns for text, speaker in ((t.query, "user"), (t.answer, "agent"))]
+    messages = [
+        {"speaker": speaker, "text": text}
+        for t in dialog.turns
+        for speaker, text in (("user", t.query), ("agent", t.answer))
+    ]
     return {
         "conversation_id": dialog.id,
         "task_id": turn_id(dialog.id, turn.turn),
@@ -234,28 +240,28 @@ def _task(dialog: Dialog, turn: Turn, collection: str) -> dict[str, Any]:
         "Collection": collection,
         "dataset": dialog.corpus,
         "contexts": [_context(dialog, turn, passage, True) for passage in _relevant(dialog, turn)],
-        "input": [{"speaker": speaker, "text": text} for text, speaker in said[: 2 * turn.turn - 1]],
+        "input": messages[: 2 * turn.turn - 1],
         "targets": [{"speaker": "agent", "text": text} for text in (turn.answer, *turn.other_answers)],
         **_labels(turn, []),
     }
 
 
 def _labels(turn: Turn, of_first: list[str]) -> dict[str, list[str]]:
-    """The three dimensions; `of_first` is the multi-turn type of a first turn."""
-    # A later type of Lee et al. 2024 (`correction`) says how a turn goes on, and nothing of what is asked.
-    kinds = [k for k in turn.question_type.split("+") if k not in (UNLABELLED, turn.multi_turn_type)]
+    """Return the three dimensions of a turn; `of_first` is the multi-turn type of a first turn."""
+    # The later types of Lee et al. 2024 (`correction`) are multi-turn types; they don't describe the question.
+    types = [name for name in turn.question_type.split("+") if name not in (UNLABELLED, turn.multi_turn_type)]
     later = turn.multi_turn_type.split("+") if turn.multi_turn_type else []
     return {
-        "Question Type": [spelt(kind) for kind in kinds],
-        "Multi-Turn": of_first if turn.turn == 1 else [spelt(kind) for kind in later],
+        "Question Type": [spelt(name) for name in types],
+        "Multi-Turn": of_first if turn.turn == 1 else [spelt(name) for name in later],
         "Answerability": [turn.answerability.upper()],
     }
 
 
-def _found(dialog: Dialog, turn: Turn) -> Iterator[Passage]:
-    """What an answer could rest on: what was retrieved for it, then what it cites of earlier turns.
+def _candidates(dialog: Dialog, turn: Turn) -> Iterator[Passage]:
+    """Yield the passages retrieved for a turn, then those that it cites from earlier turns.
 
-    If nothing was ever retrieved, all passages of the dialog.
+    In a dialog without retrieval these are all its passages.
     """
     if not any(t.hits for t in dialog.turns):
         yield from dialog.passages
@@ -267,11 +273,11 @@ def _found(dialog: Dialog, turn: Turn) -> Iterator[Passage]:
 
 def _relevant(dialog: Dialog, turn: Turn) -> list[Passage]:
     cited = {evidence.passage_id for evidence in turn.evidence}
-    return [passage for passage in _found(dialog, turn) if passage.id in cited]
+    return [passage for passage in _candidates(dialog, turn) if passage.id in cited]
 
 
 def _context(dialog: Dialog, turn: Turn, passage: Passage, relevant: bool) -> dict[str, Any]:
-    """A passage with the score of the last search that found it; 0 if there was none."""
+    """Return a passage with the score of the last search that found it; 0 without one."""
     scores = [hit.score for t in dialog.turns[: turn.turn] for hit in t.hits if hit.passage_id == passage.id]
     return {
         "document_id": passage.id,
@@ -284,7 +290,7 @@ def _context(dialog: Dialog, turn: Turn, passage: Passage, relevant: bool) -> di
 
 
 def _standalone(turn: Turn, rewritten: bool) -> str:
-    """The question in a form that stands alone; empty if there is none, since it isn't ours to make one up."""
+    """Return the standalone form of a question; empty if there is none."""
     if rewritten and turn.retrieval_query:
         return turn.retrieval_query
     alone = turn.turn == 1 or (turn.planned is not None and turn.planned.standalone is True)
@@ -292,13 +298,13 @@ def _standalone(turn: Turn, rewritten: bool) -> str:
 
 
 def _query(name: str, questions: Sequence[str]) -> str:
-    """A line of queries, to the byte as the publisher's."""
+    """Return a line of a query file, byte for byte as the publisher writes it."""
     record = {"_id": name, "text": "\n".join(f"{SPEAKER} {question}" for question in questions)}
     return json.dumps(record, separators=(",", ":")).replace("/", "\\/") + "\n"
 
 
 def _folder_name(collection: str, taken: Collection[str]) -> str:
-    """The publisher's domain of a collection, or else its name as any disk takes it."""
+    """Return the publisher's domain of a collection, or else its name as a portable file name."""
     try:
         name = domain(collection)
     except ValueError:
@@ -309,7 +315,7 @@ def _folder_name(collection: str, taken: Collection[str]) -> str:
     return f"{safe}-{hashlib.sha256(collection.encode()).hexdigest()[:8]}"
 
 
-def _opened(path: Path) -> TextIO:
+def _open_text(path: Path) -> TextIO:
     return path.open("w", encoding="utf-8", newline="\n")
 
 

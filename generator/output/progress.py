@@ -1,38 +1,50 @@
-"""What a person sees while a run goes on, and at its end. Knows how to show things, not what they mean for the run."""
+"""The progress of a run on a terminal or in a log, and the table at its end."""
 
-import sys
 import time
 from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, SpinnerColumn, TextColumn
 from rich.progress import Progress as Bar
-from rich.table import Table
-from rich.text import Text
 
-from generator.common.sanitize import printable
 from generator.execution.pipeline import Progress
 from generator.output.summary import Summary
+from generator.output.tables import print_table
 
 PLAIN_SECONDS = 10.0
 
 
 def clock(seconds: float) -> str:
-    """Seconds as h:mm:ss or m:ss."""
+    """Return seconds as h:mm:ss or m:ss."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 class Display:
-    """A bar on a terminal; elsewhere a plain line at most every ten seconds, and one at the end."""
+    """A progress bar on a terminal; elsewhere a plain line at most every ten seconds, and one at the end.
 
-    def __init__(self, accepted: int, attempted: int, dialogs: int, completion: int) -> None:
+    Args:
+        accepted, attempted, dialogs, completion: as in `Progress`, of the run so far.
+        verb: for the accepted dialogs.
+        drops: show how many dialogs were attempted and dropped.
+    """
+
+    def __init__(
+        self,
+        accepted: int,
+        attempted: int,
+        dialogs: int,
+        completion: int,
+        verb: str = "accepted",
+        drops: bool = True,
+    ) -> None:
+        self._verb, self._drops = verb, drops
         self._console = Console(stderr=True)
         self._start = self._last_line = time.monotonic()
         self._accepted_before = accepted
         self._completion_before = completion
-        self._unshown = ""
+        self._pending = ""
         self._bar = Bar(
             SpinnerColumn(),
             BarColumn(bar_width=24),
@@ -46,18 +58,15 @@ class Display:
             self.note(self.resumed(now))
 
     def counted(self, progress: Progress) -> str:
-        """What is done of how much."""
-        return (
-            f"{progress.accepted}/{progress.dialogs} accepted  {progress.attempted} attempted  "
-            f"{progress.attempted - progress.accepted} dropped"
-        )
+        """Return how much is done."""
+        count = f"{progress.accepted}/{progress.dialogs} {self._verb}"
+        dropped = progress.attempted - progress.accepted
+        return f"{count}  {progress.attempted} attempted  {dropped} dropped" if self._drops else count
 
     def resumed(self, progress: Progress) -> str:
-        """The line with which a run goes on."""
-        return (
-            f"continuing: {progress.accepted} of {progress.dialogs} dialogs accepted, "
-            f"{progress.attempted} attempted so far"
-        )
+        """Return the first line of a run that is continued."""
+        attempted = f", {progress.attempted} attempted" if self._drops else ""
+        return f"continuing: {progress.accepted} of {progress.dialogs} dialogs {self._verb}{attempted} so far"
 
     def __enter__(self) -> "Display":
         self._bar.start()
@@ -67,15 +76,15 @@ class Display:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._bar.stop()
-        if self._unshown:
-            self.note(self._unshown)
+        if self._pending:
+            self.note(self._pending)
 
     def note(self, text: str) -> None:
-        """A line above the bar."""
+        """Print a line above the bar."""
         self._bar.console.print(text, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
     def update(self, progress: Progress) -> None:
-        """Show how far the run is."""
+        """Show the progress of the run."""
         seconds = max(time.monotonic() - self._start, 1e-9)
         made = progress.accepted - self._accepted_before
         speed = (progress.completion - self._completion_before) / seconds
@@ -84,50 +93,45 @@ class Display:
         self._bar.update(self._task, completed=progress.accepted, description=text)
         if self._console.is_terminal:
             return
-        self._unshown = text
+        self._pending = text
         if time.monotonic() - self._last_line >= PLAIN_SECONDS:
-            self._last_line, self._unshown = time.monotonic(), ""
+            self._last_line, self._pending = time.monotonic(), ""
             self.note(text)
 
 
 def closing_table(summary: Summary) -> None:
-    """Print what a run came to."""
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    tokens, usage = summary.tokens, summary.lm_calls
-    table.add_row("accepted", f"{summary.accepted} of {summary.attempted} attempted dialogs, {summary.pairs} pairs")
-    for title, counts in (
+    """Print the outcome of a run."""
+    rows = [("accepted", f"{summary.accepted} of {summary.attempted} attempted dialogs, {summary.pairs} pairs")]
+    for title, stages in (
         ("dropped dialogs", summary.dropped),
         ("dropped turns", summary.dropped_turns),
         ("dropped pairs", summary.dropped_pairs),
     ):
-        reasons = [f"{count} × {stage}: {why}" for stage, whys in counts.items() for why, count in whys.items()]
-        if reasons:
-            table.add_row(title, Text("\n".join(map(printable, reasons))))
+        counts = [f"{count} × {stage}: {reason}" for stage, by in stages.items() for reason, count in by.items()]
+        if counts:
+            rows.append((title, "\n".join(counts)))
     if summary.unjudged_pairs:
         reason = next(iter(summary.unjudged), "")
-        told = f"{summary.unjudged_pairs} of {summary.pairs} pairs, most often: {reason}; python -m judges judges them"
-        table.add_row("unjudged", Text(printable(told)))
+        unjudged = f"{summary.unjudged_pairs} of {summary.pairs} pairs, most often: {reason}"
+        rows.append(("unjudged", f"{unjudged}; python -m judges judges them again"))
     for title, shares in (
         ("question types", summary.question_types),
         ("multi-turn types", summary.multi_turn_types),
         ("answerability", summary.answerability),
     ):
         if shares:
-            reached = (f"{name} {s.achieved:.0%} (target {s.target:.0%})" for name, s in shares.items())
-            table.add_row(title, Text(printable(", ".join(reached))))
+            achieved = (f"{name} {s.achieved:.0%} (target {s.target:.0%})" for name, s in shares.items())
+            rows.append((title, ", ".join(achieved)))
     if summary.skipped:
-        table.add_row("skipped", f"{summary.skipped} documents that can't be read, listed in skipped.jsonl")
+        rows.append(("skipped", f"{summary.skipped} documents that can't be read, listed in skipped.jsonl"))
+    tokens = summary.tokens
     cached = f"{tokens.cached / tokens.prompt:.0%} from the server's cache" if tokens.prompt else "none"
-    table.add_row(
-        "model", f"{usage} calls, {tokens.prompt} prompt tokens ({cached}), {tokens.completion} completion tokens"
+    prompt = f"{summary.lm_calls} calls, {tokens.prompt} prompt tokens ({cached})"
+    rows.append(("model", f"{prompt}, {tokens.completion} completion tokens"))
+    costs = (
+        f"{stage} {cost.calls:.1f} calls, {cost.computed:.0f} prompt tokens computed, {cost.completion:.0f} completed"
+        for stage, cost in summary.pair_cost.items()
     )
     if summary.pair_cost:
-        shown = (
-            f"{stage} {c.calls:.1f} calls, {c.computed:.0f} prompt tokens computed, {c.completion:.0f} completed"
-            for stage, c in summary.pair_cost.items()
-        )
-        table.add_row("cost of a pair", "\n".join(shown))
-    table.add_row("time", clock(summary.seconds))
-    Console(file=sys.stdout).print(table)
+        rows.append(("cost of a pair", "\n".join(costs)))
+    print_table([*rows, ("time", clock(summary.seconds))])

@@ -1,4 +1,4 @@
-"""What a run came to, as `summary.json`: read from the run's store, nothing counted twice."""
+"""The outcome of a run, as in its `summary.json`."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -6,15 +6,16 @@ from collections.abc import Iterable, Mapping
 from generator.dialogs.filter import Filter, deciding_verdict, filter_pairs
 from generator.execution.store import Store
 from generator.output.stats.statistics import Portion, Statistics, Tally
-from generator.schema import Record, Scope, Usage
+from generator.schema import Record, Usage
 from taxonomy import Taxonomy
-
-SCOPES: tuple[Scope, ...] = ("dialog", "turn", "pair")
 
 
 class Share(Record):
-    """The share of a question type among the turns of its stage (first, or later), or of what else is planned among the
-    turns that it is planned for (later, or all). A turn may have several types.
+    """The target and achieved share of a question type, a multi-turn type or an answerability.
+
+    Attributes:
+        stage: the turns that it is a share of: `first`, `later` or `all`. A turn may have several types.
+        turns: how many of them have it.
     """
 
     type: str
@@ -25,7 +26,7 @@ class Share(Record):
 
 
 class Tokens(Record):
-    """Tokens as the servers counted them; `cached` is the part of `prompt` that a prefix cache held."""
+    """Tokens as the servers counted them; `cached` is the part of `prompt` that the prefix cache held."""
 
     prompt: int
     cached: int
@@ -33,9 +34,7 @@ class Tokens(Record):
 
 
 class PairCost(Record):
-    """What an accepted pair cost, with its part of all that came to nothing: calls, prompt tokens that the server
-    computed, completion tokens.
-    """
+    """Calls, computed prompt tokens and completion tokens per kept pair, those of what was dropped included."""
 
     calls: float
     computed: float
@@ -46,13 +45,18 @@ Counts = Mapping[str, Mapping[str, int]]
 
 
 class Summary(Record):
-    """`accepted + sum(dropped) == attempted`, all of dialogs; pairs are context-response pairs.
+    """The `summary.json` of a run. `accepted + sum(dropped) == attempted`, in dialogs.
 
-    `pairs` is what the dataset holds: pairs made in accepted dialogs less `dropped_pairs`. A question type
-    that is planned for first and for later turns is named with its stage. `unjudged` has the reasons why
-    `unjudged_pairs` have no verdict. `multi_turn_types` and `answerability` are
-    empty where the taxonomy doesn't plan them. `pair_cost` is by stage, and of all (`all`); empty without
-    a pair.
+    Attributes:
+        dropped, dropped_turns, dropped_pairs: counts by stage and reason.
+        pairs: context-response pairs in the dataset: those of accepted dialogs less `dropped_pairs`.
+        unjudged: how often a judge failed on one of the `unjudged_pairs`, by reason.
+        ended: dialogs by the reason why they have the number of turns they have.
+        question_types: by name; with its stage in the name if a type is planned for first and for later turns.
+        multi_turn_types, answerability: empty if the taxonomy doesn't plan them.
+        pair_cost: by stage, and in total as `all`; empty without pairs.
+        skipped: documents that couldn't be read.
+        complete: as many dialogs are accepted as were asked for.
     """
 
     attempted: int
@@ -76,8 +80,16 @@ class Summary(Record):
     complete: bool
 
 
+class HumanSummary(Record):
+    """The `summary.json` of a folder of human dialogs: how many dialogs, pairs and skipped records."""
+
+    human: int
+    pairs: int
+    skipped: int
+
+
 def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dialogs: int) -> Summary:
-    """The summary of a run as it stands, in one pass over its dialogs."""
+    """Return the summary of a run so far, in one pass over its dialogs."""
     tally = Tally()
     kept, unjudged = 0, Counter[str]()
     for dialog in store.dialogs():
@@ -86,23 +98,22 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
         kept += len(turns)
         verdicts = (verdict for turn in turns if (verdict := deciding_verdict(turn)))
         unjudged.update(v.explanation.partition(": ")[0] for v in verdicts if v.label == "unjudged")
-    asked = tally.statistics()
+    achieved = tally.statistics()
     stages = store.spent()
     usage = sum(stages.values(), Usage())
-    dropped, dropped_turns, dropped_pairs = (store.dropped(scope) for scope in SCOPES)
     return Summary(
         attempted=store.attempted,
         accepted=store.accepted,
-        dropped=dropped,
-        dropped_turns=dropped_turns,
-        dropped_pairs=dropped_pairs,
+        dropped=store.dropped("dialog"),
+        dropped_turns=store.dropped("turn"),
+        dropped_pairs=store.dropped("pair"),
         pairs=kept,
         unjudged_pairs=unjudged.total(),
         unjudged=dict(unjudged.most_common()),
         ended=store.ended(),
-        question_types=_types(taxonomy, asked),
-        multi_turn_types=_shares(_links(taxonomy), asked.multi_turn_types, "later"),
-        answerability=_shares({s.type.name: s.share for s in taxonomy.answerability}, asked.answerability, "all"),
+        question_types=_type_shares(taxonomy, achieved),
+        multi_turn_types=_shares(_multi_turn_targets(taxonomy), achieved.multi_turn_types, "later"),
+        answerability=_shares({s.type.name: s.share for s in taxonomy.answerability}, achieved.answerability, "all"),
         lm_calls=usage.calls,
         tokens=Tokens(prompt=usage.prompt, cached=usage.cached, completion=usage.completion),
         stages=stages,
@@ -119,16 +130,16 @@ def _cost(spent: Usage, pairs: int) -> PairCost:
     return PairCost(calls=calls, computed=computed_each, completion=completion)
 
 
-def _types(taxonomy: Taxonomy, asked: Statistics) -> dict[str, Share]:
+def _type_shares(taxonomy: Taxonomy, achieved: Statistics) -> dict[str, Share]:
     first, later = ({share.type.name: share.share for share in shares} for shares in (taxonomy.first, taxonomy.later))
-    opening = _shares(first, asked.first_types, "first")
-    going_on = _shares(later, asked.later_types, "later")
-    named = ((name, share) for shares in (opening, going_on) for name, share in shares.items())
-    return {f"{name} ({share.stage})" if name in first.keys() & later.keys() else name: share for name, share in named}
+    shares = [*_shares(first, achieved.first_types, "first").values()]
+    shares += _shares(later, achieved.later_types, "later").values()
+    both = first.keys() & later.keys()
+    return {f"{share.type} ({share.stage})" if share.type in both else share.type: share for share in shares}
 
 
-def _links(taxonomy: Taxonomy) -> dict[str, float]:
-    """The targets of multi-turn types, all clarifications together, as turns have them."""
+def _multi_turn_targets(taxonomy: Taxonomy) -> dict[str, float]:
+    """Return the targets of the multi-turn types, with all clarifications as one, as turns record them."""
     targets: dict[str, float] = {}
     for share in taxonomy.multi_turn:
         targets[share.type.kind] = targets.get(share.type.kind, 0) + share.share
@@ -136,16 +147,12 @@ def _links(taxonomy: Taxonomy) -> dict[str, float]:
 
 
 def _shares(targets: Mapping[str, float], found: Iterable[Portion], stage: str) -> dict[str, Share]:
-    """Targets beside what became of them; what nobody asked for is left out."""
-    there = {portion.name: portion for portion in found}
-    none = Portion(name="", count=0, share=0)
-    return {
-        name: Share(
-            type=name,
-            target=target,
-            achieved=round(there.get(name, none).share, 4),
-            stage=stage,
-            turns=there.get(name, none).count,
+    """Return a share for each target; types without a target are left out."""
+    portions = {portion.name: portion for portion in found}
+    shares = {}
+    for name, target in targets.items():
+        portion = portions.get(name, Portion(name=name, count=0, share=0))
+        shares[name] = Share(
+            type=name, target=target, achieved=round(portion.share, 4), stage=stage, turns=portion.count
         )
-        for name, target in targets.items()
-    }
+    return shares

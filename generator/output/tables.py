@@ -1,6 +1,7 @@
-"""Tables in sections, for a terminal and as Markdown. What others wrote in them changes neither."""
+"""Tables for a terminal and as Markdown. Untrusted text in a cell changes neither."""
 
 import io
+import sys
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
@@ -9,13 +10,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from generator.common.sanitize import printable
 from generator.output import markdown
 
 ABSENT = "–"
 
 
 class Line(NamedTuple):
-    """A line of a table: the title of its section, what it is about, and a cell for each column."""
+    """A line of a table: the title of its section, its label, and a cell for each column."""
 
     section: str
     label: str
@@ -23,11 +25,11 @@ class Line(NamedTuple):
 
 
 def as_markdown(names: Sequence[str], lines: Iterable[Line]) -> str:
-    """The table as Markdown that ends in a line break.
+    """Return the table as Markdown that ends in a line break.
 
     Args:
         names: of the columns.
-        lines: those of a section stand together.
+        lines: sorted by section.
     """
     rows: list[list[str]] = []
     for title, members in groupby(lines, lambda line: line.section):
@@ -37,7 +39,7 @@ def as_markdown(names: Sequence[str], lines: Iterable[Line]) -> str:
 
 
 def as_text(names: Sequence[str], lines: Iterable[Line], console: Console | None) -> str:
-    """The same as plain text, or with the width and the styles of a terminal if there is one."""
+    """Return the same as text, with the width and the styles of a terminal; plain and as wide as needed without one."""
     table = Table(box=None, pad_edge=False)
     table.add_column("", overflow="fold")
     for name in names:
@@ -50,3 +52,20 @@ def as_text(names: Sequence[str], lines: Iterable[Line], console: Console | None
     with printer.capture() as shown:
         printer.print(table, highlight=False)
     return "".join(f"{line.rstrip()}\n" for line in shown.get().splitlines())
+
+
+def print_table(rows: Iterable[Sequence[str]], head: Sequence[str] = (), right: Sequence[str] = ()) -> None:
+    """Print a table to standard output; a cell may have several lines.
+
+    Args:
+        head: titles of the columns; without any the first column holds the titles of the rows.
+        right: the titles of those columns that are aligned right.
+    """
+    table = Table(show_header=bool(head), header_style="bold", box=None, pad_edge=False)
+    if not head:
+        table.add_column(style="bold", no_wrap=True)
+    for title in head:
+        table.add_column(title, justify="right" if title in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text("\n".join(map(printable, cell.split("\n"))), overflow="fold") for cell in row))
+    Console(file=sys.stdout).print(table)

@@ -1,1 +1,1 @@
-"""Ways to find passages, each a class of settings that opens a `generator.schema.Retriever`."""
+"""Retrievers, each a class of settings that opens a `generator.schema.Retriever`."""

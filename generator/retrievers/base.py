@@ -1,4 +1,4 @@
-"""What every retriever can be told, what its settings must do, and what those that rank rows of passages share."""
+"""The settings that every retriever has, and the base of those that rank the passages of a library."""
 
 from abc import ABC, abstractmethod
 from typing import Self
@@ -9,59 +9,60 @@ from pydantic import Field, model_validator
 
 from generator.common.concurrency import Spread
 from generator.corpora.library import Library
-from generator.errors import ConfigError
 from generator.schema import QueryForm, Record, Retriever, Scored, Split
+
+# Rows of passages with their scores, best first.
+Ranking = list[tuple[int, float]]
 
 
 class RetrieverSettings(Record, ABC):
-    """The base of every retriever's settings; their values stand in `conf/retriever/<name>.yaml`.
+    """The base of every retriever's settings; the defaults are in `conf/retriever/`."""
 
-    Attributes:
-        k: passages for each user turn (Lee et al. 2024, section 2.4.2).
-        query: what is searched for; see `generator.dialogs.query`.
-        passage_tokens, overlap: of passages, in tokens; see `generator.common.passages.windows`.
-    """
-
-    k: int = Field(ge=1)
-    query: QueryForm
-    passage_tokens: int = Field(ge=1)
-    overlap: int = Field(ge=0)
+    k: int = Field(ge=1, description="Passages to retrieve for each user turn.")
+    query: QueryForm = Field(
+        description="What to search for: `last_turn`, the question as asked; `rewrite`, the question rewritten to "
+        "stand alone; `user_turns`, all questions so far; `full`, all questions and answers so far."
+    )
+    passage_tokens: int = Field(
+        ge=1, description="Length of a passage in tokens, which are words and punctuation marks (Lee et al. 2024: 512)."
+    )
+    overlap: int = Field(ge=0, description="Tokens that neighbouring passages share (Lee et al. 2024: 100).")
 
     @model_validator(mode="after")
-    def _passages_can_be_cut(self) -> Self:
+    def _check_overlap(self) -> Self:
         if self.overlap >= self.passage_tokens:
             raise ValueError(f"overlap ({self.overlap}) must be less than passage_tokens ({self.passage_tokens})")
         return self
 
     def build(self, library: Library, spread: Spread) -> None:
-        """Build the index if it isn't there yet, where the work can be divided; `open` builds it otherwise.
+        """Build the index unless it exists, if the work can be divided; otherwise `open` builds it.
 
         Raises:
-            RetrieverError: it can't be built.
+            RetrieverError: the index can't be built.
         """
 
     @abstractmethod
     def open(self, library: Library, validation: NDArray[np.bool_]) -> Retriever:
-        """The retriever over the passages of `library`, with its index built if it isn't there yet.
+        """Return the retriever over the passages of `library`, building its index unless it exists.
 
         Args:
-            validation: which documents belong to the split `validation`; shape (documents,).
+            validation: the documents of the split `validation`, from `Library.validation`; shape (documents,).
 
         Raises:
             RetrieverError: the index can't be built or read.
         """
 
     def place(self, library: Library) -> str:
-        """Where the index of `library` is, for a person."""
+        """Return where the index of `library` is, to show to the user."""
         return str(library.folder)
 
 
 class Ranker(ABC):
-    """A retriever that ranks rows of a library's passages.
+    """A retriever that ranks the passages of a library by row.
 
     Args:
-        library: whose passages it searches.
-        validation: which documents belong to the split `validation`; shape (documents,).
+        library: holds the passages.
+        validation: the documents of the split `validation`; shape (documents,).
     """
 
     def __init__(self, library: Library, validation: NDArray[np.bool_]) -> None:
@@ -70,22 +71,18 @@ class Ranker(ABC):
         self._allowed: dict[Split, NDArray[np.bool_]] = {"train": ~in_validation, "validation": in_validation}
 
     @abstractmethod
-    async def ranked(self, query: str, k: int, split: Split) -> list[tuple[int, float]]:
-        """The rows of the best `k` passages of `split` with their scores, best first; `k` is 1 or more.
+    async def rank(self, query: str, k: int, split: Split) -> Ranking:
+        """Return the rows and scores of the best `k` passages of `split`; equal scores in the order of the corpus.
 
         Raises:
-            RetrieverError: the index can't be asked.
+            RetrieverError: the index can't be searched.
         """
 
     async def search(self, query: str, k: int, split: Split) -> list[Scored]:
-        """The best `k` passages of `split`, best first; see `ranked`.
+        """Return the best `k` passages of `split`, best first.
 
         Raises:
-            ConfigError: `k` is less than 1.
-            RetrieverError: the index can't be asked.
+            RetrieverError: the index can't be searched.
         """
-        if k < 1:
-            raise ConfigError(f"retriever.k must be 1 or more, not {k}")
-        return [
-            Scored(passage=self._library.passage(row), score=score) for row, score in await self.ranked(query, k, split)
-        ]
+        ranking = await self.rank(query, k, split)
+        return [Scored(passage=self._library.passage(row), score=score) for row, score in ranking]

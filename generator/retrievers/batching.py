@@ -1,63 +1,62 @@
-"""Single questions answered many at a time: dialogs ask one by one, encoders and servers are fastest with many."""
+"""Batches of single queries: dialogs send them one by one, encoders and servers are fastest with many."""
 
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar, cast
 
-Asked = TypeVar("Asked")
-Answered = TypeVar("Answered")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
-class Batched(Generic[Asked, Answered]):
-    """Questions that come while others are being answered wait, and then go together. One alone goes at once.
+class Batcher(Generic[Item, Result]):
+    """Collects the items that arrive while a batch is processed into the next batch. A single item is sent at once.
 
     Args:
-        answer: answers each of many, in their order, in a thread; an exception among the answers is raised to whoever
-            asked that question, one that `answer` raises to all.
-        largest: questions that go together at most.
-        at_once: threads that may answer at a time.
+        process: returns the result of each item, in their order; runs in a thread. An exception among the results is
+            raised to the caller of that item, an exception that `process` raises to the callers of all its items.
+        max_size: items in a batch.
+        max_batches: batches that are processed at the same time.
     """
 
     def __init__(
-        self, answer: Callable[[Sequence[Asked]], Sequence[Answered | Exception]], largest: int, at_once: int = 1
+        self, process: Callable[[Sequence[Item]], Sequence[Result | Exception]], max_size: int, max_batches: int = 1
     ) -> None:
-        self._answer, self._largest, self._at_once = answer, largest, at_once
-        self._waiting: deque[tuple[Asked, asyncio.Future[Answered]]] = deque()
-        self._answering: set[asyncio.Task[None]] = set()
+        self._process, self._max_size, self._max_batches = process, max_size, max_batches
+        self._queue: deque[tuple[Item, asyncio.Future[Result]]] = deque()
+        self._workers: set[asyncio.Task[None]] = set()
 
-    async def ask(self, question: Asked) -> Answered:
-        """The answer to one question."""
-        future: asyncio.Future[Answered] = asyncio.get_running_loop().create_future()
-        self._waiting.append((question, future))
-        if len(self._answering) < self._at_once:
-            task = asyncio.create_task(self._go())
-            self._answering.add(task)
+    async def submit(self, item: Item) -> Result:
+        """Return the result of one item."""
+        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._queue.append((item, future))
+        if len(self._workers) < self._max_batches:
+            self._workers.add(asyncio.create_task(self._work()))
         return await future
 
-    async def _go(self) -> None:
-        await asyncio.sleep(0)  # whoever else is about to ask, does
+    async def _work(self) -> None:
+        await asyncio.sleep(0)  # lets tasks that are ready submit their items first
         try:
-            while self._waiting:
-                await self._some()
+            while self._queue:
+                await self._process_batch()
         finally:
-            # In the same step as the last look, or who asks in between waits for a task that has ended.
-            self._answering.discard(cast(asyncio.Task[None], asyncio.current_task()))
+            # Without an await since the last look at the queue, or an item could wait for a worker that is gone.
+            self._workers.discard(cast(asyncio.Task[None], asyncio.current_task()))
 
-    async def _some(self) -> None:
-        taken = [self._waiting.popleft() for _ in range(min(self._largest, len(self._waiting)))]
-        asked = [(question, future) for question, future in taken if not future.done()]  # else cancelled
-        if not asked:
+    async def _process_batch(self) -> None:
+        taken = [self._queue.popleft() for _ in range(min(self._max_size, len(self._queue)))]
+        batch = [(item, future) for item, future in taken if not future.done()]  # a done one was cancelled
+        if not batch:
             return
-        answers: Sequence[Answered | Exception]
+        results: Sequence[Result | Exception]
         try:
-            answers = await asyncio.to_thread(self._answer, [question for question, _ in asked])
+            results = await asyncio.to_thread(self._process, [item for item, _ in batch])
         except Exception as error:
-            answers = [error] * len(asked)
-        for (_, future), answer in zip(asked, answers, strict=True):
+            results = [error] * len(batch)
+        for (_, future), result in zip(batch, results, strict=True):
             if future.done():
                 continue
-            if isinstance(answer, Exception):
-                future.set_exception(answer)
+            if isinstance(result, Exception):
+                future.set_exception(result)
             else:
-                future.set_result(answer)
+                future.set_result(result)

@@ -15,29 +15,26 @@ from pydantic import Field
 from generator.common.concurrency import Spread, one_by_one
 from generator.corpora.library import Library, built_once
 from generator.errors import RetrieverError
-from generator.retrievers.base import Ranker, RetrieverSettings
+from generator.retrievers.base import Ranker, Ranking, RetrieverSettings
 from generator.schema import Split
 
-# Documents whose words are found together.
+# Documents that are tokenized as one piece of work.
 DOCUMENTS = 256
 _WORD = re.compile(r"\b\w\w+\b")
 
 
 class Bm25Settings(RetrieverSettings):
-    """Settings of `Bm25`.
+    """Settings of `Bm25`."""
 
-    Attributes:
-        k1: how soon more occurrences of a word stop counting.
-        b: how much long passages are discounted, 0 to 1.
-    """
-
-    k1: float = Field(gt=0)
-    b: float = Field(ge=0, le=1)
+    k1: float = Field(
+        gt=0, description="BM25: term frequency saturation; the higher, the more further occurrences of a word count."
+    )
+    b: float = Field(ge=0, le=1, description="BM25: how much long passages are discounted, from 0 to 1.")
 
     def build(self, library: Library, spread: Spread) -> None:
-        index_folder(library, self.k1, self.b, spread)
+        build_index(library, self.k1, self.b, spread)
 
-    def open(self, library: Library, validation: NDArray[np.bool_]) -> "Bm25":
+    def open(self, library: Library, validation: NDArray[np.bool_]) -> Ranker:
         return Bm25(library, validation, self.k1, self.b)
 
 
@@ -45,25 +42,25 @@ class Bm25(Ranker):
     """Searches titles and texts of passages by their words, in lower case, stemmed, without stop words (English).
 
     Word statistics are those of the whole corpus, so a score doesn't depend on the split; passages of the other split
-    are never returned. The index lies beside the passages, is built once, and is mapped into memory, not read.
+    are never returned. The index is stored beside the passages, built once, and memory-mapped.
     """
 
     def __init__(self, library: Library, validation: NDArray[np.bool_], k1: float, b: float) -> None:
         super().__init__(library, validation)
         import bm25s
 
-        folder = index_folder(library, k1, b, one_by_one)
+        folder = build_index(library, k1, b, one_by_one)
         try:
             self._index = bm25s.BM25.load(folder, mmap=True, show_progress=False)
         except (OSError, ValueError) as error:
-            raise RetrieverError(f"can't read {folder}: {error}; delete that folder and it is built again") from error
+            raise RetrieverError(f"can't read {folder}: {error}; delete that folder to rebuild it") from error
 
-    async def ranked(self, query: str, k: int, split: Split) -> list[tuple[int, float]]:
-        """The rows of the best `k` passages of `split` with their scores, equal scores in the order of the corpus.
+    async def rank(self, query: str, k: int, split: Split) -> Ranking:
+        """Return the rows and scores of the best `k` passages of `split`, equal scores in the order of the corpus.
 
         Only passages that share a word with the query are hits, so there may be fewer than `k`, or none.
         """
-        words = _words(query)
+        words = _tokenize(query)
         if not words:
             return []
         scores: NDArray[np.float32] = await asyncio.to_thread(self._index.get_scores, words)
@@ -74,8 +71,8 @@ class Bm25(Ranker):
         return [(int(row), float(scores[row])) for row in best]
 
 
-def index_folder(library: Library, k1: float, b: float, spread: Spread) -> Path:
-    """Where the index is, built if it isn't there yet."""
+def build_index(library: Library, k1: float, b: float, spread: Spread) -> Path:
+    """Return the folder of the index, building it unless it exists."""
     import bm25s
 
     settings = hashlib.sha256(f"{bm25s.__version__} {k1} {b}".encode()).hexdigest()[:12]
@@ -85,10 +82,10 @@ def index_folder(library: Library, k1: float, b: float, spread: Spread) -> Path:
 def _build(library: Library, folder: Path, k1: float, b: float, spread: Spread) -> None:
     import bm25s
 
-    vocabulary = {"": 0}  # for passages that have no word between them: bm25s needs one, and divides by their length
+    vocabulary = {"": 0}  # bm25s divides by the length of the vocabulary, so it must not be empty
     ids: list[NDArray[np.int32]] = []
     pieces = [range(start, min(start + DOCUMENTS, len(library))) for start in range(0, len(library), DOCUMENTS)]
-    for words, passages in spread(partial(_counted, library), pieces):
+    for words, passages in spread(partial(_tokenize_documents, library), pieces):
         known = np.array([vocabulary.setdefault(word, len(vocabulary)) for word in words], dtype=np.int32)
         ids.extend(known[passage] for passage in passages)
     index = bm25s.BM25(k1=k1, b=b)
@@ -97,18 +94,18 @@ def _build(library: Library, folder: Path, k1: float, b: float, spread: Spread) 
     index.save(folder, show_progress=False)
 
 
-def _counted(library: Library, rows: range) -> tuple[list[str], list[NDArray[np.int32]]]:
-    """The words of some documents, in the order in which they first occur, and each passage as places among them."""
+def _tokenize_documents(library: Library, rows: range) -> tuple[list[str], list[NDArray[np.int32]]]:
+    """Return the words of some documents in order of first occurrence, and each passage as indices into them."""
     places: dict[str, int] = {}
     passages = [
-        np.array([places.setdefault(word, len(places)) for word in _words(f"{p.title}\n{p.text}")], dtype=np.int32)
-        for _, found in library.documents(rows)
-        for p in found
+        np.array([places.setdefault(word, len(places)) for word in _tokenize(f"{p.title}\n{p.text}")], dtype=np.int32)
+        for _, of_document in library.documents(rows)
+        for p in of_document
     ]
     return list(places), passages
 
 
-def _words(text: str) -> list[str]:
+def _tokenize(text: str) -> list[str]:
     stop_words, stem = _english()
     return stem([word for word in _WORD.findall(text.lower()) if word not in stop_words])
 

@@ -1,6 +1,8 @@
-"""BM25 and vectors asked together, and their rankings fused here."""
+"""BM25 and vectors searched together, and their rankings fused."""
 
 import asyncio
+from collections import defaultdict
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,68 +10,72 @@ from pydantic import Field
 
 from generator.common.concurrency import Spread
 from generator.corpora.library import Library
-from generator.retrievers import bm25, dense
-from generator.retrievers.base import Ranker
-from generator.retrievers.bm25 import Bm25
-from generator.retrievers.dense import Dense, EncodedSettings
-from generator.retrievers.encoder import Encoder
-from generator.retrievers.fusion import fused
+from generator.retrievers.base import Ranker, Ranking, RetrieverSettings
+from generator.retrievers.bm25 import Bm25Settings
+from generator.retrievers.dense import DenseSettings
 from generator.schema import Split
 
 
-class HybridSettings(EncodedSettings):
-    """Settings of `Hybrid`.
+class FusionSettings(RetrieverSettings):
+    """Settings of a fusion of rankings."""
 
-    Attributes:
-        bm25_weight: of BM25's ranking; that by vectors has 1.
-        constant: how little the first ranks stand out; see `generator.retrievers.fusion`.
-        depth: passages that each part gives, at least `k`.
-        k1, b: as in `generator.retrievers.bm25`.
-    """
+    rrf_k: float = Field(
+        ge=0,
+        description="The constant k of reciprocal rank fusion: the smaller, the more the first ranks count (60 in the "
+        "paper).",
+    )
+    depth: int = Field(ge=1, description="Passages that each ranking contributes to the fusion; `k`, if that is more.")
 
-    bm25_weight: float = Field(gt=0)
-    constant: float = Field(ge=0)
-    depth: int = Field(ge=1)
-    k1: float = Field(gt=0)
-    b: float = Field(ge=0, le=1)
+
+class HybridSettings(Bm25Settings, DenseSettings, FusionSettings):
+    """Settings of `Hybrid`: those of both its rankings, and of their fusion."""
+
+    bm25_weight: float = Field(gt=0, description="Weight of BM25's ranking in the fusion; the vectors' weight is 1.")
 
     def build(self, library: Library, spread: Spread) -> None:
-        bm25.index_folder(library, self.k1, self.b, spread)
-        dense.index_folder(library, Encoder(self.model), self.window, self.window_overlap, spread)
+        Bm25Settings.build(self, library, spread)
+        DenseSettings.build(self, library, spread)
 
-    def open(self, library: Library, validation: NDArray[np.bool_]) -> "Hybrid":
-        return Hybrid(
-            library,
-            validation,
-            (
-                Bm25(library, validation, self.k1, self.b),
-                Dense(library, validation, self.model, self.window, self.window_overlap),
-            ),
-            (self.bm25_weight, 1),
-            self.constant,
-            self.depth,
-        )
+    def open(self, library: Library, validation: NDArray[np.bool_]) -> Ranker:
+        rankers = (Bm25Settings.open(self, library, validation), DenseSettings.open(self, library, validation))
+        return Hybrid(library, validation, rankers, (self.bm25_weight, 1), self.rrf_k, self.depth)
 
 
 class Hybrid(Ranker):
-    """Fuses the best `depth` passages (or `k`, if that is more) of each part; one that a part doesn't find may still be
-    found by another. The score is that of weighted reciprocal rank fusion.
-    """
+    """Fuses the best `depth` passages (or `k`, if that is more) of each ranker; one that only one finds counts too."""
 
     def __init__(
         self,
         library: Library,
         validation: NDArray[np.bool_],
-        parts: tuple[Ranker, ...],
-        weights: tuple[float, ...],
-        constant: float,
+        rankers: Sequence[Ranker],
+        weights: Sequence[float],
+        rrf_k: float,
         depth: int,
     ) -> None:
         super().__init__(library, validation)
-        self._parts, self._weights, self._constant, self._depth = parts, weights, constant, depth
+        self._rankers, self._weights, self._rrf_k, self._depth = rankers, weights, rrf_k, depth
 
-    async def ranked(self, query: str, k: int, split: Split) -> list[tuple[int, float]]:
-        """The rows of the best `k` passages of `split` with their scores, equal ones in the order of the corpus."""
+    async def rank(self, query: str, k: int, split: Split) -> Ranking:
         depth = max(self._depth, k)
-        rankings = await asyncio.gather(*(part.ranked(query, depth, split) for part in self._parts))
-        return fused([[row for row, _ in ranking] for ranking in rankings], self._weights, self._constant)[:k]
+        rankings = await asyncio.gather(*(ranker.rank(query, depth, split) for ranker in self._rankers))
+        return fuse(rankings, self._weights, self._rrf_k)[:k]
+
+
+def fuse(rankings: Sequence[Ranking], weights: Sequence[float], rrf_k: float) -> Ranking:
+    """Fuse rankings by weighted reciprocal rank fusion (Cormack, Clarke and Büttcher 2009, there without weights).
+
+    Args:
+        rankings: only their order counts, not their scores.
+        weights: of each ranking.
+        rrf_k: the smaller, the more the first ranks count; 60 in the paper.
+
+    Returns:
+        (row, score), best first: the score is the sum of weight / (rrf_k + rank) over the rankings that have the row,
+        ranks from 1. Rows with equal scores are in ascending order.
+    """
+    scores: defaultdict[int, float] = defaultdict(float)
+    for ranking, weight in zip(rankings, weights, strict=True):
+        for rank, (row, _) in enumerate(ranking, start=1):
+            scores[row] += weight / (rrf_k + rank)
+    return sorted(scores.items(), key=lambda item: (-item[1], item[0]))

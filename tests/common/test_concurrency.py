@@ -1,4 +1,4 @@
-"""Many pieces of work at once: where one fails, the others end with it, and ask for nothing more that is paid for."""
+"""Concurrent work: results keep their order, and when one piece fails the others are cancelled."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence
@@ -14,43 +14,43 @@ from generator.schema import Passage, Turn, Verdict
 from judges.run import Member, judge_dialog
 from tests.judges.test_judging import dialog
 
-NOBODY = cast(Any, None)
+UNUSED = cast(Any, None)
 
 
-class Falling:
-    """A judge whose model is gone at some turns, once the other verdicts are under way; those never come.
+class FailingJudge:
+    """A judge whose model is gone at some turns, once the other verdicts are in progress; those never arrive.
 
     Args:
-        under_way: verdicts that are, of this judge and others.
-        others: how many are to be.
-        gone: the turns.
+        running: the verdicts in progress, of this judge and others.
+        others: the number of verdicts to wait for.
+        gone: the turns that fail.
     """
 
-    name = "falling"
+    name = "failing"
     decides, asks_model, best, signatures = False, True, None, ()
 
-    def __init__(self, under_way: list[int], others: int, *gone: int) -> None:
-        self.under_way, self.others, self.gone = under_way, others, gone
+    def __init__(self, running: list[int], others: int, *gone: int) -> None:
+        self.running, self.others, self.gone = running, others, gone
 
     async def judge(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
         if turn.turn in self.gone:
-            while len(self.under_way) < self.others:
+            while len(self.running) < self.others:
                 await asyncio.sleep(0)
             raise ModelError("gone")
-        self.under_way.append(turn.turn)
+        self.running.append(turn.turn)
         try:
             return await asyncio.get_running_loop().create_future()
         finally:
-            self.under_way.remove(turn.turn)
+            self.running.remove(turn.turn)
 
 
-def fails(work: Coroutine[Any, Any, object], under_way: list[int]) -> None:
-    """The work fails as the piece does that failed, and then nothing is under way any more."""
+def fails(work: Coroutine[Any, Any, object], running: list[int]) -> None:
+    """Check that the work raises the error of the piece that failed, and leaves nothing running."""
 
     async def failing() -> None:
         with pytest.raises(ModelError, match=r"^gone$"):
             await work
-        assert under_way == []
+        assert running == []
 
     asyncio.run(asyncio.wait_for(failing(), 30))
 
@@ -65,40 +65,23 @@ def test_results_come_in_the_order_of_the_work() -> None:
     assert asyncio.run(together([])) == []
 
 
-def test_what_is_cancelled_cancels_its_pieces() -> None:
-    under_way: list[int] = []
-
-    async def cancelled() -> None:
-        work = asyncio.create_task(together([Falling(under_way, 0).judge((), (), dialog("a").turns[0])]))
-        while not under_way:
-            await asyncio.sleep(0)
-        work.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await work
-        assert under_way == []
-
-    asyncio.run(asyncio.wait_for(cancelled(), 30))
-
-
 def test_a_dialog_whose_model_is_gone_asks_for_no_more_verdicts() -> None:
-    under_way: list[int] = []
+    running: list[int] = []
     maker = DialogGenerator(
         corpus="c",
-        program=NOBODY,
-        planner=NOBODY,
-        clients=NOBODY,
-        adapter=NOBODY,
-        judging=Judging((Falling(under_way, 1, 1),), None, SharedPrefixAdapter()),
+        program=UNUSED,
+        planner=UNUSED,
+        clients=UNUSED,
+        adapter=UNUSED,
+        judging=Judging((FailingJudge(running, 1, 1),), None, SharedPrefixAdapter()),
         keep="pairs",
         min_turns=1,
         prompt_version="p",
     )
-    fails(maker.verdicts(dialog("a"), NOBODY, NOBODY), under_way)
+    fails(maker.verdicts(dialog("a"), UNUSED, UNUSED), running)
 
 
-@pytest.mark.parametrize("panel", [[(1,)], [(), (1, 2)]], ids=["one judge", "a panel"])
-def test_nor_does_one_that_is_only_judged(panel: list[tuple[int, ...]]) -> None:
-    under_way: list[int] = []
-    others = sum(2 - len(gone) for gone in panel)
-    members = [Member(Falling(under_way, others, *gone), None, SharedPrefixAdapter()) for gone in panel]
-    fails(judge_dialog(dialog("a"), members, NOBODY), under_way)
+def test_a_panel_whose_model_is_gone_asks_for_no_more_verdicts() -> None:
+    running: list[int] = []
+    members = [Member(FailingJudge(running, 2, *gone), None, SharedPrefixAdapter()) for gone in ((), (1, 2))]
+    fails(judge_dialog(dialog("a"), members, UNUSED), running)

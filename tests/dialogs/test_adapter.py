@@ -47,7 +47,7 @@ def ask(
     given: dict[str, object] = {name: f"({name})" for name in signature.input_fields}
     given |= {"documents": Documents(passages=tuple(passages)), "dialog": Conversation(turns=history)} | inputs
     used = predict or dspy.Predict(signature)
-    return model.run(lambda: call(used, "answer", "turns", 1, **given), structured_outputs)
+    return model.run(lambda: call(used, "answer", "greedy", 1, **given), structured_outputs)
 
 
 def prompt(signature: type[dspy.Signature] = GroundedAnswer, **inputs: Any) -> str:

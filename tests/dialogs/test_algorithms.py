@@ -93,7 +93,7 @@ def test_single_asks_and_answers_in_turn() -> None:
     assert spoken(draft) == list(zip(QUESTIONS, ANSWERS, strict=True))
     assert model.stages == ["ask", "answer"] * 5
     assert [made.turn for made in model.calls] == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
-    assert {made.profile for made in model.calls} == {"turns"}
+    assert {made.profile for made in model.calls} == {"greedy"}
 
 
 def test_single_grounds_every_prompt_on_the_document_and_the_turns_before_and_nothing_else() -> None:

@@ -11,9 +11,9 @@ import pytest
 from generator.common.passages import count_tokens, sentences
 from generator.corpora.library import Library
 from generator.dialogs.focus import FOCUS_CHARS
-from generator.dialogs.plan import Plan, Planner, Turns
+from generator.dialogs.plan import Plan, Planner
 from generator.errors import ConfigError
-from generator.schema import Document
+from generator.schema import Document, Turns
 from taxonomy import Mix, Taxonomy, load
 
 WORDS = ["harbour", "ferry", "crane", "pilot", "buoy", "anchor", "tide", "storm", "light", "quay", "rope", "sail"]

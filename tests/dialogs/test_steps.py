@@ -166,7 +166,7 @@ def test_the_first_prompt_has_the_kind_and_the_focus_and_no_dialog() -> None:
     assert "It runs at night." in task(prompt)
     assert "<dialog>\n</dialog>" in prompt
     assert REJECTED not in prompt
-    assert [(made.profile, made.turn) for made in model.calls] == [("turns", 1)]
+    assert [(made.profile, made.turn) for made in model.calls] == [("greedy", 1)]
 
 
 def test_without_a_focus_the_prompt_names_none() -> None:
@@ -182,7 +182,7 @@ def test_the_next_prompt_has_the_kind_the_dialog_and_what_was_asked() -> None:
     assert KINDS["follow-up"].prompt() in task(prompt)
     assert "User: Which colour is the tram?" in prompt and "User: Does it run at night?" in prompt
     assert "Agent: Yes.\n</dialog>" in prompt
-    assert [(made.profile, made.turn) for made in model.calls] == [("turns", 3)]
+    assert [(made.profile, made.turn) for made in model.calls] == [("greedy", 3)]
 
 
 BAD = {
@@ -339,7 +339,7 @@ def test_the_first_turn_has_no_multi_turn_type() -> None:
 def test_answers_are_greedy() -> None:
     model = Scripted()
     answer(model, SAID)
-    assert [(c.stage, c.turn, c.profile) for c in model.calls] == [("answer", 3, "turns")]
+    assert [(c.stage, c.turn, c.profile) for c in model.calls] == [("answer", 3, "greedy")]
 
 
 def test_an_inconsistent_answer_is_rejected_with_its_text() -> None:

@@ -142,6 +142,7 @@ def calls(server: OpenAIServer, number: int, process: ForkServerProcess) -> None
         time.sleep(0.005)
 
 
+@pytest.mark.engines
 def test_a_worker_is_killed_and_the_data_is_that_of_a_local_run(cluster: str, algorithm: str, tmp_path: Path) -> None:
     """Calls that the dead worker had finished are read back; what was on the way then is all that comes twice."""
     local, mauled = undisturbed(tmp_path / "undisturbed", algorithm), site(tmp_path / "mauled")
@@ -162,6 +163,7 @@ def test_a_worker_is_killed_and_the_data_is_that_of_a_local_run(cluster: str, al
     assert "ray" not in ended.err.lower(), "nothing of its own on the terminal"
 
 
+@pytest.mark.engines
 def test_a_driver_that_is_stopped_goes_on_with_another_executor(cluster: str, tmp_path: Path) -> None:
     local, moved = undisturbed(tmp_path / "undisturbed", "single"), site(tmp_path / "moved")
     with OpenAIServer(REPLIES, delay_s=0.05) as server:
@@ -170,10 +172,8 @@ def test_a_driver_that_is_stopped_goes_on_with_another_executor(cluster: str, tm
         process = moved.start(server, *settings("single"), *on_ray(cluster))
         calls(server, before + 15, process)
         assert process.pid is not None
-        begun = time.monotonic()
         os.kill(process.pid, signal.SIGTERM)
         ended = moved.ended(process)
-        assert time.monotonic() - begun < 20
         assert ended.code == 130
         assert "same command continues" in ended.err.splitlines()[-1]
         moved.check_ledger()
@@ -187,6 +187,7 @@ def test_a_driver_that_is_stopped_goes_on_with_another_executor(cluster: str, tm
     assert moved.counts() == local.counts()
 
 
+@pytest.mark.engines
 def test_what_ends_a_run_in_a_worker_is_one_line(cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Here the cluster was started in another folder than the command, whose paths are relative."""
 
@@ -207,6 +208,7 @@ def test_what_ends_a_run_in_a_worker_is_one_line(cluster: str, tmp_path: Path, m
     place.check_ledger()
 
 
+@pytest.mark.engines
 @installed
 def test_a_cluster_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     place = site(tmp_path / "place")
@@ -217,6 +219,7 @@ def test_a_cluster_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     assert not place.run_dir.exists(), "nothing is begun before all is there"
 
 
+@pytest.mark.engines
 @installed
 def test_more_gpus_than_this_machine_has_are_one_line(tmp_path: Path) -> None:
     """Ray itself would wait for them for ever.
@@ -253,6 +256,7 @@ class Deadly:
         return eval, (f"{self._folder!r} if __import__('os').path.exists({self._mark!r}) else ({once})",)
 
 
+@pytest.mark.engines
 def test_a_worker_that_fails_at_its_start_is_replaced(
     cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,6 +267,7 @@ def test_a_worker_that_fails_at_its_start_is_replaced(
     assert (tmp_path / "died").exists()
 
 
+@pytest.mark.engines
 def test_an_index_is_the_same_whoever_builds_it(
     cluster: str, word_model: WordModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -280,7 +285,7 @@ def test_an_index_is_the_same_whoever_builds_it(
         window=30,
         window_overlap=5,
         bm25_weight=1,
-        constant=10,
+        rrf_k=10,
         depth=50,
         k1=1.5,
         b=0.75,

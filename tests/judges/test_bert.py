@@ -11,6 +11,8 @@ from judges.metrics.bert import Bert, RbAlg
 from judges.metrics.words import rb_alg, rouge_l
 from tests.retrievers.test_dense import MINILM
 
+pytestmark = pytest.mark.engines
+
 PAIRS = [
     ("The tram is green.", "A green tram runs at night."),
     ("I don't know when the museum opens.", "It opens at nine, except on Mondays."),

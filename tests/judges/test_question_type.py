@@ -14,7 +14,7 @@ from tests.support.scripted import said
 pytest.importorskip("sklearn", reason="scikit-learn, which the weights are learned with, isn't installed")
 from sklearn.preprocessing import MultiLabelBinarizer
 
-from benchmarks.question_types import SHIPPED, Asked, asked, content, fitted
+from benchmarks.question_types import SHIPPED, Question, fit, read_questions, to_json
 
 TYPES = {
     *("comparative", "composite", "explanation", "factoid", "how-to"),
@@ -33,24 +33,24 @@ def verdict(query: str) -> Verdict:
 
 
 @pytest.fixture(scope="module")
-def questions() -> list[Asked]:
+def questions() -> list[Question]:
     """Those that people labelled; read once, since nothing changes them."""
     if "GROUNDED_DIALOGS_DATA" not in os.environ:
         pytest.skip("GROUNDED_DIALOGS_DATA, the folder of real data sets, isn't set")
     corpus = human_corpus("mtrag", str(Path(os.environ["GROUNDED_DIALOGS_DATA"], "mtrag")))
-    return asked([found for found in corpus.dialogs() if isinstance(found, Dialog)])
+    return read_questions([found for found in corpus.dialogs() if isinstance(found, Dialog)])
 
 
-def test_the_weights_are_what_the_benchmark_learns_from_people(questions: list[Asked]) -> None:
+def test_the_weights_are_what_the_benchmark_learns_from_people(questions: list[Question]) -> None:
     binarizer = MultiLabelBinarizer()
     labels = binarizer.fit_transform([item.types for item in questions]).astype(float)
-    again, carried = fitted(questions, labels, binarizer.classes_), load_weights()
+    again, carried = fit(questions, labels, binarizer.classes_), load_weights()
     assert set(carried.types) == TYPES
     assert (again.types, again.cues.keys(), again.source) == (carried.types, carried.cues.keys(), carried.source)
     assert again.start == pytest.approx(carried.start, abs=0.002)
     for name, weights in again.cues.items():
         assert weights == pytest.approx(carried.cues[name], abs=0.002), name
-    assert SHIPPED.read_text(encoding="utf-8") == content(carried)
+    assert SHIPPED.read_text(encoding="utf-8") == to_json(carried)
 
 
 # None of these is among those that it learned from.
@@ -73,10 +73,10 @@ def test_plain_questions_it_has_never_seen(query: str, kind: str) -> None:
     assert first(query) == kind
 
 
-def test_it_has_learned_something(questions: list[Asked]) -> None:
+def test_it_has_learned_something(questions: list[Question]) -> None:
     assert len(questions) == 637
     always = sum("factoid" in item.types for item in questions)
-    assert sum(first(item.question) in item.types for item in questions) > 1.5 * always > 0
+    assert sum(first(item.text) in item.types for item in questions) > 1.5 * always > 0
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Recall and nDCG: against numbers worked out by hand and those of mtRAG's pools, and what the command says."""
+"""Recall and nDCG, against numbers worked out by hand and those of mtRAG's pools; and the command's messages."""
 
 import csv
 import io
@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from generator.errors import CorpusError
-from judges.benchmarks.mtrag.retrieval_tasks import collections
-from judges.metrics.ranking import Figures, figures, mean, scores
+from judges.benchmarks.mtrag.retrieval_tasks import read_collections
+from judges.metrics.ranking import Figures, mean, measure, to_scores
 from judges.retrieval import main
 
 pytest.importorskip("pytrec_eval", reason="pytrec_eval-terrier isn't installed (extra metrics)")
@@ -87,7 +87,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 
 
 def test_figures_are_those_worked_out_by_hand() -> None:
-    found = figures({"q": {"a": 1, "b": 1, "c": 2}}, {"q": scores(["x", "c", "a", "y", "z", "b"])})["q"]
+    found = measure({"q": {"a": 1, "b": 1, "c": 2}}, {"q": to_scores(["x", "c", "a", "y", "z", "b"])})["q"]
     assert found.recall == pytest.approx((0, 2 / 3, 2 / 3, 1))
     ideal = 2 + 1 / math.log2(3) + 1 / math.log2(4)
     at_3 = 2 / math.log2(3) + 1 / math.log2(4)
@@ -95,8 +95,8 @@ def test_figures_are_those_worked_out_by_hand() -> None:
 
 
 def test_a_ranking_keeps_its_order_and_what_finds_nothing_gets_0() -> None:
-    assert list(scores("abc")) == sorted(scores("abc"), key=lambda name: -scores("abc")[name])
-    each = figures({"q": {"a": 1}, "r": {"a": 1}, "s": {"a": 1}}, {"q": {"a": 1.0}, "r": {}, "other": {"a": 1.0}})
+    assert list(to_scores("abc")) == sorted(to_scores("abc"), key=lambda name: -to_scores("abc")[name])
+    each = measure({"q": {"a": 1}, "r": {"a": 1}, "s": {"a": 1}}, {"q": {"a": 1.0}, "r": {}, "other": {"a": 1.0}})
     assert {query: found.recall[0] for query, found in each.items()} == {"q": 1, "r": 0, "s": 0}
     assert mean(each.values()) == Figures(number=3, recall=(1 / 3,) * 4, ndcg=(1 / 3,) * 4)
     assert mean([]) is None
@@ -124,16 +124,19 @@ def test_all_forms_are_asked_that_are_there(folder: Path, table: Table) -> None:
     assert {ranking for ranking, _ in rows} == {"bm25, lastturn", "bm25, rewrite"}
 
 
-def test_queries_without_a_relevant_passage_are_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_queries_that_are_left_out_are_reported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = folder / "made.trec"
     run.write_text("a<::>1 Q0 p1 1 9.5 x\na<::>2 Q0 p3 1 0.1 x\na<::>2 Q0 p2 2 0.9 x\nz<::>1 Q0 p2 1 1 x\n")
+    with (folder / "transport" / "qrels" / "dev.tsv").open("a") as file:
+        file.write("y<::>1\tp1\t1\n")
     assert main([str(folder), "--run", str(run), "--format", "json"]) == 0
     shown = capsys.readouterr()
-    assert "transport: 1 of 4 queries have no relevant passage and don't count" in shown.err
-    assert "made.trec: has nothing for 1 of 3 queries; they count as 0" in shown.err
-    assert "made.trec: 1 of 3 queries are others than the tasks'; they don't count" in shown.err
+    assert "transport: 1 of 4 queries have no relevant passage" in shown.err
+    assert "transport: 1 queries of the qrels are in no query file" in shown.err
+    assert "made.trec: no ranking for 1 of 3 queries" in shown.err
+    assert "made.trec: 1 of 3 queries are not in the tasks" in shown.err
     everything, first, *_ = json.loads(shown.out)
-    # What counts is the score: p2 before p3.
+    # The score counts and not the rank: p2 before p3.
     assert everything["recall"] == pytest.approx({"1": 0.5, "3": 0.5, "5": 0.5, "10": 0.5})
     assert (everything["ranking"], everything["by"], everything["queries"]) == ("made.trec", None, 3)
     assert (first["by"], first["subset"], first["ndcg"]["1"]) == ("turn", "first", 1)
@@ -166,13 +169,13 @@ def test_the_table_goes_into_a_file(folder: Path, tmp_path: Path, capsys: pytest
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("qrels/dev.tsv", "query-id\tcorpus-id\tscore\na<::>1\tp1\tyes\n", "qrels/dev.tsv:2: must be a query's id"),
+        ("qrels/dev.tsv", "query-id\tcorpus-id\tscore\na<::>1\tp1\tyes\n", "qrels/dev.tsv:2: expected"),
         ("qrels/dev.tsv", "query-id\tcorpus-id\tscore\n", "no query has a relevant passage"),
-        ("transport_lastturn.jsonl", '{"_id": "a", "text": "x"}\n', "'a': its id doesn't end in its turn"),
+        ("transport_lastturn.jsonl", '{"_id": "a", "text": "x"}\n', "'a': its id must end in its turn"),
         ("transport_lastturn.jsonl", '{"_id": "a<::>1"}\n', "transport_lastturn.jsonl:1: can't be read: text"),
-        ("transport_lastturn.jsonl", '{"_id": "a<::>1", "text": "x"}\n' * 2, ":2: the id a<::>1 is there twice"),
+        ("transport_lastturn.jsonl", '{"_id": "a<::>1", "text": "x"}\n' * 2, ":2: duplicate id a<::>1"),
         ("corpus.jsonl", '{"_id": "p1", "text": " "}\n', "corpus.jsonl:1: can't be read: it holds no text"),
-        ("corpus_pooled.jsonl", "", "has several corpora (corpus.jsonl, corpus_pooled.jsonl)"),
+        ("corpus_pooled.jsonl", "", "several corpora (corpus.jsonl, corpus_pooled.jsonl)"),
     ],
 )
 def test_a_broken_file_is_one_line(
@@ -188,9 +191,8 @@ def test_a_broken_file_is_one_line(
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("a<::>1 Q0 p1 1 x", "TREC's form of a run"),
-        ("a<::>1 Q0 p1 1 nan x", "TREC's form of a run"),
-        ("a<::>1 Q0 p1 1 2 x\na<::>1 Q0 p1 2 1 x", ":2: passage p1 is there twice"),
+        ("a<::>1 Q0 p1 1 x", ":1: expected"),
+        ("a<::>1 Q0 p1 1 2 x\na<::>1 Q0 p1 2 1 x", ":2: duplicate passage p1"),
         ("", "holds no rankings"),
     ],
 )
@@ -200,42 +202,33 @@ def test_a_broken_run_is_one_line(line: str, said: str, folder: Path, capsys: py
     assert said in refused(capsys, folder, "--run", run)
 
 
-def test_what_is_asked_for_must_be_there(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "no test.tsv; there are dev; choose one with --split" in refused(capsys, folder, "--split", "test")
-    assert "there is no transport_questions.jsonl" in refused(capsys, folder, "--queries", "questions")
+def test_bad_arguments_are_one_line(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no test.tsv" in refused(capsys, folder, "--split", "test")
+    assert "transport_questions.jsonl is missing" in refused(capsys, folder, "--queries", "questions")
     assert "holds no retrieval tasks" in refused(capsys, tmp_path)
-    assert "is no folder" in refused(capsys, tmp_path / "nowhere")
+    assert "is not a folder" in refused(capsys, tmp_path / "nowhere")
     assert "can't be read" in refused(capsys, folder, "--run", tmp_path / "nowhere")
     assert "leave out --retriever" in refused(capsys, folder, "--run", folder, "--queries", "rewrite")
-    assert "retriever.foo: there is no such setting" in refused(capsys, folder, "--set", "foo=1")
-    assert "retriever.k1=0: must be more than 0" in refused(capsys, folder, "--set", "k1=0")
-    assert "passages stay whole" in refused(capsys, folder, "--set", "k=3")
+    assert "retriever.foo" in refused(capsys, folder, "--set", "foo=1")
+    assert "retriever.k1" in refused(capsys, folder, "--set", "k1=0")
+    assert "--set k=3" in refused(capsys, folder, "--set", "k=3")
     assert "invalid choice: 'bm52'" in refused(capsys, folder, "--retriever", "bm52")
     (folder / "transport" / "corpus.jsonl").unlink()
-    assert "there are no passages to search" in refused(capsys, folder)
+    assert "no passages to search" in refused(capsys, folder)
 
 
 def test_another_split_alone_is_taken(folder: Path) -> None:
     qrels = folder / "transport" / "qrels"
     (qrels / "dev.tsv").rename(qrels / "test.tsv")
-    assert collections(folder)[0].relevant == collections(folder, "test")[0].relevant != {}
+    assert read_collections(folder)[0].relevant == read_collections(folder, "test")[0].relevant != {}
     shutil.copy(qrels / "test.tsv", qrels / "train.tsv")
     with pytest.raises(CorpusError, match=r"no dev\.tsv; there are test, train"):
-        collections(folder)
+        read_collections(folder)
 
 
 def test_an_id_is_of_one_collection(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tasks(folder, "again")
     assert "query a<::>1 is in again and in transport" in refused(capsys, folder)
-
-
-def test_judgements_of_no_query_are_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with (folder / "transport" / "qrels" / "dev.tsv").open("a") as file:
-        file.write("y<::>1\tp1\t1\n")
-    run = folder / "one.trec"
-    run.write_text("a<::>1 Q0 p1 1 1 x\n")
-    assert main([str(folder), "--run", str(run)]) == 0
-    assert "transport: 1 queries of the judgements are in no file of queries" in capsys.readouterr().err
 
 
 def test_a_missing_package_is_named_with_its_extra(

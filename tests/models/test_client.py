@@ -88,7 +88,7 @@ def chat(endpoint: OpenAIEndpoint, what: ChatRequest | None = None) -> ChatReply
 
 
 def predict(
-    client: HttpClient, memory: Memory, *, profile: str = "turns", stage: str = "ask", turn: int = 1, seed: int = 7
+    client: HttpClient, memory: Memory, *, profile: str = "greedy", stage: str = "ask", turn: int = 1, seed: int = 7
 ) -> Callable[[str], Coroutine[Any, Any, dspy.Prediction]]:
     """A predictor of one dialog, as the modules use it."""
     lm = LanguageModel(client, memory, seed)
@@ -119,7 +119,7 @@ def free_port() -> int:
 
 
 @pytest.mark.parametrize(
-    ("profile", "sampling"), [("turns", {"temperature": 0.0}), ("sampled", {"temperature": 1.0, "top_k": 50})]
+    ("profile", "sampling"), [("greedy", {"temperature": 0.0}), ("sampled", {"temperature": 1.0, "top_k": 50})]
 )
 def test_the_request_carries_profile_seed_and_schema(profile: str, sampling: dict[str, float]) -> None:
     with OpenAIServer() as server:
@@ -223,7 +223,8 @@ def test_the_limit_of_open_files_is_raised_for_many_calls() -> None:
 )
 def test_a_transient_failure_is_asked_again(fault: fake.Fault) -> None:
     with OpenAIServer(faults=[fault, fault]) as server:
-        reply = chat(server.endpoint(timeout_s=0.3))
+        # A busy machine must not meet the time-out where it isn't what is tested.
+        reply = chat(server.endpoint(timeout_s=1 if fault in (fake.hang, fake.endless) else 30))
         assert reply.text == fake.fill(server.bodies[0])
         assert len(server.bodies) == 3
         assert server.finished == {request().key: 1}
@@ -253,15 +254,17 @@ def test_pauses_grow() -> None:
         pauses = [b - a for a, b in zip(server.times, server.times[1:], strict=False)]
     # The pause before repetition n (from 0) is 0.05 s · 2^n and up to 0.05 s of jitter.
     assert all(pause >= 0.05 * 2**n for n, pause in enumerate(pauses))
-    assert pauses[3] > 2 * pauses[0]
 
 
 @pytest.mark.parametrize("form", ["seconds", "date"])
 def test_retry_after_is_honoured(form: str) -> None:
-    value = "1" if form == "seconds" else format_datetime(datetime.now(UTC) + timedelta(seconds=2), usegmt=True)
+    due = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=2)
+    value = "1" if form == "seconds" else format_datetime(due, usegmt=True)
     with OpenAIServer(faults=[fake.status(429, headers={"Retry-After": value})]) as server:
         chat(server.endpoint())
-        assert server.times[1] - server.times[0] >= 0.9
+        if form == "seconds":
+            assert server.times[1] - server.times[0] >= 0.9
+        assert form == "seconds" or datetime.now(UTC) >= due
 
 
 def test_a_pausing_call_gives_its_slot_to_another() -> None:
@@ -564,7 +567,7 @@ def test_a_server_of_another_kind() -> None:
         ({"api_key": "s3cret"}, "api_key"),
         ({"max_tokens": 8192}, "max_tokens=8192 leaves no room for a prompt in context=8192"),
         ({"sampled": {"temperature": 1, "topk": 50}}, "sampled.topk"),
-        ({"turns": {"temperature": -1}}, "turns.temperature"),
+        ({"greedy": {"temperature": -1}}, "greedy.temperature"),
     ],
 )
 def test_bad_settings(settings: dict[str, Any], message: str) -> None:

@@ -97,7 +97,7 @@ def test_it_stops_with_the_run_even_in_the_middle_of_a_reply() -> None:
         nonlocal address
         address = client.api_base
         request = ChatRequest(
-            model=client.model, prompt="Tell a long story.", sampling=settings.turns, seed=1, max_tokens=1000
+            model=client.model, prompt="Tell a long story.", sampling=settings.greedy, seed=1, max_tokens=1000
         )
         async with asyncio.timeout(1):
             await client.chat(request)

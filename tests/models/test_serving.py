@@ -1,6 +1,6 @@
 """`lm.serve=true`: a server is started for the run, waited for, and ended with it, whatever becomes of the run.
 
-What is started here stands in for vLLM (`tests/stand_in`); `tests/models/test_vllm.py` starts the real one.
+What is started here stands in for vLLM (`tests/support/stand_in`); `tests/models/test_vllm.py` starts the real one.
 """
 
 import os
@@ -27,7 +27,7 @@ class Serving(Site):
         self.server = OpenAIServer(port=free_port(), model="some/model")
         # Not by this process's environment, which runs that are started in others don't share.
         self.python = folder / "python"
-        path = os.pathsep.join([str(ROOT / "tests" / "stand_in"), str(ROOT)])
+        path = os.pathsep.join([str(ROOT / "tests" / "support" / "stand_in"), str(ROOT)])
         self.python.write_text(f'#!/bin/sh\nPYTHONPATH={path} exec {sys.executable} "$@"\n', encoding="utf-8")
         self.python.chmod(0o755)
 

@@ -23,9 +23,11 @@ from tests.models.test_client import free_port
 from tests.support.openai_server import OpenAIServer
 from tests.support.runs import Ended, Site
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("vllm") is None, reason="vLLM isn't installed here; .ci/engines installs it"
-)
+missing = importlib.util.find_spec("vllm") is None
+pytestmark = [
+    pytest.mark.engines,
+    pytest.mark.skipif(missing, reason="vLLM isn't installed here; .ci/engines installs it"),
+]
 
 CONTEXT = 4096
 ARGUMENTS = "--dtype bfloat16 --enforce-eager"
@@ -102,7 +104,7 @@ def asked(settings: VllmEndpoint, work: Callable[[Any], Awaitable[Any]]) -> Any:
 
 
 def chat(settings: VllmEndpoint, prompt: str, **fields: Any) -> ChatReply:
-    usual = {"model": settings.model, "sampling": settings.turns, "seed": 7, "max_tokens": 60}
+    usual = {"model": settings.model, "sampling": settings.greedy, "seed": 7, "max_tokens": 60}
     request = ChatRequest(prompt=prompt, **{**usual, **fields})
     reply: ChatReply = asked(settings, lambda client: client.chat(request))
     return reply
@@ -110,7 +112,7 @@ def chat(settings: VllmEndpoint, prompt: str, **fields: Any) -> ChatReply:
 
 def test_replies_are_held_to_their_schema(server: VllmEndpoint) -> None:
     form = {"type": "json_schema", "json_schema": {"name": "Reply", "schema": SCHEMA}}
-    for sampling in (server.turns, server.sampled):
+    for sampling in (server.greedy, server.sampled):
         reply = chat(
             server, f"{FACTS[0]} When does the ferry leave?", sampling=sampling, response_format=form, max_tokens=300
         )
@@ -174,7 +176,7 @@ class Real(Site):
 @pytest.mark.parametrize("algorithm", ["single", "multi"])
 def test_a_whole_run(server: VllmEndpoint, tmp_path: Path, algorithm: str) -> None:
     # So small a model, decoding greedily, says the same at every attempt.
-    settings = ("judge=correctness", "turns=2", "dialogs_per_document=4", "lm.turns.temperature=0.7")
+    settings = ("judge=correctness", "turns=2", "dialogs_per_document=4", "lm.greedy.temperature=0.7")
     site = Real(tmp_path, server, f"algorithm={algorithm}", *settings)
     ended = site.go("dialogs=1", "max_attempts=40", "lm.concurrency=4")
     assert ended.code == 0, ended.err
@@ -196,6 +198,7 @@ def test_a_context_that_is_used_up_ends_the_dialog(server: VllmEndpoint, tmp_pat
     assert site.summary()["dropped"] == {"context": {"the next prompt does not fit lm.context": 1}}
 
 
+@pytest.mark.slow  # two more servers; tests/models/test_serving.py does the same with a stand-in
 def test_a_server_of_the_run_that_is_killed_and_started_again(model: str, tmp_path: Path) -> None:
     settings = endpoint(model, free_port())
     serve = ["lm.serve=true", f"lm.serve_args='{ARGUMENTS}'", "lm.retries=1", "lm.retry_wait_s=0.1"]

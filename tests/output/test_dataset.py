@@ -1,24 +1,21 @@
-"""The dataset: which pairs become rows, what a row says, the files, the card."""
+"""The dataset: the pairs that become rows, the content of a row, the files, the card."""
 
-import json
-import os
-import resource
-import subprocess
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import datasets
 import pytest
 import yaml
 from pyarrow import parquet
 
 from generator.dialogs.filter import Filter, filter_pairs
 from generator.errors import ExportError
-from generator.output import DatasetInfo, DropCount, Row, Share, rows, write_dataset
 from generator.output import dataset as dataset_module
-from generator.output.stats.statistics import Tally
+from generator.output.card import DatasetInfo
+from generator.output.chat import Row, rows
+from generator.output.dataset import write_dataset
+from generator.output.summary import Share
 from generator.schema import Dialog, Evidence, Hit, Label, Passage, Split, Turn, Verdict
 
 AWKWARD = 'Über "quotes"\tand\nlines | ``` --- </passage> \U0001f40e \x00 $question {x} مرحبا'
@@ -41,8 +38,8 @@ INFO = DatasetInfo(
     seed=7,
     prompt_version="p1",
     attempted=5,
-    question_types=(Share(name="direct", target=0.5, achieved=0.25),),
-    dropped=(DropCount(scope="dialog", stage="dedup", reason="first question", count=3),),
+    shares=(("direct", Share(type="direct", target=0.5, achieved=0.25, stage="first", turns=1)),),
+    dropped={"dialog": {"dedup": {"first question": 3}}},
     toy=False,
 )
 
@@ -95,7 +92,7 @@ def hits(*numbers: int) -> tuple[Hit, ...]:
     return tuple(Hit(passage_id=f"p{n}", score=1.0, rank=rank, new=True) for rank, n in enumerate(numbers, 1))
 
 
-# Which pairs stay
+# The pairs that are kept
 
 
 @pytest.mark.parametrize(
@@ -143,7 +140,7 @@ def test_strictest_of_several_judges_decides(labels: tuple[Label, ...], verdict:
     assert [row.verdict for row in made] == ([verdict] if verdict else [])
 
 
-# What a row says
+# The content of a row
 
 
 def test_roles_alternate_and_earlier_turns_are_the_context() -> None:
@@ -217,118 +214,51 @@ def test_same_dialogs_same_bytes_in_groups(tmp_path: Path, monkeypatch: pytest.M
     assert parquet.ParquetFile(data_file(tmp_path / "one", "train")).num_row_groups == 2
 
 
-@contextmanager
-def small_files(limit: int) -> Iterator[None]:
-    """A disk that takes no file longer than `limit` bytes."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+@pytest.mark.parametrize("failure", [KeyboardInterrupt(), OSError(28, "No space left on device")])
+def test_a_failure_leaves_the_old_dataset(tmp_path: Path, failure: BaseException) -> None:
+    def cut_off() -> Iterator[Dialog]:
+        yield made_dialogs()[0]
+        raise failure
 
-
-def test_a_disk_that_refuses_leaves_the_old_dataset(tmp_path: Path) -> None:
     folder = tmp_path / "dataset"
     write_dataset(made_dialogs(), folder, INFO)
     before = {path: path.read_bytes() for path in folder.rglob("*.*")}
-    with small_files(4000), pytest.raises(ExportError) as caught:
-        write_dataset(made_dialogs()[:1], folder, INFO)
-    assert str(caught.value).startswith(f"{folder}: can't write the dataset (")
-    assert "free space" in str(caught.value)
-    assert "\n" not in str(caught.value)
+    with pytest.raises(ExportError if isinstance(failure, OSError) else KeyboardInterrupt) as caught:
+        write_dataset(cut_off(), folder, INFO)
+    if isinstance(failure, OSError):
+        assert str(folder) in str(caught.value) and "No space left" in str(caught.value)
     assert {path: path.read_bytes() for path in folder.rglob("*.*")} == before
     assert [path.name for path in tmp_path.iterdir()] == ["dataset"]
 
 
-def test_an_interruption_leaves_the_old_dataset(tmp_path: Path) -> None:
-    def cut_off() -> Iterator[Dialog]:
-        yield made_dialogs()[0]
-        raise KeyboardInterrupt
-
-    write_dataset(made_dialogs(), tmp_path / "dataset", INFO)
-    before = (tmp_path / "dataset/README.md").read_bytes()
-    with pytest.raises(KeyboardInterrupt):
-        write_dataset(cut_off(), tmp_path / "dataset", INFO)
-    assert (tmp_path / "dataset/README.md").read_bytes() == before
-    assert [path.name for path in tmp_path.iterdir()] == ["dataset"]
-
-
-def test_nothing_to_write_is_said(tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match="no context-response pair to write"):
+def test_a_dataset_without_pairs_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="drops"):
         write_dataset([dialog(turn(1, "incorrect"))], tmp_path / "dataset", INFO)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_datasets_loads_it_offline_from_the_card(tmp_path: Path) -> None:
-    write_dataset(made_dialogs(), tmp_path / "both", INFO)
-    write_dataset(made_dialogs(validation=False), tmp_path / "train-only", INFO)
-    script = """
-import json, sys
-from datasets import load_dataset
-both, alone = (load_dataset(folder) for folder in sys.argv[1:])
-print(json.dumps([{name: len(rows) for name, rows in loaded.items()} for loaded in (both, alone)]))
-print(json.dumps([both["train"][0], both["train"].features == both["validation"].features]))
-"""
-    # In a process of its own: `datasets` reads its settings when it is imported.
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "cache")}
-    command = [sys.executable, "-c", script, str(tmp_path / "both"), str(tmp_path / "train-only")]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    sizes, (row, same_features) = map(json.loads, done.stdout.splitlines())
-    assert sizes == [{"train": 3, "validation": 2}, {"train": 5}]
-    assert row == rows(made_dialogs()[0], "pairs")[0].model_dump(mode="json")
-    assert same_features
+def test_datasets_loads_it_offline_and_takes_no_run_for_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cache of `datasets` identifies a folder by its last name and by its card."""
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
 
+    def load(folder: Path) -> dict[str, list[dict[str, Any]]]:
+        splits = datasets.load_dataset(str(folder), cache_dir=str(tmp_path / "cache"))
+        return {name: rows.to_list() for name, rows in splits.items()}
 
-def test_datasets_takes_no_run_for_another(tmp_path: Path) -> None:
-    """Its cache knows a folder by its last name and by what the card says, not by where it lies or what is in it."""
     folders = [tmp_path / run / "dataset" for run in ("one", "two")]
     write_dataset(made_dialogs(), folders[0], INFO)
-    write_dataset(made_dialogs()[1:], folders[1], INFO)
-    script = """
-import json, sys
-from datasets import load_dataset
-found = ([row["pair_id"] for rows in load_dataset(folder).values() for row in rows] for folder in sys.argv[1:])
-print(json.dumps([sorted(ids) for ids in found]))
-"""
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "cache")}
-
-    def loaded() -> list[list[str]]:
-        command = [sys.executable, "-c", script, *map(str, folders)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        return list(json.loads(done.stdout))
-
-    def written(dialogs: Sequence[Dialog]) -> list[str]:
-        return sorted(row.pair_id for dialog in dialogs for row in rows(dialog, "pairs"))
-
-    assert loaded() == [written(made_dialogs()), written(made_dialogs()[1:])]
+    write_dataset(made_dialogs(validation=False), folders[1], INFO)
+    both, alone = map(load, folders)
+    assert {split: len(found) for split, found in both.items()} == {"train": 3, "validation": 2}
+    assert {split: len(found) for split, found in alone.items()} == {"train": 5}
+    assert both["train"][0] == rows(made_dialogs()[0], "pairs")[0].model_dump(mode="json")
     write_dataset(made_dialogs()[:1], folders[0], INFO)
-    assert loaded() == [written(made_dialogs()[:1]), written(made_dialogs()[1:])]
+    assert [row["pair_id"] for row in load(folders[0])["train"]] == ["a/1", "a/3"]
 
 
-# Statistics and card
-
-
-def test_statistics_by_hand() -> None:
-    tally = Tally()
-    tally.add(
-        dialog(turn(1, query="one two three"), turn(2, "incorrect", query="one"), passages=(passage(1, "a b c d"),))
-    )
-    tally.add(dialog(turn(1, None, question_type="comparative"), passages=(passage(1, "a b"), passage(2, "c d e f"))))
-    statistics = tally.statistics()
-    assert [name for name, _ in statistics.by_type] == ["comparative", "direct"]
-    direct = statistics.by_type[1][1]
-    assert (direct.dialogs, direct.turns, direct.query, direct.response, direct.document) == (1, 2.0, 2.0, 4.0, 4.0)
-    total = statistics.total
-    assert (total.dialogs, total.turns, total.query, total.document, total.passages) == (2, 1.5, 2.0, 5.0, 1.5)
-    assert [(p.name, p.count) for p in statistics.question_types] == [
-        ("comparative", 1),
-        ("direct", 1),
-        ("follow_up", 1),
-    ]
-    assert [(p.name, p.count) for p in statistics.verdicts] == [("correct", 1), ("incorrect", 1), ("none", 1)]
-    assert statistics.answerability[0].share == 1.0
+# The card
 
 
 def test_the_card_has_the_statistics(tmp_path: Path) -> None:
@@ -354,18 +284,10 @@ def test_card(tmp_path: Path) -> None:
     assert metadata["license"] == "cc-by-sa-4.0"
     assert metadata["size_categories"] == ["n<1K"]
     assert "synthetic" in metadata["tags"]
-    assert metadata["configs"] == [
-        {
-            "config_name": "default",
-            "data_files": [
-                {
-                    "split": split,
-                    "path": data_file(tmp_path / "dataset", split).relative_to(tmp_path / "dataset").as_posix(),
-                }
-                for split in ("train", "validation")
-            ],
-        }
-    ]
+    files = metadata["configs"][0]["data_files"]
+    assert [file["split"] for file in files] == ["train", "validation"]
+    for file in files:
+        assert tmp_path / "dataset" / file["path"] == data_file(tmp_path / "dataset", file["split"])
     for said in (
         "    python -m generator +corpus=sample",
         "- judge: correctness (judge-model)",
@@ -398,7 +320,7 @@ def test_licence(tmp_path: Path, licence: str, expected: dict[str, str]) -> None
 
 def test_nothing_in_the_settings_breaks_the_card(tmp_path: Path) -> None:
     nasty = "x: [\n---\n# y | z\n```\n<script>"
-    texts = (
+    texts = [
         "name",
         "command",
         "corpus",
@@ -410,27 +332,19 @@ def test_nothing_in_the_settings_breaks_the_card(tmp_path: Path) -> None:
         "judge",
         "dedup",
         "judge_lm",
-    )
+    ]
     info = INFO.model_copy(update={**dict.fromkeys(texts, nasty), "toy": True})
     write_dataset(made_dialogs(), tmp_path / "dataset", info)
     metadata, text = read_card(tmp_path / "dataset")
     assert metadata["pretty_name"] == "x: [ --- # y | z ``` <script>"
-    assert [part for part in text.splitlines() if part.startswith(("#", "```"))] == [
-        *(
-            "# x: \\[ --- # y \\| z \\`\\`\\` &lt;script>",
-            "## How it was made",
-            "## Statistics",
-            "## Columns",
-            "```json",
-        ),
-        *("```", "## Limits", "## Licence", "## Citation", "```bibtex", "```"),
-    ]
+    headings = [part for part in text.splitlines() if part.startswith(("#", "```"))]
+    assert headings[0] == "# x: \\[ --- # y \\| z \\`\\`\\` &lt;script>"
+    assert sum(part.startswith("```") for part in headings) == 4
+    assert sum(part.startswith("#") for part in headings) == 7
     assert "<script>" not in text.replace("    <script>", "")
     assert "Not for training" in text
 
 
 def test_every_column_is_described() -> None:
     guide = (Path(__file__).parents[2] / "docs/dataset.md").read_text(encoding="utf-8")
-    for name, field in Row.model_fields.items():
-        assert field.description, name
-        assert f"`{name}`" in guide, name
+    assert [name for name, field in Row.model_fields.items() if not field.description or f"`{name}`" not in guide] == []

@@ -1,4 +1,4 @@
-"""Questions that are asked one by one are answered together."""
+"""Single items become batches; results and errors reach the caller they belong to."""
 
 import asyncio
 import time
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from generator.retrievers.batching import Batched
+from generator.retrievers.batching import Batcher
 
 
-def test_what_comes_while_another_is_answered_goes_together() -> None:
+def test_items_that_arrive_during_a_batch_form_the_next() -> None:
     batches: list[list[int]] = []
 
     def answer(questions: Sequence[int]) -> list[int]:
@@ -18,34 +18,34 @@ def test_what_comes_while_another_is_answered_goes_together() -> None:
         return [question * 10 for question in questions]
 
     async def main() -> list[int]:
-        batched = Batched(answer, largest=4)
-        first = asyncio.create_task(batched.ask(0))
+        batcher = Batcher(answer, max_size=4)
+        first = asyncio.create_task(batcher.submit(0))
         await asyncio.sleep(0.01)
-        return [*await asyncio.gather(*map(batched.ask, range(1, 8))), await first]
+        return [*await asyncio.gather(*map(batcher.submit, range(1, 8))), await first]
 
     assert asyncio.run(main()) == [10, 20, 30, 40, 50, 60, 70, 0]
     assert batches == [[0], [1, 2, 3, 4], [5, 6, 7]]
 
 
-def test_errors_reach_those_who_asked() -> None:
+def test_an_error_reaches_the_callers_it_belongs_to() -> None:
     def answer(questions: Sequence[str]) -> list[str | Exception]:
         if "all" in questions:
             raise OSError("the server is gone")
         return [ValueError(question) if question == "one" else question for question in questions]
 
     async def main() -> None:
-        batched = Batched(answer, largest=10)
-        one, other = await asyncio.gather(batched.ask("one"), batched.ask("other"), return_exceptions=True)
+        batcher = Batcher(answer, max_size=10)
+        one, other = await asyncio.gather(batcher.submit("one"), batcher.submit("other"), return_exceptions=True)
         assert isinstance(one, ValueError)
         assert other == "other"
-        everyone = await asyncio.gather(batched.ask("all"), batched.ask("other"), return_exceptions=True)
+        everyone = await asyncio.gather(batcher.submit("all"), batcher.submit("other"), return_exceptions=True)
         assert all(isinstance(answer, OSError) for answer in everyone)
-        assert await batched.ask("afterwards") == "afterwards"
+        assert await batcher.submit("afterwards") == "afterwards"
 
     asyncio.run(main())
 
 
-def test_who_gave_up_is_left_out() -> None:
+def test_a_cancelled_item_is_left_out() -> None:
     asked: list[int] = []
 
     def answer(questions: Sequence[int]) -> Sequence[int]:
@@ -54,8 +54,8 @@ def test_who_gave_up_is_left_out() -> None:
         return questions
 
     async def main() -> None:
-        batched = Batched(answer, largest=1)
-        first, second, third = (asyncio.create_task(batched.ask(number)) for number in range(3))
+        batcher = Batcher(answer, max_size=1)
+        first, second, third = (asyncio.create_task(batcher.submit(number)) for number in range(3))
         await asyncio.sleep(0.01)
         first.cancel()  # while it is being answered
         second.cancel()  # before
@@ -67,14 +67,12 @@ def test_who_gave_up_is_left_out() -> None:
     assert asked == [0, 2]
 
 
-def test_who_asks_again_at_once_is_answered() -> None:
-    """The next question comes while the thread's task is about to end."""
-
+def test_an_item_that_arrives_as_the_worker_ends_is_processed() -> None:
     async def main() -> list[int]:
-        batched = Batched(lambda questions: questions, largest=4)
+        batcher = Batcher(lambda questions: questions, max_size=4)
 
         async def again(number: int) -> int:
-            return await batched.ask(await batched.ask(number))
+            return await batcher.submit(await batcher.submit(number))
 
         return await asyncio.wait_for(asyncio.gather(*map(again, range(3))), timeout=20)
 

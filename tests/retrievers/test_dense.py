@@ -1,4 +1,4 @@
-"""Vectors: what is found is what a plain computation finds, made once and kept on disk."""
+"""Dense retrieval finds what a plain computation finds; its vectors are computed once and kept on disk."""
 
 import asyncio
 import importlib.util
@@ -16,9 +16,10 @@ from pydantic import ValidationError
 from generator.common.passages import windows
 from generator.config.choices import compose_choice
 from generator.corpora.library import Library
-from generator.errors import ConfigError, RetrieverError
+from generator.errors import RetrieverError
 from generator.retrievers import dense
-from generator.retrievers.dense import Dense, DenseSettings
+from generator.retrievers.base import Ranker
+from generator.retrievers.dense import DenseSettings
 from generator.retrievers.encoder import Encoder
 from generator.schema import Document, Scored, Split
 from tests.support.encoders import WordModel, word_model
@@ -54,12 +55,12 @@ def library(folder: Path, documents: Sequence[Document], size: int = 30, overlap
     return Library.open("sample", "f" * 64, lambda: documents, folder, size, overlap)
 
 
-def opened(lib: Library, validation: Set[str] = frozenset(), **settings: object) -> Dense:
+def opened(lib: Library, validation: Set[str] = frozenset(), **settings: object) -> Ranker:
     mask = np.array([lib.document(row).id in validation for row in range(len(lib))])
     return DenseSettings(**{**SETTINGS, "window": 12, "window_overlap": 3, **settings}).open(lib, mask)
 
 
-def search(retriever: Dense, query: str, k: int = 5, split: Split = "train") -> list[Scored]:
+def search(retriever: Ranker, query: str, k: int = 5, split: Split = "train") -> list[Scored]:
     return asyncio.run(retriever.search(query, k, split))
 
 
@@ -160,13 +161,6 @@ def test_vectors_are_made_once_for_each_model_and_window(
     assert len(list(lib.folder.glob("dense-*[0-9a-f]"))) == 4
 
 
-def test_vectors_are_mapped_into_memory(tmp_path: Path, word_model: WordModel) -> None:
-    vectors = opened(library(tmp_path, many(10)))._vectors
-    assert isinstance(vectors, np.memmap)
-    assert vectors.mode == "r"
-    assert vectors.dtype == np.float32
-
-
 def test_a_build_that_was_broken_off_goes_on(
     tmp_path: Path, word_model: WordModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,14 +192,12 @@ def test_a_build_that_was_broken_off_goes_on(
 
 
 @pytest.mark.parametrize("name", ["vectors.f32", "firsts.npy"])
-def test_a_spoilt_index_says_what_to_delete(tmp_path: Path, word_model: WordModel, name: str) -> None:
+def test_a_damaged_index_says_what_to_delete(tmp_path: Path, word_model: WordModel, name: str) -> None:
     lib = library(tmp_path, many(10))
     opened(lib)
     (file,) = lib.folder.glob(f"dense-*/{name}")
-    file.write_bytes(b"spoilt")
-    with pytest.raises(
-        RetrieverError, match=f"^can't read {file.parent}: .+; delete that folder and it is built again$"
-    ):
+    file.write_bytes(b"damaged")
+    with pytest.raises(RetrieverError, match=f"{file.parent}.*delete that folder"):
         opened(lib)
 
 
@@ -216,38 +208,23 @@ def test_a_model_that_fails_is_one_line(tmp_path: Path, word_model: WordModel, m
         raise RuntimeError("CUDA out of memory.\nTried to allocate")
 
     monkeypatch.setattr(word_model, "encode", full)
-    with pytest.raises(RetrieverError, match=r"can't encode \(CUDA out of memory\. Tried to allocate\); free .+$"):
+    with pytest.raises(RetrieverError, match=r"retriever\.model=.*CUDA out of memory\. Tried"):
         search(retriever, "river")
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"model": ""}, "at least 1 character"),
-        ({"window": 0}, "greater than or equal to 1"),
-        ({"window_overlap": 192}, r"window_overlap \(192\) must be less than window \(192\)"),
-        ({"k1": 1}, "Extra inputs are not permitted"),
-    ],
-)
-def test_bad_settings_are_refused(change: dict[str, object], message: str) -> None:
-    with pytest.raises(ValidationError, match=message):
-        DenseSettings(**SETTINGS | change)
-
-
-def test_k_below_one_is_refused(tmp_path: Path, word_model: WordModel) -> None:
-    with pytest.raises(ConfigError, match=r"^retriever\.k must be 1 or more, not 0$"):
-        search(opened(library(tmp_path, many(3))), "river", 0)
+def test_windows_must_be_longer_than_their_overlap() -> None:
+    with pytest.raises(ValidationError, match="window_overlap"):
+        DenseSettings(**SETTINGS | {"window_overlap": 192})
 
 
 # Whole runs
 
-FEW = ("dialogs=3", "validation=0")
 
-
-@pytest.mark.parametrize("query", ["last_turn", "rewrite", "user_turns", "full"])
-def test_a_run_with_vectors(tmp_path: Path, openai_server: OpenAIServer, word_model: WordModel, query: str) -> None:
+def test_a_run_with_vectors(tmp_path: Path, openai_server: OpenAIServer, word_model: WordModel) -> None:
     site = Site(tmp_path)
-    done = site.run(openai_server, "retriever=dense", "retriever.model=tiny", f"retriever.query={query}", *FEW)
+    done = site.run(
+        openai_server, "retriever=dense", "retriever.model=tiny", "retriever.query=full", "dialogs=3", "validation=0"
+    )
     assert done.code == 0, done.err
     site.check_ledger()
     hits = [turn["hits"] for dialog in site.dialogs() for turn in dialog["turns"]]
@@ -277,8 +254,7 @@ def test_without_the_package_one_line_says_which_extra(
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     done = Site(tmp_path).run(openai_server, f"retriever={retriever}", "retriever.model=never-loaded")
     assert done.code == 2
-    assert "sentence-transformers" in done.error
-    assert "install the extra 'dense' (uv sync --extra dense), or choose retriever=bm25" in done.error
+    assert "install the extra 'dense'" in done.error
     assert done.err.count("\n") == 1
     assert not openai_server.bodies
 
@@ -286,6 +262,7 @@ def test_without_the_package_one_line_says_which_extra(
 # The real model
 
 
+@pytest.mark.engines
 def test_minilm_finds_what_is_said_in_other_words(tmp_path: Path) -> None:
     documents = [
         Document(id="tram", text="A tram runs along the river every ten minutes."),
@@ -304,6 +281,7 @@ def test_minilm_finds_what_is_said_in_other_words(tmp_path: Path) -> None:
     assert [hit.score for hit in found] == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.engines
 def test_a_model_that_is_nowhere_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("sentence_transformers", reason="sentence-transformers isn't installed (extra dense)")
     import huggingface_hub
@@ -315,11 +293,8 @@ def test_a_model_that_is_nowhere_is_one_line(monkeypatch: pytest.MonkeyPatch, tm
         raise OSError("404 Client Error.\nRepository Not Found")
 
     monkeypatch.setattr(huggingface_hub.HfApi, "model_info", gone)
-    line = r"^retriever\.model=some/missing-model: can't be loaded \(404 Client Error\. Repository Not Found\); give a "
-    with pytest.raises(RetrieverError, match=line):
+    with pytest.raises(RetrieverError, match=r"^retriever\.model=some/missing-model: .*Repository Not Found"):
         Encoder("some/missing-model")
-    assert asked == [("some/missing-model", 10)]
-    with pytest.raises(RetrieverError, match=r"can't be loaded \(.+\); give a folder, or a name") as error:
+    with pytest.raises(RetrieverError, match=r"^retriever\.model=/.*can't be loaded"):
         Encoder(str(tmp_path))
-    assert "\n" not in str(error.value)
-    assert len(asked) == 1, "a folder is no name"
+    assert asked == [("some/missing-model", 10)], "the hub is asked for a name, once, and never for a folder"

@@ -37,5 +37,5 @@ class WordModel:
 def word_model(monkeypatch: pytest.MonkeyPatch) -> WordModel:
     """Takes the place of every model."""
     model = WordModel()
-    monkeypatch.setattr("generator.retrievers.encoder._loaded", lambda name: model)
+    monkeypatch.setattr("generator.retrievers.encoder._load", lambda name: model)
     return model

@@ -4,8 +4,8 @@
         async with server.endpoint().open(folder) as client: ...
         server.bodies, server.finished, server.peak
 
-Its replies fill the JSON schema of the request, the same for the same prompt and seed. On its own, for trials by hand
-and for tests that kill a run: `python -m tests.support.openai_server --port 8000`; then `GET /stats` tells what it counted.
+Its replies fill the JSON schema of the request, the same for the same prompt and seed. For trials by hand:
+`python -m tests.support.openai_server --port 8000`; then `GET /stats` returns its counts.
 """
 
 import argparse

@@ -107,7 +107,7 @@ class Site:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(
             [
-                "generator.command",
+                "generator.config.compose",
                 "generator.run",
                 "judges.command",
                 "datasketch",

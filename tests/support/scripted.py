@@ -27,7 +27,7 @@ from tests.support.openai_server import fill
 
 T = TypeVar("T")
 Entry = str | Exception | Mapping[str, object]
-PROFILES: dict[Profile, Sampling] = {"turns": Sampling(temperature=0), "sampled": Sampling(temperature=1, top_k=50)}
+PROFILES: dict[Profile, Sampling] = {"greedy": Sampling(temperature=0), "sampled": Sampling(temperature=1, top_k=50)}
 KINDS = read_types()
 
 

@@ -34,18 +34,18 @@ _FETCH_S = 0.05
 
 
 class RaySettings(ExecutorSettings):
-    """Settings of `OnRay`.
+    """Settings of the executor on Ray."""
 
-    Attributes:
-        workers: processes that make dialogs.
-        address: of a cluster that is there; None: one is started for the run, on this machine.
-        cpus, gpus: that Ray sets aside for each worker.
-    """
-
-    workers: int = Field(ge=1)
-    address: str | None = Field(default=None, min_length=1)
-    cpus: float = Field(gt=0)
-    gpus: float = Field(ge=0)
+    workers: int = Field(
+        ge=1, description="Worker processes; each generates its share of the `lm.concurrency` dialogs in progress."
+    )
+    address: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Address of a Ray cluster, or `auto` for this machine's own; null: start one for the run.",
+    )
+    cpus: float = Field(gt=0, description="CPUs that Ray reserves for each worker.")
+    gpus: float = Field(ge=0, description="GPUs that Ray reserves for each worker, as `retriever=dense` needs.")
 
     @contextmanager
     def open(self) -> Iterator["OnRay"]:

@@ -1,28 +1,30 @@
-"""Sets of dialogs side by side: a row for each figure, a column for each set; for a terminal, as Markdown, as CSV.
-
-Knows how to lay figures out, not how they are counted.
-"""
+"""Sets of dialogs side by side: a row for each figure, a column for each set; for a terminal, as Markdown, as CSV."""
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from rich.console import Console
 
 from generator.common.sanitize import printable
-from generator.output.stats.statistics import Portion, Statistics
-from generator.output.stats.variety import LENGTHS, Variety
+from generator.dialogs.dedup import DedupSettings
+from generator.output.stats.statistics import Portion, Statistics, Tally
+from generator.output.stats.variety import LENGTHS, Variety, VarietyTally
 from generator.output.tables import ABSENT, Line, as_markdown, as_text
-from generator.schema import Record
+from generator.schema import Dialog, Record
 
 Format = Literal["terminal", "csv", "markdown"]
 _COUNT, _MEAN, _RATIO, _SHARE = "{:,}", "{:,.2f}", "{:.3f}", "{:.1%}"
 
 
 class Target(Record):
-    """The share that a question type should have of the turns of its stage, `first` or `later`; or what else is
-    planned, `multi_turn` of the later turns and `answerability` of all.
+    """The planned share of a label.
+
+    Attributes:
+        stage: `first` or `later` for a question type of these turns, `multi_turn` for a multi-turn type of the later
+            turns, or `answerability`.
     """
 
     name: str
@@ -35,8 +37,8 @@ class Column(Record):
 
     Attributes:
         name: of the set.
-        targets: of the run that made it; none, if no run did.
-        dialogs_wanted: likewise, None.
+        targets: of the run that made it; empty for other sets.
+        dialogs_wanted: how many dialogs the run was to make; None for other sets.
     """
 
     name: str
@@ -44,6 +46,41 @@ class Column(Record):
     variety: Variety
     targets: tuple[Target, ...] = ()
     dialogs_wanted: int | None = None
+
+
+def count(
+    name: str,
+    dialogs: Iterable[Dialog],
+    near_duplicates: DedupSettings,
+    targets: Mapping[tuple[str, str], float],
+    dialogs_wanted: int | None,
+) -> Column:
+    """Return a set of dialogs in numbers.
+
+    Args:
+        near_duplicates: settings by which a question is taken for a repetition.
+        targets: the planned shares, by stage and label; see `Target`.
+        dialogs_wanted: how many dialogs the run was to make, if a run made them.
+    """
+    tally, variety = Tally(), VarietyTally(near_duplicates)
+    for dialog in dialogs:
+        tally.add(dialog)
+        variety.add(dialog)
+    return Column(
+        name=name,
+        statistics=tally.statistics(),
+        variety=variety.variety(),
+        targets=tuple(Target(name=label, stage=stage, share=share) for (stage, label), share in targets.items()),
+        dialogs_wanted=dialogs_wanted,
+    )
+
+
+def distinct_names(paths: Sequence[str]) -> list[str]:
+    """Return the last part of each path, or as many parts as tell different paths apart."""
+    parts = [Path(path).resolve().parts for path in paths]
+    lengths = range(1, max(map(len, parts)) + 1)
+    names = ([str(Path(*of_one[-length:])) for of_one in parts] for length in lengths)
+    return next(found for found in names if len(set(found)) == len(set(parts)))
 
 
 _PLANNED: dict[str, tuple[Callable[[Statistics], Sequence[Portion]], str]] = {
@@ -62,12 +99,12 @@ class _Row(NamedTuple):
 
 
 def comparison(columns: Sequence[Column], form: Format, console: Console | None = None) -> str:
-    """The table of one or more sets, as text that ends in a line break.
+    """Return the table of one or more sets as text that ends in a line break.
 
-    In CSV a number has up to six digits behind the point, shares are 0 to 1, and what a set has no figure for is empty.
+    CSV has numbers with up to six decimals, shares from 0 to 1, and empty cells for missing figures.
 
     Args:
-        console: the terminal that it is for, with its width and styles; None: as wide as it needs, and plain.
+        console: the terminal whose width and styles are used; None: plain, and as wide as needed.
     """
     names = [printable(column.name) for column in columns]
     rows = [row._replace(figure=printable(row.figure)) for row in _rows(columns)]
@@ -97,9 +134,9 @@ def _rows(columns: Sequence[Column]) -> Iterator[_Row]:
     yield _Row(section, "relevant, a turn", _MEAN, [m.relevant for m in means])
     yield _Row(section, "relevant, an answerable or partial turn", _MEAN, [m.grounded_relevant for m in means])
     section = "variety"
-    for what, shares in (("queries", [v.queries for v in variety]), ("responses", [v.responses for v in variety])):
+    for texts, shares in (("queries", [v.queries for v in variety]), ("responses", [v.responses for v in variety])):
         for n, values in zip(LENGTHS, zip(*shares, strict=True), strict=True):
-            yield _Row(section, f"distinct-{n} of {what}", _RATIO, values)
+            yield _Row(section, f"distinct-{n} of {texts}", _RATIO, values)
     yield _Row(section, "questions that repeat one of their dialog", _SHARE, [v.repeated_in_dialog for v in variety])
     yield _Row(section, "questions that repeat one of the set", _SHARE, [v.repeated for v in variety])
     yield from _portions("question types, of all turns", [s.question_types for s in statistics])

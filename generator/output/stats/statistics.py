@@ -1,7 +1,7 @@
-"""What dialogs look like in numbers, as in table 9 of Lee et al. 2024 and table 8 of Katsis et al. 2025.
+"""Dialogs in numbers, as in table 9 of Lee et al. 2024 and table 8 of Katsis et al. 2025.
 
-Counted over whole dialogs, before pairs are filtered, as the papers' tables are. A word is what white space separates.
-What the figures are is said in `docs/statistics.md`.
+Counted over whole dialogs, before pairs are filtered, as in the papers. Words are separated by white space.
+`docs/statistics.md` defines each figure.
 """
 
 from collections import Counter, defaultdict
@@ -12,16 +12,16 @@ from generator.schema import UNLABELLED, Dialog, Record, Turn
 
 
 class Means(Record):
-    """One line of table 9, and more. `dialogs` is a count; the rest are means, lengths in words.
+    """A line of table 9, and more. `dialogs` is a count, the rest are means; lengths are in words.
 
     Attributes:
-        document: the length of a dialog's grounding: all its passages together, as the model read them.
-        passages: of a dialog, each once: retrieved, or shown from the start.
-        relevant_passages: of a dialog, each once: those that evidence points to.
-        relevant: likewise, of a turn.
-        edited: responses that people mended after a model wrote them, of a dialog.
-        grounded_response, grounded_relevant: `response` and `relevant` of the answerable and partial turns alone, which
-            mtRAG's table 8 counts; None if there are none.
+        document: length of all passages of a dialog together, as the model read them.
+        passages: different passages per dialog, retrieved or given from the start.
+        relevant_passages: different passages per dialog that evidence points to.
+        relevant: the same per turn.
+        edited: responses per dialog that people edited after a model wrote them.
+        grounded_response, grounded_relevant: `response` and `relevant` of the answerable and partial turns alone, as in
+            mtRAG's table 8; None if there are none.
     """
 
     dialogs: int
@@ -38,7 +38,7 @@ class Means(Record):
 
 
 class Portion(Record):
-    """How many turns there are of a kind, and their share. Of question types a turn may have several."""
+    """The number of turns with a label, and their share. A turn may have several question types."""
 
     name: str
     count: int
@@ -46,10 +46,10 @@ class Portion(Record):
 
 
 class Statistics(Record):
-    """Means by the first turn's question type (sorted by name) and in total; what the turns are.
+    """Means by the first turn's question type (sorted by name) and in total, and the labels of the turns.
 
     Attributes:
-        turns: how many.
+        turns: the number of turns.
         question_types, answerability, verdicts: of all turns.
         first_types: question types of the first turns.
         later_types, multi_turn_types: of the later ones.
@@ -67,7 +67,7 @@ class Statistics(Record):
 
 
 class Tally:
-    """Counts dialogs one by one, in memory that doesn't grow with them."""
+    """Counts dialogs one by one, in constant memory."""
 
     def __init__(self) -> None:
         self._sums: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -79,7 +79,7 @@ class Tally:
         self._verdicts: Counter[str] = Counter()
 
     def add(self, dialog: Dialog) -> None:
-        """Count a dialog, which has a turn."""
+        """Count a dialog with at least one turn."""
         turns, later = dialog.turns, dialog.turns[1:]
         grounded = [t for t in turns if t.answerability in ("answerable", "partial")]
         retrieved = {hit.passage_id for t in turns for hit in t.hits}
@@ -105,7 +105,7 @@ class Tally:
         self._verdicts.update(v.label if (v := deciding_verdict(t)) else "none" for t in turns)
 
     def statistics(self) -> Statistics:
-        """The numbers so far."""
+        """Return the numbers so far."""
         sums = sum(self._sums.values(), Counter())
         dialogs, turns = sums["dialogs"], sums["turns"]
         return Statistics(
@@ -130,26 +130,26 @@ def _relevant(turns: Iterable[Turn]) -> set[str]:
 
 
 def _labels(joined: str | None) -> set[str]:
-    """The labels of a turn: people gave some questions several, joined by `+`."""
+    """Return the labels of a turn; several are joined by `+`."""
     return set((joined or UNLABELLED).split("+"))
 
 
 def _means(sums: Counter[str]) -> Means:
-    def each(what: str, of: str) -> float:
-        return sums[what] / sums[of] if sums[of] else 0.0
+    def mean(figure: str, per: str) -> float:
+        return sums[figure] / sums[per] if sums[per] else 0.0
 
     return Means(
         dialogs=sums["dialogs"],
-        turns=each("turns", "dialogs"),
-        query=each("query", "turns"),
-        response=each("response", "turns"),
-        document=each("document", "dialogs"),
-        passages=each("passages", "dialogs"),
-        relevant_passages=each("relevant_passages", "dialogs"),
-        relevant=each("relevant", "turns"),
-        edited=each("edited", "dialogs"),
-        grounded_response=each("grounded_response", "grounded") if sums["grounded"] else None,
-        grounded_relevant=each("grounded_relevant", "grounded") if sums["grounded"] else None,
+        turns=mean("turns", "dialogs"),
+        query=mean("query", "turns"),
+        response=mean("response", "turns"),
+        document=mean("document", "dialogs"),
+        passages=mean("passages", "dialogs"),
+        relevant_passages=mean("relevant_passages", "dialogs"),
+        relevant=mean("relevant", "turns"),
+        edited=mean("edited", "dialogs"),
+        grounded_response=mean("grounded_response", "grounded") if sums["grounded"] else None,
+        grounded_relevant=mean("grounded_relevant", "grounded") if sums["grounded"] else None,
     )
 
 

@@ -1,5 +1,6 @@
-"""How varied the wording of a set of dialogs is. Unlike what `generator.output.stats.statistics` counts, it takes memory that
-grows with the dialogs: `docs/statistics.md` says how much.
+"""Variety of wording in a set of dialogs: distinct n-grams and repeated questions.
+
+Memory grows with the dialogs, unlike that of `generator.output.stats.statistics`: `docs/statistics.md` says how much.
 """
 
 from array import array
@@ -19,9 +20,9 @@ class Variety(Record):
     """Shares, 0 to 1.
 
     Attributes:
-        queries, responses: distinct-n for each n of `LENGTHS`: the different n-grams among all n-grams; None if there
-            is none.
-        repeated_in_dialog, repeated: questions that are near-duplicates of an earlier one, of their dialog or of any.
+        queries, responses: distinct-n for each n of `LENGTHS` (Li et al. 2016): different n-grams among all n-grams;
+            None without n-grams.
+        repeated_in_dialog, repeated: questions that are near-duplicates of an earlier one of the dialog or of the set.
     """
 
     queries: tuple[float | None, ...]
@@ -31,7 +32,7 @@ class Variety(Record):
 
 
 class VarietyTally:
-    """Counts dialogs one by one."""
+    """Counts the n-grams and the repeated questions of dialogs, one dialog at a time."""
 
     def __init__(self, near_duplicates: DedupSettings) -> None:
         self._queries = [_Ngrams(n) for n in LENGTHS]
@@ -39,16 +40,16 @@ class VarietyTally:
         self._asked = Asked(near_duplicates)
 
     def add(self, dialog: Dialog) -> None:
-        """Count a dialog. No n-gram reaches from one query or response into the next."""
+        """Count a dialog. N-grams don't span queries or responses."""
         for turn in dialog.turns:
             for ngrams, text in ((self._queries, turn.query), (self._responses, turn.answer)):
-                said = words(text)
-                for counted in ngrams:
-                    counted.add(said)
+                tokens = words(text)
+                for counter in ngrams:
+                    counter.add(tokens)
         self._asked.add([turn.query for turn in dialog.turns])
 
     def variety(self) -> Variety:
-        """The shares so far."""
+        """Return the shares so far."""
         questions = max(1, self._asked.questions)
         return Variety(
             queries=tuple(ngrams.distinct() for ngrams in self._queries),
@@ -59,8 +60,9 @@ class VarietyTally:
 
 
 class _Ngrams:
-    """Different runs of `n` words, known by hashes of 64 bits: two of ten million are taken for one with a chance of
-    one in 400,000.
+    """The number of different n-grams, which are identified by 64-bit hashes.
+
+    Among ten million n-grams two have the same hash with a probability of 1 in 400,000.
     """
 
     _LEAST = 1 << 16
@@ -71,9 +73,9 @@ class _Ngrams:
         self._known: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self._new = array("q")
 
-    def add(self, said: Sequence[str]) -> None:
-        self._total += max(0, len(said) - self._n + 1)
-        self._new.extend(map(hash, zip(*(said[first:] for first in range(self._n)), strict=False)))
+    def add(self, tokens: Sequence[str]) -> None:
+        self._total += max(0, len(tokens) - self._n + 1)
+        self._new.extend(map(hash, zip(*(tokens[first:] for first in range(self._n)), strict=False)))
         if len(self._new) >= max(self._LEAST, len(self._known) // 2):
             self._merge()
 

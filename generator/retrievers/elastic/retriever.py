@@ -1,95 +1,87 @@
-"""Passages found by an Elasticsearch server: by words, by ELSER, by dense vectors, or by several of them joined."""
+"""Passages from an Elasticsearch server: by BM25, by ELSER, by dense vectors, or by a fusion of several of them."""
 
 import asyncio
 import hashlib
 import re
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Self
+from functools import partial
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 
-from generator.common.backoff import backoff
+from generator.common.concurrency import backoff
 from generator.corpora.library import Library
-from generator.errors import RetrieverError
-from generator.retrievers.base import Ranker, RetrieverSettings
-from generator.retrievers.batching import Batched
-from generator.retrievers.elastic.answers import Answer, Refusal, Searches, Unreadable, read
+from generator.retrievers.base import Ranker, Ranking
+from generator.retrievers.batching import Batcher
 from generator.retrievers.elastic.index import Contents, Fields, Index, Part, split_filters
-from generator.retrievers.elastic.server import Access, Server
+from generator.retrievers.elastic.server import Access, Refusal, Server, body
 from generator.retrievers.encoder import Encoder
-from generator.retrievers.fusion import fused
-from generator.schema import Passage, Split
-
-# Rows of passages with their scores, best first.
-Found = list[tuple[int, float]]
+from generator.retrievers.hybrid import FusionSettings, fuse
+from generator.schema import Operational, Passage, Split
 
 # Queries in one request, and requests at a time.
-TOGETHER = 64
+QUERIES = 64
 REQUESTS = 4
-# The most that a kNN search may bring from a shard; a flat index looks at everything anyway.
+# The most that a kNN search may return from a shard; a flat index looks at everything anyway.
 _CANDIDATES = 10_000
 
 
-class ElasticsearchSettings(RetrieverSettings, Access):
-    """Settings of `Elasticsearch`; those of the connection are in `Access`.
+class ElasticsearchSettings(FusionSettings, Access):
+    """Settings of `Elasticsearch`; those of the connection are in `Access`."""
 
-    Attributes:
-        mode: how passages are found: `bm25`, `elser`, `dense`, or `hybrid`, which joins `parts`.
-        parts, weights: what `hybrid` joins, and what each counts.
-        constant, depth: of the fusion (`generator.retrievers.fusion`), and the passages that each part brings.
-        index: its name; None for one made of all that decides what it holds.
-        chunk: passages sent at a time.
-        shards: of a new index.
-        model: the encoder of dense vectors; see `generator.retrievers.encoder`.
-        elser_model, ingest_endpoint, search_endpoint, search_threads: of ELSER, which runs in the server: one inference
-            endpoint reads passages, another one queries, with `search_threads` a copy of the model.
-    """
-
-    mode: Literal["bm25", "elser", "dense", "hybrid"]
-    parts: tuple[Part, ...] = Field(min_length=2)
-    weights: tuple[float, ...]
-    constant: float = Field(ge=0)
-    depth: int = Field(ge=1, le=_CANDIDATES)
-    index: str | None
-    chunk: int = Field(ge=1, le=1000)
-    shards: int = Field(ge=1, le=1024)
-    model: str = Field(min_length=1)
-    elser_model: str = Field(min_length=1)
-    ingest_endpoint: str = Field(min_length=1)
-    search_endpoint: str = Field(min_length=1)
-    search_threads: int = Field(ge=1)
-
-    @field_validator("index")
-    @classmethod
-    def _index_name(cls, value: str | None) -> str | None:
-        if value is None or (
-            re.fullmatch(r"[^\W_][^\s\\/*?\"<>|,#:]*", value) and value == value.lower() and len(value.encode()) <= 255
-        ):
-            return value
-        raise ValueError(
-            'is no name for an index: lower case, a letter or digit first, none of \\ / * ? " < > | , # : and no space'
-        )
+    mode: Literal["bm25", "elser", "dense", "hybrid"] = Field(
+        description="How passages are found: `bm25`; `elser`, the paper's, which needs a trial or Enterprise licence; "
+        "`dense`; `hybrid`, a fusion of `parts`."
+    )
+    parts: tuple[Part, ...] = Field(
+        min_length=2, description="What `hybrid` fuses: two or three of bm25, dense, elser."
+    )
+    weights: tuple[Annotated[float, Field(gt=0)], ...] = Field(
+        description="Weights of `parts` in the fusion, in their order."
+    )
+    index: Annotated[str | None, Operational] = Field(
+        min_length=1, description="Name of the index; null: derived from corpus, passages and mode."
+    )
+    chunk: Annotated[int, Operational] = Field(ge=1, le=1000, description="Passages to send at a time.")
+    shards: int = Field(
+        ge=1, description="Shards of a new index. Word statistics are each shard's own, so scores depend on this."
+    )
+    model: str = Field(
+        min_length=1,
+        description="Sentence encoder of the dense vectors, which runs here: a name on the Hugging Face hub, or a "
+        "local folder.",
+    )
+    elser_model: str = Field(
+        min_length=1, description="Elasticsearch's name of the ELSER model; `.elser_model_2` runs on any processor."
+    )
+    ingest_endpoint: Annotated[str, Operational] = Field(
+        min_length=1, description="Inference endpoint that reads passages; created unless it exists."
+    )
+    search_endpoint: Annotated[str, Operational] = Field(
+        min_length=1, description="Inference endpoint that reads queries; created unless it exists."
+    )
+    search_threads: Annotated[int, Operational] = Field(
+        ge=1,
+        description="Threads of each copy of the model behind `search_endpoint` when it is created: 1, 2, 4, 8, ….",
+    )
 
     @model_validator(mode="after")
-    def _parts_can_be_joined(self) -> Self:
-        if len(set(self.parts)) < len(self.parts):
-            raise ValueError("parts: each can be there once")
-        if len(self.weights) != len(self.parts) or min(self.weights) <= 0:
-            raise ValueError(f"weights: give a number above 0 for each of {', '.join(self.parts)}")
+    def _check_weights(self) -> Self:
+        if len(self.weights) != len(self.parts):
+            raise ValueError(f"weights: expected {len(self.parts)} numbers, one for each of {', '.join(self.parts)}")
         return self
 
     @property
     def searched(self) -> tuple[Part, ...]:
-        """The ways of searching that the mode takes."""
+        """The parts that the mode searches."""
         return self.parts if self.mode == "hybrid" else (self.mode,)
 
     def contents(self, library: Library) -> Contents:
-        """What the index of `library` holds."""
+        """Return what the index of `library` holds."""
         return Contents(
             corpus=library.corpus,
             fingerprint=library.fingerprint,
@@ -101,13 +93,13 @@ class ElasticsearchSettings(RetrieverSettings, Access):
         )
 
     def index_name(self, library: Library) -> str:
-        """The name of the index of `library`."""
+        """Return the name of the index of `library`."""
         if self.index is not None:
             return self.index
         contents = self.contents(library)
-        known = hashlib.sha256(contents.model_dump_json().encode()).hexdigest()[:12]
+        content_hash = hashlib.sha256(contents.model_dump_json().encode()).hexdigest()[:12]
         corpus = re.sub(r"[^a-z0-9]+", "-", library.corpus.lower()).strip("-")[:100]
-        return f"grounded-dialogs-{corpus}-{library.size}-{'-'.join(contents.parts)}-{known}"
+        return f"grounded-dialogs-{corpus}-{library.size}-{'-'.join(contents.parts)}-{content_hash}"
 
     def place(self, library: Library) -> str:
         return f"index {self.index_name(library)} at {self.where}"
@@ -115,57 +107,53 @@ class ElasticsearchSettings(RetrieverSettings, Access):
     def open(self, library: Library, validation: NDArray[np.bool_]) -> "Elasticsearch":
         server = Server(self)
         encoder = Encoder(self.model) if "dense" in self.searched else None
-        fields = _FieldMaker(self, encoder)
-        index = Index(
+        if "elser" in self.searched:
+            _create_endpoint(server, self.ingest_endpoint, self.elser_model, threads=1)
+            _create_endpoint(server, self.search_endpoint, self.elser_model, self.search_threads)
+        Index(
             server,
             self.index_name(library),
             self.contents(library),
             library,
-            fields.properties(),
-            fields,
+            _properties(self, encoder),
+            partial(_fields, self, encoder),
             self.chunk,
             self.shards,
-        )
-        if "elser" in self.searched:
-            _make_endpoint(server, self.ingest_endpoint, self.elser_model, threads=1)
-            _make_endpoint(server, self.search_endpoint, self.elser_model, self.search_threads)
-        index.build()
-        retriever = Elasticsearch(self, server, index.name, library, validation, encoder)
-        retriever.check(*index.sample())
+        ).build()
+        retriever = Elasticsearch(self, server, library, validation, encoder)
+        retriever.check()
         return retriever
 
 
-@dataclass(frozen=True)
-class _Question:
-    query: str
+class _Query(NamedTuple):
+    text: str
     k: int
-    split: Split | None
+    split: Split
 
 
 class Elasticsearch(Ranker):
-    """Searches titles and texts of passages. What many dialogs ask at the same time goes in one request.
+    """Searches titles and texts of passages. Queries that come at the same time are sent in one request.
 
-    A score is Elasticsearch's own, in the mode `hybrid` that of the fusion, which is computed here, where no licence
-    stands in its way. Equal scores come in the order of rows. Passages of the other split are never returned.
+    A score is Elasticsearch's own, or in the mode `hybrid` that of the fusion, which is computed here, so that any
+    licence will do. Passages of the other split are never returned.
     """
 
     def __init__(
         self,
         settings: ElasticsearchSettings,
         server: Server,
-        index: str,
         library: Library,
         validation: NDArray[np.bool_],
         encoder: Encoder | None,
     ) -> None:
         super().__init__(library, validation)
-        self._settings, self._server, self._index = settings, server, index
+        self._settings, self._server, self._index = settings, server, settings.index_name(library)
         self._encoder, self._encoding = encoder, threading.Lock()
-        self._splits = split_filters(library, validation)
-        self._batched = Batched(self._answers, TOGETHER, REQUESTS)
+        self._filters = split_filters(library, validation)
+        self._batcher = Batcher(self._rank_batch, QUERIES, REQUESTS)
 
-    async def ranked(self, query: str, k: int, split: Split) -> list[tuple[int, float]]:
-        """The rows of the best `k` passages of `split`; with `bm25` alone, only those that share a word with `query`.
+    async def rank(self, query: str, k: int, split: Split) -> Ranking:
+        """Return the best `k` passages of `split`; with `bm25` alone, only those that share a word with `query`.
 
         Raises:
             RetrieverError: the server doesn't answer, or refuses; the run can be continued.
@@ -173,7 +161,7 @@ class Elasticsearch(Ranker):
         if not query.strip() or not self._allowed[split].any():
             return []
         settings = self._settings
-        # The pauses are here and not in the thread that asks, so that an interrupted run needn't wait for them.
+        # The pauses are here and not in the batch's thread, so that an interrupted run needn't wait for them.
         attempts = AsyncRetrying(
             retry=retry_if_exception(self._server.transient),
             stop=stop_after_attempt(settings.retries + 1),
@@ -182,142 +170,122 @@ class Elasticsearch(Ranker):
             reraise=True,
         )
         try:
-            found: Found = await attempts(self._batched.ask, _Question(query, k, split))
+            ranking: Ranking = await attempts(self._batcher.submit, _Query(query, k, split))
         except Exception as error:
-            raise self._server.explained("searching", error, settings.timeout_s) from error
-        allowed = self._allowed[split]
-        return [(row, score) for row, score in found if allowed[row]]
+            raise self._server.explain("searching", error, settings.timeout_s) from error
+        return ranking
 
-    def check(self, text: str, finds: bool) -> None:
+    def check(self) -> None:
         """Search once, before a run relies on it.
 
-        Args:
-            finds: whether something must be found.
-
         Raises:
-            RetrieverError: the server refuses, or finds nothing.
+            RetrieverError: the server refuses.
         """
 
-        def once(client: Any) -> Found:
-            (found,) = self._answers([_Question(text, 1, None)], client)
-            if isinstance(found, Exception):
-                raise found
-            return found
+        def search(client: Any) -> None:
+            (result,) = self._rank_batch([_Query(self._library.passage(0).text[:100], 1, "train")], client)
+            if isinstance(result, Exception):
+                raise result
 
-        if not self._server.ask("searching", once) and finds:
-            raise RetrieverError(
-                f"index {self._index} at {self._server.access.where}: finds nothing for {text!r}, which stands in it; "
-                "delete that index, and the same command builds it anew"
-            )
+        self._server.request("searching", search)
 
-    def _answers(self, questions: Sequence[_Question], client: Any = None) -> list[Found | Exception]:
-        """(row, score) for each question, or what went wrong with it; one request."""
+    def _rank_batch(self, queries: Sequence[_Query], client: Any = None) -> list[Ranking | Exception]:
+        """Return the ranking of each query, or the error that the server returned for it; one request."""
         parts = self._settings.searched
-        vectors = self._vectors(questions)
         searches = [
             line
-            for question, vector in zip(questions, vectors, strict=True)
+            for query, vector in zip(queries, self._encode(queries), strict=True)
             for part in parts
-            for line in ({"index": self._index}, self._body(part, question, vector))
+            for line in ({"index": self._index}, self._search(part, query, vector))
         ]
-        responses = read(Searches, (client or self._server.client).msearch(searches=searches)).responses
-        if len(responses) != len(questions) * len(parts):
-            raise Unreadable(f"{len(responses)} answers to {len(questions) * len(parts)} searches")
+        responses = body((client or self._server.client).msearch(searches=searches))["responses"]
         return [
-            self._joined(responses[first : first + len(parts)], question.k)
-            for question, first in zip(questions, range(0, len(responses), len(parts)), strict=True)
+            self._ranking(responses[first : first + len(parts)], query.k)
+            for query, first in zip(queries, range(0, len(responses), len(parts)), strict=True)
         ]
 
-    def _vectors(self, questions: Sequence[_Question]) -> list[list[float] | None]:
+    def _encode(self, queries: Sequence[_Query]) -> list[list[float] | None]:
         if self._encoder is None:
-            return [None] * len(questions)
+            return [None] * len(queries)
         with self._encoding:
-            # One by one, since the last bits of a vector depend on what it is encoded with.
-            return [self._encoder.encode([question.query])[0].tolist() for question in questions]
+            # One by one, since the last bits of a vector depend on the texts that are encoded with it.
+            return [self._encoder.encode([query.text])[0].tolist() for query in queries]
 
-    def _body(self, part: Part, question: _Question, vector: list[float] | None) -> Fields:
-        size = max(question.k, self._settings.depth) if self._settings.mode == "hybrid" else question.k
-        clause = self._splits[question.split] if question.split else None
-        body: Fields = {"size": size, "_source": False, "track_total_hits": False, "track_scores": True}
-        body["sort"] = [{"_score": "desc"}, {"row": "asc"}]
+    def _search(self, part: Part, query: _Query, vector: list[float] | None) -> Fields:
+        """Return the request that searches one part."""
+        size = max(query.k, self._settings.depth) if self._settings.mode == "hybrid" else query.k
+        split = self._filters[query.split]
+        search: Fields = {"size": size, "_source": False, "track_total_hits": False, "track_scores": True}
+        search["sort"] = [{"_score": "desc"}, {"row": "asc"}]
         if part == "dense":
             # More than wanted, so that of equal scores at the end the first rows are there to be sorted out.
             wide = min(2 * size, _CANDIDATES)
             knn = {"field": "vector", "query_vector": vector, "k": wide, "num_candidates": wide}
-            return body | {"knn": knn | ({"filter": clause} if clause else {})}
-        query: Fields = {"match": {"text": {"query": question.query}}}
+            return search | {"knn": knn | ({"filter": split} if split else {})}
+        clause: Fields = {"match": {"text": {"query": query.text}}}
         if part == "elser":
-            # Elasticsearch leaves out tokens that say little, unless told not to; the paper did not.
-            query = {
+            # Newer servers prune tokens of low weight by default; the paper did not.
+            clause = {
                 "sparse_vector": {
                     "field": "elser",
                     "inference_id": self._settings.search_endpoint,
-                    "query": question.query,
+                    "query": query.text,
                     "prune": False,
                 }
             }
-        return body | {"query": {"bool": {"must": [query]} | ({"filter": [clause]} if clause else {})}}
+        return search | {"query": {"bool": {"must": [clause]} | ({"filter": [split]} if split else {})}}
 
-    def _joined(self, answers: Sequence[Answer], k: int) -> Found | Exception:
-        rankings: list[Found] = []
-        for answer in answers:
-            ranking = answer.ranking
-            if isinstance(ranking, Refusal):
-                return ranking
-            if any(row >= self._library.passage_count for row, _ in ranking):
-                return Unreadable("a passage that isn't in the index")
-            rankings.append(ranking)
-        settings = self._settings
-        if settings.mode != "hybrid":
-            return sorted(rankings[0], key=lambda found: (-found[1], found[0]))[:k]
-        return fused([[row for row, _ in ranking] for ranking in rankings], settings.weights, settings.constant)[:k]
-
-
-class _FieldMaker:
-    """What the documents of an index hold for the ways of searching it."""
-
-    def __init__(self, settings: ElasticsearchSettings, encoder: Encoder | None) -> None:
-        self._settings, self._encoder = settings, encoder
-
-    def properties(self) -> Fields:
-        """For the mapping; the text is kept in any case, for people who look."""
-        settings = self._settings
-        analysed = {"analyzer": "english"} if "bm25" in settings.searched else {"index": False}
-        properties: Fields = {"text": {"type": "text"} | analysed}
-        if self._encoder is not None:
-            # Flat: vectors as they are, all looked at. The default rounds them and looks at some.
-            properties["vector"] = {
-                "type": "dense_vector",
-                "element_type": "float",
-                "dims": self._encoder.dimensions,
-                "index": True,
-                "similarity": "dot_product",
-                "index_options": {"type": "flat"},
-            }
-        if "elser" in settings.searched:
-            properties["elser"] = {
-                "type": "semantic_text",
-                "inference_id": settings.ingest_endpoint,
-                "search_inference_id": settings.search_endpoint,
-                "chunking_settings": {"strategy": "none"},  # passages are cut already
-            }
-        return properties
-
-    def __call__(self, passages: Sequence[Passage]) -> list[Fields]:
-        """The fields of each passage."""
-        texts = [f"{passage.title}\n{passage.text}".strip() for passage in passages]
-        made: list[Fields] = [{"text": text} for text in texts]
-        if "elser" in self._settings.searched:
-            for fields, text in zip(made, texts, strict=True):
-                fields["elser"] = text
-        if self._encoder is not None:
-            for fields, vector in zip(made, self._encoder.encode(texts).tolist(), strict=True):
-                fields["vector"] = vector
-        return made
+    def _ranking(self, responses: Sequence[Fields], k: int) -> Ranking | Exception:
+        """Return the ranking from a query's responses, one for each part."""
+        rankings: list[Ranking] = []
+        for response in responses:
+            if "error" in response:
+                return Refusal(response["status"], response["error"])
+            if response["timed_out"] or response["_shards"]["failed"]:
+                return Refusal(503, {"type": "partial_result", "reason": "some shards of the index did not answer"})
+            rankings.append([(int(hit["_id"]), hit["_score"]) for hit in response["hits"]["hits"]])
+        if self._settings.mode != "hybrid":
+            return rankings[0][:k]
+        return fuse(rankings, self._settings.weights, self._settings.rrf_k)[:k]
 
 
-def _make_endpoint(server: Server, name: str, model: str, threads: int) -> None:
-    """An inference endpoint, unless there is one of that name; Elasticsearch then fetches and starts the model."""
+def _properties(settings: ElasticsearchSettings, encoder: Encoder | None) -> Fields:
+    """Return the properties of the mapping; every index holds the text, so that users can look at it."""
+    analyzed = {"analyzer": "english"} if "bm25" in settings.searched else {"index": False}
+    properties: Fields = {"text": {"type": "text"} | analyzed}
+    if encoder is not None:
+        # Flat keeps the vectors as they are and compares them all; the default rounds them and searches some.
+        properties["vector"] = {
+            "type": "dense_vector",
+            "element_type": "float",
+            "dims": encoder.dimensions,
+            "index": True,
+            "similarity": "dot_product",
+            "index_options": {"type": "flat"},
+        }
+    if "elser" in settings.searched:
+        properties["elser"] = {
+            "type": "semantic_text",
+            "inference_id": settings.ingest_endpoint,
+            "search_inference_id": settings.search_endpoint,
+            "chunking_settings": {"strategy": "none"},  # passages are cut already
+        }
+    return properties
+
+
+def _fields(settings: ElasticsearchSettings, encoder: Encoder | None, passages: Sequence[Passage]) -> list[Fields]:
+    """Return the fields of each passage, as `_properties` defines them."""
+    texts = [f"{passage.title}\n{passage.text}".strip() for passage in passages]
+    fields: list[Fields] = [{"text": text} for text in texts]
+    if "elser" in settings.searched:
+        fields = [of | {"elser": of["text"]} for of in fields]
+    if encoder is not None:
+        fields = [of | {"vector": vector} for of, vector in zip(fields, encoder.encode(texts).tolist(), strict=True)]
+    return fields
+
+
+def _create_endpoint(server: Server, name: str, model: str, threads: int) -> None:
+    """Create an inference endpoint unless it exists; Elasticsearch then downloads and starts the model."""
     service = {
         "service": "elasticsearch",
         "service_settings": {
@@ -327,7 +295,7 @@ def _make_endpoint(server: Server, name: str, model: str, threads: int) -> None:
         },
     }
 
-    def make(client: Any) -> None:
+    def create(client: Any) -> None:
         from elasticsearch import BadRequestError, NotFoundError
 
         try:
@@ -336,7 +304,7 @@ def _make_endpoint(server: Server, name: str, model: str, threads: int) -> None:
             try:
                 client.inference.put(task_type="sparse_embedding", inference_id=name, inference_config=service)
             except BadRequestError as error:
-                if error.error != "resource_already_exists_exception":  # somebody else was as quick
+                if error.error != "resource_already_exists_exception":  # created by another process meanwhile
                     raise
 
-    server.ask(f"making the inference endpoint {name}", make, at_once=True)
+    server.request(f"creating the inference endpoint {name}", create, fail_fast=True)

@@ -1,4 +1,4 @@
-"""How an Elasticsearch server is reached, what is asked again, and what its errors mean for a person."""
+"""The connection to an Elasticsearch server: how it is reached, what is retried, and what its errors mean to a user."""
 
 import base64
 import logging
@@ -6,7 +6,7 @@ import os
 import re
 import ssl
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import urlsplit
@@ -14,53 +14,85 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator
 from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
-from generator.common.backoff import backoff
+from generator.common.concurrency import backoff
 from generator.common.sanitize import printable, without_secrets
-from generator.errors import RetrieverError
-from generator.retrievers.elastic.answers import Refusal, Unreadable
-from generator.schema import Address, OneOrMore, Record, VariableName
+from generator.errors import RetrieverError, describe
+from generator.schema import Address, OneOrMore, Operational, Record, VariableName
 
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
-# Characters of the server's words that a message repeats.
+# Characters of the server's message that an error quotes.
 _LONGEST = 400
 TRANSIENT = frozenset({429, 502, 503, 504})
 _UNDEPLOYED = re.compile(r"deploy|allocat|trained model|inference (endpoint|id|entity)", re.IGNORECASE)
 
 
 class Access(Record):
-    """The settings that say how a server is reached. None of them changes what is found there.
+    """The settings of a connection. The secrets themselves are no settings, so that they are never stored."""
 
-    `api_key_env` and `password_env` name environment variables: the secrets themselves are no settings, so that they
-    are never stored. With a `user` the password is sent, else the API key if there is one.
-    """
-
-    hosts: Annotated[tuple[Address, ...], OneOrMore, Field(min_length=1)]
-    api_key_env: VariableName
-    user: str | None = Field(min_length=1)
-    password_env: VariableName
-    ca_certs: str | None = Field(min_length=1)
-    timeout_s: float = Field(gt=0)
-    build_timeout_s: float = Field(gt=0)
-    retries: int = Field(ge=0)
-    retry_wait_s: float = Field(gt=0)
+    hosts: Annotated[tuple[Address, ...], OneOrMore, Operational] = Field(
+        min_length=1, description="Address of the server, or a list of addresses of one cluster."
+    )
+    api_key_env: Annotated[VariableName, Operational] = Field(
+        description="Environment variable that holds an API key. The key is sent if the variable is set."
+    )
+    user: Annotated[str | None, Operational] = Field(
+        min_length=1, description="User to sign in as, with a password, in place of an API key; null: no user."
+    )
+    password_env: Annotated[VariableName, Operational] = Field(
+        description="Environment variable that holds the password of `user`."
+    )
+    ca_certs: Annotated[str | None, Operational] = Field(
+        min_length=1,
+        description="File with the certificate of the authority behind `https://`, in PEM form; null: the system's.",
+    )
+    timeout_s: Annotated[float, Operational] = Field(gt=0, description="Time-out of a search, in seconds.")
+    build_timeout_s: Annotated[float, Operational] = Field(
+        gt=0,
+        description="Time-out of a request while the index is built, in seconds. On a small machine ELSER takes "
+        "minutes for a chunk.",
+    )
+    retries: Annotated[int, Operational] = Field(ge=0, description="Further attempts after a request that failed.")
+    retry_wait_s: Annotated[float, Operational] = Field(
+        gt=0, description="Pause before the first retry, in seconds; it doubles with each one, up to a minute."
+    )
 
     @field_validator("hosts")
     @classmethod
-    def _addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(_address(host) for host in value)
+    def _add_ports(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(_with_port, value))
 
     @property
     def where(self) -> str:
-        """The addresses, for a person."""
+        """The addresses, to show to the user."""
         return ", ".join(self.hosts)
 
 
+class Refusal(Exception):
+    """An error that Elasticsearch returned, for a request or for one of the items in it.
+
+    Attributes:
+        status: the HTTP status.
+        kind: Elasticsearch's name of the error, such as `index_not_found_exception`.
+        reason: in words, with its causes.
+    """
+
+    def __init__(self, status: int, error: Any) -> None:
+        if not isinstance(error, dict):
+            error = {"reason": str(error)}
+        reasons: list[str] = []
+        for reason in _reasons(error):
+            if not any(reason in earlier for earlier in reasons):  # causes often repeat one another
+                reasons.append(reason)
+        self.status, self.kind, self.reason = status, error.get("type", ""), ": ".join(reasons)
+        super().__init__(f"{status} {self.kind}: {self.reason}")
+
+
 class Server:
-    """A client that asks again what failed for the moment, and says in one line what remains.
+    """A client that retries what failed temporarily, and explains in one line what remains.
 
     Raises:
         RetrieverError: the package isn't installed, or a secret or the certificate can't be used. Nothing is sent yet.
@@ -71,11 +103,11 @@ class Server:
             import elasticsearch
         except ImportError as error:
             raise RetrieverError(
-                f"retriever=elasticsearch needs the package elasticsearch ({error}): install the extra "
+                f"retriever=elasticsearch: the package elasticsearch is missing ({error}); install the extra "
                 "'elasticsearch' (uv sync --extra elasticsearch), or choose retriever=bm25"
             ) from error
         self.access = access
-        # What they would say of an attempt that failed is ours to say, once none is left.
+        # They would report each attempt that failed; only the last one matters.
         logging.getLogger("elastic_transport").setLevel(logging.CRITICAL)
         warnings.filterwarnings("ignore", category=elasticsearch.ElasticsearchWarning)
         options: dict[str, Any] = {}
@@ -85,203 +117,190 @@ class Server:
                 ssl.create_default_context(cafile=certificate)
             except OSError as error:  # ssl.SSLError is one too
                 raise RetrieverError(
-                    f"retriever.ca_certs={certificate}: can't be used ({error.strerror or error}); give a certificate "
+                    f"retriever.ca_certs={certificate}: can't be used ({describe(error)}); give a certificate "
                     "in PEM form"
                 ) from error
             options["ca_certs"] = str(certificate)
-        self.signed_in = "without credentials"
+        self._credentials = "no credentials"
         if access.user is not None:
             password = os.environ.get(access.password_env)
             if not password:
                 raise RetrieverError(
-                    f"retriever.user={access.user} needs a password: set the environment variable {access.password_env}"
+                    f"retriever.user={access.user}: no password; set the environment variable {access.password_env}"
                 )
-            # In UTF-8; of the client's own `basic_auth` only ASCII gets through.
+            # The client's own `basic_auth` takes ASCII only.
             pair = f"{access.user}:{password}".encode(errors="surrogateescape")
             options["headers"] = {"authorization": f"Basic {base64.b64encode(pair).decode()}"}
-            self.signed_in = f"the user {access.user} with the password in {access.password_env}"
-        elif key := _key(access.api_key_env):
+            self._credentials = f"the user {access.user} and the password in {access.password_env}"
+        elif key := os.environ.get(access.api_key_env, "").strip():
+            if not (key.isascii() and key.isprintable()):
+                raise RetrieverError(f"the environment variable {access.api_key_env} does not hold a valid API key")
             options["api_key"] = key
-            self.signed_in = f"the API key in {access.api_key_env}"
-        # Attempts are counted here: before version 9 the client made no pauses between them.
+            self._credentials = f"the API key in {access.api_key_env}"
+        # Retries are ours, since the client of version 8 makes no pauses between them.
         self.client = elasticsearch.Elasticsearch(
             list(access.hosts), max_retries=0, request_timeout=access.timeout_s, **options
         )
-        self._patient = self.client.options(request_timeout=access.build_timeout_s)
+        self._building = self.client.options(request_timeout=access.build_timeout_s)
 
-    def ask(self, doing: str, request: "Callable[[Elasticsearch], Answer]", at_once: bool = False) -> Answer:
-        """What `request` gives, asked with the time-out of building, again and again if need be.
+    def request(self, doing: str, send: "Callable[[Elasticsearch], Result]", fail_fast: bool = False) -> Result:
+        """Return the result of `send`, with the time-out of building and with retries.
 
         Args:
-            doing: what it is for, as in "while loading passages".
-            at_once: True says at once that nobody is there, or somebody else, for the first request of all.
+            doing: what the request is for, as in "while loading passages".
+            fail_fast: without retries if there is no connection: for the first request of all.
 
         Raises:
-            RetrieverError: it can't be had; one line.
+            RetrieverError: all attempts failed; one line.
         """
+        from elastic_transport import ConnectionError
+
         attempts = Retrying(
-            retry=retry_if_exception(lambda error: self.transient(error) and not (at_once and _nobody_there(error))),
+            retry=retry_if_exception(
+                lambda error: self.transient(error) and not (fail_fast and isinstance(error, ConnectionError))
+            ),
             stop=stop_after_attempt(self.access.retries + 1),
             wait=backoff(self.access.retry_wait_s),
             reraise=True,
         )
         try:
-            return attempts(request, self._patient)
+            return attempts(send, self._building)
         except Exception as error:
-            raise self.explained(doing, error, self.access.build_timeout_s) from error
+            raise self.explain(doing, error, self.access.build_timeout_s) from error
 
     def transient(self, error: BaseException) -> bool:
-        """Whether the same request may succeed later."""
+        """Return whether the same request may succeed later."""
         from elastic_transport import ApiError, ConnectionError, ConnectionTimeout, TlsError
 
-        if _strange(error):  # whatever stands in front of the server may go again, as with a 502
-            return True
         if isinstance(error, ApiError):
             return error.meta.status in TRANSIENT
         if isinstance(error, Refusal):
             return error.status in TRANSIENT
         return isinstance(error, ConnectionError | ConnectionTimeout) and not isinstance(error, TlsError)
 
-    def explained(self, doing: str, error: Exception, timeout_s: float) -> Exception:
-        """What went wrong and what to do, as an error for a person; what isn't the server's comes back as it is."""
-        from elastic_transport import ApiError, ConnectionError, ConnectionTimeout, TlsError
+    def explain(self, doing: str, error: Exception, timeout_s: float) -> Exception:
+        """Return a RetrieverError that says what went wrong and what to do; an error of our own comes back as it is."""
+        from elastic_transport import ApiError, ConnectionError, ConnectionTimeout, SerializationError, TlsError
+        from elasticsearch import UnsupportedProductError
 
         where = self.access.where
-        stranger = RetrieverError(f"{where}: what answers there is not Elasticsearch; look at retriever.hosts")
-        if what := _strange(error):
-            return RetrieverError(
-                f"{where}: what answers there is not Elasticsearch, while {doing} ({self._repeated(what)}); look at "
-                "retriever.hosts, and at what stands in front of it; the same command continues"
-            )
+        stranger = RetrieverError(
+            f"{where}: not an Elasticsearch server (while {doing}); check retriever.hosts, and any proxy in front of it"
+        )
+        if isinstance(error, UnsupportedProductError | SerializationError):
+            return stranger
         if isinstance(error, ApiError):
-            if not speaks_as_elasticsearch(error):
-                return stranger
-            body = error.body
-            return self._refused(
-                doing, Refusal(error.meta.status, body.get("error") if isinstance(body, dict) else body)
-            )
+            status, body = error.meta.status, error.body
+            if isinstance(body, dict):
+                return self._explain_refusal(doing, Refusal(status, body.get("error", body)))
+            # Proxies refuse and fail in words of their own.
+            known = status in TRANSIENT or status in (401, 403, 413)
+            return self._explain_refusal(doing, Refusal(status, body)) if known else stranger
         if isinstance(error, Refusal):
-            return self._refused(doing, error)
-        why = self._repeated(_cause(error))
+            return self._explain_refusal(doing, error)
+        why = self._quote(_cause(error))
         if isinstance(error, TlsError):
             if "WRONG_VERSION_NUMBER" in why or "RECORD_LAYER_FAILURE" in why:
-                return RetrieverError(f"{where}: has no https there; write http:// in retriever.hosts")
+                return RetrieverError(f"{where}: the server does not use https; write http:// in retriever.hosts")
             return RetrieverError(
-                f"{where}: its certificate isn't trusted ({why}); give the certificate of its authority as "
-                "retriever.ca_certs=FILE"
+                f"{where}: the server's certificate can't be verified ({why}); set retriever.ca_certs to the file with "
+                "the certificate of its authority"
             )
         if isinstance(error, ConnectionTimeout):
             return RetrieverError(
-                f"{where}: no answer within {timeout_s:g} s while {doing}; when the server is well, the same command "
-                "continues, with more patience by retriever.timeout_s and retriever.build_timeout_s"
+                f"{where}: timed out after {timeout_s:g} s while {doing}; the same command continues, with a longer "
+                "retriever.timeout_s or retriever.build_timeout_s if need be"
             )
         if isinstance(error, ConnectionError):
-            secure = "" if where.startswith("https") else ", with https:// if it has that"
+            secure = "" if where.startswith("https") else ", with https:// if the server uses it"
             return RetrieverError(
-                f"{where}: can't be reached while {doing} ({why}); start Elasticsearch there (docs/elasticsearch.md "
-                f"says how) or give its address as retriever.hosts{secure}; the same command continues"
+                f"{where}: connection failed while {doing} ({why}); start Elasticsearch there (see "
+                f"docs/elasticsearch.md) or set retriever.hosts{secure}; the same command continues"
             )
         return error
 
-    def _refused(self, doing: str, refusal: Refusal) -> RetrieverError:
-        status, kind, reason = refusal.status, self._repeated(refusal.kind), self._repeated(refusal.reason)
-        text = f"{kind} {reason}"
-        said = f"{self.access.where}: {status} {kind}".rstrip() + f" while {doing}" + (f" ({reason})" if reason else "")
-        access = self.access
+    def _explain_refusal(self, doing: str, refusal: Refusal) -> RetrieverError:
+        status, kind, reason = refusal.status, self._quote(refusal.kind), self._quote(refusal.reason)
+        text, access = f"{kind} {reason}", self.access
+        what = f"{access.where}: {status} {kind}".rstrip() + f" while {doing}" + (f" ({reason})" if reason else "")
         if status == 401:
-            return RetrieverError(
-                f"{access.where}: refuses {self.signed_in}; set the environment variable {access.api_key_env} to a "
-                f"valid API key, or retriever.user and the environment variable {access.password_env}"
+            advice = (
+                f"authentication failed with {self._credentials}; set the environment variable {access.api_key_env} to "
+                f"a valid API key, or set retriever.user and the environment variable {access.password_env}"
             )
-        if status == 403 and "licen" in text:
-            return RetrieverError(
-                f"{access.where}: its licence forbids ELSER ({reason}); start a trial (POST "
+        elif status == 403 and "licen" in text:
+            advice = (
+                "the server's licence does not include ELSER; start a trial (POST "
                 "/_license/start_trial?acknowledge=true), or choose retriever.mode=bm25, dense, or hybrid with "
-                "retriever.parts=[bm25,dense], which every licence allows"
+                "retriever.parts=[bm25,dense]"
             )
-        if "media_type_header" in kind or "compatible-with" in reason or "Accept version" in reason:
+        elif "media_type_header" in kind or "compatible-with" in reason or "Accept version" in reason:
             import elasticsearch
 
-            version = elasticsearch.__version__[0]
-            return RetrieverError(
-                f"{said}: the client is of version {version} and the server isn't; install the client of the server's "
-                "version, such as pip install 'elasticsearch>=8.15,<9'"
+            advice = (
+                f"the installed client is of version {elasticsearch.__version__[0]} and the server is not; install the "
+                "client of the server's major version, such as pip install 'elasticsearch>=8.15,<9'"
             )
-        if "cluster_block" in kind:
-            advice = "the server lets nobody write; make room on its disk"
+        elif "cluster_block" in kind:
+            advice = "the index is read-only; free disk space on the server"
         elif status == 403:
-            advice = f"{self.signed_in} may not do that; docs/elasticsearch.md lists the privileges"
+            advice = f"{self._credentials}: permission denied; docs/elasticsearch.md lists the privileges"
         elif "index_not_found" in kind:
-            advice = "the index is gone; the same command builds it again"
+            advice = "the index was deleted; the same command builds it again"
         elif "chunking_settings" in reason:
-            advice = "ELSER on whole passages needs Elasticsearch 8.19, 9.1 or newer; take retriever.mode=bm25 or dense"
+            advice = "ELSER on whole passages needs Elasticsearch 8.19, 9.1 or newer; use retriever.mode=bm25 or dense"
         elif _UNDEPLOYED.search(text):
             advice = (
-                "the model isn't deployed: see GET /_ml/trained_models/_stats for why, make room for it, or delete the "
-                "inference endpoint so that it is made anew (docs/elasticsearch.md says how); then the same command "
-                "continues"
+                "the model is not deployed; GET /_ml/trained_models/_stats shows why. Free memory for it, or delete "
+                "the inference endpoint to create it again (see docs/elasticsearch.md); then the same command continues"
             )
         elif status == 413:
-            advice = "send fewer passages at a time: a smaller retriever.chunk"
+            advice = "send fewer passages at a time with a smaller retriever.chunk"
         elif status in TRANSIENT:
-            advice = "it has too much to do or is just starting; later the same command continues"
+            advice = "the server is overloaded or starting; later the same command continues"
         else:
-            advice = "docs/elasticsearch.md says what the server must have and allow"
-        return RetrieverError(f"{said}: {advice}")
+            advice = "docs/elasticsearch.md says what the server needs"
+        return RetrieverError(f"{what}: {advice}")
 
-    def _repeated(self, text: str) -> str:
-        """The server's words as a message may repeat them."""
+    def _quote(self, text: str) -> str:
+        """Return the server's words, fit for an error message."""
         return without_secrets(printable(text), self.access.api_key_env, self.access.password_env)[:_LONGEST]
 
 
-def speaks_as_elasticsearch(error: Any) -> bool:
-    """Whether an error may be Elasticsearch's own: proxies in front of it refuse and fail in their own words."""
-    if error.meta.status in (401, 403, 413) or error.meta.status in TRANSIENT:
-        return True
-    return "x-elastic-product" in error.meta.headers or (isinstance(error.body, dict) and "error" in error.body)
+def body(response: Any) -> dict[str, Any]:
+    """Return the JSON object of a response.
 
-
-def _address(host: str) -> str:
-    try:
-        parts = urlsplit(host.rstrip("/"))
-        port = parts.port or {"https": 443, "http": 80}.get(parts.scheme)
-    except ValueError as error:
-        raise ValueError(f"is no address ({error})") from error
-    if not (port and parts.hostname):
-        raise ValueError("must be addresses that begin with http:// or https://, such as http://127.0.0.1:9200")
-    name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return f"{parts.scheme}://{name}:{port}{parts.path}"
-
-
-def _key(variable: str) -> str:
-    key = os.environ.get(variable, "").strip()
-    if not (key.isascii() and key.isprintable()):
-        raise RetrieverError(f"the environment variable {variable} holds what can't be an API key; set it anew")
-    return key
-
-
-def _nobody_there(error: BaseException) -> bool:
-    from elastic_transport import ConnectionError
-
-    return isinstance(error, ConnectionError) or bool(_strange(error))
-
-
-def _strange(error: BaseException) -> str:
-    """Why what came with a 200 is no answer of Elasticsearch's; empty: that isn't what went wrong."""
+    Raises:
+        SerializationError: it is something else, such as a login page from a proxy.
+    """
     from elastic_transport import SerializationError
-    from elasticsearch import UnsupportedProductError
 
-    if isinstance(error, UnsupportedProductError):
-        return "it doesn't say that it is"
-    if isinstance(error, SerializationError):
-        return "no JSON"
-    if isinstance(error, RecursionError):
-        return "nested too deeply"
-    return str(error) if isinstance(error, Unreadable) else ""
+    if not isinstance(response.body, dict):
+        raise SerializationError("expected a JSON object")
+    return response.body
+
+
+def _with_port(host: str) -> str:
+    """Return an address with its port, which the client requires."""
+    parts = urlsplit(host.rstrip("/"))
+    if not parts.hostname:
+        raise ValueError("must be an address such as http://127.0.0.1:9200")
+    port = "" if parts.port else f":{443 if parts.scheme == 'https' else 80}"
+    return f"{parts.scheme}://{parts.netloc.rstrip(':')}{port}{parts.path}"
+
+
+def _reasons(error: dict[str, Any]) -> Iterator[str]:
+    """Yield the reason of an error and those of its causes."""
+    yield error.get("reason") or ""
+    for root in error.get("root_cause", []):
+        if root.get("type") != error.get("type"):  # as of a search, whose own reason is that all shards failed
+            yield f"{root.get('type')}: {root.get('reason')}"
+    if cause := error.get("caused_by"):
+        yield from _reasons(cause)
 
 
 def _cause(error: BaseException) -> str:
-    """The cause without the client's wrappings."""
+    """Return the message of the operating system or of TLS, without the client's wrapping."""
     text = " ".join(str(getattr(error, "message", None) or error).split())
     if found := re.search(r"\[Errno -?\d+\] ([^'\")]+)|(\[SSL[^'\"]+)", text):
         return found[1] or found[2]

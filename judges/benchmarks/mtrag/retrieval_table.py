@@ -13,12 +13,12 @@ from judges.metrics.ranking import CUTS, Figures
 
 
 class Row(NamedTuple):
-    """The figures of some of the queries, as in table 4 of Katsis et al. 2025.
+    """The figures of a subset of the queries, as in table 4 of Katsis et al. 2025.
 
     Attributes:
-        ranking: whose: a retriever and the form of its queries, or a file.
-        by: what the queries are told apart by; empty: they are all.
-        figures: None if there are no such queries.
+        ranking: a retriever and the form of its queries, or a file.
+        by: the property that defines the subset; empty for all queries.
+        figures: None if the subset is empty.
     """
 
     ranking: str
@@ -28,10 +28,10 @@ class Row(NamedTuple):
 
 
 def table(rows: Sequence[Row], form: str, console: Console | None = None) -> str:
-    """The table as text that ends in a line break: for a terminal, as `markdown`, `csv` or `json`.
+    """Return the table as text that ends in a line break: for a terminal, as `markdown`, `csv` or `json`.
 
     Args:
-        console: the terminal that it is for, with its width and styles; None: as wide as it needs, and plain.
+        console: the terminal, with its width and styles; None: as wide as needed, and plain.
     """
     if form == "json":
         return json.dumps([_object(row) for row in rows], ensure_ascii=False, indent=1) + "\n"

@@ -1,14 +1,13 @@
-"""Retrieval tasks as mtRAG publishes them (Katsis et al. 2025), in BEIR's form: queries, judgements, passages.
+"""Retrieval tasks as mtRAG publishes them (Katsis et al. 2025), in BEIR's format: queries, qrels, passages.
 
-<collection>/<collection>_lastturn.jsonl    the question as it was asked; _id is <conversation><::><turn>
+<collection>/<collection>_lastturn.jsonl    the question as asked; _id is <conversation><::><turn>
 <collection>/<collection>_questions.jsonl   all questions up to it
 <collection>/<collection>_rewrite.jsonl     the question rewritten to stand alone
-<collection>/qrels/dev.tsv                  what is relevant: query-id, corpus-id, score
+<collection>/qrels/dev.tsv                  the relevant passages: query-id, corpus-id, score
 <collection>/corpus*.jsonl                  the passages: _id, title, text
 """
 
 import csv
-import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -33,35 +32,35 @@ _SIGN = re.compile(r"[\W_]+")
 
 
 class Collection(NamedTuple):
-    """Queries about one set of passages.
+    """Queries on one set of passages.
 
     Attributes:
-        queries: of each form that there is, by id.
-        relevant: the grades, all 1 or more, of the passages that are relevant to a query; no others count.
-        unasked: how many queries the judgements have that are in no file of queries.
-        corpus: the file of the passages; None if there is none.
+        queries: of each form that exists, by id.
+        relevant: for each query the grades of its relevant passages, all 1 or more.
+        unknown: the number of queries in the qrels that are in no query file.
+        corpus: the file of the passages; None without one.
     """
 
     name: str
     queries: Mapping[Form, Mapping[str, str]]
     relevant: Mapping[str, Mapping[str, int]]
-    unasked: int
+    unknown: int
     corpus: Path | None
 
     @property
-    def asked(self) -> set[str]:
+    def query_ids(self) -> set[str]:
         """The ids of all queries."""
         return set().union(*self.queries.values())
 
     def standalone(self, query: str) -> bool | None:
-        """Whether its rewrite says the same as the question, but for case, punctuation and white space.
+        """Return whether the rewrite equals the question up to case, punctuation and white space.
 
-        None: there is no rewrite, or no question.
+        None without a rewrite or a question.
         """
-        asked, rewritten = (self.queries.get(form, {}).get(query) for form in ("lastturn", "rewrite"))
-        if asked is None or rewritten is None:
+        question, rewrite = (self.queries.get(form, {}).get(query) for form in ("lastturn", "rewrite"))
+        if question is None or rewrite is None:
             return None
-        return _SIGN.sub("", asked.casefold()) == _SIGN.sub("", rewritten.casefold())
+        return _SIGN.sub("", question.casefold()) == _SIGN.sub("", rewrite.casefold())
 
 
 class _Query(BaseModel):
@@ -74,23 +73,23 @@ class _Passage(_Query):
     url: str | None = None
 
 
-def collections(folder: Path, split: str | None = None) -> list[Collection]:
-    """The collections in a folder, by name; of a folder that is one itself, that one.
+def read_collections(folder: Path, split: str | None = None) -> list[Collection]:
+    """Return the collections in a folder, by name, or the folder itself as the only one.
 
     Args:
-        split: whose judgements count; None: `dev`, or the only one that there is.
+        split: of the qrels; None: `dev`, or the only one.
 
     Raises:
         CorpusError: there are none, a file can't be read, no query has a relevant passage, or an id is in two
-            collections or doesn't say its turn.
+            collections or doesn't end in its turn.
     """
     if not folder.is_dir():
-        raise CorpusError(f"{folder}: is no folder; give one with retrieval tasks in mtRAG's layout")
+        raise CorpusError(f"{folder}: is not a folder; give one with retrieval tasks in mtRAG's layout")
     inside = sorted(path for path in folder.iterdir() if path.is_dir())
     found = [path for path in (folder.absolute(), *inside) if _forms(path)]
     if not found:
         raise CorpusError(
-            f"{folder}: holds no retrieval tasks; there must be <collection>/<collection>_lastturn.jsonl, "
+            f"{folder}: holds no retrieval tasks; expected <collection>/<collection>_lastturn.jsonl, "
             "_questions.jsonl or _rewrite.jsonl"
         )
     read = [_collection(path, split) for path in found]
@@ -98,41 +97,41 @@ def collections(folder: Path, split: str | None = None) -> list[Collection]:
         raise CorpusError(f"{folder}: no query has a relevant passage")
     where: dict[str, str] = {}
     for collection in read:
-        if twice := where.keys() & collection.asked:
+        if twice := where.keys() & collection.query_ids:
             raise CorpusError(f"query {min(twice)} is in {where[min(twice)]} and in {collection.name}; ids must differ")
-        where |= dict.fromkeys(collection.asked, collection.name)
+        where |= dict.fromkeys(collection.query_ids, collection.name)
     for query in where:
-        turn(query)
+        turn_number(query)
     return read
 
 
-def turn(query: str) -> int:
-    """Which turn of its conversation a query is, from 1.
+def turn_number(query: str) -> int:
+    """Return the number of a query's turn in its conversation, from 1.
 
     Raises:
-        CorpusError: the id doesn't say.
+        CorpusError: the id doesn't end in it.
     """
     if not (match := _TURN.fullmatch(query)):
-        raise CorpusError(f"query {query!r}: its id doesn't end in its turn; mtRAG's are <conversation><::><turn>")
+        raise CorpusError(f"query {query!r}: its id must end in its turn, as in mtRAG's <conversation><::><turn>")
     return int(match[1])
 
 
-def queries(path: Path) -> dict[str, str]:
-    """The queries of a file by id, without the speaker that mtRAG writes before each line.
+def read_queries(path: Path) -> dict[str, str]:
+    """Return the queries of a file by id, without the speaker that mtRAG writes before each line.
 
     Raises:
-        CorpusError: it can't be read, or an id is there twice.
+        CorpusError: it can't be read, or has an id twice.
     """
     found: dict[str, str] = {}
     for where, query in _records(path, _Query):
         if query.id in found:
-            raise CorpusError(f"{where}: the id {query.id} is there twice")
+            raise CorpusError(f"{where}: duplicate id {query.id}")
         found[query.id] = "\n".join(line.removeprefix(SPEAKER).strip() for line in query.text.splitlines())
     return found
 
 
-def documents(path: Path) -> Iterator[Document]:
-    """The passages of a collection, as a stream.
+def read_documents(path: Path) -> Iterator[Document]:
+    """Yield the passages of a collection.
 
     Raises:
         CorpusError: one can't be read.
@@ -144,8 +143,8 @@ def documents(path: Path) -> Iterator[Document]:
         yield document
 
 
-def judgements(path: Path) -> dict[str, dict[str, int]]:
-    """The grades of the passages that are relevant to each query; a file of query, passage and grade, with a header.
+def read_qrels(path: Path) -> dict[str, dict[str, int]]:
+    """Return the grades of each query's relevant passages, from a file of query, passage and grade with a header.
 
     Raises:
         CorpusError: it can't be read.
@@ -161,15 +160,15 @@ def judgements(path: Path) -> dict[str, dict[str, int]]:
                 found.setdefault(query, {})[passage] = int(grade)
         except (ValueError, csv.Error) as error:
             raise CorpusError(
-                f"{where}: must be a query's id, a passage's id and a whole number with tabs between, not {line[:80]!r}"
+                f"{where}: expected query id, passage id and a whole number, separated by tabs, not {line[:80]!r}"
             ) from error
     return found
 
 
-def run(path: Path) -> dict[str, dict[str, float]]:
-    """The rankings of a file in TREC's form: query, Q0, passage, rank, score, name of the run.
+def read_run(path: Path) -> dict[str, dict[str, float]]:
+    """Return the rankings of a file in TREC's format: query, Q0, passage, rank, score, name of the run.
 
-    What counts is the score, as in trec_eval.
+    The score counts and not the rank, as in trec_eval.
 
     Raises:
         CorpusError: it can't be read, or has a passage twice for a query.
@@ -179,14 +178,12 @@ def run(path: Path) -> dict[str, dict[str, float]]:
         try:
             query, _, passage, _, score, _ = line.split()
             value = float(score)
-            if math.isnan(value):
-                raise ValueError("not a number")
         except ValueError as error:
             raise CorpusError(
-                f"{where}: must be `query Q0 passage rank score run` (TREC's form of a run), not {line[:100]!r}"
+                f"{where}: expected `query Q0 passage rank score run` (TREC's format), not {line[:100]!r}"
             ) from error
         if passage in found.setdefault(query, {}):
-            raise CorpusError(f"{where}: passage {passage} is there twice for query {query}")
+            raise CorpusError(f"{where}: duplicate passage {passage} for query {query}")
         found[query][passage] = value
     if not found:
         raise CorpusError(f"{path}: holds no rankings")
@@ -202,7 +199,7 @@ def _collection(folder: Path, split: str | None) -> Collection:
     corpora = sorted(path for path in folder.glob("corpus*.jsonl*") if path.is_file())
     if len(corpora) > 1:
         names = ", ".join(path.name for path in corpora)
-        raise CorpusError(f"{folder}: has several corpora ({names}); leave one there")
+        raise CorpusError(f"{folder}: several corpora ({names}); keep one")
     splits = sorted((folder / "qrels").glob("*.tsv"))
     chosen = [path for path in splits if path.stem == (split or "dev")] or ([] if split else splits)
     if len(chosen) != 1:
@@ -210,13 +207,13 @@ def _collection(folder: Path, split: str | None) -> Collection:
             f"there are {', '.join(path.stem for path in splits)}; choose one with --split" if splits else "is empty"
         )
         raise CorpusError(f"{folder / 'qrels'}: no {split or 'dev'}.tsv; {there}")
-    asked = {form: queries(path) for form, path in _forms(folder).items()}
-    judged, known = judgements(chosen[0]), set().union(*asked.values())
+    queries = {form: read_queries(path) for form, path in _forms(folder).items()}
+    judged, known = read_qrels(chosen[0]), set().union(*queries.values())
     return Collection(
         name=folder.name,
-        queries=asked,
+        queries=queries,
         relevant={query: graded for query, graded in judged.items() if query in known},
-        unasked=len(judged.keys() - known),
+        unknown=len(judged.keys() - known),
         corpus=corpora[0] if corpora else None,
     )
 
@@ -231,7 +228,7 @@ def _records(path: Path, kind: type[M]) -> Iterator[tuple[str, M]]:
 
 
 def _lines(path: Path) -> Iterator[tuple[str, str]]:
-    """The lines of a text file that aren't empty, each with its place."""
+    """Yield the lines of a text file that aren't empty, each with its place."""
     file = File(path.name, path)
     try:
         with opened(file) as stream:
@@ -243,4 +240,4 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _unreadable(record: SkippedRecord) -> CorpusError:
-    return CorpusError(f"{record.where}: can't be read: {record.reason}; a test without it would be another one")
+    return CorpusError(f"{record.where}: can't be read: {record.reason}; fix it, since every passage and query counts")

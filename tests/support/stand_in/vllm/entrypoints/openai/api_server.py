@@ -1,4 +1,4 @@
-"""In place of vLLM's server: takes its options, starts a child as it does, and answers as `tests.support.openai_server`."""
+"""A stand-in for vLLM's server: takes its options, starts a child process, answers as `tests.support.openai_server`."""
 
 import argparse
 import os

@@ -1,0 +1,42 @@
+"""The settings of a run that belong to no part of it; light to import, so that `--help` can show them."""
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from generator.schema import LocalPath, Operational, Record, Turns
+
+
+class RunSettings(Record):
+    """How many dialogs, how long, from what seed, and where they go."""
+
+    dialogs: Annotated[int, Operational] = Field(ge=1, description="Stop when so many dialogs are accepted.")
+    scale: Annotated[float, Operational] = Field(
+        gt=0, description="Factor on `dialogs`: 0.01 tries an experiment at a hundredth of its size."
+    )
+    max_attempts: Annotated[int | None, Operational] = Field(
+        ge=1, description="Stop when so many dialogs were attempted; null: ten times `dialogs`."
+    )
+    turns: Annotated[Turns, BeforeValidator(Turns.parse)] = Field(
+        description="Turns of a dialog, a number or a range such as 3-6; a question type may set its own."
+    )
+    min_turns: int = Field(ge=1, description="Drop a dialog that ended with fewer turns than this.")
+    seed: int = Field(ge=0, description="Seed of all that is drawn: documents, question types, decoding.")
+    dialogs_per_document: int = Field(
+        ge=1, description="Dialogs in a row on one document, which share its tokens in the server's prefix cache."
+    )
+    validation: float = Field(
+        ge=0, lt=1, description="Share of the documents whose dialogs form the validation split; 0: no such split."
+    )
+    dspy_program: Annotated[LocalPath | None, Operational] = Field(
+        description="A program that DSPy's `save` wrote (JSON), in place of the prompts as they are; null: none."
+    )
+    run_dir: Annotated[LocalPath | None, Operational] = Field(
+        description="The run folder; null: outputs/<corpus>-<taxonomy>-<algorithm>-<model>-<seed>."
+    )
+    fresh: Annotated[bool, Operational] = Field(
+        description="Start over and remove what run_dir holds, in place of continuing it."
+    )
+    cache_dir: Annotated[LocalPath, Operational] = Field(
+        description="Folder for documents and indexes, which are built once and used by all runs."
+    )

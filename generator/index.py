@@ -1,0 +1,56 @@
+"""`python -m generator.index`: documents, passages and the retriever's index, built without asking a model."""
+
+import sys
+from typing import TYPE_CHECKING
+
+from generator.command import GENERATOR_GROUPS, Command, run_command
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+COMMAND = Command(
+    program="python -m generator.index",
+    primary="config",
+    task="generator.index:build",
+    settings="generator.config.run_settings:RunSettings",
+    usage=(
+        "python -m generator.index [corpus=NAME] [retriever=NAME] [setting=value ...]",
+        "",
+        "Reads the documents, cuts them into passages and builds the retriever's index, whatever the algorithm.",
+        "A run with the same settings then begins at once.",
+    ),
+    groups=tuple((group, title) for group, title in GENERATOR_GROUPS if group in ("corpus", "retriever", "executor")),
+)
+
+
+def build(cfg: "DictConfig", job: object) -> None:
+    """Build what a run needs before its first model call, and print where it is.
+
+    Raises:
+        GroundedDialogsError: documents can't be read, or the index can't be built.
+    """
+    from generator.common.console import note
+    from generator.components import open_library, skipped_documents
+    from generator.config.settings import load
+
+    settings = load(cfg)
+    fingerprint, retriever = settings.corpus.fingerprint(), settings.retriever
+    with settings.executor.open() as executor:
+        library = open_library(settings, fingerprint)
+        retriever.build(library, executor.spread)
+        retriever.open(library, library.validation(settings.validation, retriever.k))
+    print(
+        f"indexed: {library.passage_count} passages of {len(library)} documents, {retriever.place(library)}", flush=True
+    )
+    skipped = skipped_documents(settings, fingerprint)
+    if lines := skipped.read_text(encoding="utf-8").count("\n") if skipped.exists() else 0:
+        note(f"skipped: {lines} documents that can't be read, listed in {skipped}")
+
+
+def main() -> int:
+    """Run the command line and return the exit code: 0, 2 something to fix, 130 interrupted."""
+    return run_command(COMMAND)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,172 @@
+"""Recall and nDCG on mtRAG's retrieval tasks (Katsis et al. 2025, table 4), of our retrievers or of given rankings."""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from generator.common.atomic_files import digest
+from generator.common.console import note
+from generator.config.choices import compose_choice
+from generator.config.parts import build_choice
+from generator.corpora.library import Library
+from generator.errors import ConfigError, CorpusError
+from generator.retrievers.base import RetrieverSettings
+from generator.schema import Retriever
+from judges.benchmarks.mtrag.retrieval_table import Row
+from judges.benchmarks.mtrag.retrieval_tasks import (
+    FORMS,
+    Collection,
+    Form,
+    read_collections,
+    read_documents,
+    read_run,
+    turn_number,
+)
+from judges.metrics.ranking import CUTS, Figures, Scores, mean, measure, to_scores
+
+# Tokens of a passage, more than any has: the passages of a collection stay whole.
+WHOLE = 1_000_000
+# Queries at the same time.
+CONCURRENCY = 64
+_FIXED = ("k", "query", "passage_tokens", "overlap")
+
+
+def evaluate_run(folder: Path, split: str | None, run: Path) -> list[Row]:
+    """Return the figures of the rankings in a file in TREC's format.
+
+    Args:
+        folder, split: the tasks; see `read_collections`.
+
+    Raises:
+        CorpusError: tasks or rankings can't be read.
+        ConfigError: pytrec_eval-terrier isn't installed.
+    """
+    return list(_rows(run.name, _read(folder, split), read_run(run)))
+
+
+def evaluate_retriever(
+    folder: Path, split: str | None, name: str, changes: Sequence[str], form: Form | None, cache: Path
+) -> list[Row]:
+    """Return the figures of a retriever for each form of the queries.
+
+    Args:
+        folder, split: the tasks; see `read_collections`.
+        name, changes: the retriever; see `retriever_settings`.
+        form: of the queries; None: all that exist.
+        cache: the folder for indexes.
+
+    Raises:
+        CorpusError: the tasks can't be read, or have no passages or no queries of that form.
+        ConfigError: a setting is wrong, or pytrec_eval-terrier isn't installed.
+        RetrieverError: an index can't be built or searched.
+    """
+    for change in changes:
+        if change.partition("=")[0] in _FIXED:
+            raise ConfigError(
+                f"--set {change}: has no effect; whole passages are searched, and the first {CUTS[-1]} count"
+            )
+    settings = retriever_settings(name, changes)
+    collections = _read(folder, split)
+    forms = [form] if form else [form for form in FORMS if any(form in of.queries for of in collections)]
+    found: dict[Form, dict[str, dict[str, float]]] = {form: {} for form in forms}
+    for collection in collections:
+        if collection.corpus is None:
+            raise CorpusError(f"{collection.name}: no passages to search; add its corpus.jsonl, or give --run FILE")
+        if missing := [form for form in forms if form not in collection.queries]:
+            raise CorpusError(
+                f"{collection.name}: {collection.name}_{missing[0]}.jsonl is missing; choose others with --queries"
+            )
+    for collection in collections:
+        retriever = open_retriever(collection.name, cast(Path, collection.corpus), settings, cache)
+        for form in forms:
+            queries = {query: text for query, text in collection.queries[form].items() if query in collection.relevant}
+            rankings = asyncio.run(rank_documents(retriever, queries, CUTS[-1]))
+            found[form] |= {query: to_scores(ranking) for query, ranking in rankings.items()}
+    return [row for form in forms for row in _rows(f"{name}, {form}", collections, found[form])]
+
+
+def retriever_settings(
+    name: str, changes: Sequence[str], passage_tokens: int = WHOLE, overlap: int = 0
+) -> RetrieverSettings:
+    """Return the settings of `conf/retriever/<name>.yaml` with changes, each a `setting=value`.
+
+    Raises:
+        ConfigError: there is no such retriever or setting, or a value is wrong.
+    """
+    lengths = [f"passage_tokens={passage_tokens}", f"overlap={overlap}"]
+    return cast(RetrieverSettings, build_choice("retriever", compose_choice("retriever", name, [*lengths, *changes])))
+
+
+def open_library(name: str, corpus: Path, settings: RetrieverSettings, cache: Path) -> Library:
+    """Return the library of a collection's passages, building it unless it is in `cache`.
+
+    Raises:
+        CorpusError: the file of the passages can't be read.
+    """
+    try:
+        fingerprint = digest(corpus)
+    except OSError as error:
+        raise CorpusError(f"{corpus}: can't be read: {error.strerror}") from error
+    documents = partial(read_documents, corpus)
+    return Library.open(name, fingerprint, documents, cache, settings.passage_tokens, settings.overlap)
+
+
+def open_retriever(name: str, corpus: Path, settings: RetrieverSettings, cache: Path) -> Retriever:
+    """Return the retriever over a collection's passages, building its index unless it is in `cache`."""
+    library = open_library(name, corpus, settings, cache)
+    return settings.open(library, np.zeros(len(library), dtype=np.bool_))
+
+
+async def rank_documents(retriever: Retriever, queries: Mapping[str, str], k: int) -> dict[str, list[str]]:
+    """Return the ids of each query's documents among its best `k` passages, best first."""
+    limit = asyncio.Semaphore(CONCURRENCY)
+
+    async def rank(query: str) -> list[str]:
+        async with limit:
+            hits = await retriever.search(query, k, "train")
+        return list(dict.fromkeys(hit.passage.document_id for hit in hits))
+
+    rankings = await asyncio.gather(*map(rank, queries.values()))
+    return dict(zip(queries, rankings, strict=True))
+
+
+def _read(folder: Path, split: str | None) -> list[Collection]:
+    collections = read_collections(folder, split)
+    for collection in collections:
+        total = len(collection.query_ids)
+        if unjudged := total - len(collection.relevant):
+            note(f"{collection.name}: {unjudged} of {total} queries have no relevant passage and are left out")
+        if collection.unknown:
+            note(f"{collection.name}: {collection.unknown} queries of the qrels are in no query file and are left out")
+    return collections
+
+
+def _rows(ranking: str, collections: Sequence[Collection], found: Scores) -> Iterator[Row]:
+    """Yield the figures of one ranking: overall, by turn, standalone or not, by collection."""
+    collection_of = {query: collection for collection in collections for query in collection.relevant}
+    each: dict[str, Figures] = {}
+    for collection in collections:
+        each |= measure(collection.relevant, found)
+    if unranked := len(each.keys() - found.keys()):
+        note(f"{ranking}: no ranking for {unranked} of {len(each)} queries; they count as 0")
+    if others := len(found.keys() - each.keys()):
+        note(f"{ranking}: {others} of {len(found)} queries are not in the tasks and are left out")
+
+    later = {query: collection_of[query].standalone(query) for query in each if turn_number(query) > 1}
+    subsets: list[tuple[str, str, Iterable[str]]] = [
+        ("", "all", each),
+        ("turn", "first", each.keys() - later.keys()),
+        ("turn", "later", later),
+        *(
+            ("standalone, later turns", subset, [query for query, standalone in later.items() if standalone is same])
+            for subset, same in (("rewrite says the same", True), ("rewrite differs", False))
+        ),
+        *(("collection", of.name, [query for query in each if collection_of[query] is of]) for of in collections),
+    ]
+    for by, subset, chosen in subsets:
+        # Sorted, so that sums are the same to the last bit.
+        yield Row(ranking, by, subset, mean(each[query] for query in sorted(chosen)))

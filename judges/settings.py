@@ -1,0 +1,24 @@
+"""The settings of `python -m judges` that belong to no part of it; light to import, so that `--help` can show them."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from generator.schema import LocalPath, Operational, Record
+
+
+class JudgingRunSettings(Record):
+    """What is judged, and where the verdicts go."""
+
+    input: LocalPath = Field(
+        description="What to judge: a run folder, a file of dialogs, or a file of mtRAG's conversations, tasks, "
+        "predictions or evaluations."
+    )
+    format: str | None = Field(description="Corpus whose format the input has, such as mtrag; null: detected.")
+    predictions: bool = Field(
+        description="Of mtRAG's tasks, judge the predictions of models if there are any; false: the target answers."
+    )
+    run_dir: Annotated[LocalPath | None, Operational] = Field(
+        description="Folder for the verdicts; null: outputs/<input>-<judge>-<model>."
+    )
+    fresh: Annotated[bool, Operational] = Field(description="Empty run_dir first, instead of continuing the run in it.")
