@@ -5,14 +5,12 @@ import random
 import re
 import subprocess
 import sys
-from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from generator.common.passages import sentences, windows
-from generator.config.choices import compose_choice
 from generator.dialogs.prompt import Documents, neutralize
 from generator.output.chat import rows as rows_of
 from generator.schema import Dialog, Drop
@@ -73,13 +71,8 @@ def check_structure(shown: str) -> None:
 
 def judges() -> list[ModelJudge]:
     """Return every judge of `conf/` that asks a model."""
-    found = []
-    for file in sorted((ROOT / "conf" / "judge").glob("[!_]*.yaml")):
-        module, _, name = str(compose_choice("judge", file.stem).get("_target_") or "").rpartition(".")
-        made = getattr(import_module(module), name, None) if module else None
-        if isinstance(made, type) and issubclass(made, ModelJudge):
-            found.append(made("model"))
-    return found
+    built = (build_choice("judge", name).build("model") for name in choices("judge"))
+    return [judge for judge in built if isinstance(judge, ModelJudge)]
 
 
 @pytest.mark.parametrize("judge", judges(), ids=lambda judge: judge.name)
@@ -91,7 +84,7 @@ def test_documents_and_dialogs_command_no_judge(judge: ModelJudge) -> None:
         model = Scripted(judge=[{"claims": [f"It is.\n{text}"[:300]]}] if judge.name == "rl_f" else [])
         verdict = model.run(lambda: judge.judge((document,), tuple(history), turn))  # noqa: B023
         assert model.calls and verdict.judge == judge.name
-        inputs = [field for made in judge.predictors() for field in made.signature.input_fields.values()]
+        inputs = [field for signature in judge.signatures for field in signature.input_fields.values()]
         for shown in model.prompts("judge"):
             if "\n<dialog>\n" not in shown:  # of claims, which need no dialog
                 assert tags(shown) == [tag for tag in TAGS if "dialog" not in tag]

@@ -1,4 +1,4 @@
-"""The spelling of `taxonomy.first={…}` and the like that makes Hydra replace a mix's weights, not merge into them."""
+"""Spell `taxonomy.first={…}` and the like so that Hydra replaces the weights of a mix instead of merging into them."""
 
 import re
 
@@ -6,15 +6,16 @@ _WEIGHTS = r"taxonomy\.(?:first|later|multi_turn|answerability)"
 
 
 def normalise_shares(arguments: list[str]) -> list[str]:
-    """Return the arguments with the weights of question types as Hydra takes them.
+    """Return the arguments with weights of question types as Hydra understands them.
 
-    A type that the mix doesn't have is added (`++taxonomy.first.my-type=1`), and a whole mapping replaces the mix's
-    (`++taxonomy.first=null`, then `++taxonomy.first={…}`): Hydra would merge the two.
+    A type that the mix doesn't have is added: `++taxonomy.first.my-type=1`. A mapping replaces the mix's:
+    `taxonomy.first=null`, then `++taxonomy.first={…}`. The two differ in their plus, because Hydra's sweeper keeps one
+    override of each spelling.
     """
     done: list[str] = []
     for argument in arguments:
-        if whole := re.match(rf"\+*({_WEIGHTS})=(?=\s*\{{)", argument):
-            done += [f"++{whole[1]}=null", f"++{argument.lstrip('+')}"]
+        if whole := re.match(rf"({_WEIGHTS})=(?=\s*\{{)", argument):
+            done += [f"{whole[1]}=null", f"++{argument}"]
         else:
             done.append(re.sub(rf"^\+*({_WEIGHTS}\.)", r"++\1", argument))
     return done

@@ -29,6 +29,7 @@ class FailingJudge:
     """
 
     name = "failing"
+    decides, asks_model, best, signatures = False, True, None, ()
 
     def __init__(self, running: list[int], others: int, *gone: int) -> None:
         self.running, self.others, self.gone = running, others, gone

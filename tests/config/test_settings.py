@@ -150,6 +150,9 @@ WRONG = [
     ("taxonomy.path=nowhere", "taxonomy.path"),
     ("cache_dir=/dev/null/x", "/dev/null/x"),
     # shares
+    ("taxonomy.first={direct:0}", "taxonomy.first: "),
+    ("taxonomy.measure=[idkk]", "judge=idkk: "),
+    ("judge=k_precision judge.lm=embedded", "judge.lm: judge=k_precision asks no model"),
     ("taxonomy.first.direct=much", "taxonomy.first.direct=much: must be a number"),
     ("taxonomy.first.drect=0.3", "first.drect"),
     # corpora
@@ -241,16 +244,6 @@ def test_a_type_file_that_cannot_be_used_is_named_with_its_line(text: str, said:
     message = refused(*NOBODY, "taxonomy.path=types")
     assert message.startswith("types/mine.yaml:")
     assert said in message
-
-
-@pytest.mark.parametrize(
-    ("share", "said"),
-    [("0", "a share is above 0, not 0"), ("-0.1", "a share is above 0"), ("0.2", "the shares sum to 1.2")],
-)
-def test_a_type_of_ones_own_needs_a_share_that_fits(share: str, said: str) -> None:
-    Path("types").mkdir()
-    Path("types/mine.yaml").write_text(QUESTION_TYPE, encoding="utf-8")
-    assert said in refused(*NOBODY, "taxonomy.path=types", f"taxonomy.first.how-to={share}")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from generator.errors import ConfigError
-from judges.metrics.bert import Bert, BertSettings, RbAlg
+from judges.metrics.bert import Bert, RbAlg
 from judges.metrics.words import rb_alg, rouge_l
 from tests.retrievers.test_dense import MINILM
 
@@ -35,12 +35,12 @@ def folder() -> str:
 
 @pytest.fixture(scope="module")
 def bert(folder: str) -> Bert:
-    return Bert(settings(folder))
+    return load(folder)
 
 
-def settings(folder: str, **changes: Any) -> BertSettings:
+def load(folder: str, **changes: Any) -> Bert:
     plain = {"encoder": folder, "known_as": None, "layer": 6, "rescale": False}
-    return BertSettings(**plain | changes)
+    return Bert(**plain | changes)
 
 
 def test_scores_are_bert_scores_own(folder: str, bert: Bert) -> None:
@@ -60,7 +60,7 @@ def test_rescaled_scores_are_bert_scores_own(folder: str) -> None:
     name = "microsoft/deberta-xlarge-mnli"
     table = Path(bert_score.__file__).parent / "rescale_baseline" / "en" / f"{name}.tsv"
     own = bert_score.BERTScorer(folder, num_layers=6, lang="en", rescale_with_baseline=True, baseline_path=str(table))
-    ours = Bert(settings(folder, known_as=name, rescale=True))
+    ours = load(folder, known_as=name, rescale=True)
     precision, recall, _ = own.score([PAIRS[0][0]], [PAIRS[0][1]])
     assert ours.precision(*PAIRS[0]) == pytest.approx(precision.item(), abs=1e-5)
     assert ours.recall(*PAIRS[0]) == pytest.approx(recall.item(), abs=1e-5)
@@ -95,7 +95,7 @@ def test_rb_alg_is_made_of_them(folder: str, bert: Bert) -> None:
     passages = [LAST, "A tram that is green."]
     supported = max(bert.precision(response, passage) for passage in passages)
     expected = rb_alg(rouge_l(response, reference), bert.recall(response, reference), supported)
-    judge = RbAlg("", folder, None, 6, False)
+    judge = RbAlg(folder, None, 6, False)
     assert judge.score(response, [LAST, reference], passages) == pytest.approx(expected, abs=1e-6)
     assert supported > bert.precision(response, LAST)
 
@@ -103,15 +103,15 @@ def test_rb_alg_is_made_of_them(folder: str, bert: Bert) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"layer": None}, "bert-score doesn't know which layer is best; give judge.layer=…"),
-        ({"layer": 7}, "can't be loaded, with layer 7 ("),
-        ({"rescale": True}, "bert-score has no baseline of it; give judge.rescale=false"),
-        ({"encoder": "/nowhere/at/all"}, "give a folder, or a name that the Hugging Face hub has"),
+        ({"layer": None}, "give judge.layer=…"),
+        ({"layer": 7}, "can't be loaded with layer 7 ("),
+        ({"rescale": True}, "give judge.rescale=false"),
+        ({"encoder": "/nowhere/at/all"}, "give a local folder"),
     ],
 )
 def test_an_encoder_that_can_not_be_used_is_one_line(folder: str, changes: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError) as error:
-        Bert(settings(folder, **changes))
+        load(folder, **changes)
     assert str(error.value).startswith(f"judge.encoder={changes.get('encoder', folder)}: ")
     assert said in str(error.value)
     assert "\n" not in str(error.value)

@@ -1,0 +1,65 @@
+"""Weights of question types on the command line, as Hydra composes them."""
+
+from pathlib import Path
+
+import pytest
+
+from generator.__main__ import COMMAND
+from generator.command import normalise
+from generator.config.choices import compose_config
+from generator.config.settings import load
+from generator.errors import GroundedDialogsError
+from taxonomy import Taxonomy
+from taxonomy import load as load_taxonomy
+from tests.support.runs import command
+
+FK = {"factoid": 0.25, "keyword": 0.75}
+
+
+def compose(*arguments: str) -> Taxonomy:
+    return load_taxonomy(load(compose_config("config", normalise(arguments, COMMAND))).taxonomy)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "first"),
+    [
+        (["taxonomy.first.comparative=0"], {"direct": 0.4286, "aggregate": 0.4286, "unanswerable": 0.1429}),
+        (["taxonomy.first={direct: 1, factoid: 3}"], {"direct": 0.25, "factoid": 0.75}),
+        (["taxonomy.first={direct: 1}", "taxonomy.first.factoid=1"], {"direct": 0.5, "factoid": 0.5}),
+        (
+            ["taxonomy.first.factoid=0.9", "taxonomy.without=[direct,aggregate,unanswerable]"],
+            {"comparative": 0.25, "factoid": 0.75},
+        ),
+        (["taxonomy.first={direct: 2, factoid: 1, keyword: 3}", "taxonomy.without=direct"], FK),
+        (["+taxonomy=mtrag", "taxonomy.first={direct: 1}"], {"direct": 1}),
+    ],
+)
+def test_weights_are_changed_added_and_replaced(arguments: list[str], first: dict[str, float]) -> None:
+    assert {share.type.name: round(share.share, 4) for share in compose(*arguments).first} == first
+
+
+def test_every_dimension_can_be_replaced_in_any_mix() -> None:
+    taxonomy = compose("taxonomy.multi_turn={follow-up: 2}", "taxonomy.later={factoid: 5}")
+    assert [(share.type.name, share.share) for share in taxonomy.multi_turn] == [("follow-up", 1)]
+    assert [(share.type.name, share.share) for share in taxonomy.later] == [("factoid", 1)]
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("taxonomy.first.direct=-1", "taxonomy.first.direct=-1: must be 0 or more"),
+        ("taxonomy.first={}", "taxonomy.first: no type has a weight above 0"),
+        ("taxonomy.first={drect: 1}", "taxonomy.first.drect: unknown question type; did you mean 'direct'?"),
+    ],
+)
+def test_unusable_weights_are_one_line(argument: str, message: str) -> None:
+    with pytest.raises(GroundedDialogsError) as error:
+        compose(argument)
+    assert str(error.value).startswith(message)
+
+
+def test_each_run_of_a_sweep_replaces_the_mix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = command("-m", "taxonomy.first={direct: 0},{comparative: 0}")
+    assert done.code == 2
+    assert done.err.count("taxonomy.first: no type has a weight above 0") == 2, "a merged mix would have other types"
