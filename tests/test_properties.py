@@ -16,10 +16,10 @@ from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.journal import Journal
 from generator.dialogs.multi import MultiDocumentDialog
+from generator.dialogs.program import Draft
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.signatures import FirstQuestion, GroundedAnswer, NextQuestion, StandaloneQuery
 from generator.dialogs.single import SingleDocumentDialog
-from generator.dialogs.steps import Draft
 from generator.errors import Rejected
 from generator.execution.store import Outcome, Store
 from generator.models.lm import ChatReply
@@ -200,7 +200,7 @@ def test_a_dialog_comes_to_an_end_whatever_the_model_says(
 
     async def made() -> tuple[Draft, list[Any]]:
         if algorithm == "single":
-            draft = await SingleDocumentDialog(repetition).acall(passages[0], types, "")
+            draft = await SingleDocumentDialog(repetition).acall(passages[0], types, "", "train")
         else:
             program = MultiDocumentDialog(repetition, Shelf([passages] * 4), 3, "rewrite")
             draft = await program.acall(passages[0], types, "", "train")

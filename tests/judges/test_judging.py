@@ -266,7 +266,7 @@ def test_of_an_evaluation_every_models_response_is_an_item(place: Judging, opena
     assert {dialog.passages[0].text for dialog in dialogs} == {"A bond is a loan."}
     skipped = [json.loads(line)["reason"] for line in (place.run_dir / "skipped.jsonl").read_text().splitlines()]
     assert skipped == [
-        "task_id: there is no such task, or it can't be read",
+        "task_id: no such task, or it can't be read",
         "model_response: String should match pattern '\\S'",
     ]
 
@@ -375,7 +375,7 @@ def test_a_finished_run_asks_nobody(place: Judging, openai_server: OpenAIServer)
 def test_another_model_judge_or_input_is_another_run(place: Judging, openai_server: OpenAIServer) -> None:
     assert place.run(openai_server).code == 0
     with OpenAIServer(model="other") as other:
-        assert 'lm.model ("test-model" there, "other" now)' in refused(place.run(other))
+        assert 'lm.model (was "test-model", is "other")' in refused(place.run(other))
     assert "judge.name" in refused(place.run(openai_server, "judge=mt_bench"))
     assert "lm.greedy.temperature" in refused(place.run(openai_server, "lm.greedy.temperature=0.5"))
     written(place.input, [dialog("another")])
@@ -490,8 +490,8 @@ def test_a_panel_gives_the_verdict_of_each_model_and_their_median(tmp_path: Path
         assert [len(server.bodies) for server in servers.values()] == [2, 2, 2]
         twice = refused(place.run(lm, "judge=rb_llm", *endpoints, *asked(lm, "judge.panel.again")))
         assert "judge.panel: has the model one twice" in twice
-        changed = place.run(lm, "judge=rb_llm", *endpoints, "judge.panel.two.turns.temperature=1")
-        assert "judge.panel.two.turns.temperature (0 there, 1 now)" in refused(changed)
+        changed = place.run(lm, "judge=rb_llm", *endpoints, "judge.panel.two.greedy.temperature=1")
+        assert "judge.panel.two.greedy.temperature (was 0, is 1)" in refused(changed)
     ((verdicts, _),) = place.verdicts()
     assert [(v["judge"], v["model"], v["score"]) for v in verdicts] == [
         ("rb_llm", "one", 3),
@@ -652,9 +652,12 @@ def test_a_judges_own_settings_are_checked_first(setting: str, message: str, pla
         ("judge=idkk input=in.jsonl", "judge=idkk: no such choice; did you mean idk?"),
         ("judge=none input=in.jsonl", "judge=none: judges nothing; `python -m judges --help`"),
         ("judge=idk input=nowhere", "nowhere: doesn't exist"),
-        (f"judge=idk input={'long' * 100}", "can't be read: File name too long"),
-        ("judge=idk input=empty.jsonl", "empty.jsonl: is empty"),
-        ("judge=idk input=wrong.jsonl", "wrong.jsonl: neither a run folder nor dialogs"),
+        (f"judge=idk input={'long' * 100}", ": File name too long"),
+        ("judge=idk input=empty.jsonl", "empty.jsonl: not a run folder"),
+        (
+            "judge=idk input=wrong.jsonl",
+            "wrong.jsonl: not a run folder or a file of dialogs as dialogs.jsonl is; give format=NAME",
+        ),
         ("judge=idk input=in.jsonl format=quak", "corpus=quak: has no conversations of people"),
         ("judge=idk input=in.jsonl dialogs=3", "dialogs: only the generator's command has this setting"),
         ("judge=idk input=in.jsonl inptu=3", "inptu: there is no such setting; did you mean input?"),
