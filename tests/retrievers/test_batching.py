@@ -51,18 +51,18 @@ def test_an_error_reaches_the_callers_it_belongs_to() -> None:
 
 
 def test_a_cancelled_item_is_left_out() -> None:
-    processed: list[int] = []
+    asked: list[int] = []
     cancelled = threading.Event()
 
     def answer(questions: Sequence[int]) -> Sequence[int]:
-        processed.extend(questions)
+        asked.extend(questions)
         assert cancelled.wait(30)
         return questions
 
     async def main() -> None:
         batcher = Batcher(answer, max_size=1)
         first, second, third = (asyncio.create_task(batcher.submit(number)) for number in range(3))
-        while not processed:
+        while not asked:
             await asyncio.sleep(0)
         first.cancel()  # while it is being answered
         second.cancel()  # before
@@ -72,7 +72,7 @@ def test_a_cancelled_item_is_left_out() -> None:
             await first
 
     asyncio.run(main())
-    assert processed == [0, 2]
+    assert asked == [0, 2]
 
 
 def test_an_item_that_arrives_as_the_worker_ends_is_processed() -> None:
