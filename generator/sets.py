@@ -1,11 +1,11 @@
 """Read sets of dialogs: a run folder, a file of dialogs, or a published data set with human dialogs."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -87,12 +87,11 @@ class DialogSet(NamedTuple):
             note(message)
 
 
-def dialog_set(path: str, corpus: str | None, changes: Sequence[str]) -> DialogSet:
+def dialog_set(path: str, corpus: str | Mapping[str, Any] | None) -> DialogSet:
     """Return the dialogs at `path`: a run folder, a file as `dialogs.jsonl` is, or the files of `corpus`.
 
     Args:
-        corpus: name in `conf/corpus/`, for what is neither of the first two.
-        changes: settings of that corpus, each a `setting=value`.
+        corpus: name in `conf/corpus/`, or the settings of one, for what is neither of the first two.
 
     Raises:
         ConfigError: there is no such corpus or setting, or `corpus` is needed.
@@ -104,7 +103,7 @@ def dialog_set(path: str, corpus: str | None, changes: Sequence[str]) -> DialogS
     if folder and (Path(path) / "run.db").exists():
         raise RunError(f"{path}: the run has no dialogs.jsonl yet; the command that started it continues it")
     if corpus is not None:
-        return DialogSet(path, human_corpus(corpus, path, changes).dialogs, {}, None)
+        return DialogSet(path, human_corpus(corpus, path).dialogs, {}, None)
     if not folder:
         (file,) = list_files(path, ("",), archives=False, setting="")
         lines = partial(_lines, file)

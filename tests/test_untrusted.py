@@ -13,7 +13,7 @@ import pytest
 
 from generator.common.passages import sentences, windows
 from generator.config.choices import compose_choice
-from generator.dialogs.prompt import Documents, harmless
+from generator.dialogs.prompt import Documents, neutralize
 from generator.output.chat import rows as rows_of
 from generator.schema import Dialog, Drop
 from judges.__main__ import main as judging
@@ -115,8 +115,8 @@ def test_evidence_is_the_exact_text(text: str) -> None:
 
 def test_a_long_gap_in_a_tag_is_looked_through_once() -> None:
     gap = " " * 1_000_000
-    assert harmless(f"<{gap}task>") == f"‹{gap}task>"
-    assert harmless(f"<{gap}x") == f"<{gap}x"
+    assert neutralize(f"<{gap}task>") == f"‹{gap}task>"
+    assert neutralize(f"<{gap}x") == f"<{gap}x"
 
 
 # --- a whole run

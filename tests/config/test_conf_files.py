@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig, OmegaConf
 
 from generator.__main__ import CONF, PACKAGE, help_text, normalised
+from generator.config.choices import compose_choice
 from generator.config.parts import PACKAGES, plain
 from generator.config.settings import Settings, dotted, identity, load, model_files
 from generator.corpora.base import CorpusSettings
@@ -62,14 +62,10 @@ def named(target: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def keys(file: Path) -> dict[str, Any]:
-    return dict(yaml.safe_load(file.read_text(encoding="utf-8")))
-
-
 @pytest.mark.parametrize(("group", "name"), PARTS)
 def test_every_option_builds_its_part(group: str, name: str) -> None:
     made = settings(f"{group}={name}", *NEEDS.get((group, name), []))
-    target = keys(CONF / group / f"{name}.yaml").get("_target_")
+    target = compose_choice(group, name).get("_target_")
     if group == "judge":
         judge = made.judge.build("some-model")
         assert made.judge.name == name

@@ -375,7 +375,7 @@ def test_a_finished_run_asks_nobody(place: Judging, openai_server: OpenAIServer)
 def test_another_model_judge_or_input_is_another_run(place: Judging, openai_server: OpenAIServer) -> None:
     assert place.run(openai_server).code == 0
     with OpenAIServer(model="other") as other:
-        assert 'lm.model ("test-model" there, "other" now)' in refused(place.run(other))
+        assert 'lm.model (was "test-model", is "other")' in refused(place.run(other))
     assert "judge.name" in refused(place.run(openai_server, "judge=mt_bench"))
     assert "lm.greedy.temperature" in refused(place.run(openai_server, "lm.greedy.temperature=0.5"))
     written(place.input, [dialog("another")])
@@ -490,8 +490,8 @@ def test_a_panel_gives_the_verdict_of_each_model_and_their_median(tmp_path: Path
         assert [len(server.bodies) for server in servers.values()] == [2, 2, 2]
         twice = refused(place.run(lm, "judge=rb_llm", *endpoints, *asked(lm, "judge.panel.again")))
         assert "judge.panel: has the model one twice" in twice
-        changed = place.run(lm, "judge=rb_llm", *endpoints, "judge.panel.two.turns.temperature=1")
-        assert "judge.panel.two.turns.temperature (0 there, 1 now)" in refused(changed)
+        changed = place.run(lm, "judge=rb_llm", *endpoints, "judge.panel.two.greedy.temperature=1")
+        assert "judge.panel.two.greedy.temperature (was 0, is 1)" in refused(changed)
     ((verdicts, _),) = place.verdicts()
     assert [(v["judge"], v["model"], v["score"]) for v in verdicts] == [
         ("rb_llm", "one", 3),

@@ -18,7 +18,7 @@ from judges.retrieval import main
 
 pytest.importorskip("pytrec_eval", reason="pytrec_eval-terrier isn't installed (extra metrics)")
 
-# Of three conversations: a question that is asked again as it was, one that isn't, and one without a relevant passage.
+# Of two conversations: questions whose rewrite says the same or differs, and one without a relevant passage.
 QUERIES = {
     "a<::>1": ("Which colour is the tram?", "Which colour is the tram?"),
     "a<::>2": ("Where does the BUS  stop?", "where does the bus stop"),
@@ -35,11 +35,11 @@ RELEVANT = {"a<::>1": ["p1"], "a<::>2": ["p2", "p4"], "a<::>3": ["p3"]}
 
 
 def tasks(folder: Path, name: str = "transport") -> Path:
-    """A collection of `QUERIES`, in the folder of its name."""
+    """Write a collection of `QUERIES`, in the folder of its name."""
     collection = folder / name
     (collection / "qrels").mkdir(parents=True)
     for form, texts in {
-        "lastturn": {query: f"|user|: {asked}" for query, (asked, _) in QUERIES.items()},
+        "lastturn": {query: f"|user|: {question}" for query, (question, _) in QUERIES.items()},
         "rewrite": {query: f"|user|: {rewrite}" for query, (_, rewrite) in QUERIES.items()},
     }.items():
         rows = [json.dumps({"_id": query, "text": text}) for query, text in texts.items()]
@@ -63,7 +63,7 @@ Table = Callable[..., dict[tuple[str, str], dict[str, str]]]
 
 @pytest.fixture
 def table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Table:
-    """Runs the command; its rows as CSV, by ranking and subset."""
+    """Return a function that runs the command and returns its rows as CSV, by ranking and subset."""
 
     def run(*arguments: object) -> dict[tuple[str, str], dict[str, str]]:
         cache = ("--cache", tmp_path / "cache")
@@ -77,7 +77,7 @@ def table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Table:
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """The error, on one line, beneath what is noted."""
+    """Return the error, one line after the notes."""
     assert main([str(argument) for argument in arguments]) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
@@ -86,7 +86,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     return line
 
 
-def test_figures_are_those_worked_out_by_hand() -> None:
+def test_figures_by_hand() -> None:
     found = measure({"q": {"a": 1, "b": 1, "c": 2}}, {"q": to_scores(["x", "c", "a", "y", "z", "b"])})["q"]
     assert found.recall == pytest.approx((0, 2 / 3, 2 / 3, 1))
     ideal = 2 + 1 / math.log2(3) + 1 / math.log2(4)
@@ -94,7 +94,7 @@ def test_figures_are_those_worked_out_by_hand() -> None:
     assert found.ndcg == pytest.approx((0, at_3 / ideal, at_3 / ideal, (at_3 + 1 / math.log2(7)) / ideal))
 
 
-def test_a_ranking_keeps_its_order_and_what_finds_nothing_gets_0() -> None:
+def test_a_ranking_keeps_its_order_and_a_query_without_one_counts_as_0() -> None:
     assert list(to_scores("abc")) == sorted(to_scores("abc"), key=lambda name: -to_scores("abc")[name])
     each = measure({"q": {"a": 1}, "r": {"a": 1}, "s": {"a": 1}}, {"q": {"a": 1.0}, "r": {}, "other": {"a": 1.0}})
     assert {query: found.recall[0] for query, found in each.items()} == {"q": 1, "r": 0, "s": 0}
@@ -119,7 +119,7 @@ def test_the_table_has_all_subsets(folder: Path, table: Table) -> None:
     assert float(rows["bm25, lastturn", "all"]["R@1"]) == pytest.approx(2.5 / 3, abs=1e-6)
 
 
-def test_all_forms_are_asked_that_are_there(folder: Path, table: Table) -> None:
+def test_all_forms_that_exist_are_searched(folder: Path, table: Table) -> None:
     rows = table(folder / "transport")  # a collection by itself
     assert {ranking for ranking, _ in rows} == {"bm25, lastturn", "bm25, rewrite"}
 
@@ -167,7 +167,7 @@ def test_the_table_goes_into_a_file(folder: Path, tmp_path: Path, capsys: pytest
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
         ("qrels/dev.tsv", "query-id\tcorpus-id\tscore\na<::>1\tp1\tyes\n", "qrels/dev.tsv:2: expected"),
         ("qrels/dev.tsv", "query-id\tcorpus-id\tscore\n", "no query has a relevant passage"),
@@ -179,27 +179,27 @@ def test_the_table_goes_into_a_file(folder: Path, tmp_path: Path, capsys: pytest
     ],
 )
 def test_a_broken_file_is_one_line(
-    name: str, text: str, said: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, text: str, message: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "transport" / name).write_text(text, encoding="utf-8")
     (folder / "transport" / "transport_rewrite.jsonl").unlink()
-    if said.startswith("'a'"):
+    if message.startswith("'a'"):
         (folder / "transport" / "qrels" / "dev.tsv").write_text("a\tp1\t1\n")  # no header, which may be missing
-    assert said in refused(capsys, folder, "--cache", tmp_path / "cache")
+    assert message in refused(capsys, folder, "--cache", tmp_path / "cache")
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("a<::>1 Q0 p1 1 x", ":1: expected"),
         ("a<::>1 Q0 p1 1 2 x\na<::>1 Q0 p1 2 1 x", ":2: duplicate passage p1"),
         ("", "holds no rankings"),
     ],
 )
-def test_a_broken_run_is_one_line(line: str, said: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_run_is_one_line(line: str, message: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = folder / "run.trec"
     run.write_text(line)
-    assert said in refused(capsys, folder, "--run", run)
+    assert message in refused(capsys, folder, "--run", run)
 
 
 def test_bad_arguments_are_one_line(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -217,7 +217,7 @@ def test_bad_arguments_are_one_line(folder: Path, tmp_path: Path, capsys: pytest
     assert "no passages to search" in refused(capsys, folder)
 
 
-def test_another_split_alone_is_taken(folder: Path) -> None:
+def test_the_only_split_is_the_default(folder: Path) -> None:
     qrels = folder / "transport" / "qrels"
     (qrels / "dev.tsv").rename(qrels / "test.tsv")
     assert read_collections(folder)[0].relevant == read_collections(folder, "test")[0].relevant != {}
