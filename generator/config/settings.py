@@ -105,10 +105,9 @@ def human_corpus(corpus: str | Mapping[str, Any], path: str) -> DialogCorpus:
         ConfigError: there is no such corpus, or it has no human dialogs.
     """
     node = compose_choice("corpus", corpus) if isinstance(corpus, str) else corpus
-    built = build_choice("corpus", {**node, "path": path})
-    if not isinstance(built, DialogCorpus):
-        raise ConfigError(f"corpus={built.name}: has no human dialogs; choose from: {', '.join(human_corpora())}")
-    return built
+    if not issubclass(class_of("corpus", node.get("_target_")), DialogCorpus):
+        raise ConfigError(f"corpus={node.get('name')}: has no human dialogs; choose from: {', '.join(human_corpora())}")
+    return cast(DialogCorpus, build_choice("corpus", {**node, "path": path}))
 
 
 def near_duplicates() -> DedupSettings:
