@@ -124,7 +124,7 @@ def ours(path: Path) -> Found:
         duplicate = deduplicator.check(made)
         if duplicate is None:
             deduplicator.add(made)
-        elif duplicate.kind == "dialog":
+        elif duplicate.part == "dialog":
             found.append(number)
         total += time.process_time() - start
     return signing, total - signing, found

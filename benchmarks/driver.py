@@ -56,7 +56,7 @@ class Texts:
     def plan(self, number: int) -> Any:
         return SimpleNamespace(number=number, dialog_id=f"{number:016x}")
 
-    async def make(self, plan: Any, calls: Calls) -> GeneratedDialog:
+    async def generate(self, plan: Any, calls: Calls) -> GeneratedDialog:
         """As a worker does it, but for the models."""
         for call in range(CALLS):
             calls.add_call(plan.dialog_id, f"{call:064x}", "answer", 1, self._reply)
@@ -113,7 +113,7 @@ class WorkerSpec:
     """Makes `Texts` in a worker."""
 
     @asynccontextmanager
-    async def opened(self, workers: int) -> AsyncIterator[Any]:
+    async def open(self, workers: int) -> AsyncIterator[Any]:
         yield Texts()
 
 
@@ -130,8 +130,8 @@ def main() -> None:
 
     settings = RaySettings(workers=2, address=None, cpus=1, gpus=0)
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "run", {}) as store, settings.open() as ray:
-        recipe: Any = WorkerSpec()
-        work = Work(make=lambda number: None, recipe=recipe, store=store, limit=count, at_once=IN_FLIGHT)  # type: ignore[arg-type,return-value]
+        spec: Any = WorkerSpec()
+        work = Work(make=lambda number: None, spec=spec, store=store, limit=count, at_once=IN_FLIGHT)  # type: ignore[arg-type,return-value]
         began: list[tuple[float, float]] = []
         pipeline = Pipeline(
             results=partial(ray.results, work) if arguments.ray else partial(texts.arriving, rows, store),

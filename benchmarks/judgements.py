@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from generator.config.settings import human_corpus
-from generator.corpora.human import HUMAN, turn
+from generator.corpora.human import HUMAN, human_turn
 from generator.errors import CorpusError
 from generator.schema import TASK, Dialog, Passage, Turn
 from generator.sets import response_set
@@ -66,14 +66,14 @@ def task(
     name: str, corpus: str, passages: Sequence[Passage], history: Sequence[Turn], query: str, answer: str
 ) -> Dialog:
     """Return a dialog whose last turn alone is to be judged, given all of the passages."""
-    before = [turn(number, earlier.query, earlier.answer) for number, earlier in enumerate(history, start=1)]
+    before = [human_turn(number, earlier.query, earlier.answer) for number, earlier in enumerate(history, start=1)]
     return Dialog(
         id=name,
         corpus=corpus,
         algorithm="single",
         split="train",
         document_ids=tuple(dict.fromkeys(p.document_id for p in passages)),
-        turns=(*before, turn(len(before) + 1, query, answer)),
+        turns=(*before, human_turn(len(before) + 1, query, answer)),
         passages=tuple(passages),
         ended=TASK,
         lm=HUMAN,

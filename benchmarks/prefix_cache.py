@@ -28,7 +28,7 @@ from benchmarks.smollm2 import converted
 from generator.common.passages import sentences, windows
 from generator.corpora.library import Library
 from generator.corpora.sample import DOCUMENTS
-from generator.dialogs.adapter import SharedPrefixAdapter, tasks
+from generator.dialogs.adapter import SharedPrefixAdapter, collect_tasks
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.prompt import Conversation, Documents
@@ -105,12 +105,12 @@ async def recorded(algorithm: str, cache: Path) -> tuple[list[list[Call]], dict[
         adapter = Scripted(*script(document))
         passage = library.passage(library.passage_rows(row)[0])
         with dspy.context(lm=dspy.utils.DummyLM([]), adapter=adapter, disable_history=True):
-            draft = await program.acall(passage, order, "", *(["train"] if algorithm == "multi" else []))
+            draft = await program.acall(passage, order, "", "train")
             assert len(draft.turns) == TURNS, draft.end
             for number, turn in enumerate(draft.turns):
                 await judge.judge(draft.passages, draft.turns[:number], turn)
         dialogs.append(adapter.calls)
-    return dialogs, tasks(program, judge=judge)
+    return dialogs, collect_tasks(program, judge=judge)
 
 
 class Plain:

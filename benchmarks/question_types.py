@@ -264,10 +264,8 @@ def multi_turn_rows(questions: Sequence[Question]) -> Iterator[list[str]]:
         "always follow-up": lambda train, labels, test: np.zeros((len(test), 1)),
         "word n-grams": regression(words(), 1),
         "word n-grams, classes weighted alike": regression(words(), 1, "balanced"),
-        "cues, also of what was said before": regression(described(of_context), 1),
-        "cues, also of what was said before, classes weighted alike": regression(
-            described(of_context), 0.1, "balanced"
-        ),
+        "cues, also of the turn before": regression(described(of_context), 1),
+        "cues, also of the turn before, classes weighted alike": regression(described(of_context), 0.1, "balanced"),
     }
     for name, system in systems.items():
         runs = [run >= 0.5 for run in cross_validate(system, later, clarifies)]

@@ -17,9 +17,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from generator.corpora.base import read_documents
 from generator.corpora.library import Library
 from generator.corpora.orquac import OrquacCorpus
-from generator.corpora.reading import documents
 
 WORDS = 100  # in a passage
 
@@ -51,7 +51,7 @@ def measured(path: Path, library: bool) -> None:
         no_answer="-",
     )
     start = time.perf_counter()
-    read = documents(corpus, strict=True, max_broken=0, on_broken=lambda broken: None)
+    read = read_documents(corpus, strict=True, max_broken=0, on_broken=lambda broken: None)
     if library:
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
             Library.open("orquac", "f" * 64, lambda: read, Path(folder), 512, 100).close()

@@ -17,8 +17,8 @@ from typing import Any, get_args
 
 import numpy as np
 
-from generator.corpora.mtrag.names import parted
-from generator.dialogs.query import retrieval_query
+from generator.corpora.mtrag.names import parse_turn_id
+from generator.dialogs.query import form_query
 from generator.retrievers.base import RetrieverSettings
 from generator.schema import QueryForm, Retriever, Turn
 from judges.benchmarks.mtrag.retrieval import (
@@ -70,10 +70,10 @@ def collections(data: Path) -> Iterator[Collection]:
         folder = mtrag / "retrieval_tasks" / domain
         queries: dict[str, dict[str, str]] = {form: {} for form in FORMS}
         for query_id, rewrite in read_queries(folder / f"{domain}_rewrite.jsonl").items():
-            conversation, number = parted(query_id)
+            conversation, number = parse_turn_id(query_id)
             *history, last = turns(conversations[int(ids[conversation])]["messages"])[:number]
             for form in FORMS:
-                queries[form][query_id] = retrieval_query(form, history, last.query, rewrite)
+                queries[form][query_id] = form_query(form, history, last.query, rewrite)
         yield Collection(domain, folder / "corpus_pooled.jsonl", queries, read_qrels(folder / "qrels" / "dev.tsv"))
     folder = data / "beir_scifact_sub"
     claims = {"last_turn": read_queries(folder / "queries.jsonl")}

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.common.atomic_files import atomic_write
-from generator.corpora.mtrag.names import parted
+from generator.corpora.mtrag.names import parse_turn_id
 from generator.errors import CorpusError, GroundedDialogsError
 from generator.retrievers.base import RetrieverSettings
 from generator.schema import Retriever
@@ -58,7 +58,7 @@ async def contexts(export: Path, settings: RetrieverSettings, cache: Path) -> di
     queries = {
         folder: read_queries(file) for folder in collections for file in folder.glob(f"{folder.name}_rewrite.jsonl")
     }
-    folders = {parted(query)[0]: folder for folder, of in queries.items() for query in of}
+    folders = {parse_turn_id(query)[0]: folder for folder, of in queries.items() for query in of}
     retrievers = {folder: open_retriever(folder.name, folder / "corpus.jsonl", settings, cache) for folder in queries}
     result = {}
     for task in rows(export / "generation_tasks" / "reference.jsonl"):

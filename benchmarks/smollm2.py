@@ -8,7 +8,7 @@ vLLM reads no GGUF of this kind on a CPU, and nothing here may be downloaded. Ne
 import sys
 from pathlib import Path
 
-from generator.models.embedded import carried
+from generator.models.embedded import bundled_model
 
 NAMES = {
     "token_embd": "model.embed_tokens",
@@ -34,7 +34,7 @@ def converted(folder: Path) -> Path:
     from gguf.quants import dequantize
     from transformers import AutoConfig, AutoTokenizer, LlamaForCausalLM
 
-    source = carried()
+    source = bundled_model()
     config = AutoConfig.from_pretrained(source.parent, gguf_file=source.name)
     config.tie_word_embeddings = True
     model = LlamaForCausalLM(config)

@@ -73,8 +73,8 @@ def main() -> None:
         path = Path(folder, "dialogs.jsonl")
         generate(path, count)
         for part in (1, count // 10, count // 2, count):
-            command = [sys.executable, "-m", "generator.statistics", str(path), "--dialogs", str(part)]
-            command += ["--output", str(path.with_suffix(".txt"))]
+            command = [sys.executable, "-m", "generator.statistics", str(path), f"dialogs={part}"]
+            command += [f"output={path.with_suffix('.txt')}"]
             _, status, usage = os.wait4(os.spawnv(os.P_NOWAIT, sys.executable, command), 0)
             if status:
                 sys.exit(f"generator.statistics exited with {os.waitstatus_to_exitcode(status)}")

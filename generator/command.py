@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 
 from generator.common.terminal import run_quietly
@@ -21,6 +22,11 @@ CONF = Path(__file__).parents[1] / "conf"
 _PLAIN_GROUPS = "corpus|taxonomy|experiment|judge|lm"
 # Hydra's options that ask about the program; their arguments are no settings.
 _ABOUT = {"--hydra-help", "--shell-completion", "-sc", "--version"}
+# Those that take a value, as an argument of its own.
+_WITH_VALUE = {
+    *("-cn", "--config-name", "-cd", "--config-dir", "-cp", "--config-path", "-c", "--cfg", "-p", "--package"),
+    *("-i", "--info", "--experimental-rerun"),
+}
 GENERATOR_GROUPS = (
     ("corpus", "corpora"),
     ("taxonomy", "taxonomies"),
@@ -94,22 +100,26 @@ def normalise(arguments: Sequence[str], command: Command) -> list[str]:
     - `+corpus=x` and `corpus=x` mean the same, likewise `taxonomy` and `experiment`.
     - `judge.lm=NAME` chooses the judge's own model from the group `lm`.
     - `name=~/x` has the home directory.
-    - Arguments without a `=` are values of the command's positional setting.
+    - Arguments without a `=` are values of the command's positional setting; of such a command, `--name value` is
+      `name=value`, as in other programs that take files.
     """
     if _ABOUT & set(arguments):
         return list(arguments)
     options, settings, values = [], [], []
-    takes_value = False
-    for argument in arguments:
-        if re.match(r"[~+]{0,2}[\w@./-]*\w[\w@./-]*=|~\w", argument) and not argument.startswith("-"):
+    names = {*_defaults(command), *(group for group, _ in command.groups)} if command.positional else set()
+    given = iter(arguments)
+    for argument in given:
+        name, equals, value = argument.removeprefix("--").partition("=")
+        if argument.startswith("--") and name in names:
+            settings.append(_spell(f"{name}={value if equals else next(given, '')}"))
+        elif re.match(r"[~+]{0,2}[\w@./-]*\w[\w@./-]*=|~\w", argument) and not argument.startswith("-"):
             settings.append(_spell(argument))
-        elif argument.startswith("-") or takes_value or not command.positional:
+        elif argument.startswith("-") or not command.positional:
             options.append(argument)
+            if argument in _WITH_VALUE:
+                options.extend(islice(given, 1))
         else:
             values.append(argument)
-        takes_value = argument in {"-cn", "--config-name", "-cd", "--config-dir", "-cp", "--config-path"} | {
-            *("-c", "--cfg", "-p", "--package", "-i", "--info", "--experimental-rerun")
-        }
     if values:
         quoted = ['"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' for value in values]
         settings.append(f"{command.positional}={'[' + ','.join(quoted) + ']' if command.many else quoted[-1]}")
@@ -133,10 +143,15 @@ def help_text(command: Command) -> str:
             lines.append(f"  {file.stem:<28}{text.partition(chr(10))[0].removeprefix('#').strip()}")
     module, _, name = command.settings.partition(":")
     fields = getattr(import_module(module), name).model_fields
-    text = (CONF / f"{command.primary}.yaml").read_text(encoding="utf-8")
-    defaults = dict(re.findall(r"^(\w+): (\S.*)$", text, re.MULTILINE))
+    defaults = _defaults(command)
     lines += ["", "settings, with their defaults (docs/settings.md has those of every choice)"]
     shown = (
         f"  {f'{field}: {defaults[field]}':<28}{fields[field].description}" for field in fields if field in defaults
     )
     return "\n".join([*lines, *shown])
+
+
+def _defaults(command: Command) -> dict[str, str]:
+    """Return the plain settings of a command with their defaults, as its file in `conf/` has them."""
+    text = (CONF / f"{command.primary}.yaml").read_text(encoding="utf-8")
+    return dict(re.findall(r"^(\w+): (\S.*)$", text, re.MULTILINE))

@@ -13,11 +13,11 @@ from generator.common.concurrency import Spread, one_by_one
 from generator.common.console import note
 from generator.config.parts import build_choice
 from generator.config.settings import Settings
+from generator.corpora.base import read_documents
 from generator.corpora.library import Library
-from generator.corpora.reading import documents
-from generator.dialogs.adapter import SharedPrefixAdapter, tasks
+from generator.dialogs.adapter import SharedPrefixAdapter, collect_tasks
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.first_questions import Opening
+from generator.dialogs.first_questions import StoredQuestion
 from generator.dialogs.generate import DialogGenerator, Judging
 from generator.dialogs.judging import JudgeSettings
 from generator.dialogs.multi import MultiDocumentDialog
@@ -45,10 +45,10 @@ class WorkerSpec:
     fingerprint: str
     taxonomy: Taxonomy
     window: int
-    first_questions: Sequence[Opening]
+    first_questions: Sequence[StoredQuestion]
 
     @asynccontextmanager
-    async def opened(self, workers: int) -> AsyncIterator[DialogGenerator]:
+    async def open(self, workers: int) -> AsyncIterator[DialogGenerator]:
         """Yield the generator of one of so many processes, which share the calls that may be in flight."""
         dspy.disable_logging()  # what it would log of a reply stands with the reply's drop
         async with Components(self).connect(workers) as generator:
@@ -79,7 +79,7 @@ class Components:
             seed=settings.seed,
             per_document=settings.dialogs_per_document,
             window=spec.window,
-            openings=spec.first_questions,
+            first_questions=spec.first_questions,
         )
         repetition = Repetition(settings.dedup.threshold)
         self.program: SingleDocumentDialog | MultiDocumentDialog
@@ -99,7 +99,7 @@ class Components:
             _load_program(self.program, settings.dspy_program)
         self.judges = _build_judges(settings, taxonomy)
         judge_tasks = {judge.name: signature for judge in self.judges for signature in judge.signatures}
-        self.tasks = tasks(self.program) | judge_tasks
+        self.tasks = collect_tasks(self.program) | judge_tasks
         types = [share.type.prompt() for share in (*taxonomy.first, *taxonomy.later)]
         types += [share.type.prompt() for share in (*taxonomy.multi_turn, *taxonomy.answerability)]
         self.prompt_version = prompt_version(self.tasks.values(), SharedPrefixAdapter(tasks=self.tasks).rules, *types)
@@ -172,7 +172,7 @@ def open_library(settings: Settings, fingerprint: str) -> Library:
     def read() -> Iterator[Document]:
         skipped.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(skipped) as file:
-            yield from documents(
+            yield from read_documents(
                 corpus, corpus.strict, corpus.max_broken, lambda record: print(record.model_dump_json(), file=file)
             )
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from generator.common.atomic_files import atomic_replace, atomic_write, digest
 from generator.common.console import note
 from generator.config.settings import Settings, exporters
+from generator.corpora.base import read_documents, skip_broken
 from generator.corpora.human import DialogCorpus
 from generator.corpora.library import Library
-from generator.corpora.reading import documents, kept
 from generator.errors import ConfigError, CorpusError, RunError
 from generator.execution.store import Store
 from generator.models.embedded import EmbeddedEndpoint
@@ -89,7 +89,7 @@ def write_human(settings: Settings, configuration: str, command: str) -> None:
     ids: set[str] = set()
     pairs = 0
     with atomic_write(folder / "dialogs.jsonl") as file:
-        for _, dialog in kept(corpus.dialogs(), corpus.name, corpus.strict, corpus.max_broken, skipped.append):
+        for dialog in skip_broken(corpus.dialogs(), corpus.name, corpus.strict, corpus.max_broken, skipped.append):
             if dialog.id in ids:
                 raise CorpusError(f"corpus.path: two dialogs have the id {dialog.id!r}; name only one file with them")
             ids.add(dialog.id)
@@ -211,7 +211,7 @@ def _with_collections(
 def _whole_documents(corpus: DialogCorpus) -> Iterator[tuple[Document, tuple[Passage, ...]]]:
     """Yield the documents, uncut as people saw them; report how many records are broken."""
     broken: list[SkippedRecord] = []
-    for document in documents(corpus, corpus.strict, corpus.max_broken, broken.append):
+    for document in read_documents(corpus, corpus.strict, corpus.max_broken, broken.append):
         yield document, ()
     if broken:
         note(

@@ -16,8 +16,7 @@ from generator.components import Components, WorkerSpec, skipped_documents
 from generator.config.compose import Job, RunFailed
 from generator.config.settings import Settings, hash_files, hash_models, identity, load
 from generator.dialogs.dedup import Deduplicator
-from generator.dialogs.first_questions import fingerprint as fingerprint_questions
-from generator.dialogs.first_questions import openings
+from generator.dialogs.first_questions import hash_questions, read_first_questions
 from generator.dialogs.generate import DialogGenerator
 from generator.errors import ConfigError
 from generator.execution.base import Executor
@@ -119,7 +118,7 @@ class Run(Session[Summary]):
         taxonomy = load_taxonomy(settings.taxonomy)
         window = _window(settings, taxonomy)
         source = settings.algorithm.first_questions
-        first_questions = openings(source, taxonomy.first) if source else []
+        first_questions = read_first_questions(source, taxonomy.first) if source else []
         self.dedup = Deduplicator(settings.dedup)
         fingerprint = settings.corpus.fingerprint()
         self.skipped = skipped_documents(settings, fingerprint)
@@ -131,7 +130,7 @@ class Run(Session[Summary]):
             "corpus.path (content)": fingerprint[:16],
             "prompt_version": self.components.prompt_version,
             "taxonomy.path (content)": sha256(taxonomy.model_dump_json().encode()).hexdigest()[:16],
-            "algorithm.first_questions (content)": fingerprint_questions(first_questions),
+            "algorithm.first_questions (content)": hash_questions(first_questions),
             "dspy_program (content)": hash_files("dspy_program", [program] if program else []),
             "dedup.against (content)": hash_files("dedup.against", settings.dedup.against),
             **hash_models({"lm": settings.lm, "judge.lm": settings.judge.lm}),
@@ -156,8 +155,8 @@ class Run(Session[Summary]):
         completion = sum(usage.completion for usage in store.usage().values())
         with Display(store.accepted, store.attempted, wanted, completion) as display:
             plans = Plans(
-                make=lambda number: generator.make(generator.planner.plan(number), store),
-                recipe=self.spec,
+                make=lambda number: generator.generate(generator.planner.plan(number), store),
+                spec=self.spec,
                 store=store,
                 limit=self.max_attempts,
                 # Some more dialogs than calls, so that there is always one that has a call to make.

@@ -1,7 +1,7 @@
-"""The records that everything else speaks in, and the protocols of the parts that can be exchanged.
+"""The records that every room exchanges, and the protocols of the parts that can be replaced.
 
-Records are frozen; no dict crosses a module boundary. What `dialogs.jsonl` and `drops.jsonl` hold is exactly
-`Dialog` and `Drop`, one JSON object a line.
+Records are frozen, and no dict crosses a module boundary. A line of `dialogs.jsonl` is a `Dialog` as JSON, a line of
+`drops.jsonl` a `Drop`.
 """
 
 import re
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 Algorithm = Literal["single", "multi"]
 # `conversational`: thanks, greetings and the like, which ask for nothing (Katsis et al. 2025, section 3.1).
@@ -17,28 +18,49 @@ Answerability = Literal["answerable", "partial", "unanswerable", "conversational
 Label = Literal["correct", "incorrect", "unjudged"]
 Scope = Literal["dialog", "turn", "pair"]
 Split = Literal["train", "validation"]
-# Of dialogs that respond to a task: the turns before the last were given with it (`Dialog.ended`).
-TASK = "task"
-# The question type of a person's question whose kind nobody said.
-UNLABELLED = "unlabelled"
 QueryForm = Literal["last_turn", "rewrite", "user_turns", "full"]
+# `Dialog.ended` of a response to a benchmark task: the turns before the last are the task's input.
+TASK = "task"
+# The question type of a human question that nobody labelled.
+UNLABELLED = "unlabelled"
 
 
-# Of settings: one text stands for a list of one.
+def _check_text(value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise PydanticCustomError("surrogates", "not valid Unicode: holds a lone surrogate") from None
+    return value
+
+
+def _check_id(value: str) -> str:
+    if not value.strip():
+        raise PydanticCustomError("empty_id", "must not be empty")
+    if re.search(r"[\x00-\x1f\x7f-\x9f]", value):
+        raise PydanticCustomError("control_character", "holds a control character, such as a line break")
+    return value
+
+
+# Text that a file can hold: JSON's `\ud800` and some PDFs give lone surrogates, which UTF-8 can't encode.
+Text = Annotated[str, AfterValidator(_check_text)]
+# The name of a document, passage or dialog: text with neither line breaks nor other control characters, since it is a
+# cell of tables and a part of lines that other programs read.
+Id = Annotated[Text, AfterValidator(_check_id)]
+# Text whose lone surrogates are written as escapes, for messages about what can't be read.
+EscapedText = Annotated[
+    str, BeforeValidator(lambda v: v.encode(errors="backslashreplace").decode() if isinstance(v, str) else v)
+]
+# A list in settings and published files, where a single text stands for a list of one.
 OneOrMore = BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
 
 
-def _variable(value: str) -> str:
+def _check_variable(value: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value):
         raise ValueError("must be the name of an environment variable that holds the key; a key would be stored here")
     return value
 
 
-# The name of an environment variable with a key, which itself is no setting and so never stored.
-VariableName = Annotated[str, AfterValidator(_variable)]
-
-
-def _address(value: str) -> str:
+def _check_address(value: str) -> str:
     if not value.startswith(("http://", "https://")):
         raise ValueError("must be an address that begins with http:// or https://")
     if set("@?#") & set(value):
@@ -46,34 +68,34 @@ def _address(value: str) -> str:
     return value
 
 
-# The address of a server, as `http://127.0.0.1:8000/v1`.
-Address = Annotated[str, AfterValidator(_address)]
-
-
-def _path(value: object) -> object:
+def _read_path(value: object) -> object:
     if value == "":
         raise ValueError("is empty; give a path, or leave the setting out")
     try:
         return Path(value).expanduser() if isinstance(value, str) else value
-    except RuntimeError as error:  # the home directory of nobody
+    except RuntimeError as error:  # a `~name` without a home directory
         raise ValueError(str(error)) from error
 
 
-# A path as a person writes it.
-LocalPath = Annotated[Path, BeforeValidator(_path)]
+# The name of an environment variable that holds a key. The key itself is no setting, so it is never stored.
+VariableName = Annotated[str, AfterValidator(_check_variable)]
+# The address of a server, such as `http://127.0.0.1:8000/v1`.
+Address = Annotated[str, AfterValidator(_check_address)]
+# A path on this machine; a leading `~` is the home directory.
+LocalPath = Annotated[Path, BeforeValidator(_read_path)]
 
 
 class _Operational:
     """The type of `Operational`."""
 
 
-# Marks a setting that changes how a run is made and not what it holds, as in `Annotated[int, Operational]`: a stored
-# run may be continued with another value.
+# Marks a setting that changes only how a run is made and not what its data is, as in `Annotated[int, Operational]`: a
+# stored run can be continued with another value.
 Operational = _Operational()
 
 
 class Record(BaseModel):
-    """A frozen record that knows all of its fields."""
+    """A frozen record that refuses unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -102,32 +124,43 @@ class Turns(Record):
 
 
 class Document(Record):
-    """One document of a corpus. `id` is unique in its corpus; `text` holds more than white space.
+    """One document of a corpus.
 
-    `collection` is the part of the corpus that it belongs to, where the publisher has several that are searched apart.
+    Attributes:
+        id: unique in the corpus.
+        text: the whole text; more than white space.
+        title: empty if it has none.
+        url: where it was published, if the corpus says.
+        collection: the part of the corpus that it belongs to, where the publisher has several that are searched apart.
     """
 
-    id: str = Field(min_length=1)
-    text: str
-    title: str = ""
-    url: str | None = None
-    collection: str = ""
-
-
-def _writable(value: object) -> object:
-    """Text without the halves of characters that JSON's escapes can smuggle in."""
-    return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
+    id: Id
+    text: Text
+    title: Text = ""
+    url: Text | None = None
+    collection: Text = ""
 
 
 class SkippedRecord(Record):
-    """A record of a corpus that can't be read: `where` (file, and line or record) and why, in the file's own words."""
+    """A record of a corpus that can't be read.
 
-    where: Annotated[str, BeforeValidator(_writable)]
-    reason: Annotated[str, BeforeValidator(_writable)]
+    Attributes:
+        where: the file, and the line or record in it.
+        reason: what is wrong, in the file's own words.
+    """
+
+    where: EscapedText
+    reason: EscapedText
 
 
 class Passage(Record):
-    """A piece of a document: `text == document.text[start:end]` (offsets in characters)."""
+    """A piece of a document: `text == document.text[start:end]`.
+
+    Attributes:
+        id: unique in the corpus.
+        document_id, title, url: the document's.
+        start, end: offsets in the document's text, in characters.
+    """
 
     id: str
     document_id: str
@@ -139,7 +172,13 @@ class Passage(Record):
 
 
 class Hit(Record):
-    """A passage that the retriever returned. `rank` counts from 1; `new`: the dialog did not have it yet."""
+    """A passage that a search returned.
+
+    Attributes:
+        score: the retriever's; higher is better.
+        rank: its place in the results, from 1.
+        new: true if no earlier search of the dialog returned it.
+    """
 
     passage_id: str
     score: float
@@ -148,7 +187,7 @@ class Hit(Record):
 
 
 class Evidence(Record):
-    """A verbatim sentence: `text == passage.text[start:end]`, offsets in characters of the passage."""
+    """A sentence, verbatim: `text == passage.text[start:end]`, with offsets in characters of the passage."""
 
     passage_id: str
     start: int
@@ -157,13 +196,16 @@ class Evidence(Record):
 
 
 class Verdict(Record):
-    """What a judge said of one context-response pair; `unjudged` when the judge itself failed.
+    """A judge's verdict on one context-response pair.
 
     Attributes:
-        label: the judge's word: a `Label` if it decides, else one of its own (`yes`, `partial`, `scored`, …).
-        model: behind the judge; empty if it asks none.
-        score: of judges that give one, higher is better; its range is the judge's.
-        decides: whether the label says if a pair is fit to be kept.
+        judge: the judge's name.
+        label: a `Label` if the verdict decides, else one of the judge's own (`yes`, `partial`, `scored`, …);
+            `unjudged` if the judge failed.
+        explanation: the judge's reasons, or why it failed.
+        model: the model that the judge asked; empty if it asks none.
+        score: for judges that give one; higher is better, and the range is the judge's.
+        decides: true if the label says whether the pair is kept.
     """
 
     judge: str
@@ -181,7 +223,7 @@ class Verdict(Record):
 
 
 class Cost(Record):
-    """Model calls and tokens: what any server would count, whatever else it had to do at the time."""
+    """Model calls, and tokens of prompts and completions: the same whatever else the server had to do."""
 
     calls: int = 0
     prompt: int = 0
@@ -189,8 +231,9 @@ class Cost(Record):
 
 
 class Usage(Cost):
-    """A cost as it came about. `prompt` includes `cached`, the part that the server had in its prefix cache: that
-    depends on timing, and so is no part of a dialog.
+    """A cost, and of its prompt tokens those that the server had in its prefix cache.
+
+    `cached` depends on timing, so it is not part of a dialog.
     """
 
     cached: int = 0
@@ -205,9 +248,10 @@ class Usage(Cost):
 
 
 class Planned(Record):
-    """What a turn was meant to be. None: that was left open.
+    """The labels that a turn was planned with; None where the plan leaves a label open.
 
-    `standalone`: whether the question is to be understood with nothing before it.
+    Attributes:
+        standalone: true if the question has to make sense without the dialog before it.
     """
 
     question_type: str
@@ -217,16 +261,29 @@ class Planned(Record):
 
 
 class Turn(Record):
-    """A user question and the agent's answer. `turn` counts from 1.
+    """A user question and the agent's answer.
 
-    `question_type` names the type file that asked for the question, or, where that is measured, what was asked (several
-    types joined by `+`); `multi_turn_type` is the same for later turns, or the multi-turn type; of first turns None.
-    `planned` is what was meant, where the outcome is measured (Katsis et al. 2025, section 3.1).
-    `retrieval_query` and `hits` are empty in the single-document algorithm. `other_answers` are further reference
-    answers, where several people answered. `original_answer` is what a model had said where a person mended it.
+    Attributes:
+        turn: its number in the dialog, from 1.
+        query: the user's question.
+        question_type: the type that the question was asked as; where types are measured, those that it turned out to
+            be, joined by `+`.
+        multi_turn_type: the multi-turn type, or where a taxonomy has none the question type; None in first turns.
+        answerability: how much of the question the passages answer.
+        planned: the planned labels, where the final ones are measured (Katsis et al. 2025, section 3.1).
+        retrieval_query: the query that the retriever was sent; empty in the single-document algorithm.
+        hits: what the search returned, best first; empty in the single-document algorithm.
+        reasoning: the model's, before it answered.
+        answer: the agent's answer.
+        other_answers: further reference answers, where several people answered.
+        original_answer: a model's answer before a person corrected it.
+        consistent: true if the model's own check found the answer consistent.
+        evidence: the sentences that the answer rests on.
+        verdicts: the judges', in the order in which judges are configured.
+        usage: the cost of the turn, with repeated attempts and repairs.
     """
 
-    turn: int = Field(ge=1, lt=1 << 63)  # what SQLite holds
+    turn: int = Field(ge=1)
     query: str
     question_type: str
     multi_turn_type: str | None = None
@@ -245,12 +302,17 @@ class Turn(Record):
 
 
 class Dialog(Record):
-    """A finished dialog. `passages` are what its answers were grounded on, in order of first retrieval.
+    """A finished dialog.
 
-    `document_ids` starts with the document that the first question came from. `ended` says why the dialog has
-    the number of turns it has: `complete`, or the stage and reason that ended it early; `task` if all but the last
-    turn were given, and only that one is `lm`'s. `collection` is that of its documents, of human dialogs whose
-    publisher says so.
+    Attributes:
+        collection: that of its documents, for human dialogs whose publisher names one.
+        document_ids: first the document that the first question came from.
+        passages: what the answers are grounded on, in order of first retrieval.
+        ended: why it has this number of turns: `complete`, the stage and reason that ended it early, or `task` if only
+            the last turn is `lm`'s and those before it are a task's input.
+        lm: the model that wrote it.
+        prompt_version: a hash of the prompts.
+        seed: the decoding seed of its first turn.
     """
 
     id: str
@@ -268,19 +330,30 @@ class Dialog(Record):
 
     @property
     def own_turns(self) -> tuple[Turn, ...]:
-        """The turns that were not given with a task: those to judge."""
+        """Return the turns to judge: all, or of a response to a task the last one."""
         return self.turns[-1:] if self.ended == TASK else self.turns
 
     def grounding(self, turn: int) -> tuple[Passage, ...]:
-        """The passages that the answer of `turn` was grounded on: those retrieved up to it (all, if none were)."""
+        """Return the passages that the answer of turn number `turn` is grounded on.
+
+        They are those retrieved up to it; all passages if the dialog has no hits.
+        """
         if not any(t.hits for t in self.turns):
             return self.passages
-        seen = {hit.passage_id for t in self.turns[:turn] for hit in t.hits}
-        return tuple(p for p in self.passages if p.id in seen)
+        retrieved = {hit.passage_id for t in self.turns[:turn] for hit in t.hits}
+        return tuple(p for p in self.passages if p.id in retrieved)
 
 
 class Drop(Record):
-    """Something that was made and not kept, and why. `turn` is None for whole dialogs."""
+    """A dialog, turn or pair that was generated and not kept.
+
+    Attributes:
+        scope: what is dropped.
+        turn: its number; None for whole dialogs.
+        stage: the step that dropped it.
+        reason: a short phrase that groups like cases in the summary.
+        text: the offending text.
+    """
 
     dialog_id: str
     scope: Scope
@@ -291,7 +364,7 @@ class Drop(Record):
 
 
 class Scored(Record):
-    """A passage with the retriever's score, higher is better."""
+    """A passage with the retriever's score; higher is better."""
 
     passage: Passage
     score: float
@@ -310,11 +383,11 @@ class Corpus(Protocol):
     def language(self) -> str | None: ...
 
     def fingerprint(self) -> str:
-        """A hash of everything that `read` depends on; equal hashes mean equal documents."""
+        """Return a hash of everything that `read` depends on; equal hashes mean equal documents."""
         ...
 
     def read(self) -> Iterator[Document | SkippedRecord]:
-        """All documents in a stable order; a record that can't be read comes as `SkippedRecord`.
+        """Yield all documents in a stable order, and a `SkippedRecord` for each record that can't be read.
 
         Raises:
             CorpusError: the source as a whole can't be read.
@@ -323,13 +396,13 @@ class Corpus(Protocol):
 
 
 class Retriever(Protocol):
-    """Finds passages. Called by the dialog loop after every user turn (Lee et al. 2024, section 2.4.2)."""
+    """A search index over passages. The dialog loop asks it after every user turn (Lee et al. 2024, section 2.4.2)."""
 
     async def search(self, query: str, k: int, split: Split) -> list[Scored]:
-        """The best `k` passages of the documents of `split`, best first.
+        """Return the best `k` passages of the documents of `split`, best first.
 
         Raises:
-            RetrieverError: the index can't be asked.
+            RetrieverError: the index can't be searched.
         """
         ...
 

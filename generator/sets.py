@@ -1,29 +1,28 @@
-"""Sets of dialogs, wherever they are: a run folder, a file of dialogs, or what a data set's publisher gives out."""
+"""Read sets of dialogs: a run folder, a file of dialogs, or a published data set with human dialogs."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
 from generator.common.console import note
-from generator.common.limits import read_lines
 from generator.config.settings import human_corpora, human_corpus
-from generator.corpora.files import READ_ERRORS, File, opened, reason
-from generator.corpora.human import DialogCorpus
-from generator.corpora.mtrag.dialogs import responses
-from generator.errors import YAML_SLIPS, ConfigError, CorpusError, RunError
+from generator.corpora.files import File, is_url, list_files, local_file, open_file, read_lines
+from generator.corpora.json_records import skipped
+from generator.corpora.mtrag.dialogs import read_responses
+from generator.errors import YAML_SLIPS, ConfigError, CorpusError, RunError, describe
 from generator.schema import Dialog, SkippedRecord
 
 M = TypeVar("M", bound=BaseModel)
 Records = Iterator[Dialog | SkippedRecord]
 
 _REPORTED = 10_000  # dialogs between two lines of progress
-_FIRST = 10  # records that show whose a file is
+_FIRST = 10  # records by which a file of dialogs is recognised
 
 
 class _Type(BaseModel):
@@ -32,7 +31,7 @@ class _Type(BaseModel):
     stage: str
 
 
-class _Summary(BaseModel):  # of human dialogs nothing is planned
+class _Summary(BaseModel):  # human dialogs have no targets
     human: int | None = None
     question_types: dict[str, _Type] = {}
     multi_turn_types: dict[str, _Type] = {}
@@ -40,7 +39,7 @@ class _Summary(BaseModel):  # of human dialogs nothing is planned
 
 
 class _Configuration(BaseModel):
-    dialogs: int | None = None  # of `python -m judges` there is none
+    dialogs: int | None = None  # `python -m judges` has none
 
 
 class DialogSet(NamedTuple):
@@ -48,11 +47,11 @@ class DialogSet(NamedTuple):
 
     Attributes:
         path: as it was given.
-        records: reads them, as a stream in a stable order; every dialog has a turn. Raises CorpusError where they can't
+        records: reads them, as a stream in a stable order; every dialog has a turn. Raises CorpusError if they can't
             be read to their end.
-        targets: of a run, by what is planned (`first`, `later`: question types; `multi_turn`, `answerability`) and
-            name, the shares that were asked for; else empty.
-        dialogs_wanted: likewise, how many dialogs; else None.
+        targets: the planned shares of a run by stage (`first`, `later`: question types; `multi_turn`, `answerability`)
+            and name; else empty.
+        dialogs_wanted: the number of dialogs that a run was to make; else None.
     """
 
     path: str
@@ -88,61 +87,59 @@ class DialogSet(NamedTuple):
             note(message)
 
 
-def dialog_set(path: str, corpus: str | None, changes: Sequence[str]) -> DialogSet:
-    """The dialogs at `path`.
+def dialog_set(path: str, corpus: str | Mapping[str, Any] | None) -> DialogSet:
+    """Return the dialogs at `path`: a run folder, a file as `dialogs.jsonl` is, or the files of `corpus`.
 
     Args:
-        corpus: reads what is no run folder, a name in `conf/corpus/`; None: a file of dialogs, or whichever corpus can.
-        changes: settings of that corpus, each a `setting=value`.
+        corpus: name in `conf/corpus/`, or the settings of one, for what is neither of the first two.
 
     Raises:
-        ConfigError: there is no such corpus or setting.
-        CorpusError, RunError: there is nothing that can be read.
+        ConfigError: there is no such corpus or setting, or `corpus` is needed.
+        CorpusError, RunError: the dialogs can't be read.
     """
-    place = Path(path)
-    try:
-        if not place.exists():
-            raise CorpusError(f"{path}: doesn't exist (looked in {Path.cwd()}); give a run folder or dialogs")
-        if not (place.is_dir() or place.is_file()):  # a pipe would be waited for
-            raise CorpusError(f"{path}: is neither a file nor a folder; give a run folder or dialogs")
-        is_run = place.is_dir() and (place / "dialogs.jsonl").exists()
-        if not is_run and place.is_dir() and (place / "run.db").exists():
-            raise RunError(f"{path}: the run has no dialogs.jsonl yet; the command that began it continues it")
-        if place.is_file():
-            with place.open("rb") as file:
-                if not file.read(1):
-                    raise CorpusError(f"{path}: is empty")
-    except OSError as error:
-        raise CorpusError(f"{path}: can't be read: {reason(error)}") from error
-    if is_run:
-        return _run(path, place)
+    folder = _is_folder(path)
+    if folder and (Path(path) / "dialogs.jsonl").exists():
+        return _run(path, Path(path))
+    if folder and (Path(path) / "run.db").exists():
+        raise RunError(f"{path}: the run has no dialogs.jsonl yet; the command that started it continues it")
     if corpus is not None:
-        return DialogSet(path, human_corpus(corpus, path, changes).dialogs, {}, None)
-    is_lines = place.name.lower().endswith((".jsonl", ".jsonl.gz"))
-    if is_lines and _fit(lambda: _lines(place)):
-        return DialogSet(path, lambda: _lines(place), {}, None)
-    return DialogSet(path, _found(path).dialogs, {}, None)
+        return DialogSet(path, human_corpus(corpus, path).dialogs, {}, None)
+    if not folder:
+        (file,) = list_files(path, ("",), archives=False, setting="")
+        lines = partial(_lines, file)
+        if file.name.lower().endswith((".jsonl", ".jsonl.gz")) and _has_dialogs(lines):
+            return DialogSet(path, lines, {}, None)
+    raise ConfigError(
+        f"{path}: not a run folder or a file of dialogs as dialogs.jsonl is; give corpus=NAME to read it as one of "
+        f"{', '.join(human_corpora())}"
+    )
 
 
 def response_set(path: str) -> DialogSet | None:
-    """What models answered to mtRAG's tasks, as a dialog each, if the file `path` holds such; see `responses`.
+    """Return models' responses to mtRAG's tasks, a dialog each (see `read_responses`); None if `path` has none.
 
     Raises:
-        CorpusError: there can be no such file.
+        CorpusError: there is no such file.
     """
-    place = Path(path)
+    if _is_folder(path):
+        return None
+    (file,) = list_files(path, ("",), archives=False, setting="")
+    read = partial(read_responses, file, "mtrag")
+    return DialogSet(path, read, {}, None) if _has_dialogs(read) else None
+
+
+def _is_folder(path: str) -> bool:
+    if is_url(path):
+        return path.endswith("/")
     try:
-        if not place.is_file():
-            return None
-    except OSError as error:  # a name too long
-        raise CorpusError(f"{path}: can't be read: {reason(error)}") from error
-    read = partial(responses, File(place.name, place), "mtrag")
-    return DialogSet(path, read, {}, None) if _fit(read) else None
+        return Path(path).is_dir()
+    except OSError:  # a name too long
+        return False
 
 
 def _run(path: str, folder: Path) -> DialogSet:
-    summary = _kept(folder / "summary.json", _Summary)
-    configuration = _kept(folder / "config.yaml", _Configuration)
+    summary = _read_yaml(folder / "summary.json", _Summary)
+    configuration = _read_yaml(folder / "config.yaml", _Configuration)
     targets: dict[tuple[str, str], float] = {}
     if summary:
         targets = {(share.stage, share.type): share.target for share in summary.question_types.values()}
@@ -150,68 +147,43 @@ def _run(path: str, folder: Path) -> DialogSet:
         targets |= {("answerability", share.type): share.target for share in summary.answerability.values()}
     return DialogSet(
         path,
-        lambda: _lines(folder / "dialogs.jsonl"),
+        partial(_lines, local_file(folder / "dialogs.jsonl")),
         targets,
         configuration.dialogs if configuration and not (summary and summary.human is not None) else None,
     )
 
 
-def _kept(file: Path, model: type[M]) -> M | None:
+def _read_yaml(file: Path, model: type[M]) -> M | None:
     try:
         return model.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
     except (OSError, yaml.YAMLError, *YAML_SLIPS) as error:
-        note(f"{file}: can't be read ({type(error).__name__}), so its targets are left out")
+        note(f"{file}: can't be read ({type(error).__name__}); its targets are left out")
         return None
 
 
-def _lines(path: Path) -> Records:
-    """The dialogs of a file as `dialogs.jsonl` is, plain or gzipped."""
-    file, number = File(path.name, path), 0
+def _lines(file: File) -> Records:
+    """Yield the dialogs of a file as `dialogs.jsonl` is, plain or gzipped."""
+    number = 0
     try:
-        with opened(file) as stream:
+        with open_file(file) as stream:
             for number, line in enumerate(read_lines(stream), start=1):
                 if line.strip():
                     yield _dialog(f"{file.where}:{number}", line)
-    except READ_ERRORS as error:
-        raise CorpusError(f"{file.where}: can't be read after line {number}: {reason(error)}") from error
+    except OSError as error:
+        raise CorpusError(f"{file.where}: can't be read after line {number}: {describe(error)}") from error
 
 
 def _dialog(where: str, line: bytes) -> Dialog | SkippedRecord:
     try:
         dialog = Dialog.model_validate_json(line)
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        field = ".".join(map(str, problem["loc"]))
-        return SkippedRecord(where=where, reason=f"{field}: {problem['msg']}" if field else problem["msg"])
+        return skipped(where, error)
     return dialog if dialog.turns else SkippedRecord(where=where, reason="turns: there are none")
 
 
-def _found(path: str) -> DialogCorpus:
-    """The corpus that can read the most of the first records at `path`."""
-    fits: dict[str, float] = {}
-    known = human_corpora()
-    for name in known:
-        try:
-            fits[name] = _fit(human_corpus(name, path).dialogs)
-        except ConfigError:  # one that can't be pointed at a path
-            continue
-    best = max(fits.values(), default=0.0)
-    able = [name for name, fit in fits.items() if fit == best > 0]
-    if not able:
-        raise CorpusError(
-            f"{path}: neither a run folder nor dialogs that can be read (as dialogs.jsonl, {', '.join(known)}); "
-            "what one of these can't read in it, --corpus NAME tells"
-        )
-    if len(able) > 1:
-        raise CorpusError(f"{path}: can be read as {' and as '.join(able)}; say which by --corpus NAME")
-    return human_corpus(able[0], path)
-
-
-def _fit(records: Callable[[], Records]) -> float:
-    """The share of dialogs among the first records; what comes after is not looked at."""
-    readable: list[bool] = []
-    with suppress(CorpusError):  # it is raised again where the records are counted, if any of the first was a dialog
-        readable.extend(isinstance(record, Dialog) for record in islice(records(), _FIRST))
-    return sum(readable) / max(1, len(readable))
+def _has_dialogs(records: Callable[[], Records]) -> bool:
+    with suppress(CorpusError):  # if there is a dialog before it, reading the set raises it again
+        return any(isinstance(record, Dialog) for record in islice(records(), _FIRST))
+    return False

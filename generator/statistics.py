@@ -1,81 +1,76 @@
 """`python -m generator.statistics`: dialogs in numbers, several sets side by side; see `docs/statistics.md`."""
 
-import argparse
-import os
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from generator.common.terminal import Parser, exit_code, run_quietly
-from generator.errors import ConfigError
+from pydantic import Field
+
+from generator.command import Command, run_command
+from generator.schema import LocalPath, OneOrMore, Record
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+COMMAND = Command(
+    program="python -m generator.statistics",
+    primary="statistics",
+    task="generator.statistics:compare",
+    settings="generator.statistics:StatisticsSettings",
+    usage=(
+        "python -m generator.statistics PATH [PATH ...] [corpus=NAME] [setting=value ...]",
+        "",
+        "Dialogs in numbers, a column for each set: sizes, lengths, passages, variety, question types, answerability,",
+        "verdicts, and the achieved and target shares of a run. docs/statistics.md defines each figure.",
+        "A PATH is a run folder, a file such as its dialogs.jsonl, or, with corpus=NAME, human dialogs as published.",
+        "Records that can't be read are counted, and the first is named.",
+    ),
+    groups=(("corpus", "corpora whose human dialogs can be read"),),
+    positional="paths",
+    many=True,
+)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command line. Returns the exit code: 0, 2 for an error that the user can fix, 130 if interrupted."""
-    return run_quietly(lambda: exit_code(lambda: _compare(_parser().parse_args(arguments))))
+class StatisticsSettings(Record):
+    """Which dialogs are counted, and where the table goes."""
 
-
-def _parser() -> argparse.ArgumentParser:
-    parser = Parser(
-        prog="python -m generator.statistics",
-        description="Dialogs in numbers, a column for each set: sizes, lengths, passages, variety, question types, "
-        "answerability, verdicts, and the achieved and target shares of a run. docs/statistics.md defines each figure.",
-        epilog="Unreadable records are counted, and the first is named. Exit code 2: an error that you can fix.",
-        allow_abbrev=False,
+    paths: Annotated[tuple[str, ...], OneOrMore, Field(min_length=1)] = Field(
+        description="Run folders, files of dialogs, or human dialogs as published."
     )
-    parser.add_argument(
-        "paths",
-        metavar="PATH",
-        nargs="+",
-        help="a run folder; a file such as its dialogs.jsonl, plain or gzipped; or human dialogs in "
-        "their publisher's format",
+    corpus: dict[str, Any] | None = Field(description="Format of human dialogs, a choice of conf/corpus; null: none.")
+    dialogs: int | None = Field(
+        ge=1,
+        description="Count only the first so many of each set, since distinct-n and repeated questions depend on the "
+        "size; null: all.",
     )
-    parser.add_argument("--corpus", metavar="NAME", help="the format of human dialogs, as in conf/corpus/NAME.yaml")
-    parser.add_argument(
-        "--set", metavar="SETTING=VALUE", action="append", default=[], help="a setting of that corpus; can be repeated"
-    )
-    parser.add_argument(
-        "--dialogs",
-        metavar="N",
-        type=int,
-        help="count only the first N of each set: distinct-n and repeated questions depend on the size, as memory does",
-    )
-    parser.add_argument(
-        "--format", choices=("terminal", "csv", "markdown"), default="terminal", help="(default: terminal)"
-    )
-    parser.add_argument("--output", metavar="FILE", type=Path, help="write the table to a file")
-    return parser
+    format: Literal["terminal", "csv", "markdown"] = Field(description="Of the table: terminal, csv or markdown.")
+    output: LocalPath | None = Field(description="File for the table; null: standard output.")
 
 
-def _compare(options: argparse.Namespace) -> None:
-    if options.set and options.corpus is None:
-        raise ConfigError(f"--set {options.set[0]}: needs --corpus NAME, the corpus that it is a setting of")
-    for change in options.set:
-        name, equals, _ = change.partition("=")
-        if not equals or not name or name == "path":
-            raise ConfigError(f"--set {change}: must be SETTING=VALUE, and not the path")
-    if options.dialogs is not None and options.dialogs < 1:
-        raise ConfigError(f"--dialogs {options.dialogs}: must be 1 or more")
+def compare(cfg: "DictConfig", job: object) -> None:
+    """Print the figures of the configured sets side by side.
 
-    # Imported here, so that --help is there at once.
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or LiteLLM tries the network at import
-    from rich.console import Console
-
-    from generator.common.atomic_files import atomic_write
+    Raises:
+        ConfigError: a setting is wrong.
+        CorpusError, RunError: a set can't be read.
+    """
+    from generator.config.parts import plain, validate
     from generator.config.settings import near_duplicates
     from generator.output.stats.comparison import comparison, count, distinct_names
+    from generator.output.tables import write_table
     from generator.sets import dialog_set
 
-    sets = [dialog_set(path, options.corpus, options.set) for path in options.paths]
+    settings: StatisticsSettings = validate(StatisticsSettings, "", plain(cfg))
+    sets = [dialog_set(path, settings.corpus) for path in settings.paths]
     columns = [
-        count(name, dialogs.dialogs(options.dialogs), near_duplicates(), dialogs.targets, dialogs.dialogs_wanted)
-        for name, dialogs in zip(distinct_names(options.paths), sets, strict=True)
+        count(name, dialogs.dialogs(settings.dialogs), near_duplicates(), dialogs.targets, dialogs.dialogs_wanted)
+        for name, dialogs in zip(distinct_names(settings.paths), sets, strict=True)
     ]
-    if options.output is not None:
-        with atomic_write(options.output) as file:
-            file.write(comparison(columns, options.format))
-        return
-    console = Console() if sys.stdout.isatty() else None
-    sys.stdout.write(comparison(columns, options.format, console))
+    write_table(settings.output, lambda console: comparison(columns, settings.format, console))
+
+
+def main() -> int:
+    """Run the command line and return the exit code: 0, 2 something to fix, 130 interrupted."""
+    return run_command(COMMAND)
 
 
 if __name__ == "__main__":

@@ -1,81 +1,82 @@
 """`python -m judges.retrieval`: Recall and nDCG on retrieval tasks in mtRAG's layout; see `docs/metrics.md`."""
 
-import argparse
-import os
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-from generator.common.terminal import Parser, exit_code, run_quietly
-from generator.errors import ConfigError
+from pydantic import Field
+
+from generator.command import GENERATOR_GROUPS, Command, run_command
+from generator.schema import LocalPath, Record
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+COMMAND = Command(
+    program="python -m judges.retrieval",
+    primary="retrieval",
+    task="judges.retrieval:evaluate",
+    settings="judges.retrieval:RetrievalSettings",
+    usage=(
+        "python -m judges.retrieval FOLDER [retriever=NAME] [setting=value ...]",
+        "python -m judges.retrieval FOLDER run=FILE    rankings in TREC's format",
+        "",
+        "Recall and nDCG at 1, 3, 5 and 10 on retrieval tasks in mtRAG's layout: overall, by turn, standalone or not,",
+        "by collection. docs/metrics.md defines the figures. Queries without a relevant passage are counted and left",
+        "out. FOLDER has <collection>/<collection>_lastturn.jsonl, _questions.jsonl, _rewrite.jsonl,",
+        "<collection>/qrels/ and, to be searched, <collection>/corpus*.jsonl.",
+    ),
+    groups=tuple((group, title) for group, title in GENERATOR_GROUPS if group == "retriever"),
+    positional="folder",
+)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; return the exit code: 0, 2 for an error that the user can fix, 130 interrupted."""
-    return run_quietly(lambda: exit_code(lambda: _command(_parser().parse_args(arguments))))
+class RetrievalSettings(Record):
+    """Which tasks are evaluated, and where the table goes."""
 
-
-def _parser() -> argparse.ArgumentParser:
-    parser = Parser(
-        prog="python -m judges.retrieval",
-        description="Recall and nDCG at 1, 3, 5 and 10 on retrieval tasks in mtRAG's layout: overall, by turn, "
-        "standalone or not, by collection. docs/metrics.md defines the figures.",
-        epilog="Queries without a relevant passage are counted and left out. Exit code 2: an error that you can fix.",
-        allow_abbrev=False,
+    folder: LocalPath = Field(description="The tasks.")
+    queries: Literal["lastturn", "questions", "rewrite"] | None = Field(
+        description="Form of the queries: lastturn, questions or rewrite; null: all that exist."
     )
-    parser.add_argument(
-        "folder",
-        metavar="FOLDER",
-        type=Path,
-        help="with <collection>/<collection>_lastturn.jsonl, _questions.jsonl, _rewrite.jsonl, <collection>/qrels/ "
-        "and, to be searched, <collection>/corpus*.jsonl",
+    run: LocalPath | None = Field(description="Rankings in TREC's format, evaluated in place of a retriever's.")
+    split: str | None = Field(description="Of the qrels; null: dev, or the only one.")
+    cache_dir: LocalPath = Field(description="Folder for indexes.")
+    format: Literal["terminal", "markdown", "csv", "json"] = Field(
+        description="Of the table: terminal, markdown, csv or json."
     )
-    parser.add_argument("--retriever", choices=("bm25", "dense", "hybrid"), help="(default: bm25)")
-    parser.add_argument(
-        "--set",
-        metavar="SETTING=VALUE",
-        action="append",
-        default=[],
-        help="a setting of the retriever, as in conf/retriever/; can be repeated",
-    )
-    parser.add_argument("--queries", choices=("lastturn", "questions", "rewrite"), help="(default: all that exist)")
-    parser.add_argument("--run", metavar="FILE", type=Path, help="evaluate these rankings instead, in TREC's format")
-    parser.add_argument("--split", metavar="NAME", help="of the qrels (default: dev, or the only one)")
-    parser.add_argument(
-        "--cache",
-        metavar="FOLDER",
-        type=Path,
-        default=Path("outputs/.cache"),
-        help="for indexes (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--format", choices=("terminal", "markdown", "csv", "json"), default="terminal", help="(default: terminal)"
-    )
-    parser.add_argument("--output", metavar="FILE", type=Path, help="write the table to this file")
-    return parser
+    output: LocalPath | None = Field(description="File for the table; null: standard output.")
 
 
-def _command(given: argparse.Namespace) -> None:
-    if given.run and (given.retriever or given.queries or given.set):
-        raise ConfigError("--run: evaluates existing rankings; leave out --retriever, --queries and --set")
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or DSPy and LiteLLM try the network at import
-    # Imports that take seconds come here, so that --help is quick.
-    from rich.console import Console
+def evaluate(cfg: "DictConfig", job: object) -> None:
+    """Print the figures of the configured retriever or rankings.
 
-    from generator.common.atomic_files import atomic_write
-    from judges.benchmarks.mtrag.retrieval import evaluate_retriever, evaluate_run
+    Raises:
+        ConfigError: a setting is wrong, or pytrec_eval-terrier isn't installed.
+        CorpusError, RetrieverError: the tasks can't be read or searched.
+    """
+    from hydra.core.hydra_config import HydraConfig
+
+    from generator.config.parts import build_choice, plain, validate
+    from generator.output.tables import write_table
+    from judges.benchmarks.mtrag.retrieval import WHOLE, evaluate_retriever, evaluate_run
     from judges.benchmarks.mtrag.retrieval_table import table
 
-    if given.run:
-        rows = evaluate_run(given.folder, given.split, given.run)
+    data = plain(cfg)
+    # Whole passages are searched, as people judged them.
+    retriever = build_choice("retriever", data.pop("retriever") | {"passage_tokens": WHOLE, "overlap": 0})
+    settings: RetrievalSettings = validate(RetrievalSettings, "", data)
+    if settings.run is not None:
+        rows = evaluate_run(settings.folder, settings.split, settings.run)
     else:
-        retriever = given.retriever or "bm25"
-        rows = evaluate_retriever(given.folder, given.split, retriever, given.set, given.queries, given.cache)
-    if given.output is not None:
-        with atomic_write(given.output) as file:
-            file.write(table(rows, given.format))
-        return
-    console = Console() if sys.stdout.isatty() else None
-    sys.stdout.write(table(rows, given.format, console))
+        name = str(HydraConfig.get().runtime.choices["retriever"])
+        rows = evaluate_retriever(
+            settings.folder, settings.split, name, retriever, settings.queries, settings.cache_dir
+        )
+    write_table(settings.output, lambda console: table(rows, settings.format, console))
+
+
+def main() -> int:
+    """Run the command line and return the exit code: 0, 2 something to fix, 130 interrupted."""
+    return run_command(COMMAND)
 
 
 if __name__ == "__main__":

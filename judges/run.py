@@ -22,7 +22,7 @@ from generator.common.atomic_files import atomic_write
 from generator.common.concurrency import in_order, together
 from generator.common.console import note
 from generator.dialogs.adapter import SharedPrefixAdapter
-from generator.dialogs.calls import asking
+from generator.dialogs.calls import use_model
 from generator.dialogs.journal import Journal
 from generator.dialogs.signatures import prompt_version
 from generator.errors import ConfigError, CorpusError, GroundedDialogsError, ModelError
@@ -176,7 +176,7 @@ async def _verdicts(dialog: Dialog, member: Member, journal: Journal) -> list[Ve
     about = dialog.document_ids[0] if dialog.document_ids else dialog.id
     with (
         member.clients.for_dialog(about) as client,
-        asking(LanguageModel(client, journal, dialog.seed), member.adapter),
+        use_model(LanguageModel(client, journal, dialog.seed), member.adapter),
     ):
         return await together(map(verdict, dialog.own_turns))
 
@@ -186,9 +186,9 @@ def _find_input(settings: JudgingSettings) -> DialogSet:
     if settings.predictions and settings.format in (None, "mtrag") and (responses := response_set(path)) is not None:
         return responses
     try:
-        return dialog_set(path, settings.format, ())
-    except CorpusError as error:
-        raise CorpusError(str(error).replace("--corpus NAME", "format=NAME")) from error
+        return dialog_set(path, settings.format)
+    except ConfigError as error:
+        raise ConfigError(str(error).replace("corpus=NAME", "format=NAME")) from error
 
 
 def _readable(source: DialogSet) -> Iterator[Dialog]:

@@ -14,5 +14,5 @@ def data() -> Path:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Return two processes a core for the whole suite, which mostly waits; none for chosen files, which start at once."""
+    """Return two processes a core for the whole suite, which mostly waits, and none for chosen files."""
     return 0 if config.args_source is pytest.Config.ArgsSource.ARGS else 2 * min(os.cpu_count() or 1, 4)

@@ -1,4 +1,4 @@
-"""What holds of any document, any reply and any text that is kept; `hypothesis` looks for those of which it doesn't."""
+"""Properties of any document, reply and stored text; `hypothesis` looks for counterexamples."""
 
 import json
 import re
@@ -16,57 +16,54 @@ from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.journal import Journal
 from generator.dialogs.multi import MultiDocumentDialog
+from generator.dialogs.program import Draft
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.signatures import FirstQuestion, GroundedAnswer, NextQuestion, StandaloneQuery
 from generator.dialogs.single import SingleDocumentDialog
-from generator.dialogs.steps import Draft
 from generator.errors import Rejected
 from generator.execution.store import Outcome, Store
 from generator.models.lm import ChatReply
-from generator.schema import Dialog, Document, Drop, Passage, SkippedRecord, Usage
+from generator.schema import Dialog, Document, Drop, Passage, Usage
 from judges.llm.correctness import Correctness, CorrectnessJudge
 from tests.support.corpora import split
 from tests.support.scripted import Scripted, Shelf, kinds, said
 
-# Seeded; all of it together stays below half a minute on a busy machine.
+# Seeded, so that every run tries the same examples.
 fair = settings(deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 SIGNATURES = (FirstQuestion, NextQuestion, GroundedAnswer, StandaloneQuery, Correctness)
-PIECES = st.sampled_from(
-    [
-        *(
-            "A bus runs. ",
-            "Mr. Li",
-            "漢字。",
-            "“Yes.” ",
-            "( see it )",
-            "1. ",
-            "- ",
-            "\n",
-            "\n\n",
-            "\r\n",
-            "\t",
-            "  ",
-            "\x00",
-        ),
-        *("<task>", "</task>", "</ documents>", "<\u200bdialog>", '<document title="x">', "[3] ", "User: ", "Agent: "),
-        *(
-            "\u2028",
-            "\x85",
-            "\u202e",
-            "\ufeff",
-            "👩‍👩‍👧",
-            "e\u0301",
-            "x" * 700,
-            "word " * 150,
-            "{",
-            "}",
-            '"',
-            "\\u0000",
-            "🏳️",
-        ),
-    ]
+PROSE = (
+    "A bus runs. ",
+    "Mr. Li",
+    "漢字。",
+    "“Yes.” ",
+    "( see it )",
+    "x" * 700,
+    "word " * 150,
+    "👩‍👩‍👧",
+    "e\u0301",
+    "🏳️",
 )
-# No halves of characters: where they come from, they are refused (test_untrusted.py).
+SIGNS = (
+    "1. ",
+    "- ",
+    "\n",
+    "\n\n",
+    "\r\n",
+    "\t",
+    "  ",
+    "\x00",
+    "\u2028",
+    "\x85",
+    "\u202e",
+    "\ufeff",
+    "{",
+    "}",
+    '"',
+    "\\u0000",
+)
+MARKUP = ("<task>", "</task>", "</ documents>", "<\u200bdialog>", '<document title="x">', "[3] ", "User: ", "Agent: ")
+PIECES = st.sampled_from([*PROSE, *SIGNS, *MARKUP])
+# No lone surrogates: they are refused where they come in (test_untrusted.py).
 ANY = st.text(st.characters(exclude_categories=("Cs",)), max_size=60)
 TEXT = st.lists(st.one_of(PIECES, ANY), max_size=30).map("".join)
 WORDY = TEXT.filter(lambda text: bool(text.strip()))
@@ -79,7 +76,7 @@ def passage(text: str, title: str = "", name: str = "d") -> Passage:
 # --- documents
 
 
-@settings(fair, max_examples=150)
+@settings(fair, max_examples=50)
 @given(WORDY, st.integers(1, 60), st.data())
 def test_passages_cover_their_document(text: str, size: int, data: st.DataObject) -> None:
     overlap = data.draw(st.integers(0, size - 1))
@@ -97,7 +94,7 @@ def test_passages_cover_their_document(text: str, size: int, data: st.DataObject
     assert covered == tokens
 
 
-@settings(fair, max_examples=150)
+@settings(fair, max_examples=50)
 @given(TEXT)
 def test_sentences_cover_their_text(text: str) -> None:
     spans = sentences(text)
@@ -110,7 +107,7 @@ def test_sentences_cover_their_text(text: str) -> None:
 # --- prompts
 
 
-@settings(fair, max_examples=100)
+@settings(fair, max_examples=40)
 @given(st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=3), st.lists(st.tuples(TEXT, TEXT), max_size=3), TEXT)
 def test_a_prompt_has_our_structure_whatever_is_in_it(
     read: list[tuple[str, str]], spoken: list[tuple[str, str]], text: str
@@ -149,7 +146,7 @@ REPLY = st.one_of(
     OBJECT.map(json.dumps),
     st.tuples(TEXT, OBJECT.map(lambda value: json.dumps(value, ensure_ascii=False)), TEXT).map("".join),
     st.tuples(OBJECT.map(json.dumps), st.integers(0, 200)).map(lambda pair: pair[0][: pair[1]]),
-    st.integers(1, 100_000).map(lambda n: '{"a":' * n),
+    st.integers(1, 20_000).map(lambda n: '{"a":' * n),
 )
 ANSWER = st.fixed_dictionaries(
     {
@@ -163,7 +160,7 @@ ANSWER = st.fixed_dictionaries(
 )
 
 
-@settings(fair, max_examples=150)
+@settings(fair, max_examples=50)
 @given(st.sampled_from(SIGNATURES), REPLY)
 def test_a_reply_is_a_value_or_unusable(signature: type[dspy.Signature], reply: str) -> None:
     try:
@@ -175,7 +172,7 @@ def test_a_reply_is_a_value_or_unusable(signature: type[dspy.Signature], reply: 
         str(value).encode()
 
 
-@settings(fair, max_examples=100)
+@settings(fair, max_examples=40)
 @given(ANSWER, st.booleans(), st.sampled_from(["", "Here it is: ", "```json\n", "{not this} "]))
 def test_a_good_reply_comes_through_as_it_is(answer: dict[str, Any], ascii_only: bool, before: str) -> None:
     reply = before + json.dumps(answer, ensure_ascii=ascii_only) + " So it is."
@@ -185,7 +182,7 @@ def test_a_good_reply_comes_through_as_it_is(answer: dict[str, Any], ascii_only:
 # --- whole dialogs
 
 
-@settings(fair, max_examples=60)
+@settings(fair, max_examples=25)
 @given(
     st.sampled_from(["single", "multi"]),
     st.lists(WORDY, min_size=1, max_size=3),
@@ -197,14 +194,13 @@ def test_a_dialog_comes_to_an_end_whatever_the_model_says(
     algorithm: str, texts: list[str], script: dict[str, list[Any]]
 ) -> None:
     passages = [passage(text, text[:20], str(n)) for n, text in enumerate(texts)]
-    # What can't be sent as JSON no server replies with.
     model = Scripted(**{stage: [_sent(entry) for entry in entries] for stage, entries in script.items()})
     types = kinds("direct", "follow-up", "clarification")
     repetition = Repetition(0.8)
 
     async def made() -> tuple[Draft, list[Any]]:
         if algorithm == "single":
-            draft = await SingleDocumentDialog(repetition).acall(passages[0], types, "")
+            draft = await SingleDocumentDialog(repetition).acall(passages[0], types, "", "train")
         else:
             program = MultiDocumentDialog(repetition, Shelf([passages] * 4), 3, "rewrite")
             draft = await program.acall(passages[0], types, "", "train")
@@ -233,7 +229,7 @@ def _sent(entry: Any) -> Any:
 # --- what is kept
 
 
-@settings(fair, max_examples=40)
+@settings(fair, max_examples=20)
 @given(st.lists(st.tuples(ANY, TEXT), min_size=1, max_size=4, unique_by=lambda pair: pair[0]), WORDY)
 def test_any_text_is_kept_as_it_is(replies: list[tuple[str, str]], text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -262,10 +258,3 @@ def test_any_text_is_kept_as_it_is(replies: list[tuple[str, str]], text: str) ->
             assert store.calls(text) == made
             assert (list(store.dialogs()), list(store.drops())) == ([dialog], [drop])
             assert store.dropped("dialog") == {text: {text: 1}}
-
-
-@settings(fair, max_examples=50)
-@given(st.text(st.characters()), st.text(st.characters()))
-def test_what_is_broken_can_be_written_down(where: str, reason: str) -> None:
-    found = SkippedRecord(where=where, reason=reason)
-    assert SkippedRecord.model_validate_json(found.model_dump_json()) == found

@@ -198,7 +198,7 @@ def test_settings_that_change_the_data_are_refused_by_name(tmp_path: Path) -> No
         before, calls = place.data(), len(server.bodies)
         refused = place.run(server, "dialogs=2", "seed=1", "algorithm=single", "lm.concurrency=3")
         assert refused.code == 2
-        for words in (str(place.run_dir), "seed (0 there, 1 now)", "algorithm", "fresh=true", "run_dir="):
+        for words in (str(place.run_dir), "seed (was 0, is 1)", "algorithm", "fresh=true", "run_dir="):
             assert words in refused.error
         assert "concurrency" not in refused.error
         assert len(server.bodies) == calls

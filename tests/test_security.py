@@ -109,7 +109,7 @@ class _Owner:
 
 def test_a_program_is_no_pickle_and_brings_no_model(tmp_path: Path, openai_server: OpenAIServer) -> None:
     (tmp_path / "program.pkl").write_bytes(pickle.dumps(_Owner(tmp_path / "owned")))
-    assert "program" in refused(command(*UNREACHABLE, "program=program.pkl", "algorithm=single"))
+    assert "program" in refused(command(*UNREACHABLE, "dspy_program=program.pkl", "algorithm=single"))
     assert not (tmp_path / "owned").exists()
     SingleDocumentDialog(Repetition(0.8)).save(str(tmp_path / "program.json"))
     program = json.loads((tmp_path / "program.json").read_text(encoding="utf-8"))
@@ -118,7 +118,7 @@ def test_a_program_is_no_pickle_and_brings_no_model(tmp_path: Path, openai_serve
             state["lm"] = {"model": "openai/other", "api_base": "http://127.0.0.1:9/v1", "_target_": "os.system"}
     (tmp_path / "program.json").write_text(json.dumps(program), encoding="utf-8")
     site = Site(tmp_path)
-    more = ("dialogs=1", "max_attempts=1", "algorithm=single", f"program={tmp_path / 'program.json'}")
+    more = ("dialogs=1", "max_attempts=1", "algorithm=single", f"dspy_program={tmp_path / 'program.json'}")
     assert site.run(openai_server, *more).code == 0
     assert site.summary()["lm_calls"] == len(openai_server.bodies) > 0
 
@@ -199,17 +199,6 @@ def test_the_judges_command_keeps_keys_to_itself(tmp_path: Path) -> None:
         ended = [command(*arguments, program=judging) for _ in range(2)]
     assert [made.code, *(done.code for done in ended)] == [0, 2, 0]
     check_nowhere(tmp_path, made, *ended)
-
-
-@pytest.mark.usefixtures("_keys")
-def test_settings_show_no_environment_variable(tmp_path: Path) -> None:
-    for done in (
-        command(*UNREACHABLE, "corpus.source=${oc.env:LM_KEY}"),
-        command("corpus.source=${oc.env:LM_KEY}", "--cfg", "job", "--resolve"),
-    ):
-        assert "corpus.source" in refused(done)
-        assert CANARY not in done.out + done.err
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,7 @@ import io
 import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Sequence
-from contextlib import redirect_stderr, redirect_stdout
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,6 +16,7 @@ import pytest
 from generator.output.stats.variety import _Ngrams
 from generator.schema import Answerability, Dialog, Evidence, Hit, Passage, Turn, Verdict
 from generator.statistics import main
+from tests.support import runs
 from tests.support.openai_server import OpenAIServer, openai_server
 from tests.support.runs import Ended, Site
 
@@ -36,15 +34,12 @@ def data() -> Path:
 
 def command(*arguments: str | Path) -> Ended:
     """Run the command in this process."""
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        code = main([str(argument) for argument in arguments])
-    return Ended(code, out.getvalue(), err.getvalue())
+    return runs.command(*map(str, arguments), program=main)
 
 
 def figures(*arguments: str | Path) -> dict[str, list[str]]:
     """Return the table's values by `section: figure`, a value for each set."""
-    done = command(*arguments, "--format", "csv")
+    done = command(*arguments, "format=csv")
     assert (done.code, done.err) == (0, "")
     return values(done.out)
 
@@ -202,9 +197,9 @@ def test_the_first_dialogs_alone(tmp_path: Path) -> None:
     path = written(tmp_path / "dialogs.jsonl", HARBOUR, FERRY)
     with path.open("a") as file:
         file.write("not read\n")
-    first = figures(path, "--dialogs", "1")
+    first = figures(path, "dialogs=1")
     assert list(first.values())[1:] == list(figures(written(tmp_path / "first.jsonl", HARBOUR)).values())[1:]
-    assert command(path, "--dialogs", "2").err == "", "the line after it isn't looked at"
+    assert command(path, "dialogs=2").err == "", "the line after it isn't looked at"
 
 
 def test_ngrams_are_counted_the_same_however_often_they_are_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,7 +251,7 @@ def test_lines_that_are_no_dialogs_are_counted_and_the_first_is_named(tmp_path: 
     with path.open("ab") as file:
         file.write(b"\n" + json.dumps(lost).encode() + b"\n" + empty.model_dump_json().encode() + b'\n{"id": "\xff\n')
         file.write(HARBOUR.model_dump_json().replace('"turn":1,', f'"turn":{10**30},').encode() + b"\n")
-    done = command(path, "--format", "csv")
+    done = command(path, "format=csv")
     assert done.code == 0
     assert values(done.out)["size: dialogs"] == ["1"]
     assert f"4 of 5 records can't be read, the first: {path}:3: turns.1.query" in done.err
@@ -278,14 +273,14 @@ def quac(path: Path, *answers: str, title: str = "Pell") -> Path:
 def test_a_publishers_file_or_folder_is_read_by_its_corpus(tmp_path: Path) -> None:
     file = quac(tmp_path / "val.json", "He left Pell.", "CANNOTANSWER")
     for path in (file, tmp_path):
-        read = figures(path, "--corpus", "quac")
+        read = figures(path, "corpus=quac")
         assert read["section: figure"] == [path.name]
         assert (read["size: dialogs"], read["size: turns"]) == (["1"], ["2"])
         assert read["answerability, of all turns: unanswerable"] == ["0.5"]
-    other = figures(file, "--corpus", "quac", "--set", "no_answer=I really do not know.")
+    other = figures(file, "corpus=quac", "corpus.no_answer='I really do not know.'")
     assert (read["length in words: response"], other["length in words: response"]) == (["3.0"], ["4.0"])
     (tmp_path / "b.json").write_text('{"data": [{"title": "T", "paragraphs": [{"id": "x", "context": "y"}]}]}')
-    done = command(tmp_path, "--corpus", "quac")
+    done = command(tmp_path, "corpus=quac")
     assert done.code == 0
     assert "1 of 2 records can't be read" in done.err and f"{tmp_path}/b.json: data[0].para" in done.err
 
@@ -311,7 +306,7 @@ def test_a_path_with_neither_a_run_nor_dialogs(tmp_path: Path, name: str, conten
     path.write_text(content)
     given = path if path.parent == tmp_path else path.parent
     assert str(given) in refused(given)
-    assert str(given) in refused(given, "--corpus", "quac")
+    assert str(given) in refused(given, "corpus=quac")
 
 
 def test_a_truncated_file_is_an_error(tmp_path: Path) -> None:
@@ -324,18 +319,15 @@ def test_a_truncated_file_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "PATH"),
-        (["--dialogs", "0"], "--dialogs 0"),
-        (["--format", "html"], "--format"),
+        ([], "paths"),
+        (["dialogs=0"], "dialogs=0"),
+        (["format=html"], "format=html"),
+        (["formt=csv"], "formt"),
         (["--formt", "csv"], "--formt"),
-        (["--corpus", "sample"], "corpus=sample"),
-        (["--corpus", "../judge/none"], "corpus=../judge/none"),
-        (["--set", "no_answer=x"], "--corpus"),
-        (["--corpus", "quac", "--set", "no_answer"], "--set no_answer"),
-        (["--corpus", "quac", "--set", "path=x"], "--set path=x"),
-        (["--corpus", "quac", "--set", "no_anwser=x"], "no_anwser"),
-        (["--corpus", "quac", "--set", "split=test"], "corpus.split=test"),
-        (["--corpus", "quac", "--set", "name=[a"], "name"),
+        (["corpus=sample"], "corpus=sample"),
+        (["corpus.no_answer=x"], "corpus.no_answer"),
+        (["corpus=quac", "corpus.no_anwser=x"], "no_anwser"),
+        (["corpus=quac", "corpus.split=test"], "corpus.split=test"),
     ],
 )
 def test_wrong_arguments(tmp_path: Path, arguments: list[str], words: str) -> None:
@@ -345,8 +337,8 @@ def test_wrong_arguments(tmp_path: Path, arguments: list[str], words: str) -> No
 
 def test_nothing_is_written_after_an_error(tmp_path: Path) -> None:
     path = written(tmp_path / "dialogs.jsonl", HARBOUR)
-    assert "gone" in refused(path, tmp_path / "gone", "--output", tmp_path / "table")
-    assert "table" in refused(path, "--output", tmp_path / "no" / "table")
+    assert "gone" in refused(path, tmp_path / "gone", f"output={tmp_path / 'table'}")
+    assert "table" in refused(path, f"output={tmp_path / 'no' / 'table'}")
     assert [file.name for file in tmp_path.iterdir()] == ["dialogs.jsonl"]
 
 
@@ -364,7 +356,7 @@ def test_hostile_names_break_no_table(tmp_path: Path) -> None:
     assert read["section: figure"] == [f"{plain.replace('/', '')}.jsonl"]
     assert read[f"question types, of all turns: {plain}"] == ["1.0"]
 
-    text = command(path, "--format", "markdown").out
+    text = command(path, "format=markdown").out
     rows = [re.split(r"(?<!\\)\|", row) for row in text.splitlines()]
     assert {len(row) for row in rows} == {4}
     assert rows[1] == ["", " --- ", " ---: ", ""]
@@ -377,7 +369,7 @@ def test_hostile_names_break_no_table(tmp_path: Path) -> None:
 
 def test_a_table_as_markdown_and_for_the_terminal(tmp_path: Path) -> None:
     path = written(tmp_path / "dialogs.jsonl", HARBOUR, FERRY)
-    lines = command(path, path, "--format", "markdown").out.splitlines()
+    lines = command(path, path, "format=markdown").out.splitlines()
     assert lines[:5] == [
         "|  | dialogs.jsonl | dialogs.jsonl |",
         "| --- | ---: | ---: |",
@@ -409,19 +401,6 @@ def test_sets_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> Non
 def test_the_table_goes_into_a_file(tmp_path: Path) -> None:
     path = written(tmp_path / "dialogs.jsonl", HARBOUR)
     for form in ("terminal", "csv", "markdown"):
-        done = command(path, "--format", form, "--output", tmp_path / "table")
+        done = command(path, f"format={form}", f"output={tmp_path / 'table'}")
         assert (done.code, done.out, done.err) == (0, "", "")
-        assert (tmp_path / "table").read_text(encoding="utf-8") == command(path, "--format", form).out
-
-
-def test_help_imports_nothing_slow() -> None:
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "generator.statistics", "--help"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
-    assert "argparse" in loaded
-    assert loaded & {"dspy", "omegaconf", "pydantic", "numpy", "rich", "yaml"} == set()
+        assert (tmp_path / "table").read_text(encoding="utf-8") == command(path, f"format={form}").out

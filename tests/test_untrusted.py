@@ -1,12 +1,10 @@
 """Documents, dialogs and replies are data, whatever text they hold: in prompts, on disk, and in a whole run."""
 
-import gzip
 import json
 import random
 import re
 import subprocess
 import sys
-import zipfile
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,10 +13,9 @@ import pytest
 from generator.common.passages import sentences, windows
 from generator.config.messages import choices
 from generator.config.parts import build_choice
-from generator.dialogs.prompt import Documents, harmless
-from generator.errors import CorpusError
+from generator.dialogs.prompt import Documents, neutralize
 from generator.output.chat import rows as rows_of
-from generator.schema import Dialog, Document, Drop
+from generator.schema import Dialog, Drop
 from judges.__main__ import main as judging
 from judges.base import ModelJudge
 from tests.judges.test_judging import task
@@ -113,8 +110,8 @@ def test_evidence_is_the_exact_text(text: str) -> None:
 
 def test_a_long_gap_in_a_tag_is_looked_through_once() -> None:
     gap = " " * 1_000_000
-    assert harmless(f"<{gap}task>") == f"‹{gap}task>"
-    assert harmless(f"<{gap}x") == f"<{gap}x"
+    assert neutralize(f"<{gap}task>") == f"‹{gap}task>"
+    assert neutralize(f"<{gap}x") == f"<{gap}x"
 
 
 # --- a whole run
@@ -235,17 +232,6 @@ def test_a_deeply_nested_page_is_read(name: str, text: str, tmp_path: Path) -> N
     assert document.text.startswith(text)
 
 
-@pytest.mark.parametrize("name", ["quac", "squad", "jsonl"])
-def test_endless_brackets_are_no_corpus(name: str, tmp_path: Path) -> None:
-    path = tmp_path / ("deep.jsonl" if name == "jsonl" else "deep.json")
-    path.write_text("[" * 100_000, encoding="utf-8")
-    if name == "jsonl":
-        assert broken(read(name, path=str(path)))
-    else:
-        with pytest.raises(CorpusError, match=r"deep\.json"):
-            read(name, path=str(path))
-
-
 @pytest.mark.slow  # if the time goes by the square of the length, for minutes
 @pytest.mark.parametrize("unit", ["The harbour office opens at nine. ", "x", '"Mr. ', "这个办公室每天早上九点开门。"])
 def test_a_long_line_is_split_in_time_by_its_length(unit: str) -> None:
@@ -269,45 +255,6 @@ def test_ten_megabytes_on_one_line_are_a_document(tmp_path: Path, openai_server:
     assert done.returncode == 0, done.stderr
     site.check_ledger()
     assert int(done.stdout.splitlines()[-1]) < 900, "MiB"
-
-
-# --- archives
-
-
-def archive(path: Path, *members: tuple[str | zipfile.ZipInfo, bytes]) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
-        for name, content in members:
-            made.writestr(name, content)
-    return path
-
-
-def test_an_archive_writes_nothing_anywhere(tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
-    link = zipfile.ZipInfo("link.jsonl")
-    link.external_attr = 0o120777 << 16
-    line = b'{"id": "%d", "text": "It opens."}\n'
-    names = ["../../up.jsonl", "/tmp/absolute.jsonl", "a/../../b.jsonl", "c\\..\\d.jsonl", "ok.jsonl"]
-    members = [(name, line % place) for place, name in enumerate(names)]
-    inner = (("inner.zip", b""), ("jsonl/inner.jsonl.ZIP", b""), (".git/hidden.jsonl", b""), ("./b.jsonl", line % 5))
-    path = archive(tmp_path / "in" / "docs.zip", *members, (link, b"/etc/passwd"), *inner)
-    before = sorted(tmp_path.rglob("*"))
-    documents = [record for record in read("jsonl", path=str(path)) if isinstance(record, Document)]
-    assert sorted(document.id for document in documents) == list("012345"), "each is read where it is"
-    assert [where.removeprefix(f"{path}/") for where, _ in broken(read("jsonl", path=str(path)))] == [
-        "inner.zip",
-        "jsonl/inner.jsonl.ZIP",
-        "link.jsonl:1",
-    ]
-    assert sorted(tmp_path.rglob("*")) == before
-    assert not Path("/tmp/absolute.jsonl").exists()
-
-
-def test_a_line_that_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("generator.common.limits.LONGEST_LINE", 1 << 20)  # bytes, in place of 256 MiB
-    path = tmp_path / "a.jsonl.gz"
-    path.write_bytes(gzip.compress(b'{"id": "a", "text": "' + b"0" * (8 << 20) + b'"}\n'))
-    with pytest.raises(CorpusError, match=r"a\.jsonl\.gz: .*line 1 is longer"):
-        read("jsonl", path=str(path))
 
 
 # --- the terminal

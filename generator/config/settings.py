@@ -1,7 +1,7 @@
 """All settings of a run, and which of them decide what its data is."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -95,15 +95,19 @@ def human_corpora() -> list[str]:
     return [name for name, node in targets if issubclass(class_of("corpus", node["_target_"]), DialogCorpus)]
 
 
-def human_corpus(name: str, path: str, changes: Sequence[str] = ()) -> DialogCorpus:
-    """Return one of `human_corpora` that reads `path`, with `changes`, each a `setting=value`.
+def human_corpus(corpus: str | Mapping[str, Any], path: str) -> DialogCorpus:
+    """Return a corpus of human dialogs that reads `path`.
+
+    Args:
+        corpus: its name in `conf/corpus/`, or its settings.
 
     Raises:
-        ConfigError: there is no such corpus or setting, or a value is wrong.
+        ConfigError: there is no such corpus, or it has no human dialogs.
     """
-    if name not in (known := human_corpora()):
-        raise ConfigError(f"corpus={name}: has no human dialogs; choose from: {', '.join(known)}")
-    return cast(DialogCorpus, build_choice("corpus", {**compose_choice("corpus", name, changes), "path": path}))
+    node = compose_choice("corpus", corpus) if isinstance(corpus, str) else corpus
+    if not issubclass(class_of("corpus", node.get("_target_")), DialogCorpus):
+        raise ConfigError(f"corpus={node.get('name')}: has no human dialogs; choose from: {', '.join(human_corpora())}")
+    return cast(DialogCorpus, build_choice("corpus", {**node, "path": path}))
 
 
 def near_duplicates() -> DedupSettings:

@@ -1,70 +1,72 @@
-"""What the corpora share: the settings that all of them have, how they are read, and what becomes a document."""
+"""Hold the base classes of corpora, what becomes a document, and what broken records lead to."""
 
 import hashlib
-import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from pathlib import Path
-from typing import ClassVar
+from collections.abc import Callable, Iterator
+from typing import Annotated, ClassVar, TypeVar
 
 from pydantic import Field
 
-from generator.common.atomic_files import digest
-from generator.corpora.files import File
-from generator.schema import Document, Record, SkippedRecord
+from generator.corpora.files import DataPath, File, open_file
+from generator.errors import CorpusError, describe
+from generator.schema import Corpus, Document, Operational, Record, SkippedRecord
 
-# An id is a cell of tables and a part of lines that others read.
+R = TypeVar("R", bound=Record)
+
+# An id is a cell of tables and a part of lines.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-CONTROLLED = "its id holds a control character, such as a line break"
+CONTROL_IN_ID = "its id holds a control character, such as a line break"
 
 
-class Located(Document):
-    """A document that knows where it was read, as `SkippedRecord.where` says it; not part of its serialised form."""
+class LocatedDocument(Document):
+    """A document that knows where it was read, as `SkippedRecord.where`; that isn't serialised."""
 
     where: str = Field(exclude=True, repr=False)
 
 
-def located(
-    where: str, name: str, text: str, title: str = "", url: str | None = None, collection: str = ""
-) -> Located | SkippedRecord:
-    """The document with the id `name`, or why there can't be one."""
-    if not name.strip():
+def make_document(
+    where: str, document_id: str, text: str, title: str = "", url: str | None = None, collection: str = ""
+) -> LocatedDocument | SkippedRecord:
+    """Return a document, or the reason why there can't be one."""
+    if not document_id.strip():
         return SkippedRecord(where=where, reason="its id is empty")
-    if CONTROL.search(name):
-        return SkippedRecord(where=where, reason=CONTROLLED)
+    if CONTROL.search(document_id):
+        return SkippedRecord(where=where, reason=CONTROL_IN_ID)
     if not text.strip():
         return SkippedRecord(where=where, reason="it holds no text")
     try:
-        # JSON's \ud800 and some PDFs give halves of characters, which no file can be written with.
-        "".join((name, text, title, url or "")).encode()
+        # JSON's \ud800 and some PDFs give lone surrogates, which no file can be written with.
+        "".join((document_id, text, title, url or "")).encode()
     except UnicodeEncodeError as error:
         return SkippedRecord(where=where, reason=f"not valid Unicode ({error.reason})")
-    return Located(where=where, id=name, text=text, title=title, url=url, collection=collection)
+    return LocatedDocument(where=where, id=document_id, text=text, title=title, url=url, collection=collection)
 
 
 class CorpusSettings(Record, ABC):
-    """The base of every corpus; the values stand in `conf/corpus/<name>.yaml`.
+    """The base of every corpus; the values stand in `conf/corpus/<name>.yaml`."""
 
-    Attributes:
-        name, licence, source, language: for the records of a run and its data card; they don't change the documents.
-            `language` is an ISO 639 code, None where nobody says it.
-        strict, max_broken: what broken records lead to; see `generator.corpora.reading.documents`.
-        beside_documents: names of settings that don't change the documents either.
-    """
-
+    # Names of settings, beside the operational ones, that don't change the documents.
     beside_documents: ClassVar[frozenset[str]] = frozenset()
 
-    name: str
-    licence: str
-    source: str
-    language: str | None = Field(default=None, pattern=r"^[a-z]{2,3}$")
-    strict: bool
-    max_broken: float = Field(ge=0, le=1)
+    name: str = Field(description="Name of the corpus, for the run folder and the data card.")
+    licence: Annotated[str, Operational] = Field(description="Licence of the documents, for the data card.")
+    source: Annotated[str, Operational] = Field(description="Origin of the documents, for the data card.")
+    language: Annotated[str | None, Operational] = Field(
+        default=None,
+        pattern=r"^[a-z]{2,3}$",
+        description="ISO 639 code of the documents' language, such as `en`, for the data card; null: unknown.",
+    )
+    strict: bool = Field(
+        description="End the run at the first record that can't be read (true), or skip, count and list it (false)."
+    )
+    max_broken: float = Field(
+        ge=0, le=1, description="Share of broken records, 0 to 1, above which the run ends even if `strict` is false."
+    )
 
     @abstractmethod
     def files(self) -> list[File]:
-        """The files that the documents come from, in a stable order.
+        """Return the files that the documents come from, in a stable order.
 
         Raises:
             CorpusError: there are none.
@@ -72,24 +74,20 @@ class CorpusSettings(Record, ABC):
 
     @abstractmethod
     def read(self) -> Iterator[Document | SkippedRecord]:
-        """All documents; see `generator.schema.Corpus`."""
+        """Yield all documents; see `generator.schema.Corpus`."""
 
     def fingerprint(self) -> str:
-        """The SHA-256 of the names and bytes of all files and of the settings that decide what is made of them.
+        """Return the SHA-256 of the names and bytes of all files and of the settings that decide what is made of them.
 
         `strict` and `max_broken` are among those, since documents that one value lets pass another refuses. It
         depends on no file's age, and not on where the corpus lies.
         """
-        described = {"name", "licence", "source", "language"}
-        excluded = described | {"path", "cache_dir", "base_url"} | self.beside_documents
-        settings = self.model_dump_json(exclude=excluded)
-        found = hashlib.sha256(f"{type(self).__name__} {settings}".encode())
-        states: dict[Path, str] = {}  # an archive holds many files
+        operational = {name for name, field in type(self).model_fields.items() if Operational in field.metadata}
+        settings = self.model_dump_json(exclude=operational | self.beside_documents | {"name"})
+        digest = hashlib.sha256(f"{type(self).__name__} {settings}".encode())
         for file in self.files():
-            if not file.fault and file.path not in states:
-                states[file.path] = _state(file.path)
-            found.update(f"\0{file.name}\0{file.fault or states[file.path]}".encode())
-        return found.hexdigest()
+            digest.update(f"\0{file.name}\0{file.fault or _content_digest(file)}".encode())
+        return digest.hexdigest()
 
 
 class FileCorpus(CorpusSettings):
@@ -97,7 +95,7 @@ class FileCorpus(CorpusSettings):
 
     @abstractmethod
     def records(self, file: File) -> Iterator[Document | SkippedRecord]:
-        """What `file` holds, as a stream.
+        """Yield what `file` holds, as a stream.
 
         Raises:
             CorpusError: it can't be read to its end.
@@ -111,8 +109,64 @@ class FileCorpus(CorpusSettings):
                 yield from self.records(file)
 
 
-def _state(path: Path) -> str:
+class UserCorpus(CorpusSettings):
+    """The base of every corpus that is the user's own data."""
+
+    path: Annotated[DataPath, Operational] = Field(
+        description="Path of the documents, or a URL of any protocol that fsspec has a plugin for (`s3://…`, `hf://…`)."
+    )
+
+
+def read_documents(
+    corpus: Corpus, strict: bool, max_broken: float, on_broken: Callable[[SkippedRecord], None]
+) -> Iterator[Document]:
+    """Yield the documents of `corpus` as a stream; broken ones go to `on_broken`, as in `skip_broken`."""
+    return skip_broken(corpus.read(), corpus.name, strict, max_broken, on_broken)
+
+
+def skip_broken(
+    records: Iterator[R | SkippedRecord],
+    corpus: str,
+    strict: bool,
+    max_broken: float,
+    on_broken: Callable[[SkippedRecord], None],
+) -> Iterator[R]:
+    """Yield the records of a corpus that can be read; the others go to `on_broken`.
+
+    Too many broken records show at the end only, so only a stream that was read to its end is a good one.
+
+    Args:
+        strict: raise at the first broken record.
+        max_broken: share of broken records, 0 to 1, above which to raise.
+
+    Raises:
+        CorpusError: as above, or there is no record that can be read.
+    """
+    count = broken = 0
+    first: SkippedRecord | None = None
+    for record in records:
+        count += 1
+        if not isinstance(record, SkippedRecord):
+            yield record
+            continue
+        if strict:
+            raise CorpusError(f"{record.where}: {record.reason}; fix it, or set corpus.strict=false to skip it")
+        first = first or record
+        broken += 1
+        on_broken(record)
+    if first is not None and (broken == count or broken > max_broken * count):
+        remedy = "fix them" if broken == count else "fix them, or raise corpus.max_broken"
+        raise CorpusError(
+            f"corpus {corpus}: {broken} of {count} records are broken, the first {first.where}: {first.reason}; "
+            f"{remedy}"
+        )
+    if not count:
+        raise CorpusError(f"corpus {corpus} has no records; check corpus.path")
+
+
+def _content_digest(file: File) -> str:
     try:
-        return digest(path)
+        with open_file(file, unpack=False) as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        return os.strerror(error.errno or 0)  # `records` says which file, and why
+        return describe(error)  # reading the file reports it

@@ -1,19 +1,19 @@
-"""CoQA (Reddy et al. 2019): stories from five sources and conversations about them, as its authors publish v1.0."""
+"""Read CoQA (Reddy et al. 2019), as published in v1.0: stories from five sources and conversations about them."""
 
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from types import MappingProxyType
-from typing import ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
 from generator.common.passages import passage
-from generator.corpora.base import located
+from generator.corpora.base import make_document
 from generator.corpora.files import File
-from generator.corpora.human import dialog, span, turn
-from generator.corpora.json_file import items, parsed
-from generator.corpora.published import PublishedCorpus
-from generator.schema import Dialog, Document, SkippedRecord
+from generator.corpora.human import find_evidence, human_dialog, human_turn
+from generator.corpora.json_records import read_json_list, validate_record
+from generator.corpora.published import SplitCorpus
+from generator.schema import Dialog, Document, Operational, SkippedRecord
 
 # The published files and their SHA-256, as in Hugging Face's former datasets/coqa/dataset_infos.json.
 PUBLISHED = MappingProxyType(
@@ -54,63 +54,58 @@ class _Conversation(_Story):
     additional_answers: dict[str, list[_Answer]] = {}
 
 
-class CoqaCorpus(PublishedCorpus):
-    """The stories of CoQA, and the conversation about each.
-
-    Attributes:
-        answers: what the agent of a human dialog says: the answer that people gave in their own words (`short`), or
-            the piece of the story that they gave it for. Lee et al. 2024 compare with both (section 3).
-        no_answer: what it says where CoQA has `unknown`.
-    """
+class CoqaCorpus(SplitCorpus):
+    """The stories of CoQA, and the conversation about each."""
 
     published = PUBLISHED
-    beside_documents: ClassVar[frozenset[str]] = frozenset({"answers", "no_answer"})
 
-    answers: Literal["short", "rationale"]
-    no_answer: str = Field(min_length=1)
+    answers: Annotated[Literal["short", "rationale"], Operational] = Field(
+        description="Answers of human dialogs: `short`, in the annotator's own words, or `rationale`, the span of the "
+        "story behind them. Lee et al. 2024 compare with both (section 3)."
+    )
 
     def records(self, file: File) -> Iterator[Document | SkippedRecord]:
-        for where, item in items(file, "data", "CoQA"):
-            found = parsed(_Story, where, item)
-            yield found if isinstance(found, SkippedRecord) else _document(where, found)
+        for where, item in read_json_list(file, "data", "CoQA"):
+            record = validate_record(_Story, where, item)
+            yield record if isinstance(record, SkippedRecord) else _document(where, record)
 
     def dialogs(self) -> Iterator[Dialog | SkippedRecord]:
         for file in self.files():
-            for where, item in items(file, "data", "CoQA"):
-                found = parsed(_Conversation, where, item)
-                yield found if isinstance(found, SkippedRecord) else self._dialog(where, found)
+            for where, item in read_json_list(file, "data", "CoQA"):
+                record = validate_record(_Conversation, where, item)
+                yield record if isinstance(record, SkippedRecord) else self._dialog(where, record)
 
-    def _dialog(self, where: str, conversation: _Conversation) -> Dialog | SkippedRecord:
-        story = _document(where, conversation)
+    def _dialog(self, where: str, record: _Conversation) -> Dialog | SkippedRecord:
+        story = _document(where, record)
         if isinstance(story, SkippedRecord):
             return story
         whole = passage(story, 0, len(story.text))
-        answers = {answer.turn_id: answer for answer in conversation.answers}
-        others = [answer for several in conversation.additional_answers.values() for answer in several]
+        answers = {answer.turn_id: answer for answer in record.answers}
+        others = [answer for answers in record.additional_answers.values() for answer in answers]
         turns = []
-        for number, asked in enumerate(sorted(conversation.questions, key=lambda asked: asked.turn_id), start=1):
-            answer = answers.get(asked.turn_id)
+        for number, question in enumerate(sorted(record.questions, key=lambda question: question.turn_id), start=1):
+            answer = answers.get(question.turn_id)
             if answer is None:
-                return SkippedRecord(where=where, reason=f"answers: there is none with the turn_id {asked.turn_id}")
+                return SkippedRecord(where=where, reason=f"answers: there is none with the turn_id {question.turn_id}")
             turns.append(
-                turn(
+                human_turn(
                     number,
-                    asked.input_text,
-                    self._said(answer),
+                    question.input_text,
+                    self._text(answer),
                     "answerable" if answer.known else "unanswerable",
-                    other_answers=[self._said(other) for other in others if other.turn_id == asked.turn_id],
-                    evidence=span(whole, answer.span_text, answer.span_start) if answer.known else (),
+                    other_answers=[self._text(other) for other in others if other.turn_id == question.turn_id],
+                    evidence=find_evidence(whole, answer.span_text, answer.span_start) if answer.known else (),
                 )
             )
-        return dialog(where, self.name, story.id, "single", turns, [whole])
+        return human_dialog(where, self.name, story.id, "single", turns, [whole])
 
-    def _said(self, answer: _Answer) -> str:
+    def _text(self, answer: _Answer) -> str:
         if not answer.known:
             return self.no_answer
         return answer.input_text if self.answers == "short" else answer.span_text.strip()
 
 
 def _document(where: str, story: _Story) -> Document | SkippedRecord:
-    # Of the other sources, a file's name says nothing about the story: mc160.test.41, high2342.txt.
+    # The file names of the other sources aren't titles: mc160.test.41, high2342.txt.
     title = PurePosixPath(story.filename).stem.replace("_", " ") if story.source == "wikipedia" else ""
-    return located(where, story.id, story.story, title)
+    return make_document(where, story.id, story.story, title)

@@ -1,163 +1,253 @@
-"""The files of a corpus: found in a stable order, opened whether gzipped, in a zip archive, or neither."""
+"""List and open the files of a corpus: local, remote (whatever fsspec has a protocol for), gzipped or in a zip archive.
+
+A path with a protocol (`s3://…`, `hf://…`, `https://…`, `zip://…::…`) goes to fsspec and its plugins, which take their
+keys from the environment.
+"""
 
 import gzip
+import io
 import os
+import re
 import stat
-import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from typing import IO, NamedTuple, cast
+from pathlib import Path, PurePosixPath
+from typing import IO, Annotated, Any, AnyStr, NamedTuple, cast
 
-from generator.errors import CorpusError
+from fsspec.core import url_to_fs
+from fsspec.implementations.local import LocalFileSystem
+from fsspec.implementations.zip import ZipFileSystem
+from pydantic import AfterValidator
 
-# What reading a damaged file, gzip stream or archive raises; a RuntimeError is one that is encrypted.
-READ_ERRORS = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
+from generator.errors import CorpusError, describe
 
-_NO_FILE = "not a regular file"
+# Of a line, such as a record of JSON lines: a few kilobytes of gzip can unpack to more than memory holds.
+MAX_LINE_BYTES = 256 << 20
+_BUFFER_BYTES = 1 << 15
+_GZIP_MAGIC = b"\x1f\x8b"
+_KEY_IN_URL = re.compile(r"://[^/@]*:[^/@]*@|[?&][^=&]*(sig|token|key|secret|credential|password)[^=&]*=", re.I)
+
+
+def _without_key(path: str) -> str:
+    if "://" in path and _KEY_IN_URL.search(path):
+        raise ValueError("must hold no password or key, since settings are stored; set the variables of its protocol")
+    return path
+
+
+# A local path, or a URL of any protocol that fsspec has.
+DataPath = Annotated[str, AfterValidator(_without_key)]
 
 
 class File(NamedTuple):
-    """A file; `name` is its path inside the corpus, with `/`, and valid Unicode even where the file system's isn't.
+    """A file of a corpus.
 
-    One that lies in a zip archive is its `member`, and `path` is the archive's. One that must not be read has a
-    `fault`, which says why.
+    Attributes:
+        name: its path inside the corpus, with `/`; valid Unicode even where the file system's isn't.
+        where: the path or URL for messages.
+        path: as `system` opens it.
+        system: an fsspec file system; the members of a zip archive have one of their own.
+        fault: the reason why it can't be read; empty if it can.
     """
 
     name: str
-    path: Path
-    member: str | None = None
+    where: str
+    path: str
+    system: Any
     fault: str = ""
 
     @property
-    def where(self) -> str:
-        return _printable(f"{self.path}/{self.member}" if self.member else self.path)
+    def suffix(self) -> str:
+        """The ending of the name, in lower case."""
+        return PurePosixPath(self.name).suffix.lower()
 
 
-def files(
+def local_file(path: Path) -> File:
+    """Return one local file."""
+    return File(_printable(path.name), _printable(str(path)), str(path.absolute()), LocalFileSystem())
+
+
+def is_url(path: str) -> bool:
+    """Return whether a path has a protocol, and so is fsspec's to read."""
+    return "://" in path
+
+
+def list_files(
     path: str, suffixes: tuple[str, ...], *, single: bool = True, archives: bool = True, setting: str = "corpus.path"
 ) -> list[File]:
-    """The files below the folder `path` that end in one of `suffixes` (lower case; "" is any end), by name.
+    """Return the files below the folder `path` that end in one of `suffixes` (lower case; "" is any), sorted by name.
 
-    Hidden files and folders (`.git`) are left out; links to folders are not followed. What is no regular file, or a
-    link to a file that isn't below `path`, is there with its fault: who filled the folder isn't who may read that file.
+    Links to files and folders are followed, but not into a folder that contains them. Hidden files and folders (`.git`)
+    are left out. A file that can't be read, such as a dangling link, has a `fault`.
 
     Args:
-        path: relative to the current directory; `~` is the home directory.
-        single: `path` may be a file itself, whatever its name.
-        archives: a zip archive stands for the files in it, which are read in place and never unpacked.
-        setting: whose value `path` is, for the error.
+        path: a local path (`~` is the home directory) or a URL.
+        single: allow `path` to be a file, whatever its name.
+        archives: list the members of zip archives. They are read in place and never unpacked.
+        setting: the setting that `path` comes from, for messages; empty if none.
 
     Raises:
-        CorpusError: there is no such file, or a folder or an archive in there can't be looked into.
+        CorpusError: there is no such file, or a folder or an archive can't be listed.
     """
     wanted = "a file or folder" if single else "a folder"
     if not path.strip():
-        raise CorpusError(f"{setting} isn't set: set it to {wanted} with your documents")
+        raise CorpusError(f"{setting} is empty; set it to {wanted} with your documents")
+    given = f"{setting}={path}" if setting else path
     try:
-        root = Path(path).expanduser()
-        there = root.exists()
-    except (RuntimeError, OSError) as error:  # the home directory of nobody, or a name too long
-        raise CorpusError(f"{setting}={path}: {reason(error)}") from error
-    if not there:
-        raise CorpusError(f"{setting}={path} doesn't exist (looked in {Path.cwd()}); set it to {wanted}")
-    archived = archives and root.name.lower().endswith(".zip")
-    if single and root.is_file() and not archived:
-        return [File(_printable(root.name), root)]
-    if not root.is_dir() and not (single and archived and root.is_file()):
-        raise CorpusError(f"{setting}={path} isn't a folder; set it to {wanted}")
-
-    # An archive that isn't looked into is told, unless files of certain names are wanted.
-    kinds = (*suffixes, ".zip") if archives and all(suffix.startswith(".") for suffix in suffixes) else suffixes
-    found: list[File] = []
-    ignored: list[File] = []
-    for file in _below(root, archives) if root.is_dir() else _members(File(_printable(root.name), root)):
-        if file.name.lower().endswith(kinds):
-            found.append(file)
+        if is_url(path):
+            system, root = url_to_fs(path)
         else:
-            ignored.append(file)
+            path = str(Path(path).expanduser())
+            system, root = LocalFileSystem(), str(Path(path).absolute())
+        # HTTP has no folders, but pages that list files.
+        kind = "directory" if is_url(path) and path.endswith("/") else system.info(root)["type"]
+        where = _printable(path.rstrip("/") or path)
+        file = File(_printable(PurePosixPath(root).name), where, root, system)
+        if kind == "file" and single:
+            if not (archives and root.lower().endswith(".zip")):
+                return [file]
+            listed = list(_members(file))
+        elif kind == "directory":
+            listed = list(_below(file, archives))
+        else:
+            raise CorpusError(f"{given}: isn't a folder; give {wanted}")
+    except CorpusError:
+        raise
+    except FileNotFoundError as error:
+        looked = "" if is_url(path) else f" (looked in {Path.cwd()})"
+        why = f" ({describe(error.__cause__)})" if isinstance(error.__cause__, Exception) else looked
+        raise CorpusError(f"{given}: doesn't exist{why}; give {wanted}") from error
+    except ImportError as error:
+        raise CorpusError(f"{given}: this protocol needs another package: {describe(error)}") from error
+    except Exception as error:  # of any plugin of fsspec
+        raise CorpusError(f"{given}: {describe(error)}") from error
+    # Where names are chosen by suffix, an archive that can't be looked into is reported as a broken file.
+    chosen = (*suffixes, ".zip") if archives and all(suffix.startswith(".") for suffix in suffixes) else suffixes
+    found = [file for file in listed if file.name.lower().endswith(chosen)]
     if not found:
         ends = f" ends in {', '.join(suffixes)}" if any(suffixes) else ""
-        raise CorpusError(f"{setting}={path}: no file{ends}; found {kinds_of(ignored) or 'nothing'}")
-    return sorted(found)
+        raise CorpusError(f"{given}: no file{ends}; found {count_suffixes(listed) or 'nothing'}")
+    return sorted(found, key=lambda file: file.name)
 
 
-def kinds_of(found: Iterable[File]) -> str:
-    """What files end in, the five most frequent with their counts."""
-    kinds = Counter(Path(file.name).suffix.lower() or "without an ending" for file in found)
-    return ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(5))
+def count_suffixes(files: Iterable[File]) -> str:
+    """Return the five most frequent suffixes of files with their counts, as `2 .docx, 1 without a suffix`."""
+    counts = Counter(file.suffix or "without a suffix" for file in files)
+    return ", ".join(f"{count} {suffix}" for suffix, count in counts.most_common(5))
 
 
 @contextmanager
-def opened(file: File) -> Iterator[IO[bytes]]:
-    """`file`, open for reading its bytes, unpacked if they are gzipped (told by its first bytes, not by its name).
+def open_file(file: File, *, unpack: bool = True) -> Iterator["io.BufferedReader[Any]"]:
+    """Open a file for reading bytes. A failure to open or read it is an OSError, whatever lies behind.
+
+    Args:
+        unpack: decompress what begins as gzip does, whatever its name.
 
     Raises:
-        CorpusError: it must not be read, or isn't a file: a pipe would be waited for.
+        CorpusError: it has a fault.
     """
-    if file.fault or (file.path.exists() and not file.path.is_file()):
-        raise CorpusError(f"{file.where}: {file.fault or _NO_FILE}")
+    if file.fault:
+        raise CorpusError(f"{file.where}: {file.fault}")
     with ExitStack() as stack:
-        raw: IO[bytes]
-        if file.member is None:
-            raw = stack.enter_context(file.path.open("rb"))
+        try:
+            content = stack.enter_context(file.system.open(file.path, "rb"))
+        except OSError:
+            raise
+        except Exception as error:
+            raise OSError(describe(error)) from error
+        stream: io.BufferedReader[Any] = io.BufferedReader(_Reader(content), _BUFFER_BYTES)
+        if unpack and stream.peek(2)[:2] == _GZIP_MAGIC:
+            stream = io.BufferedReader(_Reader(gzip.GzipFile(fileobj=stream)), _BUFFER_BYTES)
+        yield stream
+
+
+def read_lines(stream: IO[AnyStr]) -> Iterator[AnyStr]:
+    """Yield the lines of a stream.
+
+    Raises:
+        OSError: it can't be read, or a line is longer than 256 MiB.
+    """
+    number = 1
+    while line := stream.readline(MAX_LINE_BYTES + 1):
+        if len(line) > MAX_LINE_BYTES:
+            raise OSError(f"line {number} is longer than {MAX_LINE_BYTES >> 20} MiB; split it or remove the file")
+        yield line
+        number += 1
+
+
+class _Reader(io.RawIOBase):
+    """A stream of any file system or compression; whatever it raises becomes an OSError."""
+
+    def __init__(self, content: Any) -> None:
+        self._content = content
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            part = cast(bytes, self._content.read(len(buffer)))
+        except OSError:
+            raise
+        except Exception as error:
+            raise OSError(describe(error)) from error
+        buffer[: len(part)] = part
+        return len(part)
+
+
+def _below(root: File, archives: bool) -> Iterator[File]:
+    if isinstance(root.system, LocalFileSystem):
+        names = _walk(Path(root.path), "", ())
+    else:
+        start = root.path.rstrip("/")
+        found = ((path.removeprefix(start).strip("/"), path, "") for path in root.system.find(root.path))
+        names = (entry for entry in found if not _hidden(entry[0].split("/")))
+    for name, path, fault in names:
+        file = File(_printable(name), _printable(f"{root.where}/{name}"), path, root.system, fault)
+        if archives and file.suffix == ".zip" and not fault:
+            yield from _members(file)
         else:
-            raw = stack.enter_context(stack.enter_context(zipfile.ZipFile(file.path)).open(file.member))
-        gzipped = raw.peek(2)[:2] == b"\x1f\x8b"  # type: ignore[attr-defined]
-        yield cast(IO[bytes], stack.enter_context(gzip.GzipFile(fileobj=raw))) if gzipped else raw
+            yield file
 
 
-def reason(error: Exception) -> str:
-    """What went wrong, on one line and without the file's name where the system says it."""
-    return " ".join((getattr(error, "strerror", None) or str(error)).split())
-
-
-def _below(root: Path, archives: bool) -> Iterator[File]:
-    inside = Path(os.path.realpath(root))
-    for folder, folders, names in os.walk(root, onerror=_refuse):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in names:
-            path = Path(folder, name)
-            if name.startswith("."):
-                continue
-            file = File(_printable(path.relative_to(root).as_posix()), path, fault=_fault(path, inside))
-            if archives and name.lower().endswith(".zip") and not file.fault:
-                yield from _members(file)
-            else:
-                yield file
-
-
-def _fault(path: Path, inside: Path) -> str:
-    """Why a file that was found must not be read; empty if it may be."""
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            return _NO_FILE
-    except OSError as error:
-        return reason(error)
-    if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(inside):
-        return "a link to a file outside of corpus.path; put the file itself there"
-    return ""
+def _walk(folder: Path, prefix: str, above: tuple[Path, ...]) -> Iterator[tuple[str, str, str]]:
+    """Yield name, path and fault of each file below a local folder; `above` are the real paths of those around it."""
+    real = folder.resolve()
+    if real in above:  # a loop of links
+        return
+    for path in folder.iterdir():
+        if _hidden([path.name]):
+            continue
+        fault = ""
+        try:
+            mode = path.stat().st_mode
+        except OSError as error:
+            mode, dangling = 0, isinstance(error, FileNotFoundError) and path.is_symlink()
+            fault = f"dangling link to {path.readlink()}" if dangling else describe(error)
+        if stat.S_ISDIR(mode):
+            yield from _walk(path, f"{prefix}{path.name}/", (*above, real))
+        else:
+            yield f"{prefix}{path.name}", str(path), fault or ("" if stat.S_ISREG(mode) else "not a regular file")
 
 
 def _members(archive: File) -> Iterator[File]:
     try:
-        with zipfile.ZipFile(archive.path) as opened_archive:
-            names = opened_archive.namelist()
-    except READ_ERRORS as error:
-        raise CorpusError(f"{archive.where}: can't be read as a zip archive: {reason(error)}") from error
+        system = ZipFileSystem(fo=archive.system.open(archive.path, "rb"))
+        names = system.find("")
+    except Exception as error:  # of any plugin of fsspec, or a damaged archive
+        raise CorpusError(f"{archive.where}: can't be read as a zip archive: {describe(error)}") from error
     for name in names:
         parts = [part for part in name.split("/") if part not in (".", "..")]
-        # macOS adds a folder of its own to the archives that it makes.
-        if parts and parts[-1] and parts[0] != "__MACOSX" and not any(part.startswith(".") for part in parts):
-            nested = "an archive in an archive isn't read; unpack it" if name.lower().endswith(".zip") else ""
-            yield File(f"{archive.name}/{name}", archive.path, name, nested)
+        # macOS adds a folder of metadata to the archives that it makes.
+        if parts and parts[0] != "__MACOSX" and not _hidden(parts):
+            fault = "absolute path in a zip archive" if name.startswith("/") else ""
+            fault = "zip archive inside a zip archive; unpack it" if name.lower().endswith(".zip") else fault
+            yield File(f"{archive.name}/{name}", f"{archive.where}/{name}", name, system, fault)
 
 
-def _printable(path: Path | str) -> str:
+def _hidden(parts: Iterable[str]) -> bool:
+    return any(part.startswith(".") for part in parts)
+
+
+def _printable(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
-
-
-def _refuse(error: OSError) -> None:
-    raise CorpusError(f"corpus.path: can't look into {error.filename}: {error.strerror}") from error

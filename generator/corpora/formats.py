@@ -1,4 +1,4 @@
-"""From a file to its title and text, for every kind of file that a document can be."""
+"""Read a file's title and text, for every file type that a document can have."""
 
 import io
 import logging
@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from generator.corpora.base import located
-from generator.corpora.files import File, reason
-from generator.errors import YAML_SLIPS
+from generator.corpora.base import make_document
+from generator.corpora.files import File, open_file
+from generator.errors import YAML_SLIPS, describe
 from generator.schema import Document, SkippedRecord
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
     from bs4.element import PageElement
 
-# YAML is read slowly, and what is longer is no front matter.
+# Longer is no front matter, and YAML is slow to parse.
 _FRONT_MATTER = re.compile(r"\A---\n(.{0,20000}?\n)---\n", re.DOTALL)
 _FIRST_HEADING = re.compile(r"\s*# +(.+)\n?")
 
-# What a page has beside its text.
+# The parts of a page that aren't its text.
 _BOILERPLATE = (
     "head, title, script, style, noscript, template, svg, nav, footer, aside, [hidden], "
     "[role=navigation], [role=banner], [role=contentinfo], [role=search]"
@@ -35,20 +35,20 @@ _BLOCKS = (
 _BREAK, _CELL_END = "\x1f", " | "
 
 
-class _Unreadable(Exception):
-    """Why a file has no text; one line."""
+class _FormatError(Exception):
+    """A file has no text that can be read; the message is one line."""
 
 
 def read_document(file: File) -> Document | SkippedRecord:
-    """The document in `file`, its id the file's name in the corpus, its title the name's stem if it has none."""
-    read = FORMATS[file.path.suffix.lower()]
+    """Return the document in `file`: its id is the file's name in the corpus, its title by default the name's stem."""
     try:
-        title, text = read(file.path.read_bytes())
+        with open_file(file, unpack=False) as stream:
+            title, text = FORMATS[file.suffix](stream.read())
     except OSError as error:
-        return SkippedRecord(where=file.where, reason=reason(error))
-    except _Unreadable as error:
+        return SkippedRecord(where=file.where, reason=describe(error))
+    except _FormatError as error:
         return SkippedRecord(where=file.where, reason=str(error))
-    return located(file.where, file.name, text, " ".join(title.split()) or PurePosixPath(file.name).stem)
+    return make_document(file.where, file.name, text, " ".join(title.split()) or PurePosixPath(file.name).stem)
 
 
 def _decoded(data: bytes, encoding: str = "utf-8") -> str:
@@ -56,9 +56,10 @@ def _decoded(data: bytes, encoding: str = "utf-8") -> str:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise _Unreadable(f"line {line} isn't {encoding} (byte 0x{data[error.start]:02x}); save it as UTF-8") from error
+        byte = f"byte 0x{data[error.start]:02x}"
+        raise _FormatError(f"line {line} isn't {encoding} ({byte}); save it as UTF-8") from error
     except (LookupError, UnicodeError) as error:
-        raise _Unreadable(f"it names an unknown encoding, {encoding}; save it as UTF-8") from error
+        raise _FormatError(f"unknown encoding {encoding}; save it as UTF-8") from error
     return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
@@ -67,7 +68,7 @@ def _plain(data: bytes) -> tuple[str, str]:
 
 
 def _markdown(data: bytes) -> tuple[str, str]:
-    """The text as it stands, without front matter; the title from there, or else a heading that opens the text."""
+    """Return the title (from the front matter, or a heading at the start) and the text without front matter."""
     text = _decoded(data)
     if front := _FRONT_MATTER.match(text):
         try:
@@ -76,7 +77,7 @@ def _markdown(data: bytes) -> tuple[str, str]:
             settings = None
         if isinstance(settings, dict):
             text = text[front.end() :]
-            # A list could hold itself many times over, by references.
+            # A list can be made of YAML references that multiply.
             if (title := settings.get("title")) and not isinstance(title, list | dict):
                 return str(title), text
     if heading := _FIRST_HEADING.match(text):
@@ -85,7 +86,7 @@ def _markdown(data: bytes) -> tuple[str, str]:
 
 
 def _html(data: bytes) -> tuple[str, str]:
-    """The text, a block a paragraph and a table's row a line; the title from `title` or else the first `h1`."""
+    """Return the title (`title`, or the first `h1`) and the text: a block a paragraph, a table's row a line."""
     from bs4 import BeautifulSoup
     from bs4.dammit import EncodingDetector
     from bs4.exceptions import ParserRejectedMarkup
@@ -94,7 +95,7 @@ def _html(data: bytes) -> tuple[str, str]:
     try:
         soup = BeautifulSoup(_decoded(data, declared or "utf-8"), "html.parser")
     except ParserRejectedMarkup as error:
-        raise _Unreadable(f"not HTML: {reason(error)}") from error
+        raise _FormatError(f"not HTML: {describe(error)}") from error
     heading = soup.title or soup.h1
     title = heading.get_text() if heading else ""
     paragraphs = (" ".join(block.split()).strip(" |") for block in "".join(_strings(soup)).split(_BREAK))
@@ -102,14 +103,14 @@ def _html(data: bytes) -> tuple[str, str]:
 
 
 def _strings(soup: "BeautifulSoup") -> Iterator[str]:
-    """What a page shows, in order, with marks where blocks begin and end and where cells end.
+    """Yield the visible strings of a page, with marks where blocks begin and end and where cells end.
 
-    The tree is not changed: each change would be searched through whatever is nested in it.
+    The tree is not changed: a change takes time by what is nested in it.
     """
     from bs4.element import CData, NavigableString, Tag
 
     hidden, blocks = ({id(tag) for tag in soup.select(those)} for those in (_BOILERPLATE, _BLOCKS))
-    ahead: list[PageElement | str] = [soup]  # what comes next, last first
+    ahead: list[PageElement | str] = [soup]  # the next one last
     while ahead:
         piece = ahead.pop()
         if isinstance(piece, Tag):
@@ -126,15 +127,15 @@ def _strings(soup: "BeautifulSoup") -> Iterator[str]:
 def _pdf(data: bytes) -> tuple[str, str]:
     import pypdf
 
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it logs every oddity of a file that it reads well
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it warns of files that it reads well
     try:
         reader = pypdf.PdfReader(io.BytesIO(data))
         text = "\n\n".join(page.extract_text() for page in reader.pages)
         title = (reader.metadata and reader.metadata.title) or ""
-    except Exception as error:  # a malformed PDF trips pypdf in more ways than it has exceptions for
-        raise _Unreadable(f"not a readable PDF: {reason(error) or type(error).__name__}") from error
+    except Exception as error:  # pypdf has no common base of what malformed files raise
+        raise _FormatError(f"not a readable PDF: {describe(error)}") from error
     if not text.strip():
-        raise _Unreadable("its pages hold no text, only images; run OCR on it")
+        raise _FormatError("its pages have no text, only images; run OCR on it")
     return title, text
 
 

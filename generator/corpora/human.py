@@ -1,7 +1,7 @@
-"""The conversations that people led about a corpus, as the records that generated dialogs are too.
+"""Build the records of human dialogs, the same ones as of generated dialogs.
 
-So both are exported, counted and trained on in the same way. What people didn't write down is empty: no reasoning, no
-verdicts, no cost; `lm` is `human`.
+So both are exported, counted and trained on in the same way. What is not recorded of human dialogs is empty: no
+reasoning, no verdicts, no cost; `lm` is `human`.
 """
 
 from abc import abstractmethod
@@ -9,25 +9,25 @@ from collections.abc import Iterator, Sequence
 
 from pydantic_core import PydanticSerializationError
 
-from generator.corpora.base import CONTROL, CONTROLLED, FileCorpus
+from generator.corpora.base import CONTROL, CONTROL_IN_ID, FileCorpus
 from generator.schema import UNLABELLED, Algorithm, Answerability, Dialog, Evidence, Hit, Passage, SkippedRecord, Turn
 
 HUMAN = "human"
 
 
 class DialogCorpus(FileCorpus):
-    """A corpus whose publisher has conversations of people about its documents, too."""
+    """A corpus whose publisher has human dialogs about its documents, too."""
 
     @abstractmethod
     def dialogs(self) -> Iterator[Dialog | SkippedRecord]:
-        """The conversations, as a stream in a stable order; all of the split `train`.
+        """Yield the human dialogs, as a stream in a stable order; all of the split `train`.
 
         Raises:
             CorpusError: they can't be read, or there are none.
         """
 
 
-def turn(
+def human_turn(
     number: int,
     query: str,
     answer: str,
@@ -41,9 +41,11 @@ def turn(
     question_type: str = UNLABELLED,
     multi_turn_type: str | None = None,
 ) -> Turn:
-    """A turn that people made; `rewrite` is the query in a form that stands alone, if there is one.
+    """Return a turn of a human dialog.
 
-    `original_answer` is a model's answer that people made theirs of.
+    Args:
+        original_answer: a model's answer that an annotator edited.
+        rewrite: the query in a standalone form, if there is one.
     """
     return Turn(
         turn=number,
@@ -62,32 +64,32 @@ def turn(
     )
 
 
-def dialog(
+def human_dialog(
     where: str,
     corpus: str,
-    name: str,
+    dialog_id: str,
     algorithm: Algorithm,
     turns: Sequence[Turn],
     passages: Sequence[Passage],
     collection: str = "",
 ) -> Dialog | SkippedRecord:
-    """The dialog with the id `name`, or why there is none.
+    """Return a human dialog, or the reason why there is none.
 
     Args:
-        where: for a record that can't be one, as in `SkippedRecord`.
-        algorithm: how such a dialog would be generated: `single` if one document is known from the start.
+        where: for a record that can't be read, as in `SkippedRecord`.
+        algorithm: the one that would generate such a dialog: `single` if one document is known from the start.
     """
     if not turns:
         return SkippedRecord(where=where, reason="it has no question with an answer")
     if not passages:
         return SkippedRecord(where=where, reason="it has no document")
-    if any(CONTROL.search(other) for other in (name, *(passage.id for passage in passages))):
-        return SkippedRecord(where=where, reason=CONTROLLED)
-    for number, said in enumerate(turns, start=1):
-        if not said.query.strip() or not said.answer.strip():
+    if any(CONTROL.search(name) for name in (dialog_id, *(passage.id for passage in passages))):
+        return SkippedRecord(where=where, reason=CONTROL_IN_ID)
+    for number, turn in enumerate(turns, start=1):
+        if not turn.query.strip() or not turn.answer.strip():
             return SkippedRecord(where=where, reason=f"turn {number} has an empty question or answer")
-    made = Dialog(
-        id=name,
+    dialog = Dialog(
+        id=dialog_id,
         corpus=corpus,
         collection=collection,
         algorithm=algorithm,
@@ -100,22 +102,22 @@ def dialog(
         prompt_version="",
         seed=0,
     )
-    return writable(where, made)
+    return check_unicode(where, dialog)
 
 
-def writable(where: str, made: Dialog) -> Dialog | SkippedRecord:
-    """The dialog, or why no file can hold it: JSON's `\\ud800` gives halves of characters, in any of its texts."""
+def check_unicode(where: str, dialog: Dialog) -> Dialog | SkippedRecord:
+    """Return the dialog, unless one of its texts has lone surrogates (JSON's `\\ud800`), which no file can hold."""
     try:
-        made.model_dump_json()
+        dialog.model_dump_json()
     except PydanticSerializationError:
         return SkippedRecord(where=where, reason="not valid Unicode (surrogates not allowed)")
-    return made
+    return dialog
 
 
-def span(passage: Passage, text: str, start: int) -> tuple[Evidence, ...]:
-    """The evidence `text`, which should begin at `start` of the passage; else where it is nearest to there.
+def find_evidence(passage: Passage, text: str, start: int) -> tuple[Evidence, ...]:
+    """Return the occurrence of `text` in the passage that is nearest to `start`; none if the text isn't there.
 
-    Offsets in published data are wrong now and then. A text that isn't there at all gives no evidence.
+    Offsets in published data are wrong now and then.
     """
     text = text.strip()
     places = passage.text.rfind(text, 0, start + len(text) + 1), passage.text.find(text, start)

@@ -1,10 +1,10 @@
-"""JSON lines, plain, gzipped or in a zip archive: one document a line."""
+"""Read JSON lines, plain, gzipped or in a zip archive: one document a line."""
 
 from collections.abc import Iterator
 
 from generator.corpora.base import FileCorpus
-from generator.corpora.files import File, files
-from generator.corpora.json_lines import lines
+from generator.corpora.files import File, list_files
+from generator.corpora.json_records import read_json_lines
 from generator.corpora.records import FieldCorpus
 from generator.schema import Document, SkippedRecord
 
@@ -15,12 +15,9 @@ class JsonlCorpus(FieldCorpus, FileCorpus):
     Without an `id_field`, the file's name and the line number make the id (`faq.jsonl:12`).
     """
 
-    path: str
-
     def files(self) -> list[File]:
-        return files(self.path, (".jsonl", ".jsonl.gz"))
+        return list_files(self.path, (".jsonl", ".jsonl.gz"))
 
     def records(self, file: File) -> Iterator[Document | SkippedRecord]:
-        for number, record in lines(file):
-            where, name = f"{file.where}:{number}", f"{file.name}:{number}"
-            yield record if isinstance(record, SkippedRecord) else self.document(where, record, name)
+        for where, number, record in read_json_lines(file):
+            yield self.document(where, record, f"{file.name}:{number}")

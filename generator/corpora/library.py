@@ -1,4 +1,4 @@
-"""The documents and passages of one corpus on disk, so that a corpus of millions takes no more memory than a small one.
+"""Keep the documents and passages of a corpus on disk, so that millions take no more memory than a few.
 
 A library is built once for each content of the corpus and each passage size, and only read afterwards. Rows count
 from 0, in the order of the corpus; the passages of a document are neighbours.
@@ -18,15 +18,16 @@ from filelock import FileLock
 from numpy.typing import NDArray
 
 from generator.common.passages import passage, windows
+from generator.corpora.base import LocatedDocument
 from generator.errors import CorpusError, RetrieverError, describe
 from generator.schema import Document, Passage
 
 
 def built_once(folder: Path, build: Callable[[Path], None]) -> Path:
-    """`folder`, which `build` fills the first time that it is asked for.
+    """Return `folder`, which `build` fills if it doesn't exist yet.
 
-    It is filled under another name and then renamed, so a build that was broken off is never taken for a whole one;
-    of several processes that want the same folder one builds and the others wait.
+    It is filled under another name and then renamed, so an interrupted build is never taken for a whole one. If several
+    processes need the same folder, one builds it and the others wait.
 
     Raises:
         RetrieverError: the folder can't be written.
@@ -45,7 +46,9 @@ def built_once(folder: Path, build: Callable[[Path], None]) -> Path:
                 finally:
                     shutil.rmtree(unfinished, ignore_errors=True)
     except (OSError, sqlite3.Error) as error:
-        raise RetrieverError(f"can't write {folder}: {describe(error)}; make room or set another cache_dir") from error
+        raise RetrieverError(
+            f"can't write {folder}: {describe(error)}; free disk space or set another cache_dir"
+        ) from error
     return folder
 
 
@@ -53,8 +56,8 @@ class Library:
     """Opened by `Library.open`; safe to read from several threads.
 
     Attributes:
-        folder: where it lies; an index of its passages belongs in there, through `built_once`.
-        corpus, fingerprint, size, overlap: what it was built from, and how long its passages are; see `open`.
+        folder: its place on disk; indexes of its passages go in there, through `built_once`.
+        corpus, fingerprint, size, overlap: the arguments of `open`.
         document_rows: for each passage the row of its document, rising; shape (passages,).
     """
 
@@ -70,7 +73,7 @@ class Library:
             self._db = sqlite3.connect(address, uri=True, check_same_thread=False)
             self._documents = int(self._db.execute("SELECT coalesce(max(row) + 1, 0) FROM documents").fetchone()[0])
             if not self._documents:
-                raise ValueError("it holds no document")
+                raise ValueError("no documents")
 
     @classmethod
     def open(
@@ -83,17 +86,17 @@ class Library:
         overlap: int,
         on_progress: Callable[[int], None] = lambda documents: None,
     ) -> "Library":
-        """The library of a corpus, built by reading `documents()` unless it is there already.
+        """Return the library of a corpus, built by reading `documents()` if it doesn't exist yet.
 
         Args:
-            corpus, fingerprint: name the folder, with `size` and `overlap`; equal ones mean equal documents.
+            corpus, fingerprint: equal ones mean equal documents; they name the folder, with `size` and `overlap`.
             documents: called only to build.
             size, overlap: of passages, in tokens; see `generator.common.passages.windows`.
             on_progress: called after each document with the number read so far.
 
         Raises:
-            ConfigError: `size` and `overlap` can't be.
-            CorpusError: there is no document, two have the same id, or one isn't valid Unicode.
+            ConfigError: `overlap` isn't smaller than `size`.
+            CorpusError: there is no document, or two have the same id.
             RetrieverError: the library can't be written or read.
         """
 
@@ -104,14 +107,14 @@ class Library:
         return cls(folder, corpus, fingerprint, size, overlap)
 
     def __reduce__(self) -> tuple[type["Library"], tuple[Path, str, str, int, int]]:
-        """In another process it is the same folder, opened there."""
+        """Pickle as the folder, which the other process opens."""
         return Library, (self.folder.absolute(), self.corpus, self.fingerprint, self.size, self.overlap)
 
     def close(self) -> None:
         self._db.close()
 
     def __len__(self) -> int:
-        """The number of documents."""
+        """Return the number of documents."""
         return self._documents
 
     @property
@@ -119,49 +122,48 @@ class Library:
         return len(self.document_rows)
 
     def document(self, row: int) -> Document:
-        """The document of a row.
+        """Return the document of a row.
 
         Raises:
-            RetrieverError: the library is damaged; so do all that read documents, passages or ids.
+            RetrieverError: the library is damaged. So does every method that reads documents, passages or ids.
         """
         query = "SELECT id, title, url, text FROM documents WHERE row = ?"
         with _explained(self.folder):
-            found = self._db.execute(query, (int(row),)).fetchone()
-            if found is None:
-                raise ValueError(f"it holds no document {row}")
-            return Document(id=found[0], title=found[1], url=found[2], text=found[3])
+            columns = self._db.execute(query, (int(row),)).fetchone()
+            if columns is None:
+                raise ValueError(f"no document {row}")
+            return Document(id=columns[0], title=columns[1], url=columns[2], text=columns[3])
 
     def passage(self, row: int) -> Passage:
         return self._passage(self.document(self.document_rows[row]), row)
 
     def documents(self, rows: range | None = None) -> Iterator[tuple[Document, list[Passage]]]:
-        """The documents of some rows, or all, with their passages in the order of their rows, as a stream."""
+        """Yield the documents of some rows, or all, each with its passages in order."""
         for document_row in range(len(self)) if rows is None else rows:
             document = self.document(document_row)
             yield document, [self._passage(document, row) for row in self.passage_rows(document_row)]
 
     def passages(self, rows: range | None = None) -> Iterator[Passage]:
-        """The passages of some rows, or all, in their order, as a stream."""
+        """Yield the passages of some rows, or all, in order."""
         rows = range(self.passage_count) if rows is None else rows
         if not rows:
             return
         first, last = (int(self.document_rows[row]) for row in (rows[0], rows[-1]))
-        found = chain.from_iterable(passages for _, passages in self.documents(range(first, last + 1)))
+        passages = chain.from_iterable(passages for _, passages in self.documents(range(first, last + 1)))
         before = self.passage_rows(first).start
-        yield from islice(found, rows.start - before, rows.stop - before)
+        yield from islice(passages, rows.start - before, rows.stop - before)
 
     def passage_rows(self, document_row: int) -> range:
-        """The rows of the passages of a document."""
+        """Return the rows of the passages of a document."""
         first, end = np.searchsorted(self.document_rows, [document_row, document_row + 1])
         return range(int(first), int(end))
 
     def validation(self, share: float, least: int) -> NDArray[np.bool_]:
-        """Which documents are kept for validation; shape (documents,).
+        """Return the mask of the validation documents; shape (documents,).
 
-        Drawn before anything is generated, so that train and validation never share a document, and by the hash of
-        the document's id, so that it doesn't depend on the order of the corpus. Their number is `share` of all, or
-        `least` if that is more, though for the sake of `least` never above a third of all; none if `share` is 0;
-        never every document.
+        Documents are drawn before anything is generated, so that train and validation never share one, and by the hash
+        of their id, so that the order of the corpus doesn't matter. Their number is `share` (0 to 1) of all, or `least`
+        if that is more and at most a third of all; none if `share` is 0; never all.
         """
         count = len(self)
         chosen = min(max(round(share * count), min(least, count // 3)), count - 1) if share > 0 else 0
@@ -170,11 +172,10 @@ class Library:
         return mask
 
     def split_keys(self) -> NDArray[np.uint64]:
-        """The hashes of the documents' ids: those of validation are the lowest; shape (documents,)."""
-        query = "SELECT id FROM documents WHERE typeof(id) = 'text' ORDER BY row"  # of a damaged row it may be nothing
+        """Return the hashes of the documents' ids, the lowest of which are validation's; shape (documents,)."""
         with _explained(self.folder):
-            ids = self._db.execute(query)
-            return np.fromiter((_hash(document_id) for (document_id,) in ids), dtype=np.uint64, count=len(self))
+            ids = self._db.execute("SELECT id FROM documents ORDER BY row")
+            return np.fromiter((_hash(str(document_id)) for (document_id,) in ids), dtype=np.uint64, count=len(self))
 
     def _passage(self, document: Document, row: int) -> Passage:
         return passage(document, int(self._starts[row]), int(self._ends[row]))
@@ -182,12 +183,12 @@ class Library:
 
 @contextmanager
 def _explained(folder: Path) -> Iterator[None]:
-    """Turn what is wrong with a library, or with the disk, into one line."""
+    """Raise RetrieverError, one line, at a damaged library or disk."""
     try:
         yield
     except (OSError, EOFError, ValueError, sqlite3.Error) as error:
         reason = str(error).partition("\n")[0]
-        raise RetrieverError(f"can't read {folder}: {reason}; delete that folder and it is built again") from error
+        raise RetrieverError(f"can't read {folder}: {reason}; delete that folder to build it again") from error
 
 
 def _build(
@@ -201,7 +202,7 @@ def _build(
     spans = array("i")
     db = sqlite3.connect(folder / "documents.db")
     try:
-        db.execute("PRAGMA journal_mode = OFF")  # nothing to roll back: what isn't finished is thrown away
+        db.execute("PRAGMA journal_mode = OFF")  # nothing to roll back: an unfinished library is deleted
         db.execute("CREATE TABLE documents (row INTEGER PRIMARY KEY, id TEXT UNIQUE, title TEXT, url TEXT, text TEXT)")
         for row, document in enumerate(documents):
             values = (row, document.id, document.title, document.url, document.text)
@@ -209,14 +210,10 @@ def _build(
                 db.execute("INSERT INTO documents VALUES (?, ?, ?, ?, ?)", values)
             except sqlite3.IntegrityError:
                 first = db.execute("SELECT row FROM documents WHERE id = ?", (document.id,)).fetchone()[0]
+                where = f" ({document.where})" if isinstance(document, LocatedDocument) else ""
                 raise CorpusError(
-                    f"corpus {corpus}: documents {first + 1} and {row + 1} both have the id {document.id!r}; "
-                    "give every document an id of its own"
-                ) from None
-            except UnicodeEncodeError as error:
-                raise CorpusError(
-                    f"corpus {corpus}: document {row + 1} ({document.id!a}) isn't valid Unicode ({error.reason}); "
-                    "mend its characters or leave it out"
+                    f"corpus {corpus}: documents {first + 1} and {row + 1}{where} have the same id {document.id!r}; "
+                    "give each document a unique id"
                 ) from None
             for start, end in windows(document.text, size, overlap):
                 spans.extend((row, start, end))
@@ -225,8 +222,8 @@ def _build(
     finally:
         db.close()
     if not spans:
-        raise CorpusError(f"corpus {corpus} holds no document with text; look at corpus.path")
-    # Transposed, so that each of the three columns is contiguous when it is mapped into memory.
+        raise CorpusError(f"corpus {corpus} has no document with text; check corpus.path")
+    # Transposed: each of the three columns is contiguous when mapped into memory.
     np.save(folder / "passages.npy", np.array(spans, dtype=np.int32).reshape(-1, 3).T.copy())
 
 

@@ -1,4 +1,4 @@
-"""OR-QuAC (Qu et al. 2020): QuAC's dialogs with rewritten questions, on eleven million passages of Wikipedia."""
+"""Read OR-QuAC (Qu et al. 2020): QuAC's dialogs with rewritten questions, on eleven million passages of Wikipedia."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,14 +7,13 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from generator.corpora.base import located
-from generator.corpora.fetching import fetched
-from generator.corpora.files import File, files
-from generator.corpora.human import DialogCorpus, dialog, span, turn
-from generator.corpora.json_file import parsed, whole
-from generator.corpora.json_lines import lines
+from generator.corpora.base import make_document
+from generator.corpora.files import File, list_files, local_file
+from generator.corpora.human import find_evidence, human_dialog, human_turn
+from generator.corpora.json_records import read_json, read_json_lines, validate_record
+from generator.corpora.published import PublishedCorpus
 from generator.errors import CorpusError
-from generator.schema import Address, Dialog, Document, Evidence, Hit, Passage, SkippedRecord, Turn
+from generator.schema import Dialog, Document, Evidence, Hit, Operational, Passage, SkippedRecord, Turn
 
 # Where below `base_url` the files are, and their MD5.
 _COLLECTION = ("all_blocks.txt.gz", "md5:1095a3408690e7bbe4d8a87a2bae6356")
@@ -29,7 +28,7 @@ PUBLISHED = MappingProxyType(
 _NO_ANSWER = "CANNOTANSWER"
 
 _Text = Annotated[str, Field(pattern=r"\S")]
-_Relevant = TypeAdapter(dict[str, dict[str, int]])
+_Qrels = TypeAdapter(dict[str, dict[str, int]])
 
 
 class _Block(BaseModel):
@@ -56,86 +55,75 @@ class _Question(BaseModel):
         return [text for text, label in zip(self.evidences, self.retrieval_labels, strict=False) if label > 0]
 
 
-class OrquacCorpus(DialogCorpus):
+class OrquacCorpus(PublishedCorpus):
     """OR-QuAC's collection, a document a passage, and its dialogs.
 
-    Attributes:
-        path: a folder with the publisher's files at any depth, or the collection (all_blocks.txt) alone; None: they
-            are fetched, the collection once something asks for documents.
-        split: which dialogs. `validation` and `test` are what systems are tested on: training on them spoils that test.
-        cache_dir: keeps what was fetched.
-        base_url: where the files are published.
-        no_answer: what the agent of a human dialog says where OR-QuAC has `CANNOTANSWER`.
+    `path` can be the collection (all_blocks.txt) alone. The collection is downloaded only when documents are read.
     """
 
-    beside_documents: ClassVar[frozenset[str]] = frozenset({"split", "no_answer"})
+    beside_documents: ClassVar[frozenset[str]] = frozenset({"split"})
 
-    path: str | None
-    split: Literal["train", "validation", "test"]
-    cache_dir: str = Field(min_length=1)
-    base_url: Address
-    no_answer: str = Field(min_length=1)
+    split: Literal["train", "validation", "test"] = Field(
+        description="Split of the human dialogs: `train`, or `validation` or `test`, which systems are tested on, so "
+        "don't train on them. The documents are the same."
+    )
+    no_answer: Annotated[str, Operational] = Field(
+        min_length=1, description="Answer in human dialogs where OR-QuAC has `CANNOTANSWER`."
+    )
 
     def files(self) -> list[File]:
-        path = self.path
-        if path is None:
-            path = fetched(self.base_url, *_COLLECTION, self.cache_dir, "5.1 GB")
-        return files(path, ("all_blocks.txt", "all_blocks.txt.gz"))[:1]  # not also the other, where both are kept
+        path = self.fetch(*_COLLECTION, size="5.1 GB") if self.path is None else self.path
+        return list_files(path, ("all_blocks.txt", "all_blocks.txt.gz"))[:1]  # one, where both are kept
 
     def records(self, file: File) -> Iterator[Document | SkippedRecord]:
-        for number, line in lines(file):
-            where = f"{file.where}:{number}"
-            found = parsed(_Block, where, line)
-            yield found if isinstance(found, SkippedRecord) else located(where, found.id, found.text, found.title or "")
+        for where, _, line in read_json_lines(file):
+            record = validate_record(_Block, where, line)
+            if isinstance(record, SkippedRecord):
+                yield record
+            else:
+                yield make_document(where, record.id, record.text, record.title or "")
 
     def dialogs(self) -> Iterator[Dialog | SkippedRecord]:
-        questions, qrels = self._dialog_files()
-        relevant = _relevant(qrels) if qrels else {}
-        name, place, asked = "", "", list[_Question]()
-        for number, line in lines(questions):
-            where = f"{questions.where}:{number}"
-            found = parsed(_Question, where, line)
-            if isinstance(found, SkippedRecord):
-                yield found
+        file, qrels = self._dialog_files()
+        relevant = _read_qrels(qrels) if qrels else {}
+        dialog_id, place, questions = "", "", list[_Question]()
+        for where, _, line in read_json_lines(file):
+            record = validate_record(_Question, where, line)
+            if isinstance(record, SkippedRecord):
+                yield record
                 continue
-            dialog_name, _, index = found.qid.rpartition("_q#")
-            if dialog_name != name:
-                if asked:
-                    yield self._dialog(place, name, asked, relevant)
-                name, place, asked = dialog_name, where, []
-            if int(index) == len(asked):
-                asked.append(found)
+            own_id, _, index = record.qid.rpartition("_q#")
+            if own_id != dialog_id:
+                if questions:
+                    yield self._dialog(place, dialog_id, questions, relevant)
+                dialog_id, place, questions = own_id, where, []
+            if int(index) == len(questions):
+                questions.append(record)
             else:
-                yield SkippedRecord(where=where, reason=f"qid: {name}_q#{len(asked)} isn't before it")
-        if asked:
-            yield self._dialog(place, name, asked, relevant)
+                yield SkippedRecord(where=where, reason=f"qid: {dialog_id}_q#{len(questions)} isn't before it")
+        if questions:
+            yield self._dialog(place, dialog_id, questions, relevant)
 
     def _dialog_files(self) -> tuple[File, File | None]:
-        """The questions of `split`, and which passages are relevant to them if that is there."""
+        """Return the file with the questions of `split`, and the one with the qrels if there is one."""
         published, checksum = PUBLISHED[self.split]
         wanted = published.rpartition("/")[2]
         if self.path is None:
-            paths = (
-                fetched(self.base_url, published, checksum, self.cache_dir),
-                fetched(self.base_url, _QRELS, None, self.cache_dir),
-            )
-            questions, qrels = (File(Path(path).name, Path(path)) for path in paths)
-            return questions, qrels
+            questions, qrels = (self.fetch(*file) for file in ((published, checksum), (_QRELS, None)))
+            return local_file(Path(questions)), local_file(Path(qrels))
         found: dict[str, File] = {}
-        for file in files(self.path, (".txt", ".txt.gz"), single=False):
+        for file in list_files(self.path, (".txt", ".txt.gz"), single=False):
             found.setdefault(file.name.rpartition("/")[2].removesuffix(".gz"), file)
         if wanted not in found:
-            raise CorpusError(
-                f"corpus.path={self.path}: no {wanted} is in there; put {self.base_url}/{published} into it"
-            )
+            raise CorpusError(f"corpus.path={self.path}: has no {wanted}; put {self.base_url}/{published} into it")
         return found[wanted], found.get("qrels.txt")
 
     def _dialog(
-        self, where: str, name: str, asked: list[_Question], relevant: dict[str, dict[str, int]]
+        self, where: str, dialog_id: str, questions: list[_Question], relevant: dict[str, dict[str, int]]
     ) -> Dialog | SkippedRecord:
-        passages: dict[str, Passage] = {}  # by their texts: several questions rest on one
+        passages: dict[str, Passage] = {}  # by text: several questions can have the same one
         turns: list[Turn] = []
-        for number, question in enumerate(asked, start=1):
+        for number, question in enumerate(questions, start=1):
             hits: list[Hit] = []
             evidence: list[Evidence] = []
             answerable = question.answer.text != _NO_ANSWER
@@ -143,15 +131,15 @@ class OrquacCorpus(DialogCorpus):
             for rank, text in enumerate(question.positives, start=1):
                 new = text not in passages
                 if new:
-                    used = {piece.id for piece in passages.values()}
+                    used = {passage.id for passage in passages.values()}
                     known = len(ids) == len(question.positives) == 1 and ids[0] not in used
                     passages[text] = _passage(ids[0] if known else f"{question.qid}:{rank}", text)
-                piece = passages[text]
-                hits.append(Hit(passage_id=piece.id, score=1, rank=rank, new=new))
+                passage = passages[text]
+                hits.append(Hit(passage_id=passage.id, score=1, rank=rank, new=new))
                 if answerable:
-                    evidence.extend(span(piece, question.answer.text, question.answer.answer_start))
+                    evidence.extend(find_evidence(passage, question.answer.text, question.answer.answer_start))
             turns.append(
-                turn(
+                human_turn(
                     number,
                     question.question,
                     question.answer.text if answerable else self.no_answer,
@@ -161,18 +149,16 @@ class OrquacCorpus(DialogCorpus):
                     evidence=evidence,
                 )
             )
-        return dialog(where, self.name, name, "multi", turns, list(passages.values()))
+        return human_dialog(where, self.name, dialog_id, "multi", turns, list(passages.values()))
 
 
-def _passage(name: str, text: str) -> Passage:
-    return Passage(id=name, document_id=name, text=text, start=0, end=len(text))
+def _passage(passage_id: str, text: str) -> Passage:
+    return Passage(id=passage_id, document_id=passage_id, text=text, start=0, end=len(text))
 
 
-def _relevant(file: File) -> dict[str, dict[str, int]]:
+def _read_qrels(file: File) -> dict[str, dict[str, int]]:
     try:
-        return _Relevant.validate_python(whole(file))
+        return _Qrels.validate_python(read_json(file))
     except ValidationError as error:
-        mistake = error.errors()[0]
-        raise CorpusError(
-            f"{file.where}: not one JSON object of questions and their passages: {mistake['msg']}"
-        ) from error
+        fault = error.errors()[0]["msg"]
+        raise CorpusError(f"{file.where}: not qrels, a JSON object of questions and their passages: {fault}") from error

@@ -1,18 +1,19 @@
-"""QuAC (Choi et al. 2018): sections of Wikipedia articles and dialogs about them, as its authors publish v0.2."""
+"""Read QuAC (Choi et al. 2018), as published in v0.2: sections of Wikipedia articles and dialogs about them."""
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Annotated
 
 from pydantic import BaseModel, Field
 
 from generator.common.passages import passage
-from generator.corpora.base import located
-from generator.corpora.files import File, files
-from generator.corpora.human import dialog, span, turn
-from generator.corpora.json_file import items, parsed
-from generator.corpora.published import PublishedCorpus
-from generator.schema import Dialog, Document, SkippedRecord
+from generator.corpora.base import make_document
+from generator.corpora.files import DataPath, File, list_files
+from generator.corpora.human import find_evidence, human_dialog, human_turn
+from generator.corpora.json_records import read_json_list, validate_record
+from generator.corpora.published import SplitCorpus
+from generator.corpora.squad import Answer, Paragraph, read_paragraphs
+from generator.schema import Dialog, Document, Operational, SkippedRecord
 
 # The published files and their SHA-256, as in ParlAI (parlai/tasks/quac/build.py) and in Hugging Face's former
 # datasets/quac/dataset_infos.json.
@@ -26,29 +27,18 @@ PUBLISHED = MappingProxyType(
 _NO_ANSWER = "CANNOTANSWER"
 
 
-class _Article(BaseModel):
-    title: str
-    section_title: str = ""
-    paragraphs: list[Any]
-
-
-class _Paragraph(BaseModel):
+class _Section(BaseModel):
     id: str
     context: str
 
 
-class _Answer(BaseModel):
-    text: str
-    answer_start: int
-
-
 class _Question(BaseModel):
     question: str
-    orig_answer: _Answer
-    answers: list[_Answer] = []
+    orig_answer: Answer
+    answers: list[Answer] = []
 
 
-class _Conversation(_Paragraph):
+class _Conversation(_Section):
     qas: list[_Question]
 
 
@@ -61,111 +51,97 @@ class _Rewrite(BaseModel):
     rewrite: str = Field(validation_alias="Rewrite")
 
 
-class QuacCorpus(PublishedCorpus):
+class QuacCorpus(SplitCorpus):
     """The sections that QuAC's dialogs are about, and the dialogs.
 
     QuAC repeats a section for each dialog about it. Here it is one document, with the id of the first of them: as
     several, its text would be retrieved as often, and could lie in `train` and in `validation`.
-
-    Attributes:
-        no_answer: what the agent of a human dialog says where QuAC has `CANNOTANSWER`.
-        rewrites: a file of CANARD's, or a folder of them, which has QuAC's questions in a form that stands alone.
     """
 
     published = PUBLISHED
-    beside_documents: ClassVar[frozenset[str]] = frozenset({"no_answer", "rewrites"})
 
-    no_answer: str = Field(min_length=1)
-    rewrites: str | None
+    rewrites: Annotated[DataPath | None, Operational] = Field(
+        description="File or folder of CANARD (train.json, dev.json, test.json), whose standalone questions become the "
+        "`retrieval_query` of human dialogs; null: none."
+    )
 
     def read(self) -> Iterator[Document | SkippedRecord]:
-        sections: set[int] = set()
-        for found in super().read():
-            if isinstance(found, Document):
-                section = hash((found.title, found.text))
-                if section in sections:
+        seen: set[int] = set()
+        for record in super().read():
+            if isinstance(record, Document):
+                section = hash((record.title, record.text))
+                if section in seen:
                     continue
-                sections.add(section)
-            yield found
+                seen.add(section)
+            yield record
 
     def records(self, file: File) -> Iterator[Document | SkippedRecord]:
-        for where, title, item in _paragraphs(file):
-            found = parsed(_Paragraph, where, item)
-            yield found if isinstance(found, SkippedRecord) else _section(where, title, found)
+        for paragraph in read_paragraphs(file, "QuAC"):
+            record = validate_record(_Section, paragraph.where, paragraph.content)
+            yield record if isinstance(record, SkippedRecord) else _document(paragraph, record)
 
     def dialogs(self) -> Iterator[Dialog | SkippedRecord]:
-        first: dict[int, str] = {}
+        first_ids: dict[int, str] = {}
         rewrites: dict[tuple[str, int], tuple[str, _Rewrite]] = {}
-        for where, rewrite in self._rewritten():
+        for where, rewrite in self._rewrites():
             if isinstance(rewrite, SkippedRecord):
                 yield rewrite
             else:
                 rewrites[rewrite.dialog, rewrite.number] = where, rewrite
         for file in self.files():
-            for where, title, item in _paragraphs(file):
-                conversation = parsed(_Conversation, where, item)
-                if isinstance(conversation, SkippedRecord):
-                    yield conversation
+            for paragraph in read_paragraphs(file, "QuAC"):
+                record = validate_record(_Conversation, paragraph.where, paragraph.content)
+                if isinstance(record, SkippedRecord):
+                    yield record
                     continue
-                section = _section(where, title, conversation)
+                section = _document(paragraph, record)
                 if isinstance(section, SkippedRecord):
                     yield section
                     continue
-                name = first.setdefault(hash((section.title, section.text)), section.id)
-                texts: dict[int, str] = {}
-                for number, asked in enumerate(conversation.qas, start=1):
-                    if (conversation.id, number) in rewrites:
-                        place, rewrite = rewrites[conversation.id, number]
-                        if rewrite.question.split() == asked.question.split():
-                            texts[number] = rewrite.rewrite
+                document_id = first_ids.setdefault(hash((section.title, section.text)), section.id)
+                standalone: dict[int, str] = {}
+                for number, question in enumerate(record.qas, start=1):
+                    if (record.id, number) in rewrites:
+                        where, rewrite = rewrites[record.id, number]
+                        if rewrite.question.split() == question.question.split():
+                            standalone[number] = rewrite.rewrite
                         else:
-                            yield SkippedRecord(
-                                where=place, reason=f"Question: isn't question {number} of {conversation.id}"
-                            )
-                yield self._dialog(where, conversation, section.model_copy(update={"id": name}), texts)
+                            reason = f"Question: isn't question {number} of {record.id}"
+                            yield SkippedRecord(where=where, reason=reason)
+                document = section.model_copy(update={"id": document_id})
+                yield self._dialog(paragraph.where, record, document, standalone)
 
-    def _rewritten(self) -> Iterator[tuple[str, _Rewrite | SkippedRecord]]:
+    def _rewrites(self) -> Iterator[tuple[str, _Rewrite | SkippedRecord]]:
         if self.rewrites is None:
             return
-        for file in files(self.rewrites, ("train.json", "dev.json", "test.json"), setting="corpus.rewrites"):
-            for where, item in items(file, "", "CANARD"):
-                yield where, parsed(_Rewrite, where, item)
+        for file in list_files(self.rewrites, ("train.json", "dev.json", "test.json"), setting="corpus.rewrites"):
+            for where, item in read_json_list(file, "", "CANARD"):
+                yield where, validate_record(_Rewrite, where, item)
 
     def _dialog(
-        self, where: str, conversation: _Conversation, section: Document, rewrites: Mapping[int, str]
+        self, where: str, record: _Conversation, section: Document, standalone: Mapping[int, str]
     ) -> Dialog | SkippedRecord:
-        """The dialog; `rewrites` are texts of its questions by their number from 1."""
+        """Return the dialog; `standalone` are rewrites of its questions by their number from 1."""
         whole = passage(section, 0, len(section.text))
         turns = []
-        for number, asked in enumerate(conversation.qas, start=1):
-            said = asked.orig_answer
-            answerable = said.text != _NO_ANSWER
-            others = [other.text for other in asked.answers if other.text != said.text]
+        for number, question in enumerate(record.qas, start=1):
+            answer = question.orig_answer
+            answerable = answer.text != _NO_ANSWER
+            others = [other.text for other in question.answers if other.text != answer.text]
             turns.append(
-                turn(
+                human_turn(
                     number,
-                    asked.question,
-                    said.text if answerable else self.no_answer,
+                    question.question,
+                    answer.text if answerable else self.no_answer,
                     "answerable" if answerable else "unanswerable",
                     other_answers=[self.no_answer if other == _NO_ANSWER else other for other in others],
-                    rewrite=rewrites.get(number, ""),
-                    evidence=span(whole, said.text, said.answer_start) if answerable else (),
+                    rewrite=standalone.get(number, ""),
+                    evidence=find_evidence(whole, answer.text, answer.answer_start) if answerable else (),
                 )
             )
-        return dialog(where, self.name, conversation.id, "single", turns, [whole])
+        return human_dialog(where, self.name, record.id, "single", turns, [whole])
 
 
-def _paragraphs(file: File) -> Iterator[tuple[str, str, Any]]:
-    """Place, title and content of each paragraph; of an article that can't be read why it can't."""
-    for place, article in items(file, "data", "QuAC"):
-        found = parsed(_Article, place, article)
-        if isinstance(found, SkippedRecord):
-            yield place, "", found
-            continue
-        title = ": ".join(filter(None, (found.title, found.section_title)))
-        for number, item in enumerate(found.paragraphs):
-            yield f"{place}.paragraphs[{number}]", title, item
-
-
-def _section(where: str, title: str, paragraph: _Paragraph) -> Document | SkippedRecord:
-    return located(where, paragraph.id, paragraph.context.removesuffix(_NO_ANSWER).rstrip(), title)
+def _document(paragraph: Paragraph, record: _Section) -> Document | SkippedRecord:
+    title = ": ".join(filter(None, (paragraph.title, paragraph.section)))
+    return make_document(paragraph.where, record.id, record.context.removesuffix(_NO_ANSWER).rstrip(), title)

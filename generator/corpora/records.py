@@ -1,4 +1,4 @@
-"""Documents out of records, such as lines of a file or rows of a table, whose fields are named by settings."""
+"""Make documents of records, such as lines of a file or rows of a table, whose fields are named by settings."""
 
 import json
 from collections.abc import Mapping
@@ -7,46 +7,50 @@ from typing import Any
 from pydantic import Field
 
 from generator.common.sanitize import printable
-from generator.corpora.base import CorpusSettings, located
+from generator.corpora.base import UserCorpus, make_document
 from generator.schema import Document, SkippedRecord
 
 
-class _Unusable(Exception):
-    """Why a record is no document."""
+class _FieldError(Exception):
+    """A field of a record is missing or has the wrong type."""
 
 
-class FieldCorpus(CorpusSettings):
-    """A corpus of records.
+class FieldCorpus(UserCorpus):
+    """A corpus of records."""
 
-    Attributes:
-        id_field: holds a string or a whole number, unique in the corpus; None: the place of the record makes the id.
-        text_field: holds a string.
-        title_field, url_field: hold a string if a record has them; None: not read.
-    """
+    id_field: str | None = Field(
+        min_length=1,
+        description="Field with the id: a string or a whole number, unique in the corpus. "
+        "Null: the record's place makes the id.",
+    )
+    text_field: str = Field(min_length=1, description="Field with the document's text, a string.")
+    title_field: str | None = Field(
+        min_length=1, description="Field with the title, which a record may lack; null: not read."
+    )
+    url_field: str | None = Field(
+        min_length=1, description="Field with the document's address, which a record may lack; null: not read."
+    )
 
-    id_field: str | None = Field(min_length=1)
-    text_field: str = Field(min_length=1)
-    title_field: str | None = Field(min_length=1)
-    url_field: str | None = Field(min_length=1)
-
-    def document(self, where: str, record: Mapping[str, Any], name: str) -> Document | SkippedRecord:
-        """The document in `record`, with the id `name` if `id_field` is None; or why there is none."""
+    def document(self, where: str, record: Mapping[str, Any] | SkippedRecord, place: str) -> Document | SkippedRecord:
+        """Return the document in `record`, or the reason why there is none; `place` is its id without `id_field`."""
+        if isinstance(record, SkippedRecord):
+            return record
         try:
             text = _string(record, self.text_field)
-            name = _id(record, self.id_field) if self.id_field else name
+            document_id = _id(record, self.id_field) if self.id_field else place
             title = _optional(record, self.title_field)
             url = _optional(record, self.url_field)
-        except _Unusable as error:
+        except _FieldError as error:
             return SkippedRecord(where=where, reason=str(error))
-        return located(where, name, text, title or "", url)
+        return make_document(where, document_id, text, title or "", url)
 
 
 def _string(record: Mapping[str, Any], field: str) -> str:
     value = _optional(record, field)
     if value is None and field in record:
-        raise _Unusable(f"its `{field}` is null")
+        raise _FieldError(f"`{field}` is null")
     if value is None:
-        raise _Unusable(f"it has no `{field}`, only {printable(', '.join(sorted(record)))[:200] or 'nothing'}")
+        raise _FieldError(f"no field `{field}`, only {printable(', '.join(sorted(record)))[:200] or 'nothing'}")
     return value
 
 
@@ -60,5 +64,5 @@ def _id(record: Mapping[str, Any], field: str) -> str:
 def _optional(record: Mapping[str, Any], field: str | None) -> str | None:
     value = record.get(field) if field else None
     if value is not None and not isinstance(value, str):
-        raise _Unusable(f"its `{field}` is no string but {json.dumps(value, default=str)[:40]}")
+        raise _FieldError(f"`{field}` must be a string, not {json.dumps(value, default=str)[:40]}")
     return value

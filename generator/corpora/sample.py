@@ -1,4 +1,4 @@
-"""The documents that come with this package, so that a first run needs nothing else.
+"""Read the documents that come with this package, so that a first run needs nothing else.
 
 They were written for it, about places, products and institutions that don't exist: what a model knows doesn't help
 it to answer. They form four groups whose documents supplement each other.
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from generator.corpora.base import FileCorpus
-from generator.corpora.files import File, files
+from generator.corpora.files import File, list_files
 from generator.corpora.formats import read_document
 from generator.schema import Document, SkippedRecord
 
@@ -19,8 +19,7 @@ class SampleCorpus(FileCorpus):
     """The Markdown files of `sample_documents`."""
 
     def files(self) -> list[File]:
-        # Some installers link the files of a package.
-        return [file._replace(fault="") for file in files(str(DOCUMENTS), (".md",))]
+        return list_files(str(DOCUMENTS), (".md",))
 
     def records(self, file: File) -> Iterator[Document | SkippedRecord]:
         yield read_document(file)

@@ -1,17 +1,17 @@
-"""SQuAD (Rajpurkar et al. 2016, 2018): paragraphs of Wikipedia articles and questions, as published; v1.1 and v2.0."""
+"""Read SQuAD (Rajpurkar et al. 2016, 2018), as published in v1.1 and v2.0: paragraphs of Wikipedia and questions."""
 
 from collections.abc import Iterator
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, NamedTuple
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from generator.common.passages import passage
-from generator.corpora.base import located
+from generator.corpora.base import make_document
 from generator.corpora.files import File
-from generator.corpora.human import dialog, span, turn
-from generator.corpora.json_file import items, parsed
-from generator.corpora.published import PublishedCorpus
+from generator.corpora.human import find_evidence, human_dialog, human_turn
+from generator.corpora.json_records import read_json_list, validate_record
+from generator.corpora.published import SplitCorpus
 from generator.schema import Dialog, Document, Passage, SkippedRecord
 
 # The published files of v2.0 and their SHA-256, as in Hugging Face's former datasets/squad_v2/dataset_infos.json.
@@ -23,92 +23,103 @@ PUBLISHED = MappingProxyType(
 )
 
 
+class Paragraph(NamedTuple):
+    """The place and content of a paragraph, with its number from 0 in its article; or the record that can't be read."""
+
+    where: str
+    title: str
+    section: str
+    number: int
+    content: Any
+
+
+class Answer(BaseModel):
+    text: str
+    answer_start: int
+
+
 class _Article(BaseModel):
     title: str
+    section_title: str = ""  # of QuAC
     paragraphs: list[Any]
 
 
-class _Paragraph(BaseModel):
+class _Context(BaseModel):
     context: str
 
 
-class _Asked(_Paragraph):
+class _Questions(_Context):
     qas: list[Any]
-
-
-class _Answer(BaseModel):
-    text: str
-    answer_start: int
 
 
 class _Question(BaseModel):
     id: str
     question: str
-    answers: list[_Answer]
-    is_impossible: bool = False  # v1.1 has only what can be answered
-    orig_answer: None = None  # QuAC's layout is this one, but for what it says of its answers
+    answers: list[Answer]
+    is_impossible: bool = False  # v1.1 has answerable questions only
+    orig_answer: None = None  # of QuAC, whose layout is otherwise this one
 
 
-class SquadCorpus(PublishedCorpus):
+class SquadCorpus(SplitCorpus):
     """The paragraphs of SQuAD; each question about one is a dialog of one turn.
 
-    A paragraph's id is its article's title and its place in there, from 0: `Normans:3`.
-
-    Attributes:
-        no_answer: what the agent of a human dialog says to a question that can't be answered.
+    A paragraph's id is its article's title and its number in there, from 0: `Normans:3`.
     """
 
     published = PUBLISHED
-    beside_documents: ClassVar[frozenset[str]] = frozenset({"no_answer"})
-
-    no_answer: str = Field(min_length=1)
 
     def records(self, file: File) -> Iterator[Document | SkippedRecord]:
-        for where, title, number, item in _paragraphs(file):
-            found = parsed(_Paragraph, where, item)
-            yield found if isinstance(found, SkippedRecord) else _document(where, title, number, found)
+        for paragraph in read_paragraphs(file, "SQuAD"):
+            record = validate_record(_Context, paragraph.where, paragraph.content)
+            yield record if isinstance(record, SkippedRecord) else _document(paragraph, record)
 
     def dialogs(self) -> Iterator[Dialog | SkippedRecord]:
         for file in self.files():
-            for where, title, number, item in _paragraphs(file):
-                found = parsed(_Asked, where, item)
-                if isinstance(found, SkippedRecord):
-                    yield found
+            for paragraph in read_paragraphs(file, "SQuAD"):
+                record = validate_record(_Questions, paragraph.where, paragraph.content)
+                if isinstance(record, SkippedRecord):
+                    yield record
                     continue
-                document = _document(where, title, number, found)
+                document = _document(paragraph, record)
                 if isinstance(document, SkippedRecord):
                     yield document
                     continue
                 whole = passage(document, 0, len(document.text))
-                for place, question in enumerate(found.qas):
-                    yield self._dialog(f"{where}.qas[{place}]", question, whole)
+                for number, item in enumerate(record.qas):
+                    yield self._dialog(f"{paragraph.where}.qas[{number}]", item, whole)
 
     def _dialog(self, where: str, item: object, whole: Passage) -> Dialog | SkippedRecord:
-        asked = parsed(_Question, where, item)
-        if isinstance(asked, SkippedRecord):
-            return asked
-        if asked.is_impossible:
-            turns = [turn(1, asked.question, self.no_answer, "unanswerable")]
-        elif asked.answers:
-            first, *others = asked.answers
-            evidence = span(whole, first.text, first.answer_start)
-            other_answers = [other.text for other in others]
-            turns = [turn(1, asked.question, first.text, other_answers=other_answers, evidence=evidence)]
+        record = validate_record(_Question, where, item)
+        if isinstance(record, SkippedRecord):
+            return record
+        if record.is_impossible:
+            turn = human_turn(1, record.question, self.no_answer, "unanswerable")
+        elif record.answers:
+            first, *others = record.answers
+            turn = human_turn(
+                1,
+                record.question,
+                first.text,
+                other_answers=[other.text for other in others],
+                evidence=find_evidence(whole, first.text, first.answer_start),
+            )
         else:
             return SkippedRecord(where=where, reason="answers: there is none, and is_impossible isn't true")
-        return dialog(where, self.name, asked.id, "single", turns, [whole])
+        return human_dialog(where, self.name, record.id, "single", [turn], [whole])
 
 
-def _paragraphs(file: File) -> Iterator[tuple[str, str, int, Any]]:
-    """Place, title, number and content of each paragraph; of an article that can't be read why it can't."""
-    for place, article in items(file, "data", "SQuAD"):
-        found = parsed(_Article, place, article)
-        if isinstance(found, SkippedRecord):
-            yield place, "", 0, found
+def read_paragraphs(file: File, format_name: str) -> Iterator[Paragraph]:
+    """Yield the paragraphs of a file in the layout of SQuAD, which QuAC has too."""
+    for place, item in read_json_list(file, "data", format_name):
+        article = validate_record(_Article, place, item)
+        if isinstance(article, SkippedRecord):
+            yield Paragraph(place, "", "", 0, article)
             continue
-        for number, item in enumerate(found.paragraphs):
-            yield f"{place}.paragraphs[{number}]", found.title, number, item
+        for number, content in enumerate(article.paragraphs):
+            where = f"{place}.paragraphs[{number}]"
+            yield Paragraph(where, article.title, article.section_title, number, content)
 
 
-def _document(where: str, title: str, number: int, paragraph: _Paragraph) -> Document | SkippedRecord:
-    return located(where, f"{title}:{number}", paragraph.context, title.replace("_", " "))
+def _document(paragraph: Paragraph, record: _Context) -> Document | SkippedRecord:
+    document_id = f"{paragraph.title}:{paragraph.number}"
+    return make_document(paragraph.where, document_id, record.context, paragraph.title.replace("_", " "))

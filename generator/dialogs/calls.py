@@ -1,6 +1,6 @@
-"""One model call: its decoding profile, its purpose, and what its errors mean for the dialog and the run.
+"""Make one model call, and map its errors: those that lose a turn, and those that end the run.
 
-The model and the adapter come from the context (`asking`), one pair a dialog.
+The model and the adapter come from the context (`use_model`), one pair for each dialog.
 """
 
 from contextlib import AbstractContextManager
@@ -12,14 +12,17 @@ from generator.errors import GroundedDialogsError, ModelError, Rejected
 from generator.models.lm import Profile
 
 
-def asking(lm: dspy.LM, adapter: dspy.Adapter) -> AbstractContextManager[None]:
-    """Where modules are called: they ask `lm` through `adapter`. DSPy keeps no history: it would hold every prompt."""
+def use_model(lm: dspy.LM, adapter: dspy.Adapter) -> AbstractContextManager[None]:
+    """Return a context in which modules call `lm` through `adapter`.
+
+    DSPy keeps no history in it: that would hold every prompt.
+    """
     context: AbstractContextManager[None] = dspy.context(lm=lm, adapter=adapter, disable_history=True, trace=None)
     return context
 
 
-# Errors after which no other call of the run would fare better.
-_ENDPOINT_GONE = (
+# Errors after which every other call would fail, too.
+_ENDPOINT_ERRORS = (
     lm_errors.LMTransportError,
     lm_errors.LMAuthError,
     lm_errors.LMBillingError,
@@ -30,12 +33,16 @@ _ENDPOINT_GONE = (
 
 
 async def call(predict: dspy.Predict, stage: str, profile: Profile, turn: int, **inputs: object) -> dspy.Prediction:
-    """Ask the model of the current context, with the decoding profile of this step (Lee et al. 2024, section 2.3).
+    """Call the model of the current context with a step's decoding profile (Lee et al. 2024, section 2.3).
+
+    Args:
+        stage: the step's name, for the journal and for drops.
+        turn: the number of the turn that the call is for.
 
     Raises:
-        Rejected: the prompt would not fit, the server refuses this one request, or the reply is unusable twice.
-        ModelError: the endpoint as a whole can't be used.
-        RunError: the reply can't be written down.
+        Rejected: the prompt doesn't fit, the server refuses this request, or two replies in a row can't be parsed.
+        ModelError: the endpoint can't be used at all.
+        RunError: the reply can't be stored.
     """
     try:
         config = {"metadata": {"profile": profile, "stage": stage, "turn": str(turn)}}
@@ -44,7 +51,7 @@ async def call(predict: dspy.Predict, stage: str, profile: Profile, turn: int, *
         raise Rejected("context", "the next prompt does not fit lm.context", _first_line(error)) from error
     except lm_errors.AdapterParseError as error:
         raise Rejected(stage, "unusable reply", error.lm_response) from error
-    except _ENDPOINT_GONE as error:
+    except _ENDPOINT_ERRORS as error:
         if isinstance(error.__cause__, GroundedDialogsError):  # the journal's, wrapped by DSPy
             raise error.__cause__ from None
         raise ModelError(_first_line(error)) from error
@@ -53,5 +60,5 @@ async def call(predict: dspy.Predict, stage: str, profile: Profile, turn: int, *
 
 
 def _first_line(error: lm_errors.LMError) -> str:
-    """DSPy adds advice for its own users below."""
+    # The lines below it are DSPy's advice to its own users.
     return str(error.message).partition("\n")[0]

@@ -1,4 +1,4 @@
-"""What a question must be before it is answered: whole, new, and in a user's own words."""
+"""Check a question before it is answered: it must be whole, new, and in a user's own words."""
 
 import re
 from collections.abc import Sequence
@@ -10,10 +10,9 @@ from generator.dialogs.prompt import Documents
 from generator.schema import Turn
 from taxonomy import QuestionType
 
-# Phrases by which a question shows that its author had the documents before them. "The passage of the bill", "the
-# documents I must bring", "in the context of the war" are a user's own, so nouns alone don't tell: it takes a word that
-# points at our material, and none after it that says whose it is. What slips through costs a worse question, what is
-# wrongly caught a second attempt.
+# Phrases by which a question shows that its author saw the documents. "The passage of the bill", "the documents I must
+# bring", "in the context of the war" are a user's own, so a noun alone isn't enough: a word has to point at the prompt,
+# and none after it may say whose it is. A miss costs a worse question, a false alarm a second attempt.
 _THE = r"(?:the|this|these|those|your|our)"
 _NOUN = r"(?:documents?|passages?|texts?|excerpts?|articles?|paragraphs?|contexts?|sentences?|information)"
 _PART = r"(?:documents?|passages?|texts?|excerpts?|paragraphs?|sentences?)"
@@ -32,61 +31,62 @@ SCAFFOLDING = re.compile(
 
 UNFINISHED = "is only the beginning of a question"
 
-# Where a phrasing leaves a gap for what the question is about, small models copy the gap.
+# Small models copy the gap that a phrasing leaves for the subject of the question.
 GAP = re.compile(r"(?:^|\s)(?:…|\.{3})(?:\s|$)")
 
 
-def fault(
-    question: str, documents: Documents, history: Sequence[Turn], kind: QuestionType, repetition: Repetition
+def find_fault(
+    question: str,
+    documents: Documents,
+    history: Sequence[Turn],
+    question_type: QuestionType,
+    repetition: Repetition,
 ) -> str | None:
-    """Why a question can't be used, or None."""
+    """Return the reason why a question can't be used, or None."""
     if not any(c.isalnum() for c in question):
         return "no question"
     if GAP.search(question):
         return "leaves the gap of a phrasing"
-    if _is_beginning(question, kind):
+    if _is_beginning(question, question_type):
         return UNFINISHED
     if SCAFFOLDING.search(question):
         return "speaks of the documents"
-    asked = [turn.query for turn in history]
-    if any(repetition.earlier(text, asked) is not None for text in (question, _unopened(question, kind))):
+    earlier = [turn.query for turn in history]
+    if any(repetition.find(text, earlier) is not None for text in (question, _cut_beginning(question, question_type))):
         return "repeats an earlier question"
-    if repetition.earlier(question, [example.question for example in kind.examples]) is not None:
+    if repetition.find(question, [example.question for example in question_type.examples]) is not None:
         return "copies an example"
-    borrowed = _borrowed(question, kind)
-    if len(borrowed) >= 2 and len(borrowed - _known(documents, history)) >= 2:
+    borrowed = _example_stems(question, question_type)
+    if len(borrowed) >= 2 and len(borrowed - _dialog_stems(documents, history)) >= 2:
         return "is on the topic of an example"
     return None
 
 
-def _is_beginning(question: str, kind: QuestionType) -> bool:
-    """Whether a question is a phrasing of its kind up to the gap, and no more."""
-    said = question.casefold().strip(" …?.,:")
-    return any(
-        said == phrasing.partition("…")[0].casefold().strip(" ,") for phrasing in kind.phrasings if "…" in phrasing
-    )
+def _is_beginning(question: str, question_type: QuestionType) -> bool:
+    """Return true if a question is a phrasing of its type up to the gap, and no more."""
+    phrasings = [phrasing.partition("…")[0] for phrasing in question_type.phrasings if "…" in phrasing]
+    return question.casefold().strip(" …?.,:") in [phrasing.casefold().strip(" ,") for phrasing in phrasings]
 
 
-def _unopened(question: str, kind: QuestionType) -> str:
-    """A question without a beginning of its kind: “No, I meant”, and the same again, is no new question."""
-    said = question.casefold()
-    return next((question[len(words) :] for words in kind.beginnings() if said.startswith(words.casefold())), question)
+def _cut_beginning(question: str, question_type: QuestionType) -> str:
+    """Return a question without a beginning of its type: “No, I meant” makes no new question of an old one."""
+    beginnings = (text for text in question_type.beginnings() if question.casefold().startswith(text.casefold()))
+    return question[len(next(beginnings, "")) :]
 
 
-def _borrowed(question: str, kind: QuestionType) -> set[str]:
-    """Stems that a question shares with what the examples of its kind are about."""
-    examples = [said for e in kind.examples for pair in e.dialog for said in (pair.user, pair.agent, e.question)]
-    return set(content_stems(question)) & set(content_stems(" ".join(examples))) - set(
-        content_stems(" ".join(kind.phrasings))
-    )
+def _example_stems(question: str, question_type: QuestionType) -> set[str]:
+    """Return the stems that a question shares with the topics of its type's examples."""
+    texts = [text for e in question_type.examples for pair in e.dialog for text in (pair.user, pair.agent, e.question)]
+    topics = set(content_stems(" ".join(texts))) - set(content_stems(" ".join(question_type.phrasings)))
+    return topics & set(content_stems(question))
 
 
-def _known(documents: Documents, history: Sequence[Turn]) -> set[str]:
-    """The stems of everything that a dialog is about."""
-    said = " ".join(text for turn in history for text in (turn.query, turn.answer))
-    return set(content_stems(said)).union(*(_stems(text) for p in documents.passages for text in (p.title, p.text)))
+def _dialog_stems(documents: Documents, history: Sequence[Turn]) -> set[str]:
+    """Return the stems of a dialog and its passages."""
+    dialog = " ".join(text for turn in history for text in (turn.query, turn.answer))
+    return set(content_stems(dialog)).union(*(_stems(text) for p in documents.passages for text in (p.title, p.text)))
 
 
-@lru_cache(maxsize=4096)  # every question of a dialog is held against the same passages
+@lru_cache(maxsize=4096)  # all questions of a dialog are compared with the same passages
 def _stems(text: str) -> frozenset[str]:
     return frozenset(content_stems(text))

@@ -1,10 +1,9 @@
-"""Near-duplicates: of questions inside a dialog, of dialogs among each other, and of dialogs with test sets.
+"""Find near-duplicates: questions inside a dialog, dialogs among each other, and dialogs that overlap test sets.
 
-Two texts are alike when the Jaccard similarity of their shingles is at least the threshold. How they are found among
-many is `generator.common.minhash`.
+Two texts are alike if the Jaccard similarity of their shingles is at least the threshold. `generator.common.minhash`
+finds them among many.
 """
 
-import gzip
 import json
 import zlib
 from array import array
@@ -15,71 +14,80 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from generator.common.limits import read_lines, read_whole
 from generator.common.minhash import Banding, Index
 from generator.common.shingles import Shingles, jaccard, question_shingles, text_shingles, words
 from generator.errors import ConfigError, describe
-from generator.schema import Dialog, LocalPath, OneOrMore, Record
+from generator.schema import Dialog, LocalPath, OneOrMore, Operational, Record
 
 _TEST_FILES = (".json", ".jsonl", ".txt", ".json.gz", ".jsonl.gz", ".txt.gz", ".parquet")
-_LEAST_QUESTION_WORDS, _LEAST_ANSWER_WORDS = 4, 8  # of what is looked for in a test set: less is said everywhere
+# Shorter questions and answers occur everywhere, so they are not compared with test sets.
+_LEAST_QUESTION_WORDS, _LEAST_ANSWER_WORDS = 4, 8
 
 
 class DedupSettings(Record):
-    """Settings of `Deduplicator` and, with their threshold, of `Repetition`.
+    """Settings of `Deduplicator`, and the threshold of `Repetition`."""
 
-    Attributes:
-        threshold: the Jaccard similarity from which on two texts are alike.
-        num_perm: permutations of a MinHash signature; more find more of what is just at the threshold.
-        between_dialogs: whether dialogs are compared with each other.
-        against: test files that no dialog may overlap: .json, .jsonl or .txt, each also with .gz, or .parquet.
-    """
-
-    threshold: float = Field(ge=0.3, le=0.99)
-    num_perm: int = Field(ge=64, le=1024)
-    between_dialogs: bool
-    against: Annotated[tuple[LocalPath, ...], OneOrMore]
+    threshold: float = Field(
+        ge=0.3,
+        le=0.99,
+        description="Jaccard similarity, 0.3 to 0.99, from which two texts count as duplicates. It also decides which "
+        "question repeats an earlier one of its dialog.",
+    )
+    num_perm: int = Field(
+        ge=64,
+        le=1024,
+        description="Permutations of a MinHash signature, 64 to 1024. More find more of the pairs near the threshold.",
+    )
+    between_dialogs: bool = Field(
+        description="Compare dialogs with each other, by their first questions and as a whole. A question repeated "
+        "inside a dialog is found in either case.",
+    )
+    # The files' content decides; see `generator.run`.
+    against: Annotated[tuple[LocalPath, ...], OneOrMore, Operational] = Field(
+        description="Test files that no dialog may overlap: .json, .jsonl or .txt, each also with .gz, or .parquet. "
+        "Every text in them counts, at any depth."
+    )
 
 
 class Duplicate(Record):
-    """Why a dialog is not kept.
+    """The reason why a dialog is not kept.
 
     Attributes:
-        kind: which text of the dialog is a duplicate; `contamination`: a question or answer that a test file holds.
-        exact: the words are the same, but for case and punctuation.
-        text: that text of the dialog.
-        of: the earlier dialog's id, or where the test file holds it.
+        part: the part of the dialog that is a duplicate; `contamination` is a question or answer found in a test file.
+        exact: the words are the same, except for case and punctuation.
+        text: that part's text.
+        of: the earlier dialog's id, or the place in the test file.
     """
 
-    kind: Literal["contamination", "dialog", "first question"]
+    part: Literal["contamination", "dialog", "first question"]
     exact: bool
     text: str
     of: str
 
     @property
     def reason(self) -> str:
-        """A short phrase that groups like cases in the summary."""
-        return f"{'exact' if self.exact else 'near'} duplicate: {self.kind}"
+        """Return a short phrase that groups like cases in the summary."""
+        return f"{'exact' if self.exact else 'near'} duplicate: {self.part}"
 
 
 class Repetition:
-    """Finds the question that another one repeats inside a dialog, by `generator.common.shingles.question_shingles`."""
+    """Finds the question that another one repeats, by `generator.common.shingles.question_shingles`."""
 
     def __init__(self, threshold: float) -> None:
         self._threshold = threshold
 
-    def earlier(self, question: str, earlier: Sequence[str]) -> str | None:
-        """The first of `earlier` that `question` repeats, if any. Few and short, they are compared without MinHash."""
+    def find(self, question: str, earlier: Sequence[str]) -> str | None:
+        """Return the first of `earlier` that `question` repeats, or None. Every pair is compared."""
         mine = question_shingles(question)
         return next((other for other in earlier if jaccard(mine, question_shingles(other)) >= self._threshold), None)
 
 
 class Deduplicator:
-    """The dialogs kept so far, in temporary files: memory doesn't grow with them (`docs/performance.md`).
+    """An index of the dialogs kept so far, in temporary files: memory doesn't grow with them (`docs/performance.md`).
 
     Raises:
         ConfigError: a file of `against` can't be read.
-        RunError: there is no room for the temporary files; so do `check` and `add`.
+        RunError: there is no room for the temporary files (also from `check` and `add`).
     """
 
     def __init__(self, settings: DedupSettings) -> None:
@@ -89,42 +97,42 @@ class Deduplicator:
         self._first_questions = Index(question_shingles, settings.threshold, banding)
         self._references = Index(question_shingles, settings.threshold, banding)
         for path in settings.against:
-            for where, text in _references(path):
+            for where, text in _read_texts(path):
                 if len(words(text)) >= _LEAST_QUESTION_WORDS:
                     self._references.add(text, where)
 
     def check(self, dialog: Dialog) -> Duplicate | None:
-        """What `dialog` duplicates, if anything.
+        """Return what `dialog` duplicates, or None.
 
-        A first question is a duplicate whatever document it is about: the same opening again teaches a model little.
+        A repeated first question is a duplicate even on another document: the same opening teaches a model little.
         """
         for text, least in _utterances(dialog) if len(self._references) else ():
-            if len(words(text)) >= least and (found := self._references.nearest(text)):
-                return Duplicate(kind="contamination", exact=found.exact, text=text, of=found.name)
+            if len(words(text)) >= least and (match := self._references.nearest(text)):
+                return Duplicate(part="contamination", exact=match.exact, text=text, of=match.name)
         if not self._between_dialogs:
             return None
-        if found := self._dialogs.nearest(_whole(dialog)):
-            return Duplicate(kind="dialog", exact=found.exact, text=_whole(dialog), of=found.name)
-        if found := self._first_questions.nearest(dialog.turns[0].query):
-            return Duplicate(kind="first question", exact=found.exact, text=dialog.turns[0].query, of=found.name)
+        if match := self._dialogs.nearest(_join_turns(dialog)):
+            return Duplicate(part="dialog", exact=match.exact, text=_join_turns(dialog), of=match.name)
+        if match := self._first_questions.nearest(dialog.turns[0].query):
+            return Duplicate(part="first question", exact=match.exact, text=dialog.turns[0].query, of=match.name)
         return None
 
     def add(self, dialog: Dialog) -> None:
-        """Remember a dialog that is kept."""
+        """Add a dialog that is kept."""
         if self._between_dialogs:
-            self._dialogs.add(_whole(dialog), dialog.id)
+            self._dialogs.add(_join_turns(dialog), dialog.id)
             self._first_questions.add(dialog.turns[0].query, dialog.id)
 
 
-class Asked:
-    """How many questions of a set repeat an earlier one, by `generator.common.shingles.question_shingles`.
+class RepeatCounter:
+    """Counts the questions of a set that repeat an earlier one, by `generator.common.shingles.question_shingles`.
 
-    Nothing is compared before all are there: so a question takes the hashes of its bands and its shingles, some 300
-    bytes of memory, and no index. One asked before word for word takes none.
+    Questions are compared at the end, so each takes only its band hashes and shingles (about 300 bytes), and no index.
+    One that was asked before word for word takes nothing.
 
     Attributes:
         questions: how many were added.
-        repeated_in_dialog: those that repeat an earlier one of their own dialog; all of these are found.
+        repeated_in_dialog: how many repeat an earlier one of their own dialog; none of these is missed.
     """
 
     def __init__(self, settings: DedupSettings) -> None:
@@ -133,36 +141,37 @@ class Asked:
         self._banding = Banding(settings.threshold, settings.num_perm)
         self._seen: set[int] = set()
         self._word_for_word = 0
-        self._known: list[bool] = []  # to repeat one of its dialog; and of the same question …
+        # For each question: does it repeat one of its dialog, its bands' hashes, its shingles, and where these end.
+        self._repeats: list[bool] = []
         self._bands = array("Q")
         self._shingles = array("I")
         self._ends = array("Q", [0])
 
     def add(self, questions: Sequence[str]) -> None:
-        """Count the questions of one dialog, in their order."""
+        """Add the questions of one dialog, in their order."""
         earlier: list[Shingles] = []
         for question in questions:
             mine = question_shingles(question)
-            again = any(jaccard(mine, other) >= self._threshold for other in earlier)
+            repeats = any(jaccard(mine, other) >= self._threshold for other in earlier)
             earlier.append(mine)
             self.questions += 1
-            self.repeated_in_dialog += again
+            self.repeated_in_dialog += repeats
             if len(mine):
-                self._remember(mine, again)
+                self._store(mine, repeats)
 
-    def repeated(self) -> int:
-        """How many questions repeat an earlier one, of whatever dialog."""
-        alike = np.array(self._known, dtype=np.bool_)
+    def count_repeated(self) -> int:
+        """Return how many questions repeat an earlier one of any dialog; MinHash misses a few."""
+        repeats = np.array(self._repeats, dtype=np.bool_)
         for band in np.frombuffer(self._bands, dtype=np.uint64).reshape(-1, self._banding.bands).T:
             order = np.argsort(band, kind="stable")
             edges = np.concatenate(([0], np.flatnonzero(np.diff(band[order])) + 1, [len(order)]))
             for group in np.flatnonzero(np.diff(edges) > 1):
                 rows = order[edges[group] : edges[group + 1]]
                 for place, row in enumerate(rows[1:], start=1):
-                    alike[row] = alike[row] or any(self._alike(row, other) for other in rows[:place])
-        return self._word_for_word + int(alike.sum())
+                    repeats[row] = repeats[row] or any(self._are_alike(row, other) for other in rows[:place])
+        return self._word_for_word + int(repeats.sum())
 
-    def _remember(self, shingles: Shingles, known: bool) -> None:
+    def _store(self, shingles: Shingles, repeats: bool) -> None:
         content = shingles.tobytes()
         if hash(content) in self._seen:
             self._word_for_word += 1
@@ -171,16 +180,16 @@ class Asked:
         self._bands.frombytes(self._banding.hashes(shingles).tobytes())
         self._shingles.frombytes(content)
         self._ends.append(len(self._shingles))
-        self._known.append(known)
+        self._repeats.append(repeats)
 
-    def _alike(self, row: int, other: int) -> bool:
-        return jaccard(self._of(row), self._of(other)) >= self._threshold
+    def _are_alike(self, row: int, other: int) -> bool:
+        return jaccard(self._shingles_of(row), self._shingles_of(other)) >= self._threshold
 
-    def _of(self, row: int) -> Shingles:
+    def _shingles_of(self, row: int) -> Shingles:
         return np.frombuffer(self._shingles, dtype=np.uint32)[self._ends[row] : self._ends[row + 1]]
 
 
-def _whole(dialog: Dialog) -> str:
+def _join_turns(dialog: Dialog) -> str:
     return "\n".join(text for turn in dialog.turns for text in (turn.query, turn.answer))
 
 
@@ -190,40 +199,40 @@ def _utterances(dialog: Dialog) -> Iterator[tuple[str, int]]:
         yield turn.answer, _LEAST_ANSWER_WORDS
 
 
-def _references(path: Path) -> Iterator[tuple[str, str]]:
-    """Where a text stands in a test file (`file:line` or `file:record`), and the text: every string at any depth."""
+def _read_texts(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield every text of a test file, at any depth, with its place (`file:line` or `file:record`)."""
     if not path.name.endswith(_TEST_FILES):
-        raise ConfigError(f"dedup.against: {path} must be a file of one of the kinds {', '.join(_TEST_FILES)}")
+        raise ConfigError(f"dedup.against: {path}: unknown file type; use one of {', '.join(_TEST_FILES)}")
     try:
-        for number, record in _records(path):
+        for number, record in _read_records(path):
             yield from ((f"{path}:{number}", text) for text in _strings(record))
-    except RecursionError as error:
-        raise ConfigError(f"dedup.against: can't read {path}: it is nested too deeply") from error
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise ConfigError(f"dedup.against: can't read {path}: {describe(error)}") from error
 
 
-def _records(path: Path) -> Iterator[tuple[int, object]]:
+def _read_records(path: Path) -> Iterator[tuple[int, object]]:
     if path.suffix == ".parquet":
         from pyarrow.parquet import ParquetFile
 
         batches = ParquetFile(path).iter_batches()
         yield from enumerate((row for batch in batches for row in batch.to_pylist()), start=1)
         return
-    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
-        kind = Path(path.name.removesuffix(".gz")).suffix
-        if kind == ".json":
-            content = json.loads(read_whole(file))
+    import fsspec
+
+    suffix = Path(path.name.removesuffix(".gz")).suffix
+    with fsspec.open(path, "rt", encoding="utf-8", compression="infer") as file:
+        if suffix == ".json":
+            content = json.load(file)
             yield from enumerate(content if isinstance(content, list) else [content], start=1)
             return
-        for number, line in enumerate(read_lines(file), start=1):
-            if kind == ".txt":
+        for number, line in enumerate(file, start=1):
+            if suffix == ".txt":
                 yield number, line
             elif line.strip():
                 try:
                     yield number, json.loads(line)
                 except json.JSONDecodeError as error:
-                    raise ValueError(f"line {number} is no JSON ({error.msg})") from error
+                    raise ValueError(f"line {number} is not valid JSON ({error.msg})") from error
 
 
 def _strings(value: object) -> Iterator[str]:

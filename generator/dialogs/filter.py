@@ -1,4 +1,4 @@
-"""Which context-response pairs of a judged dialog are kept (Lee et al. 2024, section 2.5). Decided here and nowhere else."""
+"""Decide which context-response pairs of a judged dialog are kept (Lee et al. 2024, section 2.5); only here."""
 
 from typing import Literal
 

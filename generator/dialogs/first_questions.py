@@ -1,7 +1,7 @@
-"""First questions that another run asked, to open dialogs with.
+"""Read first questions that another run asked, to open dialogs with.
 
-Lee et al. 2024 generate the dialogs on OR-QuAC so (table 9): the questions come from documents of QuAC, and everything
-after them rests on what is retrieved from the collection.
+Lee et al. 2024 generate their dialogs on OR-QuAC so (table 9): the first questions come from documents of QuAC, and
+everything after them rests on what is retrieved from the collection.
 """
 
 import hashlib
@@ -17,59 +17,58 @@ from generator.schema import Dialog, Record, Turn
 from taxonomy import Share
 
 
-class Opening(Record):
-    """A first question, and the type that it was asked as."""
+class StoredQuestion(Record):
+    """A first question of another run, and the type that it was asked as."""
 
     query: str
     question_type: str
 
 
-def openings(run: Path, wanted: Sequence[Share]) -> list[Opening]:
-    """The first questions of a run's accepted dialogs, in their order, as far as their types are wanted.
+def read_first_questions(run: Path, shares: Sequence[Share]) -> list[StoredQuestion]:
+    """Return the first questions of a run's accepted dialogs, in their order, whose type is one of `shares`.
 
-    A measured question may be of several types, joined by `+`: it counts as the first of them that is wanted. How many
-    questions are left out is said.
+    A measured question can have several types, joined by `+`: it counts as the first of them that is in `shares`. The
+    number of questions left out is printed.
 
     Args:
         run: the run's folder, or its `dialogs.jsonl`.
 
     Raises:
-        ConfigError: there is no such run, it can't be read, or has no such question.
+        ConfigError: the file can't be read, or holds no such question.
     """
     setting = f"algorithm.first_questions={run}"
-    kinds, others = {share.type.name for share in wanted}, Counter[str]()
-    questions: list[Opening] = []
-    for turn in _first_turns(run / "dialogs.jsonl" if run.is_dir() else run, setting):
-        kind = next((kind for kind in turn.question_type.split("+") if kind in kinds), None)
-        if kind is None:
-            others[turn.question_type] += 1
+    wanted, left_out = {share.type.name for share in shares}, Counter[str]()
+    questions: list[StoredQuestion] = []
+    for turn in _read_first_turns(run / "dialogs.jsonl" if run.is_dir() else run, setting):
+        question_type = next((name for name in turn.question_type.split("+") if name in wanted), None)
+        if question_type is None:
+            left_out[turn.question_type] += 1
         else:
-            questions.append(Opening(query=turn.query, question_type=kind))
-    found = ", ".join(f"{count} {name}" for name, count in others.most_common()) or "none"
-    there = f"of a type in taxonomy.first ({', '.join(sorted(kinds))})"
+            questions.append(StoredQuestion(query=turn.query, question_type=question_type))
+    counts = ", ".join(f"{count} {name}" for name, count in left_out.most_common()) or "none"
+    types = f"of a type in taxonomy.first ({', '.join(sorted(wanted))})"
     if not questions:
-        raise ConfigError(f"{setting}: no first question is {there}; it has {found}")
-    if others:
-        total = others.total()
-        note(f"{setting}: {total} of {total + len(questions)} first questions are left out, not {there}: {found}")
+        raise ConfigError(f"{setting}: no first question is {types}; the file holds {counts}")
+    if total := left_out.total():
+        note(f"{setting}: {total} of {total + len(questions)} first questions are left out, not {types}: {counts}")
     return questions
 
 
-def _first_turns(file: Path, setting: str) -> Iterator[Turn]:
+def _read_first_turns(file: Path, setting: str) -> Iterator[Turn]:
     number = 0
     try:
-        with file.open(encoding="utf-8") as lines:
+        with file.open("rb") as lines:
             for line in lines:
                 number += 1
                 yield Dialog.model_validate_json(line).turns[0]
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise ConfigError(f"{setting}: can't read {file} ({describe(error)}); give the folder of a run") from error
     except (ValidationError, IndexError) as error:
-        raise ConfigError(f"{setting}: line {number} of {file} is no dialog; give the folder of a run") from error
+        raise ConfigError(f"{setting}: line {number} of {file} is not a dialog; give the folder of a run") from error
 
 
-def fingerprint(questions: Sequence[Opening]) -> str:
-    """A short hash of questions and their order; empty without any."""
+def hash_questions(questions: Sequence[StoredQuestion]) -> str:
+    """Return a short hash of questions and their order; empty without any."""
     if not questions:
         return ""
     return hashlib.sha256("\n".join(q.model_dump_json() for q in questions).encode()).hexdigest()[:16]

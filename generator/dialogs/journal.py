@@ -1,4 +1,4 @@
-"""The finished model calls of a dialog in the making: read back instead of made again, and counted either way."""
+"""Remember the finished model calls of an unfinished dialog: replayed instead of repeated, and counted either way."""
 
 from typing import Protocol
 
@@ -7,14 +7,14 @@ from generator.schema import Cost, Usage
 
 
 class Calls(Protocol):
-    """Where the finished calls of dialogs in the making are: the store, or what stands between it and a worker."""
+    """The finished calls of unfinished dialogs: the store, or what connects a worker to it."""
 
     def calls(self, dialog_id: str) -> dict[str, ChatReply]:
-        """The finished calls of a dialog that has no outcome yet."""
+        """Return the replies of a dialog without an outcome, by the key of their request."""
         ...
 
     def add_call(self, dialog_id: str, key: str, stage: str, turn: int, reply: ChatReply) -> None:
-        """Write a finished call down."""
+        """Store a finished call."""
         ...
 
 
@@ -27,24 +27,24 @@ class Journal:
         self._spent: dict[tuple[str, int], Usage] = {}
 
     def find(self, key: str, stage: str, turn: int) -> ChatReply | None:
-        """The reply of an earlier run of this dialog, if this call was finished then."""
+        """Return the stored reply to a call, or None."""
         reply = self._replies.get(key)
         if reply is not None:
             self._count(stage, turn, reply)
         return reply
 
     def add(self, key: str, stage: str, turn: int, reply: ChatReply) -> None:
-        """Write a finished call down."""
+        """Store a finished call."""
         self._calls.add_call(self._dialog_id, key, stage, turn, reply)
         self._count(stage, turn, reply)
 
     def cost(self, turn: int) -> Cost:
-        """What the calls of one turn cost, retries of bad questions and repairs included."""
+        """Return the cost of one turn, with repeated attempts and repairs."""
         spent = sum((u for (_, t), u in self._spent.items() if t == turn), Usage())
         return Cost(calls=spent.calls, prompt=spent.prompt, completion=spent.completion)
 
     def by_stage(self) -> tuple[tuple[str, Usage], ...]:
-        """What the dialog cost, by stage."""
+        """Return the usage of the dialog by stage."""
         total: dict[str, Usage] = {}
         for (stage, _), usage in sorted(self._spent.items()):
             total[stage] = total.get(stage, Usage()) + usage

@@ -1,28 +1,34 @@
-"""Algorithm 2 of Lee et al. 2024 (section 2.4.2): the retriever is asked after every user turn, and every answer rests
-on all unique passages found so far. The loop calls the retriever; it is never left to the model.
+"""Algorithm 2 of Lee et al. 2024 (section 2.4.2): every answer rests on all unique passages retrieved so far.
+
+The retriever is called after every user turn, by this loop and never by the model's choice.
 """
 
 from collections.abc import Sequence
 
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.focus import fresh_start
+from generator.dialogs.focus import choose_focus
+from generator.dialogs.program import DialogProgram
 from generator.dialogs.prompt import Documents
-from generator.dialogs.query import retrieval_query
-from generator.dialogs.steps import Answer, Conversing, Draft, Passed, Rewrite, moved_on
+from generator.dialogs.query import form_query
+from generator.dialogs.steps import Answer, Rewrite
 from generator.errors import Rejected
 from generator.schema import Hit, Passage, QueryForm, Retriever, Scored, Split, Turn
 from taxonomy import QuestionType
 
 
-class MultiDocumentDialog(Conversing):
-    """Input: a first question, or a document to ask one of. Output: the dialog and its passages.
+class MultiDocumentDialog(DialogProgram):
+    """Input: a first question, or a document to ask it of. Output: the dialog and its passages.
+
+    Lines 1, 2, 6, 8 and 17 are `DialogProgram`'s.
 
     Args:
-        retriever: finds passages among the documents of one split.
-        k: passages a search, as in `retriever.k`.
-        query: what is searched for, as in `retriever.query`.
+        retriever: searches the documents of one split.
+        k: passages per search, as in `retriever.k`.
+        query: the form of the search query, as in `retriever.query`.
         moving: later questions start from passages that no answer rests on yet, as in `taxonomy.focus=passages`.
     """
+
+    algorithm = "multi"
 
     def __init__(
         self,
@@ -36,76 +42,56 @@ class MultiDocumentDialog(Conversing):
         super().__init__(repetition, planned)
         self.rewrite = Rewrite()
         self.answer = Answer()
-        self.retriever = retriever
-        self.k = k
-        self.query = query
-        self.moving = moving
-
-    async def aforward(self, source: Passage | str, kinds: Sequence[QuestionType], focus: str, split: Split) -> Draft:
-        """A dialog of `len(kinds)` turns, without those that weren't worth keeping."""
-        history: tuple[Turn, ...] = ()  # line 1
-        passages: tuple[Passage, ...] = ()
-        passed: Passed = ()
-        try:
-            for place, kind in enumerate(kinds):  # lines 2 and 8
-                try:
-                    if history and kind.is_conversational:
-                        history = (*history, await self.chat.acall(history, kind))
-                    else:
-                        start = await self.start(passages, history, place, split) if history else focus
-                        turn, passages = await self.turn(source, passages, history, kind, start, split)
-                        history = (*history, turn)  # lines 6 and 17
-                except Rejected as refused:
-                    passed = moved_on(passed, history, refused)
-        except Rejected as end:
-            return Draft(history, passages, passed, end)
-        return Draft(history, passages, passed, None)
+        self.retriever, self.k, self.query, self.moving = retriever, k, query, moving
 
     async def turn(
         self,
         source: Passage | str,
         passages: tuple[Passage, ...],
         history: tuple[Turn, ...],
-        kind: QuestionType,
-        start: str,
+        question_type: QuestionType,
+        focus: str,
         split: Split,
     ) -> tuple[Turn, tuple[Passage, ...]]:
-        """One turn, and the passages found up to it."""
-        if history:  # line 9
-            question = await self.question(passages, history, kind, start)
-        else:  # the algorithm's input
-            question = source if isinstance(source, str) else await self.question((source,), (), kind, start)
-        sought = await self.sought(passages, history, question, kind)
-        found = _each_once(await self.retriever.search(sought, self.k, split))  # lines 3 and 10
+        """Return the next turn, and all passages retrieved up to it; see `DialogProgram.turn`."""
+        if history:
+            question = await self.ask(passages, history, question_type, focus)  # line 9
+        elif isinstance(source, str):
+            question = source  # the algorithm's input
+        else:
+            question = await self.ask((source,), (), question_type, focus)
+        search_query = await self.form_query(passages, history, question, question_type)
+        results = _deduplicate(await self.retriever.search(search_query, self.k, split))  # lines 3 and 10
         known = {p.id for p in passages}
         hits = [
             Hit(passage_id=s.passage.id, score=s.score, rank=rank, new=s.passage.id not in known)
-            for rank, s in enumerate(found, start=1)
+            for rank, s in enumerate(results, start=1)
         ]
-        grown = (*passages, *(s.passage for s in found if s.passage.id not in known))  # lines 4, 11 to 15
-        if not grown:
-            raise Rejected("retrieve", "nothing found", sought)
-        return await self.answer.acall(grown, history, question, kind, sought, hits), grown  # lines 5 and 16
+        passages = (*passages, *(s.passage for s in results if s.passage.id not in known))  # lines 4, 11 to 15
+        if not passages:
+            raise Rejected("retrieve", "nothing found", search_query)
+        turn = await self.answer.acall(passages, history, question, question_type, search_query, hits)
+        return turn, passages  # lines 5 and 16
 
-    async def start(self, passages: Sequence[Passage], history: Sequence[Turn], place: int, split: Split) -> str:
-        """What a later question is to touch on; empty: the model chooses."""
+    async def form_query(
+        self, passages: Sequence[Passage], history: Sequence[Turn], question: str, question_type: QuestionType
+    ) -> str:
+        """Return the search query. A question that was asked to stand alone isn't rewritten."""
+        rewritten = question
+        if self.query == "rewrite" and history and not question_type.stands_alone:
+            rewritten = await self.rewrite.acall(Documents(passages=tuple(passages)), history, question)
+        return form_query(self.query, history, question, rewritten)
+
+    async def later_focus(self, passages: Sequence[Passage], history: Sequence[Turn], place: int, split: Split) -> str:
+        """Return the beginning of a passage that no answer rests on yet, if conversations are to move on."""
         if not self.moving:
             return ""
-        return await fresh_start(self.retriever, 2 * self.k, split, passages, history, place)
-
-    async def sought(
-        self, passages: Sequence[Passage], history: Sequence[Turn], question: str, kind: QuestionType
-    ) -> str:
-        """The text that the retriever is asked with; a question that was written to stand alone needs no rewriting."""
-        rewritten = question
-        if self.query == "rewrite" and history and not kind.stands_alone:
-            rewritten = await self.rewrite.acall(Documents(passages=tuple(passages)), history, question)
-        return retrieval_query(self.query, history, question, rewritten)
+        return await choose_focus(self.retriever, 2 * self.k, split, passages, history, place)
 
 
-def _each_once(found: Sequence[Scored]) -> Sequence[Scored]:
-    """A search's results without those whose passage stands there already, as an index with copies may return."""
+def _deduplicate(results: Sequence[Scored]) -> Sequence[Scored]:
+    """Return each passage once, at its best rank; an index that holds copies can return it twice."""
     by_id: dict[str, Scored] = {}
-    for scored in found:
+    for scored in results:
         by_id.setdefault(scored.passage.id, scored)
     return tuple(by_id.values())

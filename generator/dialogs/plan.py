@@ -1,7 +1,7 @@
-"""What dialog to make next. A plan is a pure function of the run's seed and the plan's number, made before any call.
+"""Plan the next dialog: a pure function of the run's seed and the plan's number, computed before any model call.
 
 So the same configuration gives the same plans at any concurrency, and a run can be continued. Dialogs on one document
-stand next to each other, for the server's prefix cache; each starts from sentences that the ones before did not.
+are neighbours, for the server's prefix cache; each starts from sentences that the ones before it did not use.
 """
 
 import hashlib
@@ -15,48 +15,51 @@ import numpy as np
 
 from generator.common.passages import count_tokens, has_more_tokens, passage, sentences
 from generator.corpora.library import Library
-from generator.dialogs.first_questions import Opening
+from generator.dialogs.first_questions import StoredQuestion
 from generator.dialogs.focus import FOCUS_CHARS
 from generator.schema import Document, Passage, Split, Turns
 from taxonomy import QuestionType, Taxonomy, first_type, turn_types
 
-# Of the number in brackets that stands before every sentence of a prompt.
+# The number in brackets before every sentence of a prompt.
 NUMBER_TOKENS = 3
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One dialog to be made.
+    """One dialog to generate.
 
-    `source` is what the first question comes from (in Algorithm 1, every turn): the document, or as much of it around
-    `focus` as a prompt holds; or it is the question itself, if there already is one.
+    Attributes:
+        source: what the first question comes from (in Algorithm 1, every turn): the document, or as much of it around
+            `focus` as a prompt holds; or the first question itself, if another run asked it.
+        focus: sentences of the source that the first question is to touch on; empty leaves that to the model.
     """
 
     dialog_id: str
     seed: int
     split: Split
-    kinds: tuple[QuestionType, ...]
+    question_types: tuple[QuestionType, ...]
     source: Passage | str
     focus: str
 
     @property
-    def about(self) -> str:
-        """The same for dialogs that share much of their prompts: the document, if there is one."""
+    def affinity(self) -> str:
+        """Return a key that is equal for dialogs whose prompts share much: the document's id, if there is one."""
         return self.dialog_id if isinstance(self.source, str) else self.source.document_id
 
 
 class Planner:
-    """Makes plan number `index`.
+    """Computes plan number `index`.
 
     Args:
         library: the documents.
-        validation: for each document row, whether it belongs to the validation split.
+        validation: for each document row, true if it belongs to the validation split.
         taxonomy: the question types and their shares.
         turns: the number of turns of a dialog.
-        seed: of the run.
-        per_document: dialogs in a row on the same document.
-        window: tokens (`generator.common.passages.count_tokens`) of a document, sentences numbered, that a prompt may hold.
-        openings: the first questions, one for each plan; without any they are asked of the documents.
+        seed: the run's.
+        per_document: consecutive dialogs on the same document.
+        window: tokens (`generator.common.passages.count_tokens`) of a document with numbered sentences that a prompt
+            may hold.
+        first_questions: one for each plan; without any, first questions are generated from the documents.
     """
 
     def __init__(
@@ -68,10 +71,10 @@ class Planner:
         seed: int,
         per_document: int,
         window: int,
-        openings: Sequence[Opening] = (),
+        first_questions: Sequence[StoredQuestion] = (),
     ) -> None:
         self.library, self.taxonomy, self.turns, self.seed = library, taxonomy, turns, seed
-        self.per_document, self.window, self.openings = per_document, window, openings
+        self.per_document, self.window, self.first_questions = per_document, window, first_questions
         order = np.random.default_rng(seed).permutation(len(library))
         self.rows: dict[Split, np.ndarray] = {
             "train": order[~validation[order]],
@@ -80,52 +83,52 @@ class Planner:
 
     @property
     def limit(self) -> int:
-        """How many plans there can be."""
-        return len(self.openings) or sys.maxsize
+        """Return the number of plans that there can be."""
+        return len(self.first_questions) or sys.maxsize
 
     def plan(self, index: int) -> Plan:
-        """Plan number `index`, from 0."""
+        """Return plan number `index`, from 0."""
         draw = random.Random(f"{self.seed}/{index}")
         source: Passage | str
-        if self.openings:
-            opening = self.openings[index]
-            split, _ = self._split(index)
-            first = next(share.type for share in self.taxonomy.first if share.type.name == opening.question_type)
-            source, name, focus = opening.query, opening.query, ""
+        if self.first_questions:
+            stored = self.first_questions[index]
+            split, _ = self._split_of(index)
+            first = next(share.type for share in self.taxonomy.first if share.type.name == stored.question_type)
+            source, name, focus = stored.query, stored.query, ""
         else:
-            split, document, use = self._document(index)
+            split, document, use = self._pick_document(index)
             first = first_type(self.taxonomy, self.seed, index)
-            span = self._focus(document, use)
-            source, name = self._window(document, span), document.id
+            span = self._pick_focus(document, use)
+            source, name = self._cut_window(document, span), document.id
             focus = "" if self.taxonomy.focus == "none" else document.text[slice(*span)]
         turns = first.turns or draw.randint(self.turns.least, self.turns.most)
         return Plan(
             dialog_id=hashlib.sha256(f"{self.seed}/{index}/{name}".encode()).hexdigest()[:16],
             seed=draw.getrandbits(31),
             split=split,
-            kinds=turn_types(self.taxonomy, self.seed, index, first, turns),
+            question_types=turn_types(self.taxonomy, self.seed, index, first, turns),
             source=source,
             focus=focus,
         )
 
-    def _split(self, slot: int) -> tuple[Split, int]:
-        """The split of slot number `slot`, and how many slots before it are of that split.
+    def _split_of(self, slot: int) -> tuple[Split, int]:
+        """Return the split of slot number `slot`, and how many slots before it belong to that split.
 
-        Validation comes round evenly: after n slots, as many of them as the documents' share of it, rounded.
+        Validation slots come at even distances: after n slots, as many as the documents' share of validation, rounded.
         """
         held, total = len(self.rows["validation"]), len(self.library)
         before, after = (((2 * n * held + total) // (2 * total)) for n in (slot, slot + 1))
         return ("validation", before) if after > before else ("train", slot - before)
 
-    def _document(self, index: int) -> tuple[Split, Document, int]:
-        """The split, the document, and how many earlier plans used it."""
+    def _pick_document(self, index: int) -> tuple[Split, Document, int]:
+        """Return the split, the document, and how many earlier plans used it."""
         slot, place = divmod(index, self.per_document)
-        split, before = self._split(slot)
-        past, at = divmod(before, len(self.rows[split]))
-        return split, self.library.document(int(self.rows[split][at])), past * self.per_document + place
+        split, before = self._split_of(slot)
+        rounds, row = divmod(before, len(self.rows[split]))
+        return split, self.library.document(int(self.rows[split][row])), rounds * self.per_document + place
 
-    def _focus(self, document: Document, use: int) -> tuple[int, int]:
-        """A few sentences (a span of the document) that earlier plans did not use, while there are any."""
+    def _pick_focus(self, document: Document, use: int) -> tuple[int, int]:
+        """Return the span of a few sentences that earlier plans did not use, while there are any."""
         chunks: list[tuple[int, int]] = []
         for start, end in sentences(document.text):
             if chunks and end - chunks[-1][0] <= FOCUS_CHARS:
@@ -135,13 +138,13 @@ class Planner:
         shuffled = random.Random(f"{self.seed}/{document.id}").sample(chunks, len(chunks))
         return shuffled[use % len(shuffled)]
 
-    def _window(self, document: Document, focus: tuple[int, int]) -> Passage:
-        """The whole document, or the sentences around the focus that fit the window."""
+    def _cut_window(self, document: Document, focus: tuple[int, int]) -> Passage:
+        """Return the whole document, or the sentences around the focus that fit the window."""
         start, end = 0, len(document.text)
         spans = sentences(document.text)
         if has_more_tokens(document.text, max(0, self.window - NUMBER_TOKENS * len(spans))):
 
-            def size(number: int) -> int:  # only of those near the focus: there may be a whole book of others
+            def size(number: int) -> int:  # computed only near the focus: the document may be a book
                 return NUMBER_TOKENS + count_tokens(document.text[slice(*spans[number])])
 
             first, last = bisect_left(spans, (focus[0], 0)), bisect_left(spans, (focus[1], 0)) - 1

@@ -1,8 +1,8 @@
-"""What of a dialog goes into a prompt: the documents with numbered sentences, and the dialog so far.
+"""Render the parts of a prompt that its tasks share: the documents with numbered sentences, and the dialog so far.
 
-Both only ever grow at their end, so that the prompt of a later call starts like that of an earlier one and a
-server's prefix cache holds it (`docs/decisions.md`). The numbers are the evidence pointers: a model names a
-number, and the span it stands for is verbatim by construction. Knows nothing of tasks or models.
+Both only grow at their end, so the prompt of a later call starts like that of an earlier one, and a server's prefix
+cache holds it (`docs/decisions.md`). The numbers are the evidence pointers: a model names a number, and the sentence
+behind it is verbatim by construction. Knows nothing of tasks or models.
 """
 
 import re
@@ -11,62 +11,64 @@ from functools import cached_property, lru_cache
 from generator.common.passages import sentences
 from generator.schema import Evidence, Passage, Record, Turn
 
-# Whatever stands between bracket and word, invisible characters too; in one class, so that a long gap costs no more
-# than its length.
+# With anything between bracket and word, invisible characters too; one character class, so matching takes linear time.
 _TAG = re.compile(r"<(?=[^\w<>]*(?:documents?|dialog|task)\b)", re.IGNORECASE)
 _SPACE = re.compile(r"\s+")
 
 
-def harmless(text: str) -> str:
-    """Text with our own delimiters made harmless, so that no document or reply can close a section of the prompt."""
+def neutralize(text: str) -> str:
+    """Return the text with the prompt's own tags disarmed, so that no document or reply can close a section."""
     return _TAG.sub("‹", text)
 
 
 def quote(text: str) -> str:
-    """Text as it stands in a prompt: harmless, and on one line."""
-    return _SPACE.sub(" ", harmless(text)).strip()
+    """Return the text as it stands in a prompt: on one line, with the prompt's own tags disarmed."""
+    return _SPACE.sub(" ", neutralize(text)).strip()
 
 
 class Documents(Record):
-    """The passages a prompt is grounded on, in order of first retrieval, sentences numbered from 1 throughout."""
+    """The passages of a prompt, in order of first retrieval; sentences are numbered from 1 throughout."""
 
     passages: tuple[Passage, ...]
 
     @cached_property
     def spans(self) -> tuple[tuple[Passage, int, int], ...]:
-        """(passage, start, end) of each numbered sentence; offsets in characters of the passage."""
+        """Return (passage, start, end) of each numbered sentence; offsets in characters of the passage."""
         return tuple((p, start, end) for p in self.passages for start, end in sentences(p.text))
 
     @property
     def count(self) -> int:
-        """How many sentences there are."""
+        """Return the number of sentences."""
         return sum(len(sentences(p.text)) for p in self.passages)
 
     def render(self) -> str:
-        """The `<documents>` section."""
+        """Return the `<documents>` section."""
         parts, first = ["<documents>"], 1
         for p in self.passages:
-            parts.append(_rendered(p.title, p.text, first))
+            parts.append(_render_passage(p.title, p.text, first))
             first += len(sentences(p.text))
         return "\n".join([*parts, "</documents>"])
 
     def evidence(self, numbers: list[int]) -> tuple[Evidence, ...]:
-        """The sentences behind `numbers`, each once, in the order named; numbers out of range are an IndexError."""
+        """Return the sentences behind `numbers`, each once, in the order given.
+
+        Raises:
+            IndexError: a number is out of range.
+        """
         spans = [self.spans[number - 1] for number in dict.fromkeys(numbers)]
         return tuple(Evidence(passage_id=p.id, start=start, end=end, text=p.text[start:end]) for p, start, end in spans)
 
 
 @lru_cache(maxsize=4096)  # every prompt of a dialog shows the same passages again
-def _rendered(title: str, text: str, first: int) -> str:
-    """One passage, its sentences numbered from `first`."""
+def _render_passage(title: str, text: str, first: int) -> str:
+    """Return the `<document>` section of a passage whose sentences are numbered from `first`."""
     name = quote(title).replace('"', "'")
-    said = (f"[{number}] {sentence}" for number, sentence in enumerate(_quoted(text), first))
-    return "\n".join([f'<document title="{name}">' if name else "<document>", *said, "</document>"])
+    numbered = (f"[{number}] {sentence}" for number, sentence in enumerate(_quote_sentences(text), first))
+    return "\n".join([f'<document title="{name}">' if name else "<document>", *numbered, "</document>"])
 
 
-@lru_cache(maxsize=4096)  # which stand elsewhere in another prompt
-def _quoted(text: str) -> tuple[str, ...]:
-    """The sentences of a passage."""
+@lru_cache(maxsize=4096)  # other prompts show the same passage with other numbers
+def _quote_sentences(text: str) -> tuple[str, ...]:
     return tuple(quote(text[start:end]) for start, end in sentences(text))
 
 
@@ -76,6 +78,6 @@ class Conversation(Record):
     turns: tuple[Turn, ...] = ()
 
     def render(self) -> str:
-        """The `<dialog>` section."""
-        said = [f"User: {quote(t.query)}\nAgent: {quote(t.answer)}" for t in self.turns]
-        return "\n".join(["<dialog>", *said, "</dialog>"])
+        """Return the `<dialog>` section."""
+        lines = [f"User: {quote(t.query)}\nAgent: {quote(t.answer)}" for t in self.turns]
+        return "\n".join(["<dialog>", *lines, "</dialog>"])

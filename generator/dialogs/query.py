@@ -1,18 +1,18 @@
-"""What is asked of the retriever: the forms of a query in a conversation that mtRAG compares (Katsis et al. 2025)."""
+"""Form the query that is sent to the retriever, in one of the ways that mtRAG compares (Katsis et al. 2025)."""
 
 from collections.abc import Sequence
 
 from generator.schema import QueryForm, Turn
 
 
-def retrieval_query(form: QueryForm, history: Sequence[Turn], question: str, rewritten: str) -> str:
-    """The text that is searched for, one utterance a line; on the first turn it is the question in every form.
+def form_query(form: QueryForm, history: Sequence[Turn], question: str, rewritten: str) -> str:
+    """Return the text to search for, one utterance a line; on the first turn, the question in every form.
 
     Args:
-        form: `last_turn`, the question as it was asked; `rewrite`, the question rewritten to stand alone;
-            `user_turns`, all questions so far; `full`, all questions and answers so far.
+        form: `last_turn`, the question as asked; `rewrite`, the question rewritten to stand alone; `user_turns`, all
+            questions so far; `full`, all questions and answers so far.
         history: the turns before the question.
-        rewritten: the rewritten question, which counts for `rewrite` after the first turn only.
+        rewritten: the rewritten question, used by `rewrite` after the first turn only.
     """
     if form == "last_turn" or not history:
         return question

@@ -1,44 +1,43 @@
-"""What a turn turned out to be, in place of what was planned: its labels by the judges that measure them.
+"""Label a turn by what it turned out to be, in place of what was planned: by the judges that measure its labels.
 
 Both papers leave unanswerable questions open: asked for one, a model often writes a question that the passages do
-answer (Katsis et al. 2025, section 9). So the plan is only a wish; what the passages answer and what the answer says of
-itself decide, and a response that goes against the passages is incorrect.
+answer (Katsis et al. 2025, section 9). So a plan is only a wish. What counts is how much the passages answer, and how
+much the answer claims to know; a response that contradicts the passages is incorrect.
 """
-
-from typing import cast
 
 from generator.schema import Answerability, Turn, Verdict
 
 MEASURES = ("question_type", "answerability", "idk")
 
-# By how much the passages answer, and whether the answer says that it isn't known: the label, or what is wrong.
-_SETTLED: dict[tuple[str, str], Answerability | str] = {
+# The label, by how much the passages answer and by whether the response says that it doesn't know.
+_LABELS: dict[tuple[str, str], Answerability] = {
     ("answerable", "no"): "answerable",
     ("answerable", "partial"): "partial",
-    ("answerable", "yes"): "says that isn't known what the passages tell",
-    ("partial", "no"): "doesn't say what the passages leave out",
     ("partial", "partial"): "partial",
-    ("partial", "yes"): "says that isn't known what the passages tell in part",
-    ("unanswerable", "no"): "answers what the passages don't tell",
     ("unanswerable", "partial"): "partial",
     ("unanswerable", "yes"): "unanswerable",
 }
+# The other cases contradict the passages.
+_CONTRADICTIONS = {
+    ("answerable", "yes"): "claims not to know what the passages answer",
+    ("partial", "no"): "doesn't name what the passages leave open",
+    ("partial", "yes"): "claims not to know what the passages answer in part",
+    ("unanswerable", "no"): "answers what the passages don't answer",
+}
 
 
-def relabelled(turn: Turn) -> Turn:
-    """The turn with the labels of its verdicts; where they contradict each other, with a verdict `incorrect` more.
+def relabel_turn(turn: Turn) -> Turn:
+    """Return the turn with the labels of its verdicts, and a verdict `incorrect` if they contradict each other.
 
-    A judge that failed changes nothing: then the answering model's own word stays, or that of the other judge.
+    A judge that failed changes nothing: the answering model's own label stays, or that of the other judge.
     """
     labels = {v.judge: v.label for v in turn.verdicts if v.judge in MEASURES and v.label != "unjudged"}
-    changes: dict[str, object] = {}
+    answerability = labels.get("answerability", turn.answerability)
+    measured = (answerability, labels.get("idk", ""))
+    changes: dict[str, object] = {"answerability": _LABELS.get(measured, answerability)}
     if "question_type" in labels:
         changes["question_type"] = labels["question_type"]
-    found = labels.get("answerability", turn.answerability)
-    settled = _SETTLED.get((found, labels["idk"]), found) if "idk" in labels else found
-    if " " in settled:
-        refusal = Verdict(judge="agreement", label="incorrect", explanation=settled, model="")
+    if measured in _CONTRADICTIONS:
+        refusal = Verdict(judge="agreement", label="incorrect", explanation=_CONTRADICTIONS[measured], model="")
         changes["verdicts"] = (*turn.verdicts, refusal)
-        settled = found
-    changes["answerability"] = cast(Answerability, settled)
     return turn.model_copy(update=changes)

@@ -1,9 +1,9 @@
-"""What the model is asked: the prompts of this project, as DSPy signatures.
+"""The prompts of this project, as DSPy signatures.
 
-A docstring is the instruction, an input's description its heading in the prompt, an output's description what the
-model is told to put there. Reasoning stands before what it justifies. What varies (question types, rubrics) is
-YAML or text elsewhere and comes in as an input. Bounds keep small models from rambling; booleans and choices are
-decided by the model's own word, never by a pattern.
+A docstring is the instruction, an input's description is its heading in the prompt, and an output's description says
+what belongs in it. Reasoning stands before what it justifies. What varies (question types, rubrics) is YAML or text
+elsewhere and enters as an input. Bounds keep small models from rambling; booleans and choices are the model's own
+output, never matched by a pattern.
 
 After Lee et al. 2024, sections 2.2, 2.3 and figures 3 to 9; the words are ours.
 """
@@ -16,7 +16,7 @@ import dspy
 
 from generator.dialogs.prompt import Conversation, Documents
 
-KIND = "The kind of question"
+QUESTION_TYPE = "The kind of question"
 FOCUS = "Let the question touch on this, in your own words"
 REJECTED = "Your last attempt was refused; write a different one"
 
@@ -32,7 +32,7 @@ sentences. Then draft its answer and check it."""
     dialog: Conversation = dspy.InputField()
     focus: str = dspy.InputField(desc=FOCUS)
     rejected: str = dspy.InputField(desc=REJECTED)
-    kind: str = dspy.InputField(desc=KIND)
+    kind: str = dspy.InputField(desc=QUESTION_TYPE)
     explanation: str = dspy.OutputField(
         desc="what each step of the kind finds in the documents: 1. … 2. … 3. …, with sentence numbers",
         max_length=600,
@@ -62,7 +62,7 @@ Never speak of documents, passages, texts or sentences."""
     dialog: Conversation = dspy.InputField()
     focus: str = dspy.InputField(desc=FOCUS)
     rejected: str = dspy.InputField(desc=REJECTED)
-    kind: str = dspy.InputField(desc=KIND)
+    kind: str = dspy.InputField(desc=QUESTION_TYPE)
     takes_up: str = dspy.OutputField(desc="words copied from the Agent's last answer", max_length=120)
     wants: str = dspy.OutputField(
         desc="by the steps of the kind: what the User wants to know about them now, which nobody has asked yet, and "
@@ -84,7 +84,7 @@ words. Never speak of documents, passages, texts or sentences."""
     dialog: Conversation = dspy.InputField()
     focus: str = dspy.InputField(desc=FOCUS)
     rejected: str = dspy.InputField(desc=REJECTED)
-    kind: str = dspy.InputField(desc=KIND)
+    kind: str = dspy.InputField(desc=QUESTION_TYPE)
     matter: str = dspy.OutputField(desc="the full name of the person, thing or matter that it is about", max_length=120)
     wants: str = dspy.OutputField(
         desc="by the steps of the kind: what the User wants to know of it, which nobody has asked yet, and the number "
@@ -149,6 +149,6 @@ from the documents that the User couldn't know. If it stands alone already, repe
 
 
 def prompt_version(signatures: Iterable[Any], *texts: str) -> str:
-    """A short hash of every word that a model is told: by signatures, and by `texts` (layout, question types)."""
-    told = [(s.instructions, [repr((name, f.json_schema_extra)) for name, f in s.fields.items()]) for s in signatures]
-    return hashlib.sha256(repr((told, texts)).encode()).hexdigest()[:12]
+    """Return a short hash of every word of the prompts: of the signatures, and of `texts` (layout, question types)."""
+    words = [(s.instructions, [repr((name, f.json_schema_extra)) for name, f in s.fields.items()]) for s in signatures]
+    return hashlib.sha256(repr((words, texts)).encode()).hexdigest()[:12]

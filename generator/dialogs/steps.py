@@ -1,11 +1,10 @@
 """The steps of a dialog as DSPy modules: ask, rewrite, answer.
 
-A step that can't give something worth keeping raises `Rejected`. The modules hold no state of a dialog and no model:
-both come with the call (`generator.dialogs.calls`).
+A step whose result isn't worth keeping raises `Rejected`. The modules hold neither a dialog's state nor a model: both
+come with the call (`generator.dialogs.calls`).
 """
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
 from typing import Annotated
 
@@ -14,14 +13,13 @@ from pydantic import Field
 
 from generator.dialogs.adapter import SignatureType
 from generator.dialogs.calls import call
-from generator.dialogs.checks import UNFINISHED, fault
+from generator.dialogs.checks import UNFINISHED, find_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.signatures import (
     Courtesy,
     FirstQuestion,
     GroundedAnswer,
-    NewQuestion,
     NextQuestion,
     Remark,
     StandaloneQuery,
@@ -31,42 +29,56 @@ from generator.schema import Hit, Passage, Turn
 from taxonomy import QuestionType
 
 ATTEMPTS = 3
-_SHORTEST_THING = 4  # characters that name what a question is about
+_SHORTEST_SUBJECT = 4  # characters that name what a question is about
 
 
 class Ask(dspy.Module):
-    """What the first and the later questions have in common: a bad one is asked again, at most twice."""
+    """The base of the steps that ask a question: one that fails a check is asked again, at most twice."""
 
     def __init__(self, signature: type[dspy.Signature], repetition: Repetition) -> None:
         super().__init__()
         self.predict = dspy.Predict(signature)
         self.repetition = repetition
 
-    async def until_sound(
+    async def ask_until_accepted(
         self,
-        attempt: Callable[[str, int], Awaitable[dspy.Prediction]],
+        signature: SignatureType,
         documents: Documents,
         history: Sequence[Turn],
-        kind: QuestionType,
+        question_type: QuestionType,
+        focus: str,
     ) -> dspy.Prediction:
-        """The first of three attempts whose question passes the checks; `attempt` is told why those before it failed.
+        """Return the first of three attempts whose question passes the checks.
 
-        It is also told how long the question must be: small models, held to a form, else stop there again.
+        Each attempt after the first sees the refused questions with the reasons. If one was only the beginning of a
+        phrasing, the next has to be longer: held to an output format, small models else stop at the same place.
 
         Raises:
-            Rejected: none does.
+            Rejected: no attempt passes, or the documents allow no such question.
         """
+        inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history)), "kind": question_type.prompt()}
         refused: list[str] = []
         least = 1
         while True:
-            prediction = await attempt("\n".join(refused), least)
-            why = fault(prediction.question, documents, history, kind, self.repetition)
-            if why is None:
+            prediction = await call(
+                self.predict,
+                "ask",
+                "greedy",
+                len(history) + 1,
+                signature=_with_min_length(signature, least),
+                rejected="\n".join(refused),
+                focus=focus,
+                **inputs,
+            )
+            if not prediction.get("can_ask", True):  # then the question needn't be one
+                raise Rejected("ask", f"declined: nothing {question_type.name} to ask", prediction.explanation)
+            fault = find_fault(prediction.question, documents, history, question_type, self.repetition)
+            if fault is None:
                 return prediction
-            refused.append(f"“{prediction.question}”: {why}")
+            refused.append(f"“{prediction.question}”: {fault}")
             if len(refused) == ATTEMPTS:
-                raise Rejected("ask", why, prediction.question)
-            least = len(prediction.question) + _SHORTEST_THING if why == UNFINISHED else 1
+                raise Rejected("ask", fault, prediction.question)
+            least = len(prediction.question) + _SHORTEST_SUBJECT if fault == UNFINISHED else 1
 
 
 class AskFirst(Ask):
@@ -75,22 +87,19 @@ class AskFirst(Ask):
     def __init__(self, repetition: Repetition) -> None:
         super().__init__(FirstQuestion, repetition)
 
-    async def aforward(self, documents: Documents, kind: QuestionType, focus: str) -> str:
-        """The question, as the user types it."""
-        base: SignatureType = self.predict.signature if kind.may_decline else _undeclinable(self.predict.signature)
+    async def aforward(self, documents: Documents, question_type: QuestionType, focus: str) -> str:
+        """Return the question as the user types it.
 
-        async def attempt(rejected: str, least: int) -> dspy.Prediction:
-            inputs = {"documents": documents, "dialog": Conversation(), "kind": kind.prompt(), "focus": focus}
-            signature = _of_length(base, least)
-            made = await call(self.predict, "ask", "greedy", 1, signature=signature, rejected=rejected, **inputs)
-            if kind.may_decline and not made.can_ask:  # then whatever stands for a question needn't be one
-                raise Rejected("ask", f"declined: nothing {kind.name} to ask", made.explanation)
-            return made
-
-        prediction = await self.until_sound(attempt, documents, (), kind)
+        Raises:
+            Rejected: as in `ask_until_accepted`, or the draft is inconsistent.
+        """
+        signature: SignatureType = self.predict.signature
+        if not question_type.may_decline:
+            signature = _without_can_ask(signature)
+        prediction = await self.ask_until_accepted(signature, documents, (), question_type, focus)
         if not prediction.consistent:
             raise Rejected("ask", "inconsistent by its own check", prediction.question)
-        return _one_line(prediction.question)
+        return _on_one_line(prediction.question)
 
 
 class AskNext(Ask):
@@ -103,16 +112,16 @@ class AskNext(Ask):
     def __init__(self, repetition: Repetition, signature: type[dspy.Signature] = NextQuestion) -> None:
         super().__init__(signature, repetition)
 
-    async def aforward(self, documents: Documents, history: Sequence[Turn], kind: QuestionType, focus: str = "") -> str:
-        """The question, as the user types it."""
-        dialog = Conversation(turns=tuple(history))
+    async def aforward(
+        self, documents: Documents, history: Sequence[Turn], question_type: QuestionType, focus: str = ""
+    ) -> str:
+        """Return the question as the user types it.
 
-        async def attempt(rejected: str, least: int) -> dspy.Prediction:
-            inputs = {"documents": documents, "dialog": dialog, "kind": kind.prompt(), "focus": focus}
-            signature, turn = _of_length(self.predict.signature, least), len(history) + 1
-            return await call(self.predict, "ask", "greedy", turn, signature=signature, rejected=rejected, **inputs)
-
-        return _one_line((await self.until_sound(attempt, documents, history, kind)).question)
+        Raises:
+            Rejected: as in `ask_until_accepted`.
+        """
+        prediction = await self.ask_until_accepted(self.predict.signature, documents, history, question_type, focus)
+        return _on_one_line(prediction.question)
 
 
 class Chat(dspy.Module):
@@ -123,16 +132,16 @@ class Chat(dspy.Module):
         self.remark = dspy.Predict(Remark)
         self.courtesy = dspy.Predict(Courtesy)
 
-    async def aforward(self, history: Sequence[Turn], kind: QuestionType) -> Turn:
-        """The finished turn. Nothing is retrieved for it.
+    async def aforward(self, history: Sequence[Turn], question_type: QuestionType) -> Turn:
+        """Return the finished turn. Nothing is retrieved for it.
 
         Raises:
-            Rejected: the user asks something, or says nothing, three times.
+            Rejected: three remarks in a row ask something, or hold no word.
         """
         dialog, number, refused = Conversation(turns=tuple(history)), len(history) + 1, list[str]()
         while True:
-            made = await call(self.remark, "ask", "greedy", number, dialog=dialog, rejected="\n".join(refused))
-            remark = _one_line(made.question)
+            prediction = await call(self.remark, "ask", "greedy", number, dialog=dialog, rejected="\n".join(refused))
+            remark = _on_one_line(prediction.question)
             if "?" not in remark and any(c.isalnum() for c in remark):
                 break
             refused.append(f"“{remark}”: asks something, or says nothing")
@@ -142,55 +151,29 @@ class Chat(dspy.Module):
         return Turn(
             turn=number,
             query=remark,
-            question_type=kind.name,
-            multi_turn_type=kind.multi_turn_type,
+            question_type=question_type.name,
+            multi_turn_type=question_type.multi_turn_type,
             answerability="conversational",
-            planned=kind.planned(),
+            planned=question_type.planned(),
             reasoning="",
             answer=reply.answer.strip(),
             consistent=True,
         )
 
 
-class Conversing(dspy.Module):
-    """What both algorithms have in common: how the user comes to say something.
-
-    Args:
-        planned: turns are planned in all of mtRAG's dimensions (`taxonomy.Target`), not by their types alone.
-    """
-
-    def __init__(self, repetition: Repetition, planned: bool) -> None:
-        super().__init__()
-        self.ask_first = AskFirst(repetition)
-        self.ask_next = AskNext(repetition)
-        if planned:
-            self.ask_new = AskNext(repetition, NewQuestion)
-            self.chat = Chat()
-
-    async def question(
-        self, passages: Sequence[Passage], history: Sequence[Turn], kind: QuestionType, focus: str
-    ) -> str:
-        """The question that a turn begins with."""
-        documents = Documents(passages=tuple(passages))
-        if not history:
-            return await self.ask_first.acall(documents, kind, focus)
-        ask = self.ask_new if kind.stands_alone else self.ask_next
-        return await ask.acall(documents, history, kind, focus)
-
-
 class Rewrite(dspy.Module):
-    """A question made standalone for the retriever; the first one stands alone already."""
+    """A later question rewritten to stand alone, as a search query."""
 
     def __init__(self) -> None:
         super().__init__()
         self.predict = dspy.Predict(StandaloneQuery)
 
     async def aforward(self, documents: Documents, history: Sequence[Turn], question: str) -> str:
-        """The standalone query."""
+        """Return the search query; the question itself if the model's is empty."""
         dialog, turn = Conversation(turns=tuple(history)), len(history) + 1
         inputs = {"documents": documents, "dialog": dialog, "question": question}
         prediction = await call(self.predict, "rewrite", "sampled", turn, **inputs)
-        return _one_line(prediction.query) or question
+        return _on_one_line(prediction.query) or question
 
 
 class Answer(dspy.Module):
@@ -205,14 +188,14 @@ class Answer(dspy.Module):
         passages: Sequence[Passage],
         history: Sequence[Turn],
         question: str,
-        kind: QuestionType,
+        question_type: QuestionType,
         retrieval_query: str = "",
         hits: Sequence[Hit] = (),
     ) -> Turn:
-        """The finished turn; `retrieval_query` and `hits` are kept in it as they are.
+        """Return the finished turn, with `retrieval_query` and `hits` as given.
 
         Raises:
-            Rejected: the model's own check says that the answer is not consistent.
+            Rejected: the answer is empty, or inconsistent by the model's own check.
         """
         documents, number = Documents(passages=tuple(passages)), len(history) + 1
         inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history)), "question": question}
@@ -224,10 +207,10 @@ class Answer(dspy.Module):
         return Turn(
             turn=number,
             query=question,
-            question_type=kind.name,
-            multi_turn_type=kind.multi_turn_type if number > 1 else None,
+            question_type=question_type.name,
+            multi_turn_type=question_type.multi_turn_type if number > 1 else None,
             answerability=prediction.answerability,
-            planned=kind.planned(),
+            planned=question_type.planned(),
             retrieval_query=retrieval_query,
             hits=tuple(hits),
             reasoning=prediction.reasoning,
@@ -237,50 +220,19 @@ class Answer(dspy.Module):
         )
 
 
-@dataclass(frozen=True)
-class Draft:
-    """What an algorithm made.
-
-    Attributes:
-        turns: those kept.
-        passages: what they rest on.
-        passed: what it moved on from, each with the number of the turn that it would have been.
-        end: what ended it early, if anything did.
-    """
-
-    turns: tuple[Turn, ...]
-    passages: tuple[Passage, ...]
-    passed: tuple[tuple[int, Rejected], ...]
-    end: Rejected | None
-
-
-Passed = tuple[tuple[int, Rejected], ...]
-
-
-def moved_on(passed: Passed, history: Sequence[Turn], refused: Rejected) -> Passed:
-    """What a dialog moved on from, now that its next turn was refused.
-
-    Raises:
-        Rejected: it can't move on: there is no turn yet, or the prompt has grown too long for the model.
-    """
-    if not history or refused.stage == "context":
-        raise refused
-    return (*passed, (len(history) + 1, refused))
-
-
-@cache  # a new one each time would have its reply's schema made anew each time
-def _undeclinable(signature: type[dspy.Signature]) -> type[dspy.Signature]:
-    """The first question's signature for kinds that every document allows."""
+@cache  # a new signature would need a new schema
+def _without_can_ask(signature: type[dspy.Signature]) -> type[dspy.Signature]:
+    """Return the first question's signature for types that every document allows."""
     return signature.delete("can_ask")
 
 
 @cache
-def _of_length(signature: SignatureType, least: int) -> SignatureType:
-    """A signature whose question has at least so many characters."""
+def _with_min_length(signature: SignatureType, least: int) -> SignatureType:
+    """Return the signature with questions of at least `least` characters."""
     if least <= 1:
         return signature
     return signature.with_updated_fields("question", type_=Annotated[str, Field(min_length=least)])
 
 
-def _one_line(text: str) -> str:
+def _on_one_line(text: str) -> str:
     return " ".join(text.split())

@@ -1,1 +1,1 @@
-"""Where dialogs are made: in this process, or in many on a Ray cluster. One file each."""
+"""Execution of a run: in this process, or in worker processes on a Ray cluster."""

@@ -1,4 +1,4 @@
-"""What every executor does: makes the dialogs of plans, in plan order, and divides the building of an index."""
+"""The interface of executors, which generate dialogs in plan order and distribute the building of an index."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -16,38 +16,38 @@ T = TypeVar("T")
 
 
 class WorkerSpec(Protocol):
-    """All that another process needs to make the same dialogs; can be pickled."""
+    """The picklable specification by which another process generates the same dialogs."""
 
-    def opened(self, workers: int) -> AbstractAsyncContextManager[DialogGenerator]:
-        """The maker of one of so many processes, which share what servers are asked at a time."""
+    def open(self, workers: int) -> AbstractAsyncContextManager[DialogGenerator]:
+        """Open the generator of one of `workers` processes, which share `lm.concurrency`."""
         ...
 
 
 @dataclass(frozen=True)
 class Work:
-    """What is to be made.
+    """The work of a run.
 
     Args:
-        make: makes the dialog of a plan's number, in this process.
-        recipe: for other processes.
-        store: has the plans that have an outcome, and finished calls of others.
-        limit: plans that there are.
-        at_once: dialogs under way at a time.
+        make: generates the dialog of a plan number in this process.
+        spec: the same for other processes.
+        store: the outcomes so far, and the finished calls of unfinished dialogs.
+        limit: the number of plans.
+        at_once: the most dialogs in progress at a time.
     """
 
     make: Callable[[int], Coroutine[Any, Any, GeneratedDialog]]
-    recipe: WorkerSpec
+    spec: WorkerSpec
     store: Store
     limit: int
     at_once: int
 
 
 class Executor(ABC):
-    """Does the work."""
+    """Generates dialogs, in this process or in others."""
 
     @abstractmethod
     async def ready(self) -> None:
-        """See that the work can be done.
+        """Check that the work can start.
 
         Raises:
             GroundedDialogsError: it can't.
@@ -57,11 +57,11 @@ class Executor(ABC):
     def results(
         self, work: Work, wanted: Wanted[GeneratedDialog], stop: asyncio.Event
     ) -> AsyncGenerator[tuple[int, GeneratedDialog], None]:
-        """Plans' numbers and their dialogs, in order from the first one that has no outcome; close it when done.
+        """Yield plan numbers and their dialogs in order, from the first plan without an outcome; close it when done.
 
         Args:
-            wanted: whether to begin another one, given how many are under way and the dialogs that wait.
-            stop: when it is set, there are no more, and what is under way is cancelled.
+            wanted: decides about starting another dialog, given how many are running and the dialogs that wait.
+            stop: once it is set, nothing more is yielded, and running dialogs are cancelled.
 
         Raises:
             GroundedDialogsError: the run can't go on.
@@ -69,12 +69,12 @@ class Executor(ABC):
 
     @abstractmethod
     def spread(self, function: Callable[[Piece], T], pieces: Iterable[Piece]) -> Iterator[T]:
-        """What `function` makes of each piece, in their order; see `generator.common.concurrency.Spread`."""
+        """Apply `function` to each piece and yield the results in order: a `generator.common.concurrency.Spread`."""
 
 
 class ExecutorSettings(Record, ABC):
-    """The base of every executor's settings; their values stand in `conf/executor/<name>.yaml`."""
+    """The base of every executor's settings; `conf/executor/<name>.yaml` has their values."""
 
     @abstractmethod
     def open(self) -> AbstractContextManager[Executor]:
-        """The executor; leaving the block ends what it has started."""
+        """Open the executor; leaving the block ends what it has started."""

@@ -1,4 +1,4 @@
-"""Everything in this process: dialogs wait for the model, not for the processor."""
+"""The executor in this process: dialogs wait for the model, not for the processor."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
@@ -13,14 +13,14 @@ T = TypeVar("T")
 
 
 class LocalSettings(ExecutorSettings):
-    """There are none."""
+    """Settings of the local executor: none."""
 
     def open(self) -> AbstractContextManager["Local"]:
         return nullcontext(Local())
 
 
 class Local(Executor):
-    """Does the work itself."""
+    """Generates dialogs in this process."""
 
     async def ready(self) -> None:
         pass

@@ -1,8 +1,8 @@
-"""Dialogs, made anywhere and in any order, are compared with each other and written down in plan order.
+"""Deduplicate dialogs and record their outcomes in plan order, wherever and in whatever order they were generated.
 
-Dialogs finish in any order; an outcome waits until those of all plans before it are written, since what is a duplicate
-depends on what came first. So a run's data doesn't depend on timing or concurrency. A plan is only begun while the
-run would need its dialog even if all those under way were accepted: nothing is generated to be thrown away.
+An outcome waits until those of all earlier plans are recorded, since a duplicate is defined by what came first. So a
+run's data doesn't depend on timing or concurrency. A plan is only started while the run would need its dialog even if
+all running ones were accepted: no dialog is generated to be thrown away.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ Results = Callable[[Wanted[GeneratedDialog], asyncio.Event], AsyncGenerator[tupl
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is, for whoever shows it."""
+    """The progress of a run, for display."""
 
     accepted: int
     attempted: int
@@ -34,12 +34,12 @@ class Progress:
 
 
 class Pipeline:
-    """Generates one run.
+    """The pipeline of one run.
 
     Args:
-        results: makes dialogs.
-        keep: which pairs are kept, as in `judge.filter`.
-        dialogs: the run is done when so many are accepted.
+        results: generates dialogs.
+        keep: the pairs to keep, as in `judge.filter`.
+        dialogs: the number of accepted dialogs that completes the run.
         on_progress: called after every outcome.
     """
 
@@ -57,37 +57,37 @@ class Pipeline:
         self.dialogs, self.on_progress = dialogs, on_progress
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Make dialogs until enough are accepted, too many were tried, or `stop` is set.
+        """Generate dialogs until enough are accepted, all plans are used up, or `stop` is set.
 
         Raises:
-            ModelError, RetrieverError, RunError: the run can't go on; what was finished is kept.
+            ModelError, RetrieverError, RunError: the run can't continue; finished work is kept.
         """
         for dialog in self.store.dialogs():
             self.dedup.add(dialog)
-            await asyncio.sleep(0)  # of a long run this takes minutes, in which `stop` may be set
+            await asyncio.sleep(0)  # in a long run this loop takes minutes, and `stop` may be set meanwhile
             if stop.is_set():
                 return
         accepted, last = self.store.accepted, time.monotonic()
 
-        def wanted(under_way: int, waiting: Collection[GeneratedDialog]) -> bool:
-            hoped = accepted + under_way + sum(made.dialog is not None for made in waiting)
-            return hoped < self.dialogs
+        def wanted(running: int, waiting: Collection[GeneratedDialog]) -> bool:
+            possible = accepted + running + sum(made.dialog is not None for made in waiting)
+            return possible < self.dialogs
 
         try:
             async with aclosing(self.results(wanted, stop)) as results:
                 async for number, made in results:
-                    outcome, now = self.compared(made), time.monotonic()
+                    outcome, now = self._outcome(made), time.monotonic()
                     self.store.add(number, made.dialog_id, outcome, now - last)
                     last = now
                     accepted += outcome.dialog is not None
                     completion = sum(usage.completion for usage in self.store.usage().values())
                     self.on_progress(Progress(accepted, number + 1, self.dialogs, completion))
         finally:
-            with suppress(GroundedDialogsError):  # what went wrong first says more
+            with suppress(GroundedDialogsError):  # the first error says more
                 self.store.add_seconds(time.monotonic() - last)
 
-    def compared(self, made: GeneratedDialog) -> Outcome:
-        """The outcome of a plan, once all plans before it have theirs."""
+    def _outcome(self, made: GeneratedDialog) -> Outcome:
+        """Return the outcome of a plan, once all earlier plans have theirs."""
         dialog, drops = made.dialog, made.drops
         if dialog is not None and (duplicate := self.dedup.check(dialog)):
             text = f"{duplicate.text} (as in {duplicate.of})"

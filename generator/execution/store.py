@@ -1,9 +1,9 @@
-"""The run's bookkeeping: one SQLite file that knows what is done, what was dropped and why, and what it cost.
+"""The state of a run in one SQLite file: accepted dialogs, drops with their reasons, usage, finished calls.
 
-A model call is written down the moment its reply is in, before anything is made of it. A dialog that was cut off is
-simply made again: its plan is the same, so its calls are the same, and those that were finished are read back instead
-of being paid for twice. A plan's outcome (its dialog or its drops, and its cost) is one transaction, written in plan
-order; then its calls are no longer needed. Everything else in the run folder is derived from this file.
+A model call is recorded when its reply arrives, before the reply is used. An interrupted dialog is generated again:
+its plan is the same, so its calls are the same, and the finished ones are read back instead of being paid for twice. A
+plan's outcome (its dialog or drops, and its usage) is one transaction, in plan order; then its calls are deleted.
+Everything else in the run folder is derived from this file.
 """
 
 import json
@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
-from generator.errors import RunError
+from generator.errors import RunError, describe
 from generator.models.lm import ChatReply
 from generator.schema import Dialog, Drop, Record, Scope, Usage
 
@@ -31,10 +31,10 @@ CREATE TABLE IF NOT EXISTS usage (stage TEXT PRIMARY KEY, calls INTEGER, prompt 
     completion INTEGER);
 """
 
-_Kept = TypeVar("_Kept", bound=Record)
+R = TypeVar("R", bound=Record)
 
-# What SQLite says of a disk or a file system; whatever else it says is of the file's content.
-_OF_THE_DISK = {
+# SQLite's errors about the disk or the file system; all others are about the file's content.
+_DISK_ERRORS = {
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_FULL,
@@ -45,7 +45,7 @@ _OF_THE_DISK = {
 
 
 class Outcome(Record):
-    """How a plan ended: accepted with its dialog, or dropped (then one of `drops` has the scope `dialog`)."""
+    """The outcome of a plan: accepted with its dialog, or dropped (then one of `drops` has the scope `dialog`)."""
 
     dialog: Dialog | None
     drops: tuple[Drop, ...]
@@ -53,33 +53,33 @@ class Outcome(Record):
 
 
 class Store:
-    """The run folder's `run.db`. One process at a time; use as a context manager."""
+    """The file `run.db` of a run folder, for one process at a time; use as a context manager."""
 
     def __init__(self, folder: Path, identity: Mapping[str, object], fresh: bool = False) -> None:
-        """Open a run, or begin it.
+        """Open a run, or start one.
 
         Args:
-            folder: the run folder; made if it isn't there.
-            identity: the settings that decide what the run's data is, by name.
-            fresh: begin anew, and remove what an earlier run left.
+            folder: the run folder; it is created if needed.
+            identity: the settings that determine the run's data, by name.
+            fresh: start over, and remove the files of an earlier run.
 
         Raises:
             RunError: another run has it open, it was made with other settings, or it can't be written.
         """
         self.folder = folder
         self._lock = FileLock(folder / ".lock")
-        with _explained(folder):
+        with _as_run_error(folder):
             if folder.exists() and not folder.is_dir():
-                raise RunError(f"{folder}: is no folder; give another run_dir=…")
+                raise RunError(f"{folder}: is not a folder; set another run_dir")
             folder.mkdir(parents=True, exist_ok=True)
             names = {path.name for path in folder.iterdir() if not _is_kept(path)}
             if names and "run.db" not in names:
-                raise RunError(f"{folder}: holds files that are no run of ours; give another run_dir=…")
+                raise RunError(f"{folder}: is not a run folder, and holds other files; set another run_dir")
             begun = not fresh and any(not name.startswith("run.db") for name in names)
             try:
                 self._lock.acquire(timeout=0)
             except Timeout:
-                raise RunError(f"{folder}: another run is writing here; wait for it, or give run_dir=…") from None
+                raise RunError(f"{folder}: another run is writing here; wait for it, or set another run_dir") from None
             try:
                 if fresh:
                     _empty(folder)
@@ -87,7 +87,7 @@ class Store:
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = NORMAL")
                 self._db.executescript(_TABLES)
-                self._file = _identified(folder / "run.db")
+                self._file = _file_id(folder / "run.db")
                 self._same_run({name: json.dumps(value, sort_keys=True) for name, value in identity.items()}, begun)
             except BaseException:
                 self._lock.release()
@@ -102,7 +102,7 @@ class Store:
 
     def _same_run(self, identity: dict[str, str], begun: bool) -> None:
         stored = {k[1:]: v for k, v in self._rows("SELECT name, value FROM meta WHERE name LIKE '=%'")}
-        if begun and not stored:  # SQLite takes an empty file for a new one
+        if begun and not stored:  # SQLite treats an empty file as a new database
             raise sqlite3.DatabaseError("it is empty")
         if not stored:
             with self._transaction():
@@ -110,28 +110,28 @@ class Store:
             return
         names = sorted(k for k in stored.keys() | identity.keys() if stored.get(k) != identity.get(k))
         if names:
-            changes = ", ".join(f"{k} ({stored.get(k, 'unset')} there, {identity.get(k, 'unset')} now)" for k in names)
+            changes = ", ".join(f"{k} (was {stored.get(k, 'unset')}, is {identity.get(k, 'unset')})" for k in names)
             raise RunError(
                 f"{self.folder}: this run was made with other settings: {changes}; "
-                "give another run_dir=…, or fresh=true to begin anew"
+                "set another run_dir, or fresh=true to start over"
             )
 
-    # Calls of dialogs in the making
+    # Calls of unfinished dialogs
 
     def calls(self, dialog_id: str) -> dict[str, ChatReply]:
-        """The finished calls of a dialog that has no outcome yet."""
-        with _explained(self.folder):
+        """Return the finished calls of a dialog without an outcome, by key."""
+        with _as_run_error(self.folder):
             rows = self._rows("SELECT key, reply FROM calls WHERE dialog_id = ?", dialog_id)
             return {key: ChatReply.model_validate_json(reply) for key, reply in rows}
 
     def all_calls(self) -> Iterator[tuple[str, str, ChatReply]]:
-        """The finished calls of all such dialogs: dialog, key and reply."""
-        with _explained(self.folder):
+        """Yield the finished calls of all such dialogs: dialog id, key and reply."""
+        with _as_run_error(self.folder):
             for dialog_id, key, reply in self._db.execute("SELECT dialog_id, key, reply FROM calls"):
                 yield dialog_id, key, ChatReply.model_validate_json(reply)
 
     def add_call(self, dialog_id: str, key: str, stage: str, turn: int, reply: ChatReply) -> None:
-        """Write a finished call down."""
+        """Record a finished call."""
         with self._writing():
             row = (dialog_id, key, stage, turn, reply.model_dump_json())
             self._db.execute("INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?)", row)
@@ -139,7 +139,7 @@ class Store:
     # Outcomes, in plan order
 
     def add(self, number: int, dialog_id: str, outcome: Outcome, seconds: float) -> None:
-        """Write a plan's outcome down, with the seconds that the run took since the last one."""
+        """Record a plan's outcome, and the seconds since the last one."""
         dialog = outcome.dialog
         with self._transaction():
             self._db.execute(
@@ -157,20 +157,20 @@ class Store:
                 [(stage, u.calls, u.prompt, u.cached, u.completion) for stage, u in outcome.usage],
             )
             self._db.execute("DELETE FROM calls WHERE dialog_id = ?", (dialog_id,))
-            self._took(seconds)
+            self._add_seconds(seconds)
 
     def add_seconds(self, seconds: float) -> None:
-        """Write down what the run took since its last outcome, when a sitting ends."""
+        """Record the seconds since the last outcome, at the end of a session."""
         with self._transaction():
-            self._took(seconds)
+            self._add_seconds(seconds)
 
-    def _took(self, seconds: float) -> None:
+    def _add_seconds(self, seconds: float) -> None:
         total = str(self.seconds + seconds)
         self._db.execute("INSERT OR REPLACE INTO meta VALUES ('seconds', ?)", (total,))
 
     @property
     def command(self) -> str:
-        """The command line of the last sitting that could make dialogs."""
+        """The command line of the last session that could generate dialogs."""
         return str(self._row("SELECT max(value) FROM meta WHERE name = 'command'")[0] or "")
 
     @command.setter
@@ -180,29 +180,29 @@ class Store:
 
     @property
     def attempted(self) -> int:
-        """Plans that have an outcome; also the number of the next plan."""
+        """The number of plans with an outcome, which is also the next plan's number."""
         return int(self._row("SELECT count(*) FROM plans")[0])
 
     @property
     def accepted(self) -> int:
-        """Plans that ended with a dialog."""
+        """The number of accepted dialogs."""
         return int(self._row("SELECT count(dialog) FROM plans")[0])
 
     @property
     def seconds(self) -> float:
-        """How long the run took so far, in all its sittings."""
+        """The duration of the run so far, over all its sessions."""
         return float(self._row("SELECT max(value) FROM meta WHERE name = 'seconds'")[0] or 0)
 
     def dialogs(self) -> Iterator[Dialog]:
-        """The accepted dialogs, in plan order."""
+        """Yield the accepted dialogs in plan order."""
         return self._records(Dialog, "SELECT dialog FROM plans WHERE dialog IS NOT NULL ORDER BY number")
 
     def drops(self) -> Iterator[Drop]:
-        """Everything that was not kept, in plan order."""
+        """Yield all drops in plan order."""
         return self._records(Drop, "SELECT record FROM drops ORDER BY number, rowid")
 
     def dropped(self, scope: Scope) -> dict[str, dict[str, int]]:
-        """How often what was dropped: stage to reason to count."""
+        """Count the drops of a scope: stage to reason to count."""
         counts: dict[str, dict[str, int]] = {}
         query = (
             "SELECT stage, reason, count(*) FROM drops WHERE scope = ? GROUP BY stage, reason ORDER BY stage, reason"
@@ -211,43 +211,44 @@ class Store:
             counts.setdefault(stage, {})[reason] = count
         return counts
 
-    def ended(self) -> dict[str, int]:
-        """How the accepted dialogs came to their length: `complete`, or what ended them early; with counts."""
+    def endings(self) -> dict[str, int]:
+        """Count the accepted dialogs by their ending: `complete`, or the cause of an early end."""
         query = "SELECT ended, count(*) FROM plans WHERE ended IS NOT NULL GROUP BY ended ORDER BY ended"
         return dict(self._rows(query))
 
     def usage(self) -> dict[str, Usage]:
-        """What the plans that have an outcome cost, by stage."""
+        """Return the usage of all plans with an outcome, by stage."""
         rows = self._rows("SELECT * FROM usage ORDER BY stage")
         return {s: Usage(calls=c, prompt=p, cached=h, completion=o) for s, c, p, h, o in rows}
 
     def spent(self) -> dict[str, Usage]:
-        """What everything cost so far, by stage: the same, and the finished calls of dialogs in the making."""
+        """Return all usage so far, by stage: with the finished calls of unfinished dialogs."""
         total = self.usage()
-        with _explained(self.folder):
+        with _as_run_error(self.folder):
             for stage, reply in self._db.execute("SELECT stage, reply FROM calls"):
                 total[stage] = total.get(stage, Usage()) + ChatReply.model_validate_json(reply).usage
         return dict(sorted(total.items()))
 
     def _rows(self, query: str, *values: object) -> list[Any]:
-        with _explained(self.folder):
+        with _as_run_error(self.folder):
             return self._db.execute(query, values).fetchall()
 
     def _row(self, query: str) -> Any:
         return self._rows(query)[0]
 
-    def _records(self, kind: type[_Kept], query: str) -> Iterator[_Kept]:
-        with _explained(self.folder):
+    def _records(self, kind: type[R], query: str) -> Iterator[R]:
+        with _as_run_error(self.folder):
             for (text,) in self._db.execute(query):
                 yield kind.model_validate_json(text)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        with _explained(self.folder):
-            # SQLite would go on in a file that was deleted, and nobody could open it any more.
-            if _identified(self.folder / "run.db") != self._file:
+        with _as_run_error(self.folder):
+            # SQLite would continue to write to a deleted file, which nobody can open.
+            if _file_id(self.folder / "run.db") != self._file:
                 raise RunError(
-                    f"{self.folder}: run.db is gone or another file now; put it back and the same command continues"
+                    f"{self.folder}: run.db was deleted or replaced while the run was using it; put it back and the "
+                    "same command continues"
                 )
             yield
 
@@ -259,31 +260,30 @@ class Store:
                 yield
                 self._db.execute("COMMIT")
             except BaseException:
-                if self._db.in_transaction:  # a disk that is full may have ended it
+                if self._db.in_transaction:  # an error such as a full disk may have ended it
                     self._db.execute("ROLLBACK")
                 raise
 
 
 @contextmanager
-def _explained(folder: Path) -> Iterator[None]:
-    """Turn what the disk says, or what is wrong with the file, into one line."""
+def _as_run_error(folder: Path) -> Iterator[None]:
+    """Raise errors of the disk and of the file's content as a RunError."""
     try:
         yield
     except (OSError, sqlite3.Error, ValidationError) as error:
-        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
-        if isinstance(error, OSError) or getattr(error, "sqlite_errorcode", -1) & 0xFF in _OF_THE_DISK:
+        if isinstance(error, OSError) or getattr(error, "sqlite_errorcode", -1) & 0xFF in _DISK_ERRORS:
             raise RunError(
-                f"{folder}: can't write the run ({reason}); free space or mend the folder, "
-                "and the same command continues"
+                f"{folder}: can't write the run ({describe(error)}); free space or make the folder writable, and the "
+                "same command continues"
             ) from error
         raise RunError(
-            f"{folder}: run.db is damaged, or from another version of this program ({reason}); "
-            "restore it, or give another run_dir=…, or fresh=true to begin anew"
+            f"{folder}: run.db is damaged, or from another version of this program ({describe(error)}); restore it, "
+            "or set another run_dir, or fresh=true to start over"
         ) from error
 
 
-def _identified(path: Path) -> tuple[int, int] | None:
-    """Which file a path leads to, if any."""
+def _file_id(path: Path) -> tuple[int, int] | None:
+    """Return the device and inode of a file, or None if there is none."""
     try:
         status = path.stat()
     except OSError:
@@ -292,7 +292,7 @@ def _identified(path: Path) -> tuple[int, int] | None:
 
 
 def _empty(folder: Path) -> None:
-    """Remove what an earlier run left, not what this one has there; last the file that shows the folder to be ours."""
+    """Remove the files of an earlier run; `run.db` last, since it marks the folder as a run folder."""
     for path in sorted(folder.iterdir(), key=lambda path: path.name == "run.db"):
         if path.is_dir():
             shutil.rmtree(path)
@@ -301,5 +301,5 @@ def _empty(folder: Path) -> None:
 
 
 def _is_kept(path: Path) -> bool:
-    """Whether a file may stand in a run folder that isn't begun yet: our lock, and the log of a server for this run."""
+    """Return whether a file belongs to this session: the lock, or the log of a server started for it."""
     return path.name == ".lock" or path.suffix == ".log"

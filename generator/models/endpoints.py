@@ -1,4 +1,4 @@
-"""Servers with the OpenAI API: one or several that somebody runs, or a vLLM that is started here for a run."""
+"""Servers with the OpenAI API: one or several that are running, or a vLLM that is started for the run."""
 
 import asyncio
 import os
@@ -17,14 +17,14 @@ import aiohttp
 from pydantic import Field, field_validator, model_validator
 
 from generator.common.console import note
-from generator.errors import ModelError
+from generator.errors import ModelError, describe
 from generator.models import process_guard as guard
 from generator.models.client import Endpoint
 from generator.models.lm import Clients
-from generator.models.pool import Servers
+from generator.models.pool import ServerPool
 from generator.schema import Address, LocalPath, OneOrMore, Operational, VariableName
 
-_HERE = ("127.0.0.1", "localhost", "::1")
+_LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 _POLL_S = 1
 _NOTE_S = 15
 
@@ -45,7 +45,7 @@ class OpenAIEndpoint(Endpoint):
     def _addresses(cls, values: tuple[str, ...]) -> tuple[str, ...]:
         addresses = tuple(value.rstrip("/") for value in values)
         if len(set(addresses)) < len(addresses):
-            raise ValueError("names a server twice")
+            raise ValueError("lists a server twice")
         return addresses
 
     @asynccontextmanager
@@ -59,16 +59,16 @@ class OpenAIEndpoint(Endpoint):
                 await stack.enter_async_context(self.connected(address, self.api_key_env, share))
                 for address in self.api_base
             ]
-            yield clients[0] if share == 1 else Servers(clients, self.retries, self.retry_wait_s)
+            yield clients[0] if share == 1 else ServerPool(clients, self.retries, self.retry_wait_s)
 
     def _check_openai(self, address: str) -> None:
         if not os.environ.get(self.api_key_env):
             raise ModelError(
-                f"{address} needs a key: set the environment variable {self.api_key_env}, or lm.api_base to "
-                "a server of yours"
+                f"{address} requires an API key: set the environment variable {self.api_key_env}, or set lm.api_base "
+                "to another server"
             )
         if self.greedy.top_k or self.sampled.top_k:
-            raise ModelError(f"{address} has no top-k sampling and refuses it: give lm.sampled.top_k=null")
+            raise ModelError(f"{address} refuses top_k: set lm.greedy.top_k=null and lm.sampled.top_k=null")
 
 
 class VllmEndpoint(OpenAIEndpoint):
@@ -89,15 +89,15 @@ class VllmEndpoint(OpenAIEndpoint):
 
     @model_validator(mode="after")
     def _can_be_started(self) -> Self:
-        # Not shown: what is in there may be a key.
+        # The message must not show the value, which may be a key.
         if re.search(r"--(api[-_]k|hf[-_]t)", self.serve_args):
             raise ValueError(
-                "serve_args would be stored with the key in it: leave it out, and set the environment variable "
-                "VLLM_API_KEY (for --hf-token: HF_TOKEN), which vLLM reads itself"
+                "serve_args holds a key, and would be stored: set the environment variable VLLM_API_KEY (for "
+                "--hf-token: HF_TOKEN) instead, which vLLM reads itself"
             )
         if not self.serve:
             return self
-        if len(self.api_base) > 1 or urlsplit(self.api_base[0]).hostname not in _HERE:
+        if len(self.api_base) > 1 or urlsplit(self.api_base[0]).hostname not in _LOCAL_HOSTS:
             raise ValueError(
                 "serve=true starts one server on this machine: api_base must be one address such as "
                 "http://127.0.0.1:8000/v1"
@@ -109,23 +109,22 @@ class VllmEndpoint(OpenAIEndpoint):
         return self
 
     def command(self) -> list[str]:
-        """The command line of the server; see `docs/serving.md`."""
-        host, port = self._place()
-        # The command `vllm` would look for a distribution of that name, which builds for other hardware haven't.
+        """Return the server's command line; see `docs/serving.md`."""
+        host, port = self._host_and_port()
+        # The command `vllm` needs a distribution of that name, which builds for other hardware don't have.
         return [
             str(self.serve_python or sys.executable),
             *("-m", "vllm.entrypoints.openai.api_server"),
             *("--model", self.model, "--served-model-name", self.model),
             *("--host", host, "--port", port),
             *("--max-model-len", str(self.context)),
-            # The model's own defaults would add sampling that we didn't ask for.
+            # The model's own defaults would add sampling parameters.
             *("--generation-config", "vllm"),
             "--enable-prompt-tokens-details",
             *shlex.split(self.serve_args),
         ]
 
-    def _place(self) -> tuple[str, str]:
-        """Host and port of the server."""
+    def _host_and_port(self) -> tuple[str, str]:
         address = urlsplit(self.api_base[0])
         return str(address.hostname), str(address.port or 80)
 
@@ -138,19 +137,19 @@ class VllmEndpoint(OpenAIEndpoint):
 
     @asynccontextmanager
     async def _served(self, folder: Path) -> AsyncIterator[None]:
-        """The server, from when it answers on."""
+        """Start the server, wait until it answers, and end it with the block."""
         (address,) = self.api_base
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as session:
             if await _answers(session, address):
-                raise ModelError(f"something answers at {address} already: stop it, or use it with lm.serve=false")
-            log = folder / f"vllm-{self._place()[1]}.log"
+                raise ModelError(f"a server is already running at {address}: stop it, or set lm.serve=false to use it")
+            log = folder / f"vllm-{self._host_and_port()[1]}.log"
             process = self._start(log)
             try:
                 await self._ready(session, address, process, log)
                 yield
             finally:
                 assert process.stdin is not None
-                process.stdin.close()  # so the guard knows
+                process.stdin.close()  # so that the guard ends the server
                 await asyncio.to_thread(process.wait)
 
     def _start(self, log: Path) -> "Popen[bytes]":
@@ -158,11 +157,11 @@ class VllmEndpoint(OpenAIEndpoint):
         try:
             installed = run([python, "-c", "import importlib.util as u, sys; sys.exit(u.find_spec('vllm') is None)"])
         except OSError as error:
-            raise ModelError(f"lm.serve_python={python}: can't be run ({error.strerror or error})") from error
+            raise ModelError(f"lm.serve_python={python}: can't be run ({describe(error)})") from error
         if installed.returncode:
             raise ModelError(
-                f"lm.serve=true needs vLLM, which {python} hasn't: install the extra 'vllm' (uv sync --extra "
-                "vllm), or give lm.serve_python, the Python of the environment that has it"
+                f"lm.serve=true needs vLLM, which {python} doesn't have: install the extra 'vllm' (uv sync --extra "
+                "vllm), or set lm.serve_python to the Python of the environment that has it"
             )
         try:
             log.parent.mkdir(parents=True, exist_ok=True)
@@ -174,18 +173,17 @@ class VllmEndpoint(OpenAIEndpoint):
                     stdin=PIPE,
                     stdout=output,
                     stderr=output,
-                    start_new_session=True,  # Ctrl-C is for the run, which ends the server when it is done with it
+                    start_new_session=True,  # Ctrl-C goes to the run, which still needs the server to finish
                 )
         except OSError as error:
-            raise ModelError(f"{log}: can't be written ({error.strerror or error})") from error
+            raise ModelError(f"{log}: can't be written ({describe(error)})") from error
 
     async def _ready(self, session: aiohttp.ClientSession, address: str, process: "Popen[bytes]", log: Path) -> None:
         start = shown = time.monotonic()
         note(f"starting vLLM with {self.model}; its log: {log}")
         while not await _answers(session, address):
             if process.poll() is not None:
-                said = _last_words(log, failed=True)
-                raise ModelError(f"vLLM ended before it was ready: {said}; its log: {log}")
+                raise ModelError(f"vLLM failed to start: {_log_line(log, failed=True)}; see its log {log}")
             now = time.monotonic()
             if now - start > self.serve_timeout_s:
                 raise ModelError(
@@ -193,7 +191,7 @@ class VllmEndpoint(OpenAIEndpoint):
                 )
             if now - shown >= _NOTE_S:
                 shown = now
-                note(f"vLLM isn't ready yet after {now - start:.0f} s: {_last_words(log)}")
+                note(f"vLLM isn't ready yet after {now - start:.0f} s: {_log_line(log)}")
             await asyncio.sleep(_POLL_S)
         note(f"vLLM is ready after {time.monotonic() - start:.0f} s")
 
@@ -206,9 +204,9 @@ async def _answers(session: aiohttp.ClientSession, address: str) -> bool:
         return False
 
 
-def _last_words(log: Path, failed: bool = False) -> str:
-    """What a log says last; if the program failed, the first error in it, which led to the others."""
+def _log_line(log: Path, failed: bool = False) -> str:
+    """Return the last line of a log; if the program failed, its first error, which caused the others."""
     lines = [line.strip() for line in log.read_text("utf-8", errors="replace").splitlines() if line.strip()]
     errors = [line for line in lines if re.search(r"\w(Error|Exception): ", line)] if failed else []
-    said = errors[0] if errors else lines[-1]
-    return said if len(said) <= 200 else f"{said[:200]}…"
+    line = errors[0] if errors else lines[-1]
+    return line if len(line) <= 200 else f"{line[:200]}…"

@@ -1,6 +1,6 @@
-"""What a model server's failure means: which `dspy.lm15` error it is, and how it reads on one line.
+"""Failures of a model server as errors of `dspy.lm15`, each with a message on one line.
 
-`dspy.lm15.RETRYABLE_ERRORS` says which of them are worth asking again.
+`dspy.lm15.RETRYABLE_ERRORS` lists those that are worth a retry.
 """
 
 import json
@@ -14,29 +14,23 @@ from typing import Any
 import aiohttp
 from dspy import lm15
 
-from generator.common.sanitize import printable, without_secrets
+from generator.common.sanitize import server_message
 
-# As vLLM and OpenAI ("maximum context length"), newer vLLM ("maximum model length") and llama.cpp ("available context
-# size") say that a prompt does not fit; OpenAI's code and llama.cpp's type beside them.
+# A prompt that doesn't fit, in the words of vLLM and OpenAI ("maximum context length"), newer vLLM ("maximum model
+# length") and llama.cpp ("available context size"); beside them OpenAI's code and llama.cpp's type.
 _OVERFLOW = re.compile(
     r"maximum (?:context|model) length|context length is only|context size|context_length_exceeded|exceed_context_size",
     re.IGNORECASE,
 )
-_LONGEST = 300
 
 
-def refusal(where: str, status: int, body: bytes, headers: Mapping[str, str], key_env: str | None) -> lm15.LM15Error:
-    """The error behind an HTTP status other than 200.
+def status_error(url: str, status: int, body: bytes, headers: Mapping[str, str], key_env: str | None) -> lm15.LM15Error:
+    """Return the error for a response with an HTTP status other than 200.
 
     Args:
-        where: the address that answered.
-        status: of the answer.
-        body: of the answer, as it came.
-        headers: of the answer.
-        key_env: the environment variable that holds the key, for the message.
+        key_env: the environment variable that holds the API key; the message names it, and never shows the key.
     """
-    text = said(body, key_env)
-    message = f"{where} answered HTTP {status}: {text}"
+    message = f"{url} answered HTTP {status}: {error_text(body, key_env)}"
     match status:
         case 401 | 403:
             return lm15.AuthError(f"{message}; check the key in {key_env or 'lm.api_key_env'}", status=status)
@@ -51,10 +45,8 @@ def refusal(where: str, status: int, body: bytes, headers: Mapping[str, str], ke
             return lm15.TimeoutError(message, status=status, retry_after=_retry_after(headers))
         case 429:
             return lm15.RateLimitError(message, status=status, retry_after=_retry_after(headers))
-        # 1xx to 3xx are no answers; 421, 425 and 499 are a proxy's, which has lost a connection or its patience.
-        case 409 | 421 | 425 | 499:
-            return lm15.ServerError(message, status=status, retry_after=_retry_after(headers))
-        case _ if status < 400 or status >= 500:
+        # A response below 400 is no completion; proxies send 421, 425 and 499 after lost connections and time-outs.
+        case _ if status < 400 or status >= 500 or status in (409, 421, 425, 499):
             return lm15.ServerError(message, status=status, retry_after=_retry_after(headers))
         case _ if _OVERFLOW.search(body.decode(errors="replace")):
             return lm15.ContextLengthError(message, status=status)
@@ -62,50 +54,40 @@ def refusal(where: str, status: int, body: bytes, headers: Mapping[str, str], ke
             return lm15.InvalidRequestError(message, status=status)
 
 
-def overloaded(error: lm15.LM15Error) -> bool:
-    """Whether a failure says that the server has too much to do: 429, 503, or no answer in time."""
+def is_overload(error: lm15.LM15Error) -> bool:
+    """Return whether a failure means that the server is overloaded: 429, 503, or a time-out."""
     return isinstance(error, lm15.RateLimitError | lm15.TimeoutError) or getattr(error, "status", None) == 503
 
 
-def broken(where: str, error: Exception, timeout_s: float, key_env: str | None) -> lm15.LM15Error:
-    """The error behind a call that got no whole answer; `key_env` as in `refusal`."""
+def connection_error(url: str, error: Exception, timeout_s: float, key_env: str | None) -> lm15.LM15Error:
+    """Return the error for a call without a complete response; `key_env` as in `status_error`."""
     if isinstance(error, TimeoutError):
-        return lm15.TimeoutError(f"{where} did not answer within {timeout_s:g} s")
-    return lm15.TransportError(f"{where}: {reason(error, key_env)}")
+        return lm15.TimeoutError(f"{url} did not answer within {timeout_s:g} s")
+    return lm15.TransportError(f"{url}: {connection_cause(error, key_env)}")
 
 
-def reason(error: Exception, key_env: str | None) -> str:
-    """A network error in a few words; they may be the server's, and are treated as in `said`."""
+def connection_cause(error: Exception, key_env: str | None) -> str:
+    """Return a network error in a few words, on one line and without the API key, which a server may repeat."""
     if isinstance(error, aiohttp.ClientConnectorError):
-        # asyncio puts words of its own, without the cause, where the system's would stand.
+        # asyncio replaces the system's message by one that leaves out the cause.
         number = error.os_error.errno or 0
         return os.strerror(number) if number > 0 else str(error.os_error.strerror or error.os_error)
-    return _line(str(error), key_env) or type(error).__name__
+    return server_message(str(error), key_env) or type(error).__name__
 
 
-def said(body: bytes, key_env: str | None) -> str:
-    """The server's own words on one line, from whichever form it wraps them in; without the key, if it repeats that.
-
-    Args:
-        body: of its answer.
-        key_env: the environment variable that holds the key.
-    """
+def error_text(body: bytes, key_env: str | None) -> str:
+    """Return the message in the body of an error response, on one line and without the API key."""
     text: Any = body.decode(errors="replace")
     with suppress(ValueError, RecursionError):
         parsed = json.loads(text)
         if isinstance(parsed, dict):
             text = parsed.get("error") or parsed.get("message") or parsed.get("detail") or text
             text = text.get("message", text) if isinstance(text, dict) else text
-    return _line(str(text), key_env)
-
-
-def _line(text: str, key_env: str | None) -> str:
-    line = without_secrets(printable(text), key_env)
-    return line if len(line) <= _LONGEST else line[:_LONGEST] + "…"
+    return server_message(str(text), key_env)
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, as the server asks: the header holds seconds, or a date, which is by the server's own clock."""
+    """Return the seconds of a Retry-After header, which holds seconds or a date by the server's clock."""
     value = headers.get("Retry-After", "")
     with suppress(ValueError):
         return max(0.0, float(value))

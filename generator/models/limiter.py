@@ -1,7 +1,7 @@
-"""How many calls may be in flight: more while the server keeps up, half as many when it says that it doesn't.
+"""Adapt the number of calls in flight to the server: more while it keeps up, half as many when it is overloaded.
 
-Additive increase and multiplicative decrease (Chiu and Jain 1989), as TCP does it: quick doubling until the server
-first complains, then a tenth of a call more for every call that went well.
+Additive increase and multiplicative decrease (Chiu and Jain 1989), as in TCP: the limit doubles until the first
+refusal, then grows by a tenth of a call for every served call.
 """
 
 import asyncio
@@ -10,24 +10,24 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 _START = 256
-# Until the first complaint, calls that wait this long for a slot have the limit doubled. A complaint takes no longer.
+# Until the first refusal, the limit doubles when calls have waited this long for a slot; a refusal comes sooner.
 _DOUBLING_S = 0.25
 _GROWTH = 0.1
 _DECREASE = 0.5
 
 
 class Slot:
-    """The leave to make one call; tell it how the call went."""
+    """The permission to make one call; report the outcome of the call to it."""
 
     def __init__(self, limiter: "Limiter") -> None:
         self._limiter, self._round = limiter, limiter.round
 
     def served(self) -> None:
-        """The server answered."""
+        """Report that the server answered."""
         self._limiter.grow()
 
     def refused(self) -> None:
-        """The server had too much to do. Calls that were begun before the limit was last lowered say nothing new."""
+        """Report an overload. It is ignored for calls that began before the limit was last lowered."""
         if self._round == self._limiter.round:
             self._limiter.shrink()
 
@@ -36,42 +36,42 @@ class Limiter:
     """Hands out slots, first come, first served.
 
     Attributes:
-        limit: slots that may be out at a time, 1 to the ceiling.
-        round: how often the limit was lowered.
+        limit: the slots that may be in use at a time, 1 to the ceiling.
+        round: the number of times that the limit was lowered.
     """
 
     def __init__(self, ceiling: int) -> None:
         self.limit = float(min(ceiling, _START))
         self.round = 0
         self._ceiling = ceiling
-        self._out = 0
+        self._in_use = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._doubling: asyncio.TimerHandle | None = None
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[Slot]:
-        """One slot, as long as the block lasts; waits until there is one."""
+        """Wait for a slot and hold it as long as the block lasts."""
         await self._enter()
         try:
             yield Slot(self)
         finally:
-            self._out -= 1
+            self._in_use -= 1
             self._admit()
 
     def grow(self) -> None:
-        """After a call that went well; a limit that isn't reached says nothing about the server."""
-        if self._waiting or self._out >= int(self.limit):
+        """Raise the limit after a served call, if it is reached: otherwise the server's capacity is unknown."""
+        if self._waiting or self._in_use >= int(self.limit):
             self.limit = min(self._ceiling, self.limit + (_GROWTH if self.round else 1))
             self._admit()
 
     def shrink(self) -> None:
-        """After a complaint."""
-        self.limit = max(1.0, min(self.limit, self._out) * _DECREASE)
+        """Halve the limit after an overload."""
+        self.limit = max(1.0, min(self.limit, self._in_use) * _DECREASE)
         self.round += 1
 
     async def _enter(self) -> None:
-        if self._out < int(self.limit) and not self._waiting:
-            self._out += 1
+        if self._in_use < int(self.limit) and not self._waiting:
+            self._in_use += 1
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
@@ -79,16 +79,16 @@ class Limiter:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # it had just been handed out
-                self._out -= 1
+            if turn.done() and not turn.cancelled():  # the slot had just been granted
+                self._in_use -= 1
                 self._admit()
             raise
 
     def _admit(self) -> None:
-        while self._waiting and self._out < int(self.limit):
+        while self._waiting and self._in_use < int(self.limit):
             turn = self._waiting.popleft()
             if not turn.done():
-                self._out += 1
+                self._in_use += 1
                 turn.set_result(None)
 
     def _double_later(self) -> None:

@@ -1,4 +1,4 @@
-"""A model call as data, and DSPy's model that makes one: it asks a `Client`, unless a `Journal` remembers the reply.
+"""Model calls as data, and the DSPy model that makes them through a `Client`, unless a `Journal` has the reply.
 
 Nothing here touches the network (`generator.models.client` does) or the disk (`generator.execution.store` does).
 """
@@ -19,7 +19,7 @@ from generator.schema import Record, Usage
 
 Profile = Literal["greedy", "sampled"]
 
-# llama.cpp keeps 32 bits of a seed and takes the highest value for "draw one".
+# llama.cpp keeps 32 bits of a seed and takes the highest value for "random".
 _SEEDS = 2**31
 _SEEDS_A_TURN = 1000
 
@@ -42,7 +42,7 @@ class Sampling(Record):
 
 
 class ChatRequest(Record):
-    """What one call asks for: a prompt, sent as one user message."""
+    """One call: a prompt, sent as one user message, and its sampling."""
 
     model: str
     prompt: str
@@ -52,7 +52,7 @@ class ChatRequest(Record):
     response_format: dict[str, Any] | None = None
 
     def body(self) -> dict[str, Any]:
-        """The JSON body of `POST /chat/completions`."""
+        """Return the JSON body of `POST /chat/completions`."""
         fields = {
             "model": self.model,
             "messages": [{"role": "user", "content": self.prompt}],
@@ -65,17 +65,17 @@ class ChatRequest(Record):
 
     @cached_property
     def content(self) -> bytes:
-        """The body as it is sent. Keys keep their order: a server has the model reply in the order of the schema's."""
+        """The body as bytes. Keys keep their order, since servers generate a reply in the order of its schema."""
         return to_json(self.body())
 
     @cached_property
     def key(self) -> str:
-        """A hash of the body: equal keys ask for the same thing."""
+        """A hash of the body: equal requests have equal keys."""
         return hashlib.sha256(self.content).hexdigest()
 
 
 class ChatReply(Record):
-    """What came back. `finish_reason` is the server's word: `stop`, `length` (cut off), `content_filter`, …"""
+    """The response to a call. `finish_reason` is the server's: `stop`, `length` (cut off), `content_filter`, …"""
 
     text: str
     finish_reason: str
@@ -84,7 +84,7 @@ class ChatReply(Record):
 
 
 class Client(Protocol):
-    """Someone who answers model calls."""
+    """A client that makes model calls."""
 
     @property
     def model(self) -> str:
@@ -102,20 +102,20 @@ class Client(Protocol):
         ...
 
     def sampling(self, profile: Profile) -> Sampling:
-        """How tokens are drawn for user and agent turns, and for everything else (Lee et al. 2024, section 2.3)."""
+        """Return the sampling parameters of a decoding profile (Lee et al. 2024, section 2.3)."""
         ...
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """Make one call.
 
         Raises:
-            dspy.lm15.LM15Error: it failed for good; `TransportError` if the endpoint itself is gone.
+            dspy.lm15.LM15Error: it failed after all retries; `TransportError` if the endpoint itself is gone.
         """
         ...
 
 
 class Clients(Protocol):
-    """Where the client of a dialog comes from: one server, or several."""
+    """The clients of one server, or of several with the same model."""
 
     @property
     def model(self) -> str:
@@ -123,24 +123,24 @@ class Clients(Protocol):
         ...
 
     def for_dialog(self, document: str) -> AbstractContextManager[Client]:
-        """The client for all calls of one dialog, which starts from the document with this id."""
+        """Return the client for all calls of one dialog, which starts from the document with this id."""
         ...
 
 
 class Journal(Protocol):
-    """The finished calls of one dialog, so that none is ever paid for twice."""
+    """The finished calls of one dialog, so that no call is paid for twice."""
 
     def find(self, key: str, stage: str, turn: int) -> ChatReply | None:
-        """The reply to the call `key`, if an earlier run of this dialog finished it."""
+        """Return the reply to the call `key`, if an earlier run of this dialog finished it."""
         ...
 
     def add(self, key: str, stage: str, turn: int, reply: ChatReply) -> None:
-        """Write a finished call down before anything is made of it."""
+        """Record a finished call, before its reply is used."""
         ...
 
 
 class _Purpose(Record):
-    """What a call is for."""
+    """The metadata of a call: its decoding profile, stage and turn."""
 
     profile: Profile
     stage: str
@@ -148,26 +148,26 @@ class _Purpose(Record):
 
 
 class LanguageModel(dspy.BaseLM):
-    """A language model of DSPy's for one dialog; await its calls.
+    """A DSPy language model for one dialog; await its calls.
 
     Each call names its decoding profile, its stage and its turn: `config={"metadata": {"profile": "greedy", "stage":
     "ask", "turn": "1"}}`; of that, only the profile's sampling reaches the server. `seed` is the first turn's, and each
-    later turn has its own: turns are judged at once, and which of two equal requests comes first is chance. A request
-    that the turn has made before gets the next seed, so that it has a key of its own and can fare better.
+    later turn has its own: turns are judged concurrently, and the order of two equal requests would be chance. A
+    request that the turn has made before gets the next seed, and so another key and another reply.
 
-    It asks the client at once: `dspy.LM` would take every call through two other forms and two threads.
+    It calls the client directly: `dspy.LM` would convert every call twice and use two threads.
     """
 
     def __init__(self, client: Client, journal: Journal, seed: int) -> None:
         super().__init__(client.model, cache=False)
         self._client, self._journal, self._seed = client, journal, seed
-        self._asked: Counter[str] = Counter()
-        self._tokens_per_byte = 0.0  # nothing was counted yet: the server knows what fits
+        self._requests: Counter[str] = Counter()
+        self._tokens_per_byte = 0.0  # until the server has counted a prompt
 
     def __call__(self, *prompt: object, **others: object) -> NoReturn:
-        """DSPy wants one; ours would block every other dialog."""
+        """Refuse synchronous calls, which would block all other dialogs; DSPy requires the method."""
         with error_boundary(self.model):
-            raise lm15.UnsupportedFeatureError("models are asked asynchronously here: await `acall`")
+            raise lm15.UnsupportedFeatureError("synchronous calls are not supported: await `acall`")
 
     async def acall(
         self,
@@ -177,10 +177,10 @@ class LanguageModel(dspy.BaseLM):
         metadata: dict[str, str],
         response_format: dict[str, Any] | None = None,
     ) -> list[str]:
-        """The text of the reply to one user message.
+        """Return the text of the reply to one user message.
 
         Raises:
-            dspy.utils.exceptions.LMError: what became of the call, in DSPy's words for it.
+            dspy.utils.exceptions.LMError: the call failed; DSPy's class for the failure.
         """
         (message,) = messages
         with error_boundary(self.model, unexpected=True):
@@ -188,7 +188,7 @@ class LanguageModel(dspy.BaseLM):
         return [reply.text]
 
     async def _reply(self, prompt: str, purpose: _Purpose, response_format: dict[str, Any] | None) -> ChatReply:
-        asked = self._repeated(
+        request = self._with_seed(
             ChatRequest(
                 model=self._client.model,
                 prompt=prompt,
@@ -198,27 +198,28 @@ class LanguageModel(dspy.BaseLM):
                 response_format=response_format,
             )
         )
-        reply = self._journal.find(asked.key, purpose.stage, purpose.turn)
+        reply = self._journal.find(request.key, purpose.stage, purpose.turn)
         if reply is None:
-            self._check_room(asked)
-            reply = await self._client.chat(asked)
-            self._journal.add(asked.key, purpose.stage, purpose.turn, reply)
-        if purpose.profile == "greedy" and reply.usage.prompt:  # these come one by one, so timing decides nothing
-            self._tokens_per_byte = reply.usage.prompt / len(asked.prompt.encode())
+            self._check_fits(request)
+            reply = await self._client.chat(request)
+            self._journal.add(request.key, purpose.stage, purpose.turn, reply)
+        if purpose.profile == "greedy" and reply.usage.prompt:  # these calls are sequential: timing has no effect
+            self._tokens_per_byte = reply.usage.prompt / len(request.prompt.encode())
         return reply
 
-    def _check_room(self, asked: ChatRequest) -> None:
-        """Raise ContextLengthError for a prompt that, judged by the last one counted, leaves no room for the reply."""
-        tokens = round(len(asked.prompt.encode()) * self._tokens_per_byte)
-        if tokens + asked.max_tokens > self._client.context:
+    def _check_fits(self, request: ChatRequest) -> None:
+        """Raise ContextLengthError if prompt and reply exceed the context, by the tokens of the last counted prompt."""
+        tokens = round(len(request.prompt.encode()) * self._tokens_per_byte)
+        if tokens + request.max_tokens > self._client.context:
             raise lm15.ContextLengthError(
-                f"about {tokens} prompt and {asked.max_tokens} reply tokens exceed lm.context={self._client.context}"
+                f"about {tokens} prompt and {request.max_tokens} reply tokens exceed lm.context={self._client.context}"
             )
 
-    def _repeated(self, asked: ChatRequest) -> ChatRequest:
-        times = self._asked[asked.key]
-        self._asked[asked.key] += 1
+    def _with_seed(self, request: ChatRequest) -> ChatRequest:
+        """Return the request, with a further seed if it was made before."""
+        times = self._requests[request.key]
+        self._requests[request.key] += 1
         if not times:
-            return asked
-        # No `model_copy`: it would take the key along.
-        return ChatRequest.model_validate(asked.model_dump() | {"seed": (asked.seed + times) % _SEEDS})
+            return request
+        # Not `model_copy`, which would copy the cached key.
+        return ChatRequest.model_validate(request.model_dump() | {"seed": (request.seed + times) % _SEEDS})

@@ -1,4 +1,4 @@
-"""Several servers with the same model as one. A dialog stays on one of them, where its prompts are cached."""
+"""A pool of servers with the same model. A dialog stays on one of them, where its prompts are cached."""
 
 import time
 from collections import Counter
@@ -11,31 +11,31 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
 from generator.common.concurrency import backoff
 from generator.common.console import note
-from generator.models.client import HttpClient, ServerGone, ServerMissed
+from generator.models.client import HttpClient, ServerDown, ServerGone
 from generator.models.lm import ChatReply, ChatRequest, Client, Profile, Sampling
 
-# A server may have so many times its share of the dialogs before one that prefers it goes elsewhere ("consistent
+# The most dialogs on a server, as a multiple of its even share, before further ones go to another server ("consistent
 # hashing with bounded loads", Mirrokni, Thorup and Zadimoghaddam 2018).
 _SLACK = 1.25
-# A server that was gone is asked again after so long.
-_AWAY_S = 60
+# A server that was down is tried again after so many seconds.
+_DOWN_S = 60
 
 
-class Servers:
+class ServerPool:
     """A `Client` for each dialog; dialogs on the same document prefer the same server.
 
-    When a server is gone, its dialogs go on with another one; when all are, one that comes back is waited for.
+    When a server is down, its dialogs move to another one; when all are, calls are retried until one is back.
 
     Args:
-        retries: how often all are asked again when none is there.
-        retry_wait_s: before the first time; then it doubles.
+        retries: the number of retries while all servers are down.
+        retry_wait_s: seconds before the first retry; they double with each further one.
     """
 
     def __init__(self, clients: Sequence[HttpClient], retries: int, retry_wait_s: float) -> None:
         self._clients = list(clients)
         self._stop, self._wait = stop_after_attempt(retries + 1), backoff(retry_wait_s)
         self._dialogs: Counter[HttpClient] = Counter()
-        self._away: dict[HttpClient, float] = {}
+        self._down_until: dict[HttpClient, float] = {}
 
     @property
     def model(self) -> str:
@@ -44,19 +44,21 @@ class Servers:
 
     @contextmanager
     def for_dialog(self, document: str) -> Iterator[Client]:
-        """The client for the calls of one dialog."""
-        client = _Bound(self, document)
+        """Return the client for the calls of one dialog."""
+        client = _DialogClient(self, document)
         try:
             yield client
         finally:
             client.leave()
 
     def enter(self, document: str) -> HttpClient:
-        """The server that a dialog on `document` goes to now."""
-        here = [client for client in self._clients if time.monotonic() >= self._away.get(client, 0)] or self._clients
+        """Choose the server for a dialog on `document`."""
+        up = [
+            client for client in self._clients if time.monotonic() >= self._down_until.get(client, 0)
+        ] or self._clients
         first = crc32(document.encode()) % len(self._clients)
-        preferred = [client for client in self._clients[first:] + self._clients[:first] if client in here]
-        share = (sum(self._dialogs[client] for client in here) + 1) / len(here)
+        preferred = [client for client in self._clients[first:] + self._clients[:first] if client in up]
+        share = (sum(self._dialogs[client] for client in up) + 1) / len(up)
         chosen = next(client for client in preferred if self._dialogs[client] < share * _SLACK + 1)
         self._dialogs[chosen] += 1
         return chosen
@@ -64,35 +66,35 @@ class Servers:
     def __len__(self) -> int:
         return len(self._clients)
 
-    async def patiently(self, attempt: Callable[[], Awaitable[ChatReply]]) -> ChatReply:
-        """What `attempt` gives, made again as long as no server is there and patience lasts."""
+    async def retry_while_down(self, attempt: Callable[[], Awaitable[ChatReply]]) -> ChatReply:
+        """Return the result of `attempt`, with retries while all servers are down."""
         waiting = AsyncRetrying(
-            stop=self._stop, wait=self._wait, retry=retry_if_exception_type(ServerMissed), reraise=True
+            stop=self._stop, wait=self._wait, retry=retry_if_exception_type(ServerDown), reraise=True
         )
         return await waiting(attempt)
 
     def leave(self, client: HttpClient) -> None:
-        """A dialog is done with its server."""
+        """Release a dialog's place on its server."""
         self._dialogs[client] -= 1
 
-    def lost(self, client: HttpClient) -> bool:
-        """A server is gone; returns whether another one is there."""
+    def mark_down(self, client: HttpClient) -> bool:
+        """Mark a server as down; return whether another one is up."""
         now = time.monotonic()
-        new = now >= self._away.get(client, 0)
-        self._away[client] = now + _AWAY_S
-        others = any(now >= self._away.get(other, 0) for other in self._clients)
+        new = now >= self._down_until.get(client, 0)
+        self._down_until[client] = now + _DOWN_S
+        others = any(now >= self._down_until.get(other, 0) for other in self._clients)
         if new:
-            what = "its dialogs go on elsewhere" if others else "no other is there; one that comes back is waited for"
-            note(f"the model server {client.api_base} is gone; {what}")
+            what = "its dialogs move to another one" if others else "no other one is up; waiting for one"
+            note(f"the model server {client.api_base} is down; {what}")
         return others
 
 
-class _Bound:
-    """The calls of one dialog."""
+class _DialogClient:
+    """The client of one dialog."""
 
-    def __init__(self, servers: Servers, document: str) -> None:
-        self._servers, self._document = servers, document
-        self._client = servers.enter(document)
+    def __init__(self, pool: ServerPool, document: str) -> None:
+        self._pool, self._document = pool, document
+        self._client = pool.enter(document)
 
     @property
     def model(self) -> str:
@@ -110,9 +112,9 @@ class _Bound:
         return self._client.sampling(profile)
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        return await self._servers.patiently(partial(self._anywhere, request))
+        return await self._pool.retry_while_down(partial(self._on_any_server, request))
 
-    async def _anywhere(self, request: ChatRequest) -> ChatReply:
+    async def _on_any_server(self, request: ChatRequest) -> ChatReply:
         failed = 0
         while True:
             client = self._client
@@ -120,11 +122,11 @@ class _Bound:
                 return await client.chat(request)
             except ServerGone:
                 failed += 1
-                if not self._servers.lost(client) or failed == len(self._servers):
+                if not self._pool.mark_down(client) or failed == len(self._pool):
                     raise
-                if client is self._client:  # else another call of the dialog has moved it already
+                if client is self._client:  # otherwise another call has already moved the dialog
                     self.leave()
-                    self._client = self._servers.enter(self._document)
+                    self._client = self._pool.enter(self._document)
 
     def leave(self) -> None:
-        self._servers.leave(self._client)
+        self._pool.leave(self._client)

@@ -1,9 +1,9 @@
-"""Runs a command and ends it, with all that it started, when whoever started this is gone, however that came about.
+"""Run a command, and end it with all its child processes when the parent of this process is gone, even if killed.
 
-    python guard.py COMMAND …
+    python process_guard.py COMMAND …
 
-A process that is killed can end nothing; but its end of a pipe is closed for it, and this waits at the other one.
-Run as a file of its own: it imports nothing of ours.
+A killed process can't clean up, but the system closes its end of the pipe to this process, which watches for that.
+This file is run as a script, so it imports nothing else of the package.
 """
 
 import os
@@ -18,17 +18,17 @@ _GRACE_S = 15
 
 
 def main() -> int:
-    """Returns the command's exit code."""
+    """Run the command and return its exit code."""
     process = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, start_new_session=True)
     while process.poll() is None:
-        if select.select([sys.stdin], [], [], 0.5)[0]:  # nobody writes: it is readable when it is closed
+        if select.select([sys.stdin], [], [], 0.5)[0]:  # nothing is ever written: readable means closed
             end(process)
-    kill(process.pid, signal.SIGKILL)  # what it left behind
+    kill(process.pid, signal.SIGKILL)  # its remaining children
     return process.returncode
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Ask, then insist."""
+    """End a process group with SIGTERM, after a grace period with SIGKILL."""
     kill(process.pid, signal.SIGTERM)
     until = time.monotonic() + _GRACE_S
     while process.poll() is None and time.monotonic() < until:
@@ -38,7 +38,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def kill(group: int, number: signal.Signals) -> None:
-    """Send a signal to a process group, if it is still there."""
+    """Send a signal to a process group that may have ended."""
     with suppress(ProcessLookupError):
         os.killpg(group, number)
 

@@ -25,7 +25,7 @@ from typing import Any, Literal, TextIO
 from pydantic import Field
 
 from generator.common.console import note
-from generator.corpora.mtrag.names import NO_LABEL, SPEAKER, domain, spelt, turn_id
+from generator.corpora.mtrag.names import NO_LABEL, SPEAKER, domain_of, format_turn_id, to_published_label
 from generator.dialogs.filter import filter_pairs
 from generator.errors import CorpusError
 from generator.output.base import ExportSource
@@ -199,7 +199,7 @@ class _RetrievalTask:
         relevant = [passage.id for passage in _relevant(dialog, turn)]
         if not relevant or turn.answerability not in ("answerable", "partial"):
             return
-        name = turn_id(dialog.id, turn.turn)
+        name = format_turn_id(dialog.id, turn.turn)
         self._last.write(_query(name, [turn.query]))
         self._questions.write(_query(name, [t.query for t in dialog.turns[: turn.turn]]))
         alone = _standalone(turn, rewritten)
@@ -234,7 +234,7 @@ def _task(dialog: Dialog, turn: Turn, collection: str) -> dict[str, Any]:
     ]
     return {
         "conversation_id": dialog.id,
-        "task_id": turn_id(dialog.id, turn.turn),
+        "task_id": format_turn_id(dialog.id, turn.turn),
         "task_type": "rag",
         "turn": turn.turn,
         "Collection": collection,
@@ -252,8 +252,8 @@ def _labels(turn: Turn, of_first: list[str]) -> dict[str, list[str]]:
     types = [name for name in turn.question_type.split("+") if name not in (UNLABELLED, turn.multi_turn_type)]
     later = turn.multi_turn_type.split("+") if turn.multi_turn_type else []
     return {
-        "Question Type": [spelt(name) for name in types],
-        "Multi-Turn": of_first if turn.turn == 1 else [spelt(name) for name in later],
+        "Question Type": [to_published_label(name) for name in types],
+        "Multi-Turn": of_first if turn.turn == 1 else [to_published_label(name) for name in later],
         "Answerability": [turn.answerability.upper()],
     }
 
@@ -306,7 +306,7 @@ def _query(name: str, questions: Sequence[str]) -> str:
 def _folder_name(collection: str, taken: Collection[str]) -> str:
     """Return the publisher's domain of a collection, or else its name as a portable file name."""
     try:
-        name = domain(collection)
+        name = domain_of(collection)
     except ValueError:
         name = collection
     safe = re.sub(r"[^A-Za-z0-9_.-]+", "_", name).lstrip(".")[:80]

@@ -110,7 +110,7 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
         pairs=kept,
         unjudged_pairs=unjudged.total(),
         unjudged=dict(unjudged.most_common()),
-        ended=store.ended(),
+        ended=store.endings(),
         question_types=_type_shares(taxonomy, achieved),
         multi_turn_types=_shares(_multi_turn_targets(taxonomy), achieved.multi_turn_types, "later"),
         answerability=_shares({s.type.name: s.share for s in taxonomy.answerability}, achieved.answerability, "all"),

@@ -2,14 +2,16 @@
 
 import io
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from generator.common.atomic_files import atomic_write
 from generator.common.sanitize import printable
 from generator.output import markdown
 
@@ -69,3 +71,16 @@ def print_table(rows: Iterable[Sequence[str]], head: Sequence[str] = (), right: 
     for row in rows:
         table.add_row(*(Text("\n".join(map(printable, cell.split("\n"))), overflow="fold") for cell in row))
     Console(file=sys.stdout).print(table)
+
+
+def write_table(output: Path | None, render: Callable[[Console | None], str]) -> None:
+    """Write a table to a file, or to standard output if there is none.
+
+    Args:
+        render: returns the table; given a console if it goes to a terminal.
+    """
+    if output is not None:
+        with atomic_write(output) as file:
+            file.write(render(None))
+        return
+    sys.stdout.write(render(Console() if sys.stdout.isatty() else None))

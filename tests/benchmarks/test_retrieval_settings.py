@@ -26,7 +26,7 @@ def task(turn: int, question: str, answerability: str, *relevant: str) -> dict[s
 
 @pytest.fixture
 def export(tmp_path: Path) -> Path:
-    """An export of one collection, whose first three questions were rewritten."""
+    """Write an export of one collection."""
     folder = tmp_path / "zoo-run" / "mtrag"
     collection = folder / "retrieval_tasks" / "zoo"
     collection.mkdir(parents=True)
@@ -48,8 +48,8 @@ def export(tmp_path: Path) -> Path:
     return folder
 
 
-def made(export: Path, name: str) -> dict[str, list[str]]:
-    """Passages of each task, by turn."""
+def passages(export: Path, name: str) -> dict[str, list[str]]:
+    """Return the passages of each task, by turn."""
     lines = (export / "generation_tasks" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     return {row["task_id"][-1]: [context["document_id"] for context in row["contexts"]] for row in rows}
@@ -62,7 +62,7 @@ def run(export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_each_task_gets_its_passages(export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(export, monkeypatch)
-    rag, both = made(export, "RAG"), made(export, "reference+RAG")
+    rag, both = passages(export, "RAG"), passages(export, "reference+RAG")
     assert rag.keys() == {"1", "2", "3"}
     assert (len(rag["1"]), rag["2"][0], rag["3"][0]) == (5, "owl", "hen")
     assert both.keys() == {"1", "3"}, "a task with more than two relevant passages is left out"

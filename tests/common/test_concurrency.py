@@ -78,7 +78,7 @@ def test_a_dialog_whose_model_is_gone_asks_for_no_more_verdicts() -> None:
         min_turns=1,
         prompt_version="p",
     )
-    fails(maker.verdicts(dialog("a"), UNUSED, UNUSED), running)
+    fails(maker.judge(dialog("a"), UNUSED, UNUSED), running)
 
 
 def test_a_panel_whose_model_is_gone_asks_for_no_more_verdicts() -> None:

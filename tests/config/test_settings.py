@@ -173,7 +173,7 @@ def test_a_model_must_be_named() -> None:
 
 def test_a_key_is_asked_for_before_anything_is_sent() -> None:
     message = refused("lm=openai", "lm.model=gpt-4o")
-    assert "needs a key: set the environment variable OPENAI_API_KEY" in message
+    assert "OPENAI_API_KEY" in message
 
 
 @pytest.mark.parametrize("group", groups())

@@ -1,15 +1,10 @@
-import hashlib
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from generator.corpora import coqa
 from generator.corpora.human import DialogCorpus
 from generator.schema import Dialog, SkippedRecord
-from tests.support.corpora import broken, corpus, dialogs, good, holds, message, read, served
+from tests.support.corpora import broken, corpus, dialogs, good, holds, read
 
 STORY = "Ada keeps bees on the roof.\n\nHer brother Tom is afraid of them."
 
@@ -113,23 +108,6 @@ def test_what_cannot_be_read_is_told_by_place_and_field(tmp_path: Path) -> None:
     assert [reason for _, reason in broken(list(where.read()))] == ["it holds no text", "story: Field required"]
 
 
-def test_it_is_fetched_once_and_an_archive_is_read_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    site = tmp_path / "site"
-    site.mkdir()
-    content = Path(written(site / "coqa-dev-v1.0.json", record("one", *TURNS))).read_bytes()
-    checksum = f"sha256:{hashlib.sha256(content).hexdigest()}"
-    monkeypatch.setattr(coqa.CoqaCorpus, "published", {"validation": ("coqa-dev-v1.0.json", checksum)})
-    kept = tmp_path / "kept"
-    with served(site) as address:
-        fetched = corpus("coqa", split="validation", cache_dir=str(kept), base_url=address)
-        assert [d.id for d in good(list(fetched.read()))] == ["one"]
-    assert [d.id for d in dialogs(fetched)] == ["one"]  # the publisher is gone
-    with zipfile.ZipFile(tmp_path / "coqa.zip", "w") as archive:
-        archive.write(kept / "coqa-dev-v1.0.json", "v1/coqa-dev-v1.0.json")
-    assert [d.id for d in good(read("coqa", path=str(tmp_path / "coqa.zip")))] == ["one"]
-
-
 def test_the_real_stories_are_read(data: Path) -> None:
     (train,) = dialogs(corpus("coqa", path=str(data / "coqa" / "coqa-train-v1.0.sample.json")))
     (dev,) = dialogs(corpus("coqa", path=str(data / "coqa" / "coqa-dev-v1.0.sample.json")))
@@ -144,9 +122,3 @@ def test_the_real_stories_are_read(data: Path) -> None:
     assert dev.turns[4].other_answers == ("orange with white tiger stripes", "orange")
     (rationale,) = dialogs(corpus("coqa", path=str(data / "coqa" / "coqa-dev-v1.0.sample.json"), answers="rationale"))
     assert rationale.turns[0].answer == rationale.turns[0].evidence[0].text == "a little white kitten named Cotton"
-
-
-def test_coqa_in_another_layout_is_refused(data: Path) -> None:
-    path = data / "coqa" / "coqa_converted_extract10.json"
-    told = f"{path}: it has no records in a list `data`, so it isn't CoQA's own format"
-    assert message(lambda: read("coqa", path=str(path))) == told

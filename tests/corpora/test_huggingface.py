@@ -12,7 +12,7 @@ import pyarrow
 import pytest
 from datasets import Dataset, DatasetDict
 
-from generator.corpora.reading import documents
+from generator.corpora.base import read_documents
 from tests.support.corpora import broken, corpus, good, lines, message, read
 
 ROWS: list[dict[str, Any]] = [
@@ -92,18 +92,18 @@ def test_a_row_that_cannot_be_read_is_told_by_its_number_and_field(tmp_path: Pat
     path = tmp_path / "rows.parquet"
     Dataset.from_dict({"text": ["One.", None, " "], "n": [1.5, 2.5, 3.5]}).to_parquet(path)
     assert broken(read("huggingface", path=str(path))[1:]) == [
-        (f"{path}: train[1]", "its `text` is null"),
+        (f"{path}: train[1]", "`text` is null"),
         (f"{path}: train[2]", "it holds no text"),
     ]
     reasons = [reason for _, reason in broken(read("huggingface", path=str(path), id_field="n"))]
-    assert reasons[0] == "its `n` is no string but 1.5"
-    assert broken(read("huggingface", path=str(path), text_field="n"))[0][1] == "its `n` is no string but 1.5"
+    assert reasons[0] == "`n` must be a string, not 1.5"
+    assert broken(read("huggingface", path=str(path), text_field="n"))[0][1] == "`n` must be a string, not 1.5"
 
 
 @pytest.mark.parametrize("setting", ["id_field", "text_field", "title_field", "url_field"])
 def test_a_column_that_is_not_there_is_an_error_that_names_those_that_are(tmp_path: Path, setting: str) -> None:
     told = message(lambda: read("huggingface", path=save(".jsonl", tmp_path), **{setting: "body"}))
-    assert told.startswith(f"corpus.path={tmp_path}/rows.jsonl: there is no column body, only id, text, title, link, n")
+    assert told.startswith(f"corpus.path={tmp_path}/rows.jsonl: no column body, only id, text, title, link, n")
 
 
 def test_what_is_no_data_set_is_an_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -114,9 +114,9 @@ def test_what_is_no_data_set_is_an_error(tmp_path: Path, capfd: pytest.CaptureFi
     for name in ("bad.jsonl", "bad.parquet"):
         told = message(lambda name=name: read("huggingface", path=str(tmp_path / name)))
         assert told.startswith(f"corpus.path={tmp_path}/{name}: can't be read: ")
-    assert "a file that ends in .parquet" in message(lambda: read("huggingface", path=str(tmp_path / "bad.docx")))
+    assert "URL that ends in .parquet" in message(lambda: read("huggingface", path=str(tmp_path / "bad.docx")))
     assert message(lambda: read("huggingface", path=str(tmp_path / "empty"))).endswith("no file; found nothing")
-    assert "corpus.path isn't set" in message(lambda: read("huggingface"))
+    assert "corpus.path is empty" in message(lambda: read("huggingface"))
     assert "doesn't exist" in message(lambda: read("huggingface", path=str(tmp_path / "nowhere")))
     assert capfd.readouterr().err == "", "it is said once"
 
@@ -137,7 +137,7 @@ def test_a_file_that_breaks_off_is_an_error_and_not_a_short_corpus(tmp_path: Pat
     path = tmp_path / "rows.jsonl"
     path.write_text("\n".join([*rows, "oops"]))
     where = corpus("huggingface", path=str(path))
-    assert " after train[" in message(lambda: list(documents(where, False, 0.1, lambda record: None)))
+    assert " after train[" in message(lambda: list(read_documents(where, False, 0.1, lambda record: None)))
 
 
 def test_a_large_file_is_not_held_in_memory(tmp_path: Path) -> None:
@@ -213,9 +213,7 @@ def test_a_hub_that_cannot_be_reached_is_one_line_at_once(name: str, capfd: pyte
     begun = time.monotonic()
     told = message(lambda: read("huggingface", path=name))
     assert time.monotonic() - begun < 5
-    assert told.startswith(
-        f"corpus.path={name}: there is no such file or folder, and the Hugging Face hub doesn't give"
-    )
+    assert told.startswith(f"corpus.path={name}: no such file or folder, and the Hugging Face hub has no such data set")
     assert "refused" in told
     assert capfd.readouterr().err == ""
 

@@ -93,19 +93,13 @@ def test_two_at_once_build_one(tmp_path: Path) -> None:
 
 
 def test_documents_with_one_id_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(CorpusError, match=r"^corpus sample: documents 1 and 3 both have the id 'd0'; give every .+$"):
+    with pytest.raises(CorpusError, match=r"^corpus sample: documents 1 and 3 have the same id 'd0'; .+$"):
         library(tmp_path, [*numbered(2), Document(id="d0", text="again")])
 
 
 def test_an_empty_corpus_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CorpusError, match=r"^corpus sample holds no document with text; look at corpus\.path$"):
+    with pytest.raises(CorpusError, match=r"no document with text; .*corpus\.path$"):
         library(tmp_path, [])
-
-
-def test_text_that_is_not_unicode_is_refused(tmp_path: Path) -> None:
-    bad = Document.model_construct(id="d9", text="half a pair: \ud83d", title="", url=None)
-    with pytest.raises(CorpusError, match=r"^corpus sample: document 3 \('d9'\) isn't valid Unicode .+ leave it out$"):
-        library(tmp_path, [*numbered(2), bad])
 
 
 def test_impossible_passages_are_refused_and_leave_nothing(tmp_path: Path) -> None:
@@ -127,7 +121,7 @@ def test_a_full_disk_is_one_line(tmp_path: Path, error: Exception, reason: str) 
 
     with pytest.raises(RetrieverError) as caught:
         built_once(tmp_path / "index", build)
-    assert str(caught.value) == f"can't write {tmp_path / 'index'}: {reason}; make room or set another cache_dir"
+    assert str(caught.value) == f"can't write {tmp_path / 'index'}: {reason}; free disk space or set another cache_dir"
     assert not (tmp_path / "index").exists()
 
 
@@ -141,7 +135,7 @@ def test_a_cache_that_is_a_file_is_one_line(tmp_path: Path) -> None:
 def test_a_spoilt_library_says_what_to_delete(tmp_path: Path, name: str) -> None:
     folder = library(tmp_path).folder
     (folder / name).write_bytes(b"spoilt" * 100)
-    with pytest.raises(RetrieverError, match=f"^can't read {folder}: .+; delete that folder and it is built again$"):
+    with pytest.raises(RetrieverError, match=f"^can't read {folder}: .+; delete that folder to build it again$"):
         library(tmp_path)
 
 
@@ -154,7 +148,7 @@ def test_an_emptied_library_says_what_to_delete(tmp_path: Path, name: str) -> No
             db.commit()
     else:
         (folder / name).write_bytes(b"")
-    with pytest.raises(RetrieverError, match=f"^can't read {folder}: .+; delete that folder and it is built again$"):
+    with pytest.raises(RetrieverError, match=f"^can't read {folder}: .+; delete that folder to build it again$"):
         library(tmp_path)
 
 
@@ -184,7 +178,7 @@ def test_a_library_that_is_damaged_within_says_what_to_delete(
         content[8192:end] = (b"\xa5" if damage == "pages" else b"\0") * (end - 8192)
         file.write_bytes(content)
     lib = library(tmp_path)
-    with pytest.raises(RetrieverError, match=f"^can't read {folder}: .+; delete that folder and it is built again$"):
+    with pytest.raises(RetrieverError, match=f"^can't read {folder}: .+; delete that folder to build it again$"):
         read(lib)
 
 
@@ -229,5 +223,5 @@ def test_can_be_read_from_several_threads(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert failed == []
-    with pytest.raises(RetrieverError, match="it holds no document 200; "):
+    with pytest.raises(RetrieverError, match="no document 200; "):
         lib.document(200)

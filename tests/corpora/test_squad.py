@@ -1,15 +1,11 @@
-import hashlib
 import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from generator.corpora import squad
 from generator.corpora.human import DialogCorpus
 from generator.schema import Dialog, SkippedRecord
-from tests.support.corpora import broken, corpus, dialogs, good, holds, read, served
+from tests.support.corpora import broken, corpus, dialogs, good, holds, read
 
 TEXT = "The mill at Orr burnt down twice, in 1804 and in 1811."
 
@@ -72,7 +68,7 @@ def test_what_cannot_be_read_is_told_by_place_and_field(tmp_path: Path) -> None:
         ("[0].paragraphs[0].qas[1]", "question: Field required"),
         ("[0].paragraphs[1]", "qas: Field required"),
         ("[0].paragraphs[2]", "it holds no text"),
-        ("[0].paragraphs[3]", "Input should be a valid dictionary or instance of _Asked"),
+        ("[0].paragraphs[3]", "Input should be a valid dictionary or instance of _Questions"),
         ("[1]", "paragraphs: Field required"),
     ]
     assert [place.removeprefix(f"{path}: data") for place, _ in broken(list(where.read()))] == [
@@ -81,17 +77,6 @@ def test_what_cannot_be_read_is_told_by_place_and_field(tmp_path: Path) -> None:
         "[0].paragraphs[3]",
         "[1]",
     ]
-
-
-def test_it_is_fetched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    content = Path(written(tmp_path / "train-v2.0.json", article("Orr", {"context": TEXT, "qas": QUESTIONS})))
-    checksum = f"sha256:{hashlib.sha256(content.read_bytes()).hexdigest()}"
-    monkeypatch.setattr(squad.SquadCorpus, "published", {"train": ("train-v2.0.json", checksum)})
-    with served(tmp_path) as address:
-        fetched = corpus("squad", cache_dir=str(tmp_path / "kept"), base_url=address)
-        assert [d.id for d in good(list(fetched.read()))] == ["Orr:0"]
-    assert len(dialogs(fetched)) == 3  # the publisher is gone
 
 
 def test_the_real_paragraphs_are_read(data: Path) -> None:

@@ -1,61 +1,34 @@
+"""Near-duplicates: repeated questions, dialogs that are alike, and overlap with test sets."""
+
 import gzip
 import json
-import os
 import random
-import resource
-import subprocess
-import sys
 import tracemalloc
 from pathlib import Path
+from resource import RLIMIT_FSIZE, getrlimit, setrlimit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pydantic import ValidationError
 
-from generator.common import limits as bounded
-from generator.common.shingles import question_shingles, text_shingles
 from generator.config.choices import compose_choice
-from generator.dialogs.dedup import Asked, Deduplicator, DedupSettings, Repetition
+from generator.config.parts import build
+from generator.dialogs.dedup import Deduplicator, DedupSettings, RepeatCounter, Repetition
+from generator.dialogs.program import Draft
 from generator.errors import ConfigError, RunError
-from generator.schema import Dialog, Turn
-
-CONF = Path(__file__).parents[2] / "conf" / "dedup"
+from generator.schema import Dialog
+from tests.support.scripted import dialog_of, said
 
 
 def settings(name: str = "minhash", **changes: object) -> DedupSettings:
-    values = compose_choice("dedup", name)
-    assert values.pop("_target_") == "generator.dialogs.dedup.DedupSettings"
-    return DedupSettings.model_validate(values | changes)
+    made: DedupSettings = build("dedup", compose_choice("dedup", name) | changes)
+    return made
 
 
 def dialog(name: str, *utterances: str) -> Dialog:
-    """A dialog of questions and answers in turn."""
-    turns = tuple(
-        Turn(
-            turn=number,
-            query=question,
-            question_type="direct",
-            answerability="answerable",
-            reasoning="",
-            answer=answer,
-            consistent=True,
-        )
-        for number, (question, answer) in enumerate(zip(utterances[::2], utterances[1::2], strict=True), start=1)
-    )
-    return Dialog(
-        id=name,
-        corpus="sample",
-        algorithm="single",
-        split="train",
-        document_ids=("d",),
-        turns=turns,
-        passages=(),
-        ended="complete",
-        lm="scripted",
-        prompt_version="1",
-        seed=0,
-    )
+    """Return a dialog of questions and answers in turn."""
+    turns = said(*zip(utterances[::2], utterances[1::2], strict=True))
+    return dialog_of(Draft(turns, (), (), None)).model_copy(update={"id": name})
 
 
 FERRY = (
@@ -87,7 +60,7 @@ def after(*dialogs: Dialog, name: str = "minhash", **changes: object) -> Dedupli
     ],
 )
 def test_a_question_that_is_only_reworded_is_a_repetition(question: str, earlier: str) -> None:
-    assert Repetition(0.8).earlier(question, ["What is open?", earlier, earlier.upper()]) == earlier
+    assert Repetition(0.8).find(question, ["What is open?", earlier, earlier.upper()]) == earlier
 
 
 @pytest.mark.parametrize(
@@ -107,7 +80,7 @@ def test_a_question_that_is_only_reworded_is_a_repetition(question: str, earlier
     ],
 )
 def test_a_question_that_asks_something_else_is_none(question: str, earlier: str) -> None:
-    assert Repetition(0.8).earlier(question, [earlier]) is None
+    assert Repetition(0.8).find(question, [earlier]) is None
 
 
 def test_repeated_questions_of_a_set_are_as_many_as_a_comparison_of_all_finds() -> None:
@@ -116,50 +89,44 @@ def test_repeated_questions_of_a_set_are_as_many_as_a_comparison_of_all_finds() 
     originals = [rng.choices(vocabulary, k=rng.randint(1, 10)) for _ in range(100)]
     questions = []
     for _ in range(500):
-        said = list(rng.choice(originals))
+        words = list(rng.choice(originals))
         if rng.random() < 0.5:
-            said[rng.randrange(len(said))] = rng.choice(vocabulary)
-        questions.append(" ".join(said))
+            words[rng.randrange(len(words))] = rng.choice(vocabulary)
+        questions.append(" ".join(words))
     dialogs = [questions[first : first + 10] for first in range(0, 500, 10)]
-    asked, repetition = Asked(settings()), Repetition(0.8)
+    counter, repetition = RepeatCounter(settings()), Repetition(0.8)
     for dialog in dialogs:
-        asked.add(dialog)
-    everywhere = sum(repetition.earlier(q, questions[:n]) is not None for n, q in enumerate(questions))
-    inside = sum(repetition.earlier(q, dialog[:n]) is not None for dialog in dialogs for n, q in enumerate(dialog))
+        counter.add(dialog)
+    everywhere = sum(repetition.find(q, questions[:n]) is not None for n, q in enumerate(questions))
+    inside = sum(repetition.find(q, dialog[:n]) is not None for dialog in dialogs for n, q in enumerate(dialog))
     assert 0 < inside < everywhere < 499
-    assert (asked.questions, asked.repeated_in_dialog) == (500, inside)
-    assert asked.repeated() == pytest.approx(everywhere, rel=0.02), "a little is missed"
-    assert asked.repeated() <= everywhere
+    assert (counter.questions, counter.repeated_in_dialog) == (500, inside)
+    assert 0.98 * everywhere <= counter.count_repeated() <= everywhere
 
 
 def test_what_a_dialog_repeats_the_set_repeats_too_though_hashing_may_miss_it() -> None:
     rng = random.Random(3)
     questions = [" ".join(rng.choices("abcdefghij", k=5)) for _ in range(150)]
-    together, apart = (Asked(settings(threshold=0.5, num_perm=64)) for _ in range(2))
+    together, apart = (RepeatCounter(settings(threshold=0.5, num_perm=64)) for _ in range(2))
     together.add(questions)
     for question in questions:
         apart.add([question])
-    assert together.repeated() == together.repeated_in_dialog > apart.repeated() > 0 == apart.repeated_in_dialog
+    assert together.count_repeated() == together.repeated_in_dialog > apart.count_repeated() > 0
+    assert apart.repeated_in_dialog == 0
 
 
 def test_no_words_repeat_nothing_and_near_repeats_count_beside_exact_ones() -> None:
-    asked = Asked(settings())
-    assert asked.repeated() == 0
-    asked.add(["?", "!", "What is the fee for a passport?"])
-    asked.add(["?", "What are the fees for a passport?", "What is the fee for passports, please?", "And for a visa?"])
-    assert (asked.questions, asked.repeated_in_dialog, asked.repeated()) == (7, 1, 2)
-
-
-def test_shingles_of_questions_and_of_texts() -> None:
-    assert len(question_shingles("What are the fees?")) == 3  # what, fee, "what fee"
-    assert len(text_shingles("one two three four five six")) == 2
-    assert len(text_shingles("one two")) == len(text_shingles("?")) == 1
+    counter = RepeatCounter(settings())
+    assert counter.count_repeated() == 0
+    counter.add(["?", "!", "What is the fee for a passport?"])
+    counter.add(["?", "What are the fees for a passport?", "What is the fee for passports, please?", "And for a visa?"])
+    assert (counter.questions, counter.repeated_in_dialog, counter.count_repeated()) == (7, 1, 2)
 
 
 def test_the_same_dialog_again_is_exact_whatever_its_case_and_punctuation() -> None:
     found = after(dialog("a", *FERRY)).check(dialog("b", *(text.upper() + "!" for text in FERRY)))
     assert found is not None
-    assert (found.kind, found.exact, found.of) == ("dialog", True, "a")
+    assert (found.part, found.exact, found.of) == ("dialog", True, "a")
     assert found.reason == "exact duplicate: dialog"
 
 
@@ -169,7 +136,7 @@ def test_a_dialog_with_a_word_changed_is_a_near_duplicate() -> None:
     answer = " ".join(f"w{rng.randint(0, 999)}" for _ in range(150))
     found = after(dialog("a", *FERRY, "More?", answer)).check(dialog("b", *changed, "More?", answer))
     assert found is not None
-    assert (found.kind, found.exact, found.of) == ("dialog", False, "a")
+    assert (found.part, found.exact, found.of) == ("dialog", False, "a")
 
 
 def test_the_same_first_question_is_a_duplicate_whatever_comes_after() -> None:
@@ -177,8 +144,8 @@ def test_the_same_first_question_is_a_duplicate_whatever_comes_after() -> None:
     exact = deduplicator.check(dialog("b", FERRY[0], "At noon."))
     near = deduplicator.check(dialog("c", "And when does the last ferry leave the old harbour, please?", "At noon."))
     assert exact is not None and near is not None
-    assert (exact.kind, exact.exact, exact.of) == ("first question", True, "a")
-    assert (near.kind, near.exact, near.of) == ("first question", False, "a")
+    assert (exact.part, exact.exact, exact.of) == ("first question", True, "a")
+    assert (near.part, near.exact, near.of) == ("first question", False, "a")
     assert near.reason == "near duplicate: first question"
     assert near.text == "And when does the last ferry leave the old harbour, please?"
     assert deduplicator.check(dialog("d", "Who owns it?", "The city.", FERRY[0], "At noon.")) is None
@@ -192,48 +159,34 @@ def test_the_exact_and_then_the_earliest_of_several_is_named() -> None:
     assert found.of == "first"
 
 
-def test_checking_does_not_add() -> None:
-    deduplicator = after()
-    assert deduplicator.check(dialog("a", *FERRY)) is None
-    assert deduplicator.check(dialog("a", *FERRY)) is None
-
-
 def test_none_leaves_out_the_comparison_of_dialogs_only(tmp_path: Path) -> None:
     assert after(dialog("a", *FERRY), name="none").check(dialog("b", *FERRY)) is None
     test_set = tmp_path / "test.txt"
     test_set.write_text(FERRY[0])
     assert after(name="none", against=[test_set]).check(dialog("b", *FERRY)) is not None
-    assert settings("none").threshold == settings("minhash").threshold
 
 
-@pytest.fixture
-def random_dialogs() -> list[Dialog]:
+def test_near_duplicates_among_many_are_found_and_nothing_else() -> None:
     """Pairs: a dialog of 120 words, then the same with about one word in a hundred changed."""
     rng = random.Random(5)
-    dialogs = []
+    deduplicator = after()
+    found = {}
     for number in range(200):
         words = [f"w{rng.randint(0, 9999)}" for _ in range(120)]
         for name in ("a", "b"):
-            dialogs.append(dialog(f"{name}{number}", " ".join(words[:20]), " ".join(words[20:])))
+            made = dialog(f"{name}{number}", " ".join(words[:20]), " ".join(words[20:]))
             words[rng.randrange(20)] = "changed"
-    return dialogs
-
-
-def test_near_duplicates_among_many_are_found_and_nothing_else(random_dialogs: list[Dialog]) -> None:
-    deduplicator = after()
-    found = {}
-    for made in random_dialogs:
-        if duplicate := deduplicator.check(made):
-            found[made.id] = duplicate.of
-        else:
-            deduplicator.add(made)
+            if duplicate := deduplicator.check(made):
+                found[made.id] = duplicate.of
+            else:
+                deduplicator.add(made)
     assert found == {f"b{number}": f"a{number}" for number in range(200)}
 
 
 def test_memory_does_not_grow_with_what_is_kept() -> None:
     rng = random.Random(3)
-    said = [" ".join(rng.choices("abcdefghijklmnopqrst", k=100)) for _ in range(300)]
-    dialogs = [dialog(str(number), f"Is it {text[:19]}?", text) for number, text in enumerate(said)]
+    texts = [" ".join(rng.choices("abcdefghijklmnopqrst", k=100)) for _ in range(300)]
+    dialogs = [dialog(str(number), f"Is it {text[:19]}?", text) for number, text in enumerate(texts)]
     deduplicator = after()
     held = []
     tracemalloc.start()
@@ -249,49 +202,22 @@ def test_memory_does_not_grow_with_what_is_kept() -> None:
 def test_no_room_for_what_is_kept_is_one_line() -> None:
     rng = random.Random(3)
     deduplicator = after()
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))  # as on a disk that is full
+    limits = getrlimit(RLIMIT_FSIZE)
+    setrlimit(RLIMIT_FSIZE, (100_000, limits[1]))  # as on a disk that is full
     try:
-        with pytest.raises(RunError, match=r"^dedup: .*free space in .TMPDIR"):
+        with pytest.raises(RunError, match=r"^dedup: .+"):
             for number in range(1000):
                 answer = " ".join(rng.choices("abcdefghijklmnop", k=3000))
                 deduplicator.add(dialog(str(number), f"What is {number}?", answer))
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-
-
-def outcome() -> str:
-    """What 300 dialogs made of few words duplicate, as one line."""
-    rng = random.Random(1)
-    words = [f"w{number}" for number in range(5)]
-    deduplicator = after()
-    found = []
-    for number in range(300):
-        made = dialog(str(number), " ".join(rng.sample(words, 3)), " ".join(rng.sample(words, 5)))
-        found.append(deduplicator.check(made))
-        deduplicator.add(made)
-    return " ".join(duplicate.of if duplicate else "-" for duplicate in found)
-
-
-def test_the_result_does_not_depend_on_the_hash_seed_of_the_process() -> None:
-    program = "import sys; sys.path.insert(0, 'tests'); import test_dedup; print(test_dedup.outcome())"
-    other = subprocess.run(
-        [sys.executable, "-c", program],
-        env=os.environ | {"PYTHONHASHSEED": "1"},
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert other.stdout.strip() == outcome()
-    assert len(set(outcome().split())) > 10
+        setrlimit(RLIMIT_FSIZE, limits)
 
 
 QUESTION = "Which pier does the night ferry use?"
 ANSWER = "The night ferry uses the long pier beside the lighthouse all year."
 
 
-@pytest.mark.parametrize("name", ["t.json", "t.jsonl", "t.txt", "t.json.gz", "t.jsonl.gz", "t.txt.gz", "t.parquet"])
+@pytest.mark.parametrize("name", ["t.json", "t.jsonl", "t.txt", "t.jsonl.gz", "t.parquet"])
 def test_what_a_test_file_holds_is_contamination(tmp_path: Path, name: str) -> None:
     records = [{"text": "unrelated", "turns": []}, {"turns": [{"q": QUESTION, "n": None}, {"a": ANSWER}]}]
     path = tmp_path / name
@@ -311,9 +237,9 @@ def test_what_a_test_file_holds_is_contamination(tmp_path: Path, name: str) -> N
     asked = deduplicator.check(dialog("a", "Who runs it?", "The city.", QUESTION.lower(), "It varies."))
     said = deduplicator.check(dialog("b", "Who runs it?", f"Well, {ANSWER}"))
     assert asked is not None and said is not None
-    assert (asked.kind, asked.exact, asked.text) == ("contamination", True, QUESTION.lower())
+    assert (asked.part, asked.exact, asked.text) == ("contamination", True, QUESTION.lower())
     assert asked.of == f"{path}:{3 if kind == 'txt' else 2}"
-    assert (said.kind, said.exact, said.text) == ("contamination", False, f"Well, {ANSWER}")
+    assert (said.part, said.exact, said.text) == ("contamination", False, f"Well, {ANSWER}")
     assert deduplicator.check(dialog("c", *FERRY)) is None
 
 
@@ -327,63 +253,30 @@ def test_what_is_said_everywhere_is_no_contamination(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("gone.jsonl", None, "No such file or directory"),
-        ("bad.jsonl", b'{"q": "x"}\n\n{"q": \n', r"line 3 is no JSON \(Expecting value\)"),
-        ("bad.json", b"[1, 2", r"Expecting ',' delimiter: line 1 column 6 \(char 5\)"),
-        ("deep.json", b"[" * 100_000, "it is nested too deeply"),
-        ("deep.jsonl", b"[" * 100_000, "it is nested too deeply"),
-        ("bad.json.gz", b"[1, 2]", "Not a gzipped file"),
+        ("gone.jsonl", None, "No such file"),
+        ("bad.jsonl", b'{"q": "x"}\n\n{"q": \n', "line 3"),
+        ("bad.json", b"[1, 2", "delimiter"),
+        ("bad.json.gz", b"[1, 2]", "gzip"),
         ("bad.parquet", b"PAR0", ""),
-        ("bad.txt", b"\xff\xfe\xfa", "'utf-8' codec can't decode"),
+        ("bad.txt", b"\xff\xfe\xfa", "utf-8"),
+        ("table.tsv", b"a\tb", "use one of .json"),
+        ("folder", None, "use one of .json"),
     ],
 )
-def test_a_test_file_that_cannot_be_read_is_one_line(
+def test_a_test_file_that_can_not_be_read_is_named_in_one_line(
     tmp_path: Path, name: str, content: bytes | None, message: str
 ) -> None:
     path = tmp_path / name
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(ConfigError, match=f"^dedup.against: can't read {path}: {message}.*$"):
+    with pytest.raises(ConfigError, match=rf"^dedup\.against: .*{path}: .*{message}.*$"):
         after(against=[path])
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("t.txt.gz", "line 2 is longer than 256 MiB; split it, or leave the file out"),
-        ("t.jsonl.gz", "line 2 is longer than 256 MiB; split it, or leave the file out"),
-        ("t.json.gz", "the file is larger than 1 GiB; split it, or leave it out"),
-    ],
-)
-def test_a_test_file_without_end_is_given_up(
-    name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bounded, "LONGEST_LINE", 1 << 20)
-    monkeypatch.setattr(bounded, "LARGEST", 1 << 20)
-    path = tmp_path / name
-    path.write_bytes(gzip.compress(b'{"q": "x"}\n"' + b"0" * (8 << 20)))
-    with pytest.raises(ConfigError) as caught:
-        after(against=[path])
-    assert str(caught.value) == f"dedup.against: can't read {path}: {message}"
-
-
-@pytest.mark.parametrize("name", ["t.tsv", "t.parquet.gz", "folder"])
-def test_a_test_file_of_another_kind_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ConfigError, match=rf"^dedup\.against: {tmp_path / name} must be a file of one of the kinds .+"):
-        after(against=[tmp_path / name])
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"threshold": 1.5}, "less than or equal to 0.99"),
-        ({"num_perm": 8}, "greater than or equal to 64"),
-        ({"thresold": 0.8}, "Extra inputs are not permitted"),
-    ],
-)
-def test_bad_settings_are_refused(change: dict[str, object], message: str) -> None:
-    with pytest.raises(ValidationError, match=message):
-        DedupSettings.model_validate(settings().model_dump() | change)
+@pytest.mark.parametrize(("setting", "value"), [("threshold", 1.5), ("num_perm", 8), ("thresold", 0.8)])
+def test_bad_settings_are_refused(setting: str, value: float) -> None:
+    with pytest.raises(ConfigError, match=rf"^dedup\.{setting}"):
+        settings(**{setting: value})
 
 
 @pytest.mark.parametrize("threshold", [0.3, 0.99])

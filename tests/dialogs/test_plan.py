@@ -1,4 +1,4 @@
-"""What dialog comes next: the same for the same seed and number, whatever came before."""
+"""Plans: the same for the same seed and number, whatever came before."""
 
 import itertools
 import random
@@ -12,7 +12,6 @@ from generator.common.passages import count_tokens, sentences
 from generator.corpora.library import Library
 from generator.dialogs.focus import FOCUS_CHARS
 from generator.dialogs.plan import Plan, Planner
-from generator.errors import ConfigError
 from generator.schema import Document, Turns
 from taxonomy import Mix, Taxonomy, load
 
@@ -22,9 +21,8 @@ LATER = {"follow-up": 0.6, "clarification": 0.2, "correction": 0.2}
 
 
 def text(chance: random.Random, count: int) -> str:
-    """So many sentences, each with a word of its own."""
-    made = (f"Item{n} has {' '.join(chance.choices(WORDS, k=chance.randint(3, 15)))}." for n in range(count))
-    return " ".join(made)
+    """Return `count` different sentences."""
+    return " ".join(f"Item{n} has {' '.join(chance.choices(WORDS, k=chance.randint(3, 15)))}." for n in range(count))
 
 
 def library(folder: Path, count: int, length: int = 12) -> Library:
@@ -68,9 +66,6 @@ def plans(made: Planner, count: int) -> list[Plan]:
     return [made.plan(index) for index in range(count)]
 
 
-# --- a pure function of seed and number
-
-
 def test_a_plan_depends_on_seed_and_number_alone(ten: Library) -> None:
     in_order = plans(planner(ten), 60)
     other = planner(ten)
@@ -81,16 +76,10 @@ def test_a_plan_depends_on_seed_and_number_alone(ten: Library) -> None:
 def test_another_seed_makes_other_plans(ten: Library) -> None:
     one, other = plans(planner(ten, seed=1), 20), plans(planner(ten, seed=2), 20)
     assert [p.source.document_id for p in one] != [p.source.document_id for p in other]
-    assert [p.kinds for p in one] != [p.kinds for p in other]
+    assert [p.question_types for p in one] != [p.question_types for p in other]
     assert not {p.dialog_id for p in one} & {p.dialog_id for p in other}
     assert not {p.seed for p in one} & {p.seed for p in other}
-
-
-def test_every_plan_has_an_id_and_a_seed_of_its_own(ten: Library) -> None:
-    made = plans(planner(ten), 500)
-    assert len({plan.dialog_id for plan in made}) == 500
-    assert len({plan.seed for plan in made}) == 500
-    assert all(0 <= plan.seed < 2**31 for plan in made)
+    assert len({plan.dialog_id for plan in one}) == len({plan.seed for plan in one}) == 20
 
 
 # --- documents
@@ -105,8 +94,8 @@ def test_dialogs_of_a_document_are_neighbours(ten: Library, per_document: int) -
     assert all(one != other for one, other in itertools.pairwise(firsts))
 
 
-@pytest.mark.parametrize("validation", [0, 0.1, 0.3, 0.5, 0.9])
-def test_every_document_is_visited_before_any_comes_again(ten: Library, validation: float) -> None:
+@pytest.mark.parametrize("validation", [0, 0.3, 0.9])
+def test_every_document_is_used_before_any_comes_again(ten: Library, validation: float) -> None:
     made = planner(ten, validation=validation, per_document=1)
     visited: dict[str, list[str]] = {"train": [], "validation": []}
     for plan in plans(made, 97):
@@ -118,14 +107,14 @@ def test_every_document_is_visited_before_any_comes_again(ten: Library, validati
             assert set(visited[split][first : first + len(names)]) == names
 
 
-@pytest.mark.parametrize(("validation", "held"), [(0, 0), (0.1, 1), (0.3, 3), (0.5, 5), (0.99, 9)])
+@pytest.mark.parametrize(("validation", "held"), [(0, 0), (0.3, 3), (0.99, 9)])
 def test_splits_share_no_document_and_dialogs_keep_their_proportion(ten: Library, validation: float, held: int) -> None:
     made = plans(planner(ten, validation=validation, per_document=1), 400)
     documents = {split: {p.source.document_id for p in made if p.split == split} for split in ("train", "validation")}
     assert not documents["train"] & documents["validation"]
     assert len(documents["validation"]) == held
     assert Counter(plan.split for plan in made)["validation"] == 40 * held
-    # Evenly all the way, so that a run that is stopped early has its share too.
+    # At even distances, so that a run that is stopped early has its share, too.
     for count in range(1, 401):
         assert abs(sum(p.split == "validation" for p in made[:count]) - count * held / 10) <= 0.5
 
@@ -135,10 +124,11 @@ def test_a_corpus_of_one_document(tmp_path: Path) -> None:
     assert {(plan.split, plan.source.document_id) for plan in made} == {("train", "d0")}
 
 
-def test_the_whole_document_is_the_grounding_if_it_fits(ten: Library) -> None:
+def test_the_whole_document_is_the_source_if_it_fits(ten: Library) -> None:
     plan = planner(ten).plan(0)
     document = next(d for d in map(ten.document, range(10)) if d.id == plan.source.document_id)
     assert (plan.source.text, plan.source.start, plan.source.title) == (document.text, 0, document.title)
+    assert plan.affinity == document.id
 
 
 # --- focus and window
@@ -154,8 +144,8 @@ def test_dialogs_of_a_document_start_from_other_sentences_while_there_are_any(tm
         assert unused >= 6
         assert len(set(focus[:unused])) == unused  # all before any comes again
         assert focus[unused : 2 * unused] == focus[:unused]
-        told = [document.text[slice(*span)] for span in sentences(document.text)]
-        assert sorted(sentence for part in set(focus) for sentence in told if sentence in part) == sorted(told)
+        texts = [document.text[slice(*span)] for span in sentences(document.text)]
+        assert sorted(sentence for part in set(focus) for sentence in texts if sentence in part) == sorted(texts)
 
 
 def test_a_focus_is_a_few_whole_sentences(ten: Library) -> None:
@@ -165,17 +155,12 @@ def test_a_focus_is_a_few_whole_sentences(ten: Library) -> None:
         assert len(plan.focus) <= FOCUS_CHARS
 
 
-def test_a_document_of_one_sentence_has_one_focus(tmp_path: Path) -> None:
-    made = plans(planner(library(tmp_path, 2, length=1), validation=0), 8)
-    assert all(plan.focus == plan.source.text for plan in made)
-
-
-def test_without_focus_the_choice_is_the_models(ten: Library) -> None:
+def test_without_focus_the_model_chooses(ten: Library) -> None:
     one, other = planner(ten, focus="none").plan(3), planner(ten).plan(3)
-    assert (one.focus, one.source, one.kinds, one.seed) == ("", other.source, other.kinds, other.seed)
+    assert (one.focus, one.source, one.question_types, one.seed) == ("", other.source, other.question_types, other.seed)
 
 
-@pytest.mark.parametrize("window", [60, 100, 333, 1000])
+@pytest.mark.parametrize("window", [60, 333])
 def test_a_window_holds_the_focus_in_as_many_whole_sentences_as_fit(tmp_path: Path, window: int) -> None:
     documents = library(tmp_path, 2, length=200)
     assert count_tokens(documents.document(0).text) > 1000
@@ -198,68 +183,39 @@ def test_a_window_holds_the_focus_in_as_many_whole_sentences_as_fit(tmp_path: Pa
         assert around and all(size(document.text[slice(*span)]) > room for span in around)
 
 
-# --- kinds and turns
+# --- question types and turns
 
 
 def test_turns_are_drawn_from_the_whole_range(ten: Library) -> None:
-    made = [plan for plan in plans(planner(ten, turns="2-4"), 300) if plan.kinds[0].turns is None]
-    assert Counter(len(plan.kinds) for plan in made).keys() == {2, 3, 4}
-    assert min(Counter(len(plan.kinds) for plan in made).values()) > len(made) / 5
+    made = [plan for plan in plans(planner(ten, turns="2-4"), 300) if plan.question_types[0].turns is None]
+    assert Counter(len(plan.question_types) for plan in made).keys() == {2, 3, 4}
+    assert min(Counter(len(plan.question_types) for plan in made).values()) > len(made) / 5
 
 
-def test_a_kind_with_turns_of_its_own_has_them(ten: Library) -> None:
-    made = plans(planner(ten, turns="5"), 100)
-    lengths = {(plan.kinds[0].name, len(plan.kinds)) for plan in made}
+def test_a_type_can_set_the_number_of_turns(ten: Library) -> None:
+    lengths = {(p.question_types[0].name, len(p.question_types)) for p in plans(planner(ten, turns="5"), 100)}
     assert lengths == {("direct", 5), ("comparative", 5), ("unanswerable", 2)}
+    lengths = {(p.question_types[0].name, len(p.question_types)) for p in plans(planner(ten, turns="1"), 20)}
+    assert lengths == {("direct", 1), ("comparative", 1), ("unanswerable", 2)}
 
 
-def test_first_kinds_open_and_later_ones_follow_in_their_shares(ten: Library) -> None:
+def test_types_have_their_shares(ten: Library) -> None:
     made = plans(planner(ten, turns="3"), 400)
-    first = Counter(plan.kinds[0].name for plan in made)
-    later = Counter(kind.name for plan in made for kind in plan.kinds[1:])
+    first = Counter(plan.question_types[0].name for plan in made)
+    later = Counter(kind.name for plan in made for kind in plan.question_types[1:])
     assert first == {name: share * 400 for name, share in FIRST.items()}
     assert {name: round(count / later.total(), 1) for name, count in later.items()} == LATER
 
 
-def test_a_dialog_of_one_turn(ten: Library) -> None:
-    made = planner(ten, turns="1")
-    assert {len(plan.kinds) for plan in plans(made, 20) if plan.kinds[0].name != "unanswerable"} == {1}
-
-
 @pytest.mark.parametrize(
     ("given", "least", "most"),
-    [(4, 4, 4), ("4", 4, 4), ("3-6", 3, 6), (" 3 - 6 ", 3, 6), ("1-1", 1, 1), ("2-12", 2, 12)],
+    [(4, 4, 4), ("4", 4, 4), (" 3 - 6 ", 3, 6), ("1-1", 1, 1), ("2-12", 2, 12)],
 )
 def test_turns_are_a_number_or_a_range(given: str | int, least: int, most: int) -> None:
     assert Turns.parse(given) == Turns(least=least, most=most)
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        0,
-        "0",
-        "0-3",
-        "6-3",
-        -2,
-        "-2",
-        "3-",
-        "-",
-        "",
-        "3-4-5",
-        "3.5",
-        3.5,
-        "three",
-        "2..4",
-        "2,4",
-        "²",
-        True,
-        None,
-        "1_0",
-    ],
-)
-def test_other_turns_are_an_error_that_says_what_to_give(given: object) -> None:
-    with pytest.raises(ConfigError) as caught:
-        Turns.parse(given)  # type: ignore[arg-type]
-    assert str(caught.value).startswith(f"turns={given}: ")
-    assert "\n" not in str(caught.value)
+@pytest.mark.parametrize("given", [0, "0-3", "6-3", -2, "3-", "", "3-4-5", "3.5", "three", "²", True, None])
+def test_other_turns_are_an_error(given: object) -> None:
+    with pytest.raises(ValueError, match="number"):
+        Turns.parse(given)

@@ -1,16 +1,16 @@
-"""The steps of a dialog, each with a model that says what the test wants it to say."""
+"""The steps of a dialog, each with a scripted model."""
 
 import pytest
 from dspy import lm15
 
-from generator.dialogs.checks import SCAFFOLDING
+from generator.dialogs.checks import find_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Documents
 from generator.dialogs.signatures import REJECTED
-from generator.dialogs.steps import Answer, AskFirst, AskNext, Rewrite
+from generator.dialogs.steps import Answer, AskFirst, AskNext, Chat, Rewrite
 from generator.errors import ModelError, Rejected
 from generator.schema import Evidence, Hit, Turn
-from tests.support.scripted import KINDS, Entry, Scripted, piece, said
+from tests.support.scripted import KINDS, Entry, Scripted, piece, said, task
 
 TRAM, BUS = piece("tram", "The tram is green. It runs at night."), piece("bus", "The bus is red.")
 DOCUMENTS = Documents(passages=(TRAM, BUS))
@@ -18,176 +18,104 @@ SAID = said(("Which colour is the tram?", "It is green."), ("Does it run at nigh
 GOOD = {"question": "How old is the driver?"}
 
 
-def ask_first(model: Scripted, kind: str = "direct", focus: str = "") -> str:
-    question: str = model.run(lambda: AskFirst(Repetition(0.8)).acall(DOCUMENTS, KINDS[kind], focus))
+def ask_first(model: Scripted, question_type: str = "direct", focus: str = "") -> str:
+    question: str = model.run(lambda: AskFirst(Repetition(0.8)).acall(DOCUMENTS, KINDS[question_type], focus))
     return question
 
 
-def ask_next(model: Scripted, kind: str = "follow-up") -> str:
-    question: str = model.run(lambda: AskNext(Repetition(0.8)).acall(DOCUMENTS, SAID, KINDS[kind]))
+def ask_next(model: Scripted, question_type: str = "follow-up") -> str:
+    question: str = model.run(lambda: AskNext(Repetition(0.8)).acall(DOCUMENTS, SAID, KINDS[question_type]))
     return question
 
 
-def answer(model: Scripted, history: tuple[Turn, ...] = (), kind: str = "direct") -> Turn:
+def answer(model: Scripted, history: tuple[Turn, ...] = (), question_type: str = "direct") -> Turn:
     hits = [Hit(passage_id=BUS.id, score=1.5, rank=1, new=True)]
-    turn: Turn = model.run(lambda: Answer().acall((TRAM, BUS), history, "Is it late?", KINDS[kind], "tram late", hits))
+    turn: Turn = model.run(
+        lambda: Answer().acall((TRAM, BUS), history, "Is it late?", KINDS[question_type], "tram late", hits)
+    )
     return turn
 
 
-def first_line(error: Exception) -> str:
-    """What it says, without DSPy's advice."""
-    return str(error.args[0]).partition("\n")[0]
-
-
-def task(prompt: str) -> str:
-    return prompt.partition("<task>")[2]
-
-
-# --- questions that show their author had the documents
+# --- questions that show that their author saw the documents
 
 
 @pytest.mark.parametrize(
     "question",
     [
-        "What does the passage say about ferries?",
-        "What is the main point of the passage?",
         "Which date does this passage give?",
-        "Who is named in the passages?",
-        "What do the passages say on fees?",
         "In the two sentences, what is compared?",
         "What does sentence 4 mean?",
-        "Why do sentences 3 and 4 differ?",
-        "Can you explain sentence #12?",
-        "What is in document 2?",
         "Is Document No. 3 right?",
         "According to the provided documents, who pays?",
         "Based on the documents, who pays?",
-        "According to the text, who pays?",
-        "According to the documents provided, who pays?",
-        "As stated in the document, who pays?",
-        "What does the text say about fees?",
         "What is mentioned in the article about fees?",
-        "According to the article, when did he leave?",
         "What does the article say about his youth?",
-        "Which fee is listed in the given excerpt?",
-        "What does the above text tell about fees?",
-        "What does the excerpt say?",
-        "Who wrote [3]?",
         "Is the fee in [3] still valid?",
         "From the context, what is the fee?",
-        "According to the context, what is the fee?",
-        "Based on the given context, is it free?",
-        "What else is in the document?",
         "Do the documents mention a fee?",
-        "What information do these documents give about ferries?",
-        "Which paragraph tells about fees in this document?",
-        "As per the document, who pays?",
-        "What is discussed in paragraph 2?",
         "Does your text say why?",
-        "What is the fee based on the information given?",
-        "Based on the information provided, who pays?",
         "According to the provided information, who pays?",
-        "Is it free in the given context?",
         "What did the documents not mention?",
     ],
 )
-def test_scaffolding_is_caught(question: str) -> None:
-    assert SCAFFOLDING.search(question)
+def test_a_question_about_the_documents_is_refused(question: str) -> None:
+    assert find_fault(question, DOCUMENTS, (), KINDS["direct"], Repetition(0.8)) == "speaks of the documents"
 
 
 @pytest.mark.parametrize(
     "question",
     [
         "Which documents do I need for the licence?",
-        "What documents must I bring?",
         "How long are the documents I must bring kept?",
-        "Where do I send the documents?",
-        "Do I get the documents back?",
         "Who voted for the passage of the bill?",
-        "How long did the passage through the canal take?",
         "When was the passage from Dover opened?",
-        "Is the passage to the island rough?",
-        "How has it changed with the passage of time?",
-        "Was he pleased with the article he wrote in 1990?",
         "What did the article he wrote in 1990 cause?",
-        "In what context did he say it?",
-        "What was the political context of the strike?",
-        "How long a sentence did he get?",
-        "Was the sentence reduced on appeal?",
-        "Did he serve the sentence of 12 years?",
-        "Was he given sentences of 3 and 5 years?",
-        "Which texts did she translate?",
-        "Did she write the text of the song?",
-        "Can I text them in the evening?",
-        "What does article 12 of the treaty forbid?",
-        "What happened in the following year?",
-        "How many passengers does a sailing carry?",
-        "Does the secret passage lead to the cellar?",
-        "Which document proves my address?",
-        "Is a signed document needed?",
-        "What does 3 [crowns] buy?",
-        "Is it open in the summer?",
-        "What's the difference between version 2 and version 3?",
-        "Did the review in the Times mention her?",
-        "What was his source of income?",
         "What was the role of women in the context of the war?",
-        "What does exposed mean in this context?",
-        "Does the text of the treaty allow it?",
-        "Which date must stand in the documents I bring?",
+        "Was he given sentences of 3 and 5 years?",
+        "What does article 12 of the treaty forbid?",
+        "What does 3 [crowns] buy?",
         "From the documents that I send, what do you keep?",
-        "What does paragraph 12 of the lease forbid?",
-        "Where do I send these documents?",
-        "Why did he write this article?",
-        "Do the documents need a stamp?",
-        "Who provided documents to the police?",
         "Based on the information I gave you, do I qualify?",
         "Do I need two documents or three documents?",
     ],
 )
-def test_the_users_own_words_are_not(question: str) -> None:
-    found = SCAFFOLDING.search(question)
-    assert found is None, found
+def test_the_same_words_in_a_users_own_sense_are_accepted(question: str) -> None:
+    assert find_fault(question, DOCUMENTS, (), KINDS["direct"], Repetition(0.8)) is None
 
 
-def test_our_own_examples_and_phrasings_pass() -> None:
-    told = [text for kind in KINDS.values() for text in (*kind.phrasings, *(e.question for e in kind.examples))]
-    assert len(told) > 25
-    assert not [text for text in told if SCAFFOLDING.search(text)]
+def test_the_examples_and_phrasings_of_question_types_are_accepted() -> None:
+    texts = [text for kind in KINDS.values() for text in (*kind.phrasings, *(e.question for e in kind.examples))]
+    assert len(texts) > 25
+    for text in texts:
+        why = find_fault(text, DOCUMENTS, (), KINDS["direct"], Repetition(0.8))
+        assert why != "speaks of the documents", text
 
 
 # --- asking
 
 
-def test_the_first_prompt_has_the_kind_and_the_focus_and_no_dialog() -> None:
-    model = Scripted(ask=[GOOD])
+def test_the_prompt_of_a_first_question() -> None:
+    model = Scripted(ask=[GOOD, GOOD])
     assert ask_first(model, focus="It runs at night.") == "How old is the driver?"
-    (prompt,) = model.prompts("ask")
-    assert KINDS["direct"].prompt() in task(prompt)
-    assert "It runs at night." in task(prompt)
-    assert "<dialog>\n</dialog>" in prompt
-    assert REJECTED not in prompt
-    assert [(made.profile, made.turn) for made in model.calls] == [("greedy", 1)]
-
-
-def test_without_a_focus_the_prompt_names_none() -> None:
-    model = Scripted(ask=[GOOD])
     ask_first(model)
-    assert "touch on this" not in model.prompts("ask")[0]
+    prompt, without_focus = model.prompts("ask")
+    assert KINDS["direct"].prompt() in task(prompt) and "It runs at night." in task(prompt)
+    assert "<dialog>\n</dialog>" in prompt and REJECTED not in prompt
+    assert "touch on this" not in without_focus
+    assert {call.turn for call in model.calls} == {1}
 
 
-def test_the_next_prompt_has_the_kind_the_dialog_and_what_was_asked() -> None:
+def test_the_prompt_of_a_later_question() -> None:
     model = Scripted(ask=[GOOD])
     ask_next(model)
     (prompt,) = model.prompts("ask")
     assert KINDS["follow-up"].prompt() in task(prompt)
-    assert "User: Which colour is the tram?" in prompt and "User: Does it run at night?" in prompt
-    assert "Agent: Yes.\n</dialog>" in prompt
-    assert [(made.profile, made.turn) for made in model.calls] == [("greedy", 3)]
+    assert "User: Which colour is the tram?" in prompt and "Agent: Yes.\n</dialog>" in prompt
+    assert model.calls[0].turn == 3
 
 
 BAD = {
     "repeated": ("Which colour is the tram?", "repeats an earlier question"),
-    "repeated, other case": ("which COLOUR is the tram", "repeats an earlier question"),
     "reworded": ("And which colour is that tram, please?", "repeats an earlier question"),
     "scaffolding": ("What does the passage say?", "speaks of the documents"),
     "an example": ("Why did he do that?", "copies an example"),
@@ -210,17 +138,16 @@ def test_a_bad_question_is_asked_again_with_the_reason(bad: str, why: str) -> No
     assert second.partition("<task>")[0] == first.partition("<task>")[0]
 
 
-@pytest.mark.parametrize(("bad", "why"), BAD.values(), ids=BAD.keys())
-def test_it_is_asked_again_only_twice(bad: str, why: str) -> None:
-    model = Scripted(ask=[*[GOOD | {"question": f"Is [{number}] so?"} for number in (1, 2)], {"question": bad}, GOOD])
+def test_it_is_asked_again_only_twice() -> None:
+    model = Scripted(ask=[*({"question": f"Is [{number}] so?"} for number in (1, 2)), {"question": "…"}, GOOD])
     with pytest.raises(Rejected) as caught:
         ask_next(model)
-    assert (caught.value.stage, caught.value.reason, caught.value.text) == ("ask", why, bad)
+    assert (caught.value.stage, caught.value.reason, caught.value.text) == ("ask", "no question", "…")
     assert len(model.calls) == 3
     assert "“Is [1] so?”: speaks of the documents\n“Is [2] so?”: speaks of the documents" in model.prompts("ask")[2]
 
 
-def test_a_beginning_must_be_gone_on_with() -> None:
+def test_a_beginning_must_be_continued() -> None:
     model = Scripted(ask=[{"question": "How long did that?"}, GOOD])
     ask_next(model)
     first, second = (call.schema["properties"]["question"] for call in model.calls)
@@ -233,72 +160,66 @@ def test_a_first_question_is_asked_again_too() -> None:
     assert "speaks of the documents" in model.prompts("ask")[1]
 
 
-def test_a_question_on_another_side_of_the_same_thing_is_no_repetition() -> None:
-    model = Scripted(ask=[{"question": "Which colour is the bus?"}])
-    assert ask_next(model) == "Which colour is the bus?"
+def test_a_question_about_another_thing_is_no_repetition() -> None:
+    assert ask_next(Scripted(ask=[{"question": "Which colour is the bus?"}])) == "Which colour is the bus?"
 
 
-def test_the_same_after_the_beginning_of_another_kind_is_a_repetition() -> None:
+def test_the_same_question_after_a_beginning_is_a_repetition() -> None:
     model = Scripted(ask=[{"question": "No, I meant: which colour is the tram?"}, GOOD])
     assert ask_next(model, "correction") == "How old is the driver?"
-    assert "repeats an earlier question" in model.prompts("ask")[1]
 
 
-def test_white_space_around_a_question_is_none_of_it() -> None:
-    assert ask_next(Scripted(ask=[{"question": " How old\n is it? \n"}])) == "How old is it?"
-    assert ask_first(Scripted(ask=[{"question": " How old\n is it? \n"}])) == "How old is it?"
+def test_white_space_in_a_question_is_normalised() -> None:
+    for ask in (ask_first, ask_next):
+        assert ask(Scripted(ask=[{"question": " How old\n is it? \n"}])) == "How old is it?"
 
 
-def test_only_kinds_that_may_be_missing_can_be_declined() -> None:
+def test_only_types_that_documents_may_lack_can_be_declined() -> None:
     model = Scripted(ask=[GOOD, GOOD])
     ask_first(model, "comparative")
     ask_first(model, "direct")
     comparative, direct = model.calls
-    assert comparative.schema["properties"]["can_ask"] == {"title": "Can Ask", "type": "boolean"}
-    assert '"can_ask"' in comparative.prompt
-    assert "can_ask" not in direct.schema["properties"]
-    assert "can_ask" not in direct.prompt
+    assert "can_ask" in comparative.schema["properties"] and '"can_ask"' in comparative.prompt
+    assert "can_ask" not in direct.schema["properties"] and "can_ask" not in direct.prompt
 
 
-def test_a_declined_question_ends_the_dialog() -> None:
-    model = Scripted(ask=[GOOD | {"can_ask": False, "explanation": "Only one tram is told of."}])
+@pytest.mark.parametrize("question", ["How old is it?", "", "n/a", "The passage compares nothing."])
+def test_a_declined_question_is_rejected_whatever_it_is(question: str) -> None:
+    declined = {"question": question, "can_ask": False, "consistent": False, "explanation": "There is one tram."}
+    model = Scripted(ask=[declined, GOOD])
     with pytest.raises(Rejected) as caught:
         ask_first(model, "comparative")
     assert (caught.value.stage, caught.value.reason) == ("ask", "declined: nothing comparative to ask")
-    assert caught.value.text == "Only one tram is told of."
-
-
-@pytest.mark.parametrize("question", ["", "n/a", "The passage compares nothing."])
-def test_who_declines_need_not_write_a_good_question(question: str) -> None:
-    declined = {"question": question, "can_ask": False, "consistent": False}
-    model = Scripted(ask=[declined, GOOD | {"can_ask": True}])
-    with pytest.raises(Rejected, match="declined"):
-        ask_first(model, "aggregate")
-    assert len(model.calls) == 1
+    assert (caught.value.text, len(model.calls)) == ("There is one tram.", 1)
 
 
 def test_a_first_question_whose_draft_is_inconsistent_is_rejected() -> None:
-    model = Scripted(ask=[GOOD | {"consistent": False}])
     with pytest.raises(Rejected) as caught:
-        ask_first(model)
+        ask_first(Scripted(ask=[GOOD | {"consistent": False}]))
     assert (caught.value.stage, caught.value.reason) == ("ask", "inconsistent by its own check")
     assert caught.value.text == "How old is the driver?"
+
+
+def test_remarks_that_ask_something_are_refused() -> None:
+    model = Scripted(ask=[{"question": text} for text in ("Why?", "…", "Thanks!")])
+    turn: Turn = model.run(lambda: Chat().acall(SAID, KINDS["direct"]))
+    assert (turn.query, turn.answerability) == ("Thanks!", "conversational")
+    assert "“Why?”: asks something, or says nothing\n“…”" in model.prompts("ask")[2]
+    with pytest.raises(Rejected, match="no remark"):
+        Scripted(ask=[{"question": "Why?"}] * 3).run(lambda: Chat().acall(SAID, KINDS["direct"]))
 
 
 # --- rewriting
 
 
-def test_a_rewritten_query_is_sampled_and_stripped() -> None:
-    model = Scripted(rewrite=[{"query": " driver of the tram, age "}])
-    query = model.run(lambda: Rewrite().acall(DOCUMENTS, SAID, "How old is she?"))
-    assert query == "driver of the tram, age"
+@pytest.mark.parametrize(
+    ("query", "expected"), [(" age of\nthe driver ", "age of the driver"), (" ", "How old is she?")]
+)
+def test_a_rewritten_query_is_sampled_and_stripped_and_never_empty(query: str, expected: str) -> None:
+    model = Scripted(rewrite=[{"query": query}])
+    assert model.run(lambda: Rewrite().acall(DOCUMENTS, SAID, "How old is she?")) == expected
     assert [(c.stage, c.turn, c.profile) for c in model.calls] == [("rewrite", 3, "sampled")]
     assert "How old is she?" in task(model.calls[0].prompt)
-
-
-def test_an_empty_query_falls_back_on_the_question() -> None:
-    model = Scripted(rewrite=[{"query": "  "}])
-    assert model.run(lambda: Rewrite().acall(DOCUMENTS, SAID, "How old is she?")) == "How old is she?"
 
 
 # --- answering
@@ -312,8 +233,8 @@ def test_an_answer_becomes_a_whole_turn() -> None:
         "consistent": True,
         "evidence": [3, 1, 3],
     }
-    turn = answer(Scripted(answer=[entry]), SAID, "correction")
-    assert turn == Turn(
+    model = Scripted(answer=[entry])
+    assert answer(model, SAID, "correction") == Turn(
         turn=3,
         query="Is it late?",
         question_type="correction",
@@ -329,33 +250,22 @@ def test_an_answer_becomes_a_whole_turn() -> None:
             Evidence(passage_id=TRAM.id, start=0, end=18, text="The tram is green."),
         ),
     )
+    assert [(c.stage, c.turn, c.request.sampling.temperature) for c in model.calls] == [("answer", 3, 0)]
+    first = answer(Scripted(answer=[{"evidence": []}]))
+    assert (first.turn, first.question_type, first.multi_turn_type, first.evidence) == (1, "direct", None, ())
 
 
-def test_the_first_turn_has_no_multi_turn_type() -> None:
-    turn = answer(Scripted(answer=[{"evidence": []}]))
-    assert (turn.turn, turn.question_type, turn.multi_turn_type, turn.evidence) == (1, "direct", None, ())
-
-
-def test_answers_are_greedy() -> None:
-    model = Scripted()
-    answer(model, SAID)
-    assert [(c.stage, c.turn, c.profile) for c in model.calls] == [("answer", 3, "greedy")]
-
-
-def test_an_inconsistent_answer_is_rejected_with_its_text() -> None:
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [({"consistent": False, "answer": "Blue."}, "inconsistent by its own check"), ({"answer": "…"}, "empty answer")],
+)
+def test_an_answer_that_is_not_worth_keeping_is_rejected(fields: dict[str, object], reason: str) -> None:
     with pytest.raises(Rejected) as caught:
-        answer(Scripted(answer=[{"consistent": False, "answer": "It is blue."}]))
-    assert (caught.value.stage, caught.value.reason) == ("answer", "inconsistent by its own check")
-    assert caught.value.text == "It is blue."
+        answer(Scripted(answer=[fields]))
+    assert (caught.value.stage, caught.value.reason) == ("answer", reason)
 
 
-@pytest.mark.parametrize("nothing", ["", " \n", "…"])
-def test_an_empty_answer_is_rejected(nothing: str) -> None:
-    with pytest.raises(Rejected, match="empty answer"):
-        answer(Scripted(answer=[{"answer": nothing}]))
-
-
-# --- what a failing endpoint means
+# --- failing endpoints
 
 
 @pytest.mark.parametrize(
@@ -368,10 +278,10 @@ def test_an_empty_answer_is_rejected(nothing: str) -> None:
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_an_endpoint_that_is_gone_stops_the_run_in_one_line(error: Exception) -> None:
+def test_an_endpoint_that_can_not_be_used_stops_the_run_in_one_line(error: Exception) -> None:
     with pytest.raises(ModelError) as caught:
         answer(Scripted(answer=[error]))
-    assert first_line(error) in str(caught.value)
+    assert str(error.args[0]).partition("\n")[0] in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -386,39 +296,28 @@ def test_an_endpoint_that_is_gone_stops_the_run_in_one_line(error: Exception) ->
     ],
     ids=["context", "400", "429", "500", "timeout"],
 )
-def test_a_request_that_fails_costs_its_turn_only(error: Exception, stage: str, reason: str) -> None:
+def test_a_request_that_fails_loses_its_turn_only(error: Exception, stage: str, reason: str) -> None:
     with pytest.raises(Rejected) as caught:
         answer(Scripted(answer=[error]))
     assert (caught.value.stage, caught.value.reason) == (stage, reason)
-    assert first_line(error) in caught.value.text
+    assert str(error.args[0]).partition("\n")[0] in caught.value.text
 
 
-def test_a_prompt_that_can_not_fit_is_not_even_sent() -> None:
-    """As far as the server's count of a prompt before it tells; until there is one, the server is asked."""
+def test_a_prompt_that_can_not_fit_is_not_sent() -> None:
+    """The server's count of an earlier prompt decides; without one, the server is asked."""
     model = Scripted()
     model.context = 400
 
-    async def answers() -> None:
+    async def answer_twice() -> None:
         for _ in range(2):
             await Answer().acall((TRAM, BUS), (), "Is it late?", KINDS["direct"], "tram late", ())
 
     with pytest.raises(Rejected) as caught:
-        model.run(answers)
-    assert caught.value.stage == "context"
-    assert len(model.calls) == 1
+        model.run(answer_twice)
+    assert (caught.value.stage, len(model.calls)) == ("context", 1)
 
 
-def test_a_mistake_of_ours_is_no_drop() -> None:
-    model = Scripted(answer=[KeyError("bug")])
+def test_a_bug_of_ours_is_no_drop() -> None:
     with pytest.raises(Exception, match="bug") as caught:
-        answer(model)
+        answer(Scripted(answer=[KeyError("bug")]))
     assert not isinstance(caught.value, Rejected)
-
-
-def test_nothing_of_a_dialog_stays_in_a_module() -> None:
-    """All dialogs of a run share them."""
-    module = AskFirst(Repetition(0.8))
-    before = repr(module.dump_state())
-    Scripted(ask=[GOOD]).run(lambda: module.acall(DOCUMENTS, KINDS["direct"], "focus"))
-    Scripted(ask=[GOOD]).run(lambda: module.acall(DOCUMENTS, KINDS["comparative"], "focus"))
-    assert repr(module.dump_state()) == before

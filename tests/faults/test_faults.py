@@ -1,7 +1,7 @@
-"""A run whose model servers fail; docs/reliability.md has the table of all faults.
+"""A run whose model servers fail; tests/models/test_client.py has the single faults, docs/reliability.md all of them.
 
-A fault that passes leaves no trace. One that stays stops the run in one line, with all that was finished kept, and the
-same command continues it to the data of an undisturbed run. Only faults of single calls are dropped, and counted.
+A transient fault leaves no trace. A permanent one stops the run in one line, with all finished work kept, and the same
+command continues it to the data of an undisturbed run. Only faults of single calls are dropped, and counted.
 """
 
 import json
@@ -10,8 +10,6 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from itertools import count as count_from
 from pathlib import Path
 
@@ -23,18 +21,7 @@ from tests.support.openai_server import Body, Fault, OpenAIServer, fill
 from tests.support.runs import Ended, Site, stage
 
 SETTINGS = ("dialogs=6", "lm.concurrency=4", "lm.retries=2", "lm.retry_wait_s=0.01")
-CONTINUES = "; when it is well, the same command continues"
-PASSING = {
-    "busy": fake.status(429),
-    "busy, with a pause asked for": fake.status(429, headers={"Retry-After": "0.01"}),
-    "out of order": fake.status(500),
-    "overloaded": fake.status(503),
-    "hangs up": fake.hang_up,
-    "hangs up in its reply": fake.half_reply,
-    "never answers": fake.hang,
-    "breaks off its JSON": fake.malformed,
-    "answers nothing": fake.no_choices,
-}
+CONTINUES = "; when it is back, the same command continues"
 
 
 def twice(fault: Fault, every: int = 5) -> Callable[[int, Body], Fault | None]:
@@ -64,20 +51,18 @@ def same(site: Site, undisturbed: Site) -> bool:
     return (site.data(), site.counts()) == (undisturbed.data(), undisturbed.counts())
 
 
-@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
-def test_what_passes_leaves_no_trace(fault: Fault, undisturbed: Site, tmp_path: Path) -> None:
-    site, hangs = Site(tmp_path), fault is fake.hang
-    with OpenAIServer(faults=twice(fault, 1000 if hangs else 5)) as server:
-        # A time-out that a busy machine meets only where it is what is tested, of one call.
-        ended = site.run(server, f"lm.timeout_s={3 if hangs else 60}", *SETTINGS)
+def test_transient_failures_leave_no_trace(undisturbed: Site, tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    with OpenAIServer(faults=twice(fake.status(500))) as server:
+        ended = site.run(server, *SETTINGS)
         assert ended.code == 0, ended.err
         assert set(server.finished.values()) == {1}
         assert site.summary()["lm_calls"] == server.finished.total()
-        assert len(server.bodies) - server.finished.total() >= (2 if hangs else 10)
+        assert len(server.bodies) - server.finished.total() >= 10
     assert same(site, undisturbed)
 
 
-# What stays
+# Permanent faults
 
 
 class Switched:
@@ -90,15 +75,11 @@ class Switched:
         return self.fault if self.on and number >= self.first else None
 
 
-@pytest.mark.parametrize(
-    "fault", ["busy", "hangs up", "breaks off its JSON", pytest.param("never answers", marks=pytest.mark.slow)]
-)
-def test_a_server_that_fails_at_every_call_stops_the_run(fault: str, undisturbed: Site, tmp_path: Path) -> None:
-    """If failures were dropped, none of the dialogs under way would be left, and none that come after them."""
-    site, storm = Site(tmp_path), Switched(PASSING[fault], 12)
+def test_a_server_that_fails_at_every_call_stops_the_run(undisturbed: Site, tmp_path: Path) -> None:
+    """If failures were dropped, no dialog in progress would be left, and none that come after them."""
+    site, storm = Site(tmp_path), Switched(fake.status(500), 12)
     with OpenAIServer(faults=storm) as server:
-        impatient = ("lm.retries=1", f"lm.timeout_s={3 if fault == 'never answers' else 60}")
-        stopped = site.run(server, *SETTINGS, *impatient)
+        stopped = site.run(server, *SETTINGS, "lm.retries=1")
         assert stopped.code == 2
         assert stopped.error.startswith("the model server fails at every call: ")
         assert stopped.error.endswith(CONTINUES)
@@ -115,9 +96,9 @@ def test_a_call_that_always_fails_is_dropped_and_the_run_ends(tmp_path: Path) ->
     """Even if no other call is in flight that could show that the server works."""
 
     def dead(_: int, body: Body) -> Fault | None:
-        if "response_format" not in body:  # what is asked to see whether the server is well
+        if "response_format" not in body:  # the trivial call that checks the server
             return None
-        # Of the judge's calls so many that whatever the prompts are some pair is left without a verdict.
+        # Enough of the judge's calls that some pair has no verdict.
         share = 0.4 if stage(body) == "judge" else 0.15
         return fake.status(500) if random.Random(fake.digest(body)).random() < share else None
 
@@ -128,7 +109,7 @@ def test_a_call_that_always_fails_is_dropped_and_the_run_ends(tmp_path: Path) ->
         assert ended.code == 0, ended.err
         calls = len(server.bodies)
         assert site.run(server, *settings).code == 0
-        assert len(server.bodies) == calls, "what failed for good isn't tried once more"
+        assert len(server.bodies) == calls, "a failed call is not repeated"
     site.check_ledger()
     lost = [drop for drop in site.drops() if drop["stage"] == "model"]
     assert {drop["reason"] for drop in lost} == {"ServerError"}
@@ -137,32 +118,17 @@ def test_a_call_that_always_fails_is_dropped_and_the_run_ends(tmp_path: Path) ->
     assert site.summary()["unjudged_pairs"] > 0, "where the judge's call failed, the pair says so"
 
 
-def nowhere() -> OpenAIServer:
-    """A server that isn't there yet, with its address."""
+def test_a_server_that_is_not_running_yet(undisturbed: Site, tmp_path: Path) -> None:
+    site = Site(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as free:
-        return OpenAIServer(port=free.getsockname()[1])
-
-
-def test_a_server_that_is_not_there_yet(undisturbed: Site, tmp_path: Path) -> None:
-    site, server = Site(tmp_path), nowhere()
+        server = OpenAIServer(port=free.getsockname()[1])
     early = site.run(server, *SETTINGS)
     assert early.code == 2
-    assert early.error.startswith(f"no model server at {server.url} (Connection refused): start it")
+    assert f"no model server at {server.url} (Connection refused)" in early.error
     assert not site.run_dir.exists()
     with server:
         assert site.run(server, *SETTINGS).code == 0
     assert same(site, undisturbed)
-
-
-def test_a_server_that_says_nothing_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lm, "_PROBE_S", 0.3)
-    site = Site(tmp_path)
-    with OpenAIServer() as server:
-        server.silent = True
-        ended = site.run(server, *SETTINGS)
-    assert ended.code == 2
-    assert ended.error.startswith(f"no model server at {server.url} (nothing within 0.3 s)")
-    assert not site.run_dir.exists()
 
 
 # As in conf/lm/openai.yaml and vllm.yaml, with the seconds a fiftieth.
@@ -171,7 +137,7 @@ MINUTE_S = 60 / 50
 
 
 def vanishing(site: Site, count: int, seconds: float | None, *settings: str) -> tuple[Ended, Sequence[OpenAIServer]]:
-    """A run whose servers are all gone at its 20th call, for so long."""
+    """Run with servers that all vanish at the 20th call, for so many seconds."""
     calls = count_from(1)
 
     def responder(body: Body) -> str:
@@ -224,7 +190,7 @@ def test_one_of_two_servers_falls_silent(undisturbed: Site, tmp_path: Path, monk
         both = (f"lm.api_base=[{one.url},{two.url}]", "lm.timeout_s=2")
         ended = site.run(one, *SETTINGS, *both)
         assert ended.code == 0, ended.err
-        assert f"{two.url} is gone; its dialogs go on elsewhere" in ended.err
+        assert f"{two.url} is down" in ended.err
         assert two.finished.total() < 6
     assert same(site, undisturbed)
 
@@ -282,23 +248,3 @@ def test_replies_that_are_cut_off_are_repaired_or_dropped_without_noise(tmp_path
     assert {"ask", "answer"} & {stage for scope in ("dropped", "dropped_turns") for stage in summary[scope]}
     assert all("unusable reply" in drop["reason"] for drop in site.drops())
     assert "WARNING" not in ended.err and "Traceback" not in ended.err
-
-
-# The clock
-
-
-def test_a_clock_that_jumps_leaves_no_trace(undisturbed: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clock is off by hours each time, and a server whose clock is hours off sends a `Retry-After` date."""
-    chance, right = random.Random(5), time.time
-    monkeypatch.setattr(time, "time", lambda: right() + chance.uniform(-36_000, 36_000))
-    hours_off = datetime.now(UTC) + timedelta(hours=5)
-    dates = {"Date": format_datetime(hours_off, usegmt=True), "Retry-After": format_datetime(hours_off, usegmt=True)}
-    site = Site(tmp_path)
-    with OpenAIServer(faults=twice(fake.status(429, headers=dates))) as server:
-        begun = time.monotonic()
-        ended = site.run(server, *SETTINGS)
-        took = time.monotonic() - begun
-        assert ended.code == 0, ended.err
-        assert len(server.bodies) > server.finished.total(), "nobody was told to wait"
-    assert 0 < site.summary()["seconds"] <= took
-    assert same(site, undisturbed)

@@ -6,7 +6,7 @@ import json
 import math
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,11 +14,11 @@ import pytest
 from generator.errors import CorpusError
 from judges.benchmarks.mtrag.retrieval_tasks import read_collections
 from judges.metrics.ranking import Figures, mean, measure, to_scores
-from judges.retrieval import main
+from judges.retrieval import main as program
 
 pytest.importorskip("pytrec_eval", reason="pytrec_eval-terrier isn't installed (extra metrics)")
 
-# Of three conversations: a question that is asked again as it was, one that isn't, and one without a relevant passage.
+# Of two conversations: questions whose rewrite says the same or differs, and one without a relevant passage.
 QUERIES = {
     "a<::>1": ("Which colour is the tram?", "Which colour is the tram?"),
     "a<::>2": ("Where does the BUS  stop?", "where does the bus stop"),
@@ -35,11 +35,11 @@ RELEVANT = {"a<::>1": ["p1"], "a<::>2": ["p2", "p4"], "a<::>3": ["p3"]}
 
 
 def tasks(folder: Path, name: str = "transport") -> Path:
-    """A collection of `QUERIES`, in the folder of its name."""
+    """Write a collection of `QUERIES`, in the folder of its name."""
     collection = folder / name
     (collection / "qrels").mkdir(parents=True)
     for form, texts in {
-        "lastturn": {query: f"|user|: {asked}" for query, (asked, _) in QUERIES.items()},
+        "lastturn": {query: f"|user|: {question}" for query, (question, _) in QUERIES.items()},
         "rewrite": {query: f"|user|: {rewrite}" for query, (_, rewrite) in QUERIES.items()},
     }.items():
         rows = [json.dumps({"_id": query, "text": text}) for query, text in texts.items()]
@@ -58,16 +58,23 @@ def folder(tmp_path: Path) -> Path:
     return tasks(tmp_path / "tasks")
 
 
+def main(arguments: Sequence[str]) -> int:
+    """Run the command in this process; return its exit code."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["judges.retrieval", *arguments])
+        return program()
+
+
 Table = Callable[..., dict[tuple[str, str], dict[str, str]]]
 
 
 @pytest.fixture
 def table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Table:
-    """Runs the command; its rows as CSV, by ranking and subset."""
+    """Return a function that runs the command and returns its rows as CSV, by ranking and subset."""
 
     def run(*arguments: object) -> dict[tuple[str, str], dict[str, str]]:
-        cache = ("--cache", tmp_path / "cache")
-        code = main([str(argument) for argument in (*arguments, *cache, "--format", "csv")])
+        cache = (f"cache_dir={tmp_path / 'cache'}",)
+        code = main([str(argument) for argument in (*arguments, *cache, "format=csv")])
         shown = capsys.readouterr()
         assert code == 0, shown.err
         rows = list(csv.DictReader(io.StringIO(shown.out)))
@@ -77,7 +84,7 @@ def table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Table:
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """The error, on one line, beneath what is noted."""
+    """Return the error, one line after the notes."""
     assert main([str(argument) for argument in arguments]) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
@@ -86,7 +93,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     return line
 
 
-def test_figures_are_those_worked_out_by_hand() -> None:
+def test_figures_by_hand() -> None:
     found = measure({"q": {"a": 1, "b": 1, "c": 2}}, {"q": to_scores(["x", "c", "a", "y", "z", "b"])})["q"]
     assert found.recall == pytest.approx((0, 2 / 3, 2 / 3, 1))
     ideal = 2 + 1 / math.log2(3) + 1 / math.log2(4)
@@ -94,7 +101,7 @@ def test_figures_are_those_worked_out_by_hand() -> None:
     assert found.ndcg == pytest.approx((0, at_3 / ideal, at_3 / ideal, (at_3 + 1 / math.log2(7)) / ideal))
 
 
-def test_a_ranking_keeps_its_order_and_what_finds_nothing_gets_0() -> None:
+def test_a_ranking_keeps_its_order_and_a_query_without_one_counts_as_0() -> None:
     assert list(to_scores("abc")) == sorted(to_scores("abc"), key=lambda name: -to_scores("abc")[name])
     each = measure({"q": {"a": 1}, "r": {"a": 1}, "s": {"a": 1}}, {"q": {"a": 1.0}, "r": {}, "other": {"a": 1.0}})
     assert {query: found.recall[0] for query, found in each.items()} == {"q": 1, "r": 0, "s": 0}
@@ -103,7 +110,7 @@ def test_a_ranking_keeps_its_order_and_what_finds_nothing_gets_0() -> None:
 
 
 def test_the_table_has_all_subsets(folder: Path, table: Table) -> None:
-    rows = table(folder, "--queries", "lastturn")
+    rows = table(folder, "queries=lastturn")
     numbers = {subset: row["queries"] for (_, subset), row in rows.items()}
     assert numbers == {
         "all": "3",
@@ -119,7 +126,7 @@ def test_the_table_has_all_subsets(folder: Path, table: Table) -> None:
     assert float(rows["bm25, lastturn", "all"]["R@1"]) == pytest.approx(2.5 / 3, abs=1e-6)
 
 
-def test_all_forms_are_asked_that_are_there(folder: Path, table: Table) -> None:
+def test_all_forms_that_exist_are_searched(folder: Path, table: Table) -> None:
     rows = table(folder / "transport")  # a collection by itself
     assert {ranking for ranking, _ in rows} == {"bm25, lastturn", "bm25, rewrite"}
 
@@ -129,7 +136,7 @@ def test_queries_that_are_left_out_are_reported(folder: Path, capsys: pytest.Cap
     run.write_text("a<::>1 Q0 p1 1 9.5 x\na<::>2 Q0 p3 1 0.1 x\na<::>2 Q0 p2 2 0.9 x\nz<::>1 Q0 p2 1 1 x\n")
     with (folder / "transport" / "qrels" / "dev.tsv").open("a") as file:
         file.write("y<::>1\tp1\t1\n")
-    assert main([str(folder), "--run", str(run), "--format", "json"]) == 0
+    assert main([str(folder), f"run={run}", "format=json"]) == 0
     shown = capsys.readouterr()
     assert "transport: 1 of 4 queries have no relevant passage" in shown.err
     assert "transport: 1 queries of the qrels are in no query file" in shown.err
@@ -152,7 +159,7 @@ def test_a_subset_without_queries_has_no_figures(
     run = folder / "one.trec"
     run.write_text("a<::>1 Q0 p1 1 1 x\n")
     for form in ("terminal", "markdown"):
-        assert main([str(folder), "--run", str(run), "--format", form]) == 0
+        assert main([str(folder), f"run={run}", f"format={form}"]) == 0
         shown = capsys.readouterr().out
         line = next(line for line in shown.splitlines() if "rewrite differs" in line)
         assert line.replace("|", " ").split() == ["rewrite", "differs", "0", *(["–"] * 8)]
@@ -161,13 +168,13 @@ def test_a_subset_without_queries_has_no_figures(
 def test_the_table_goes_into_a_file(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, output = folder / "one.trec", tmp_path / "table.md"
     run.write_text("a<::>1 Q0 p1 1 1 x\n")
-    assert main([str(folder), "--run", str(run), "--format", "markdown", "--output", str(output)]) == 0
+    assert main([str(folder), f"run={run}", "format=markdown", f"output={output}"]) == 0
     assert capsys.readouterr().out == ""
     assert output.read_text(encoding="utf-8").splitlines()[3].startswith("| all | 3 | 0.333 |")
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
         ("qrels/dev.tsv", "query-id\tcorpus-id\tscore\na<::>1\tp1\tyes\n", "qrels/dev.tsv:2: expected"),
         ("qrels/dev.tsv", "query-id\tcorpus-id\tscore\n", "no query has a relevant passage"),
@@ -179,45 +186,43 @@ def test_the_table_goes_into_a_file(folder: Path, tmp_path: Path, capsys: pytest
     ],
 )
 def test_a_broken_file_is_one_line(
-    name: str, text: str, said: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, text: str, message: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "transport" / name).write_text(text, encoding="utf-8")
     (folder / "transport" / "transport_rewrite.jsonl").unlink()
-    if said.startswith("'a'"):
+    if message.startswith("'a'"):
         (folder / "transport" / "qrels" / "dev.tsv").write_text("a\tp1\t1\n")  # no header, which may be missing
-    assert said in refused(capsys, folder, "--cache", tmp_path / "cache")
+    assert message in refused(capsys, folder, f"cache_dir={tmp_path / 'cache'}")
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("a<::>1 Q0 p1 1 x", ":1: expected"),
         ("a<::>1 Q0 p1 1 2 x\na<::>1 Q0 p1 2 1 x", ":2: duplicate passage p1"),
         ("", "holds no rankings"),
     ],
 )
-def test_a_broken_run_is_one_line(line: str, said: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_run_is_one_line(line: str, message: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = folder / "run.trec"
     run.write_text(line)
-    assert said in refused(capsys, folder, "--run", run)
+    assert message in refused(capsys, folder, f"run={run}")
 
 
 def test_bad_arguments_are_one_line(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "no test.tsv" in refused(capsys, folder, "--split", "test")
-    assert "transport_questions.jsonl is missing" in refused(capsys, folder, "--queries", "questions")
+    assert "no test.tsv" in refused(capsys, folder, "split=test")
+    assert "transport_questions.jsonl is missing" in refused(capsys, folder, "queries=questions")
     assert "holds no retrieval tasks" in refused(capsys, tmp_path)
     assert "is not a folder" in refused(capsys, tmp_path / "nowhere")
-    assert "can't be read" in refused(capsys, folder, "--run", tmp_path / "nowhere")
-    assert "leave out --retriever" in refused(capsys, folder, "--run", folder, "--queries", "rewrite")
-    assert "retriever.foo" in refused(capsys, folder, "--set", "foo=1")
-    assert "retriever.k1" in refused(capsys, folder, "--set", "k1=0")
-    assert "--set k=3" in refused(capsys, folder, "--set", "k=3")
-    assert "invalid choice: 'bm52'" in refused(capsys, folder, "--retriever", "bm52")
+    assert "can't be read" in refused(capsys, folder, f"run={tmp_path / 'nowhere'}")
+    assert "retriever.foo" in refused(capsys, folder, "retriever.foo=1")
+    assert "retriever.k1" in refused(capsys, folder, "retriever.k1=0")
+    assert "retriever=bm52" in refused(capsys, folder, "retriever=bm52")
     (folder / "transport" / "corpus.jsonl").unlink()
     assert "no passages to search" in refused(capsys, folder)
 
 
-def test_another_split_alone_is_taken(folder: Path) -> None:
+def test_the_only_split_is_the_default(folder: Path) -> None:
     qrels = folder / "transport" / "qrels"
     (qrels / "dev.tsv").rename(qrels / "test.tsv")
     assert read_collections(folder)[0].relevant == read_collections(folder, "test")[0].relevant != {}
@@ -237,7 +242,7 @@ def test_a_missing_package_is_named_with_its_extra(
     run = folder / "one.trec"
     run.write_text("a<::>1 Q0 p1 1 1 x\n")
     monkeypatch.setitem(sys.modules, "pytrec_eval", None)
-    assert main([str(folder), "--run", str(run)]) == 2
+    assert main([str(folder), f"run={run}"]) == 2
     assert "install the extra 'metrics'" in capsys.readouterr().err
 
 
@@ -245,7 +250,7 @@ def test_bm25_on_mtrags_pools_gives_the_figures_of_the_documents(data: Path, tab
     pools = data / "mtrag" / "retrieval_tasks"
     if not pools.is_dir():
         pytest.skip("mtrag/retrieval_tasks isn't there")
-    rows = table(pools, "--queries", "lastturn")
+    rows = table(pools, "queries=lastturn")
     found = {name: float(rows["bm25, lastturn", name]["nDCG@10"]) for name in ("clapnq", "fiqa", "govt")}
     assert found == pytest.approx({"clapnq": 0.622, "fiqa": 0.454, "govt": 0.573}, abs=5e-4)
     numbers = {subset: int(row["queries"]) for (_, subset), row in rows.items()}

@@ -1,4 +1,4 @@
-"""What goes over the wire to a model server, what happens when it fails, and that no finished call is repeated."""
+"""Requests to a model server, its failures, and that no finished call is repeated."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from generator.errors import ModelError
 from generator.models.client import HttpClient, ServerGone
 from generator.models.endpoints import OpenAIEndpoint
-from generator.models.http_errors import refusal
+from generator.models.http_errors import status_error
 from generator.models.lm import ChatReply, ChatRequest, LanguageModel, Sampling
 from generator.schema import Usage
 from tests.support import openai_server as fake
@@ -54,7 +54,7 @@ class Memory:
 
 
 class OneMessage(dspy.Adapter):
-    """The least that an adapter can do: one user message, a JSON schema, a JSON reply."""
+    """A minimal adapter: one user message, a JSON schema, a JSON reply."""
 
     def format(
         self, signature: type[dspy.Signature], demos: list[dict[str, Any]], inputs: dict[str, Any]
@@ -74,7 +74,7 @@ def request(prompt: str = "Say something: “né”.", **fields: Any) -> ChatReq
 
 
 def asked(endpoint: OpenAIEndpoint, work: Callable[[HttpClient], Awaitable[T]]) -> T:
-    """What `work` makes of an open client."""
+    """Return the result of `work` with an open client."""
 
     async def main() -> T:
         async with endpoint.open(Path()) as client:
@@ -181,16 +181,6 @@ def test_dspy_is_used_without_deprecated_interfaces() -> None:
         asked(server.endpoint(), lambda client: predict(client, Memory())("Why?"))
 
 
-def test_512_calls_are_in_flight_and_no_more() -> None:
-    async def work(client: HttpClient) -> None:
-        await asyncio.gather(*(client.chat(request(f"Question {i}")) for i in range(600)))
-
-    with OpenAIServer(hold=512) as server:
-        asked(server.endpoint(concurrency=512), work)
-        assert server.peak == 512
-        assert len(server.bodies) == 600
-
-
 def test_the_limit_of_open_files_is_raised_for_many_calls() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
@@ -202,26 +192,21 @@ def test_the_limit_of_open_files_is_raised_for_many_calls() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-# What is asked again, and what isn't
+# Retries
 
 
 @pytest.mark.parametrize(
     "fault",
     [
-        *(fake.status(code) for code in (204, 304, 408, 409, 421, 425, 429, 499, 500, 502, 503, 504)),
+        *(fake.status(code) for code in (204, 408, 421, 429, 499, 500, 503)),
         fake.hang_up,
         fake.half_reply,
         fake.malformed,
         fake.no_choices,
-        fake.plain('{"choices": ' + "[" * 100_000),
-        *(fake.counting(tokens) for tokens in (10**20, -1, float("inf"), "many")),
-        fake.endless,
-        fake.sent_on("http://" + "a" * 70 + ".com/"),
-        fake.status(503, headers={"Retry-After": "Mon, 01 Jan 99999999999 00:00:00 GMT"}),
         fake.hang,
     ],
 )
-def test_a_transient_failure_is_asked_again(fault: fake.Fault) -> None:
+def test_a_transient_failure_is_retried(fault: fake.Fault) -> None:
     with OpenAIServer(faults=[fault, fault]) as server:
         # A busy machine must not meet the time-out where it isn't what is tested.
         reply = chat(server.endpoint(timeout_s=1 if fault in (fake.hang, fake.endless) else 30))
@@ -240,7 +225,7 @@ def test_a_transient_failure_is_asked_again(fault: fake.Fault) -> None:
         (fake.status(402), lm15.BillingError),
     ],
 )
-def test_a_refusal_is_not_asked_again(fault: fake.Fault, error: type[lm15.LM15Error]) -> None:
+def test_a_refusal_is_not_retried(fault: fake.Fault, error: type[lm15.LM15Error]) -> None:
     with OpenAIServer(faults=[fault]) as server:
         with pytest.raises(error) as caught:
             chat(server.endpoint())
@@ -307,41 +292,23 @@ def test_a_call_is_made_once_more_when_its_server_is_seen_to_be_well() -> None:
         assert len(server.bodies) == 5
 
 
-@pytest.mark.parametrize("code", [400, 405, 413, 422])
-def test_a_request_that_is_refused_is_made_twice(code: int) -> None:
+@pytest.mark.parametrize("code", [400, 413])
+def test_a_refused_request_is_made_twice(code: int) -> None:
     with OpenAIServer(faults=[fake.status(code), None, fake.status(code)]) as server:
         with pytest.raises(lm15.InvalidRequestError):
             chat(server.endpoint())
         assert [fake.prompt(body) for body in server.bodies] == [request().prompt, "Say hello.", request().prompt]
 
 
-def test_a_server_that_refuses_every_request_is_lost() -> None:
-    with OpenAIServer(faults=[fake.status(400)] * 2) as server:
-        with pytest.raises(ServerGone, match=r"fails at every call: .* HTTP 400"):
-            chat(server.endpoint())
-        assert len(server.bodies) == 2
-
-
-def test_when_nothing_is_answered_the_server_is_lost() -> None:
-    with OpenAIServer(faults=[fake.status(429)] * 4) as server:
-        with pytest.raises(
-            ServerGone, match=r"fails at every call: .* HTTP 429: The server said no\.; when it is well"
-        ):
+@pytest.mark.parametrize(("code", "calls"), [(400, 2), (429, 4)])
+def test_a_server_that_fails_at_every_call_is_lost(code: int, calls: int) -> None:
+    with OpenAIServer(faults=[fake.status(code)] * calls) as server:
+        with pytest.raises(ServerGone, match=rf"fails at every call: .* HTTP {code}"):
             chat(server.endpoint(retries=2))
-        assert len(server.bodies) == 4
+        assert len(server.bodies) == calls
 
 
-def test_a_server_that_is_gone_is_a_transport_error() -> None:
-    async def work(client: HttpClient) -> None:
-        await asyncio.to_thread(server.__exit__)
-        with pytest.raises(lm15.TransportError, match="the model server is gone"):
-            await client.chat(request())
-
-    server = OpenAIServer().__enter__()
-    asked(server.endpoint(), work)
-
-
-# The words of servers
+# Error messages
 
 
 @pytest.mark.parametrize(
@@ -357,14 +324,14 @@ def test_a_server_that_is_gone_is_a_transport_error() -> None:
 )
 def test_an_overflow_is_known_by_its_words(message: str) -> None:
     body = json.dumps({"error": {"message": message, "code": 400}}).encode()
-    error = refusal("http://x/v1", 400, body, {}, None)
+    error = status_error("http://x/v1", 400, body, {}, None)
     assert isinstance(error, lm15.ContextLengthError)
     assert error.message.startswith(f"http://x/v1 answered HTTP 400: {message}")
 
 
 def test_a_used_up_quota_is_not_a_rate_limit() -> None:
     body = b'{"error": {"message": "You exceeded your current quota.", "code": "insufficient_quota"}}'
-    assert isinstance(refusal("http://x/v1", 429, body, {}, None), lm15.BillingError)
+    assert isinstance(status_error("http://x/v1", 429, body, {}, None), lm15.BillingError)
 
 
 @pytest.mark.parametrize(
@@ -377,26 +344,17 @@ def test_a_used_up_quota_is_not_a_rate_limit() -> None:
     ],
 )
 def test_errors_are_told_on_one_line(body: bytes, words: str) -> None:
-    assert refusal("http://x/v1", 400, body, {}, None).message == f"http://x/v1 answered HTTP 400: {words}"
+    assert status_error("http://x/v1", 400, body, {}, None).message == f"http://x/v1 answered HTTP 400: {words}"
 
 
-@pytest.mark.parametrize("line", ["HTTP/1.1 abc {}", "HTTP/1.1 200 OK\r\nkey {}: x\r\n{}", "{}"])
-def test_no_key_is_in_what_is_no_http(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_message_repeats_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     key = "sk-canary-of-no-http"
     monkeypatch.setenv("LM_KEY", key)
-    with OpenAIServer(key=key, faults=[None, *[fake.raw(line.format(key, key))] * 3]) as server:
-        endpoint = server.endpoint(retries=0, timeout_s=5, api_key_env="LM_KEY")
-        chat(endpoint)
+    with OpenAIServer(key=key, model=key, faults=[fake.raw(f"HTTP/1.1 200 OK\r\nkey {key}: x\r\n")] * 3) as server:
         with pytest.raises(lm15.LM15Error) as caught:
-            chat(endpoint)
-    assert key not in str(caught.value)
-
-
-def test_no_key_is_among_the_names_of_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LM_KEY", "sk-canary-of-a-name")
-    with OpenAIServer(key="sk-canary-of-a-name", model="sk-canary-of-a-name") as server:
-        message = opening_error(server.endpoint(model="other", api_key_env="LM_KEY"))
-    assert message.endswith("set lm.model to one it has: …")
+            chat(server.endpoint(retries=0, timeout_s=5, api_key_env="LM_KEY"))
+        assert key not in str(caught.value)
+        assert key not in opening_error(server.endpoint(model="other", api_key_env="LM_KEY"))
 
 
 # Through DSPy
@@ -432,16 +390,6 @@ def test_dspy_calls_a_gone_server_a_transport_error() -> None:
 
     server = OpenAIServer().__enter__()
     asked(server.endpoint(retries=0), work)
-
-
-def test_a_synchronous_call_says_what_to_do() -> None:
-    with OpenAIServer() as server:
-
-        async def work(client: HttpClient) -> None:
-            with pytest.raises(lm_errors.LMUnsupportedFeatureError, match="await `acall`"):
-                LanguageModel(client, Memory(), 0)("Why?")
-
-        asked(server.endpoint(), work)
 
 
 # The journal
@@ -503,60 +451,48 @@ def test_a_reply_is_written_down_before_anything_is_made_of_it() -> None:
 # Opening
 
 
-def test_nobody_there() -> None:
+def test_a_server_that_is_not_running() -> None:
     with OpenAIServer() as server:
         endpoint = server.endpoint(api_base=f"http://127.0.0.1:{free_port()}/v1/")
-    (address,) = endpoint.api_base
-    assert opening_error(endpoint) == (
-        f"no model server at {address} (Connection refused): start it, or give its address with lm.api_base"
-    )
-    assert not address.endswith("/")
+    message = opening_error(endpoint)
+    assert f"no model server at {endpoint.api_base[0]} (Connection refused)" in message
+    assert "lm.api_base" in message
 
 
-def test_an_address_that_does_not_resolve() -> None:
-    with OpenAIServer() as server:
-        message = opening_error(server.endpoint(api_base="http://nowhere.invalid/v1"))
-    assert message.startswith("no model server at http://nowhere.invalid/v1 (")
-
-
-def test_a_key_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
     with OpenAIServer(key="right") as server:
         monkeypatch.delenv("TEST_API_KEY", raising=False)
-        wanted = f"{server.url} wants a key, and the environment variable TEST_API_KEY"
-        assert opening_error(server.endpoint()) == f"{wanted} is not set"
+        assert "TEST_API_KEY is not set" in opening_error(server.endpoint())
         monkeypatch.setenv("TEST_API_KEY", "wrong")
-        assert opening_error(server.endpoint()) == f"{wanted} has none that it accepts"
+        assert "TEST_API_KEY was refused" in opening_error(server.endpoint())
+        monkeypatch.setenv("TEST_API_KEY", "wröng\n")
+        assert "TEST_API_KEY is not a valid API key" in opening_error(server.endpoint())
 
 
-def test_openai_without_a_key_is_not_even_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_openai_without_a_key_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TEST_API_KEY", raising=False)
     with OpenAIServer() as server:
-        message = opening_error(server.endpoint(api_base="https://api.openai.com/v1"))
-    assert message == (
-        "https://api.openai.com/v1 needs a key: set the environment variable TEST_API_KEY, "
-        "or lm.api_base to a server of yours"
-    )
+        assert "TEST_API_KEY" in opening_error(server.endpoint(api_base="https://api.openai.com/v1"))
 
 
 def test_an_unknown_model() -> None:
     with OpenAIServer(model="other") as server:
         message = opening_error(server.endpoint(model="mine"))
-        assert message == f"{server.url} has no model mine; set lm.model to one it has: other"
+        assert f"{server.url} has no model mine" in message
+        assert message.endswith("lm.model to one of its models: other")
 
 
-def test_a_server_that_lists_no_models_is_taken_at_its_word() -> None:
+def test_a_server_that_lists_no_models() -> None:
     with OpenAIServer(lists_models=False) as server:
         assert chat(server.endpoint()).text
         with pytest.raises(lm15.UnsupportedModelError, match="The model `mine` does not exist"):
             chat(server.endpoint(model="mine"), request(model="mine"))
 
 
-def test_a_server_of_another_kind() -> None:
+def test_a_server_without_the_openai_api() -> None:
     with OpenAIServer() as server:
         base = server.url.removesuffix("/v1") + "/another"
-        assert opening_error(server.endpoint(api_base=base)) == (
-            f"{base} has no OpenAI API; lm.api_base usually ends in /v1"
-        )
+        assert f"{base} has no OpenAI API" in opening_error(server.endpoint(api_base=base))
 
 
 @pytest.mark.parametrize(

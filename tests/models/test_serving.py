@@ -80,6 +80,7 @@ def test_a_run_with_a_server_of_its_own(tmp_path: Path) -> None:
     assert gone(site.processes(), 0)
 
 
+@pytest.mark.slow
 def test_the_same_command_continues_and_fresh_begins_anew(tmp_path: Path) -> None:
     site = Serving(tmp_path)
     assert site.go("dialogs=1").code == 0
@@ -91,6 +92,7 @@ def test_the_same_command_continues_and_fresh_begins_anew(tmp_path: Path) -> Non
     assert site.log.is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_the_server_ends_with_a_run_that_is_killed(tmp_path: Path, number: signal.Signals) -> None:
     site = Serving(tmp_path)
@@ -132,41 +134,34 @@ def _command(process: Path) -> list[bytes]:
         return []
 
 
-def test_a_server_that_does_not_start_is_told_in_a_line(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_server_that_does_not_start(tmp_path: Path) -> None:
     site = Serving(tmp_path)
     ended = site.go("lm.serve_args='--fail too-little-memory'")
     assert ended.code == 2
-    assert ended.error == f"vLLM ended before it was ready: ValueError: too-little-memory; its log: {site.log}"
-    assert [path.name for path in site.run_dir.iterdir()] == [site.log.name]
-    assert site.go("dialogs=1").code == 0  # what was left is in nobody's way
-
-
-def test_a_server_that_takes_too_long(tmp_path: Path) -> None:
-    site = Serving(tmp_path)
+    assert "ValueError: too-little-memory" in ended.error and str(site.log) in ended.error
     ended = site.go("lm.serve_args='--seconds 60'", "lm.serve_timeout_s=1")
-    assert ended.code == 2
-    assert ended.error.startswith("vLLM isn't ready after 1 s; see its log ")
+    assert "lm.serve_timeout_s" in ended.error
+    assert [path.name for path in site.run_dir.iterdir()] == [site.log.name]
+    assert site.go("dialogs=1").code == 0  # over the log that is left
 
 
-def test_a_port_that_is_taken(tmp_path: Path) -> None:
+def test_a_port_in_use(tmp_path: Path) -> None:
     site = Serving(tmp_path)
     with site.server:
-        ended = site.go()
-    assert ended.error == f"something answers at {site.server.url} already: stop it, or use it with lm.serve=false"
+        assert f"already running at {site.server.url}" in site.go().error
     assert not site.run_dir.exists()
 
 
-def test_no_vllm(tmp_path: Path) -> None:
-    site = Serving(tmp_path)
-    ended = site.go("lm.serve_python=/usr/bin/python3")
-    assert ended.code == 2
-    assert re.search("install the extra 'vllm' .*or give lm.serve_python|can't be run", ended.error)
-    ended = site.go(f"lm.serve_python={tmp_path / 'nowhere'}")
-    assert ended.error == f"lm.serve_python={tmp_path / 'nowhere'}: can't be run (No such file or directory)"
+def test_a_python_without_vllm(tmp_path: Path) -> None:
+    for python in ("/usr/bin/python3", str(tmp_path / "nowhere")):
+        ended = Serving(tmp_path).go(f"lm.serve_python={python}")
+        assert ended.code == 2
+        assert "lm.serve_python" in ended.error
 
 
 @pytest.mark.parametrize(
-    ("argument", "said"),
+    ("argument", "words"),
     [
         ("lm.api_base=[http://127.0.0.1:8000/v1,http://127.0.0.1:8001/v1]", "starts one server on this machine"),
         ("lm.api_base=http://gpu7:8000/v1", "starts one server on this machine"),
@@ -174,7 +169,7 @@ def test_no_vllm(tmp_path: Path) -> None:
         ("lm.serve_timeout_s=0", "lm.serve_timeout_s=0: must be more than 0"),
     ],
 )
-def test_settings_that_can_not_be(tmp_path: Path, argument: str, said: str) -> None:
+def test_wrong_settings(tmp_path: Path, argument: str, words: str) -> None:
     ended = Serving(tmp_path).go(argument)
     assert ended.code == 2
-    assert said in ended.error
+    assert words in ended.error

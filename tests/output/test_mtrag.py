@@ -11,6 +11,7 @@ import pytest
 
 from generator.common.atomic_files import atomic_replace
 from generator.dialogs.filter import Filter
+from generator.human import main as human_main
 from generator.output.base import ExportSource
 from generator.output.mtrag import MtragExport
 from generator.schema import Dialog, Document, Evidence, Hit, Passage, Planned, Turn, Verdict
@@ -325,8 +326,8 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def human(folder: Path, path: Path, *more: str) -> Ended:
-    arguments = ("human=true", "export=mtrag", "corpus=mtrag", f"corpus.path={path}", f"run_dir={folder}", *more)
-    done = command(*arguments)
+    arguments = ("export=mtrag", "corpus=mtrag", f"corpus.path={path}", f"run_dir={folder}", *more)
+    done = command(*arguments, program=human_main)
     assert done.code == 0, done.err
     return done
 

@@ -1,7 +1,7 @@
 """Single items become batches; results and errors reach the caller they belong to."""
 
 import asyncio
-import time
+import threading
 from collections.abc import Sequence
 
 import pytest
@@ -11,17 +11,22 @@ from generator.retrievers.batching import Batcher
 
 def test_items_that_arrive_during_a_batch_form_the_next() -> None:
     batches: list[list[int]] = []
+    submitted = threading.Event()
 
     def answer(questions: Sequence[int]) -> list[int]:
         batches.append(list(questions))
-        time.sleep(0.05)
+        assert submitted.wait(30)
         return [question * 10 for question in questions]
 
     async def main() -> list[int]:
         batcher = Batcher(answer, max_size=4)
         first = asyncio.create_task(batcher.submit(0))
-        await asyncio.sleep(0.01)
-        return [*await asyncio.gather(*map(batcher.submit, range(1, 8))), await first]
+        while not batches:
+            await asyncio.sleep(0)
+        others = asyncio.gather(*map(batcher.submit, range(1, 8)))
+        await asyncio.sleep(0)  # in which each submits
+        submitted.set()
+        return [*await others, await first]
 
     assert asyncio.run(main()) == [10, 20, 30, 40, 50, 60, 70, 0]
     assert batches == [[0], [1, 2, 3, 4], [5, 6, 7]]
@@ -47,18 +52,21 @@ def test_an_error_reaches_the_callers_it_belongs_to() -> None:
 
 def test_a_cancelled_item_is_left_out() -> None:
     asked: list[int] = []
+    cancelled = threading.Event()
 
     def answer(questions: Sequence[int]) -> Sequence[int]:
         asked.extend(questions)
-        time.sleep(0.05)
+        assert cancelled.wait(30)
         return questions
 
     async def main() -> None:
         batcher = Batcher(answer, max_size=1)
         first, second, third = (asyncio.create_task(batcher.submit(number)) for number in range(3))
-        await asyncio.sleep(0.01)
+        while not asked:
+            await asyncio.sleep(0)
         first.cancel()  # while it is being answered
         second.cancel()  # before
+        cancelled.set()
         assert await third == 2
         with pytest.raises(asyncio.CancelledError):
             await first

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 import generator.corpora.library
 from generator.config.choices import compose_choice
 from generator.corpora.library import Library
-from generator.dialogs.query import retrieval_query
+from generator.dialogs.query import form_query
 from generator.errors import RetrieverError
 from generator.retrievers.base import Ranker
 from generator.retrievers.bm25 import Bm25Settings
@@ -144,5 +144,5 @@ HISTORY = [turn(1, "What runs?", "A tram."), turn(2, "Where?", "Along the river.
     ],
 )
 def test_query_forms(form: QueryForm, expected: str) -> None:
-    assert retrieval_query(form, HISTORY, "How often?", "How often does the tram run?") == expected
-    assert retrieval_query(form, [], "What runs?", "What is it that runs?") == "What runs?"
+    assert form_query(form, HISTORY, "How often?", "How often does the tram run?") == expected
+    assert form_query(form, [], "What runs?", "What is it that runs?") == "What runs?"

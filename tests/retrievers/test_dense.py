@@ -65,7 +65,7 @@ def search(retriever: Ranker, query: str, k: int = 5, split: Split = "train") ->
 
 
 def plain(lib: Library, model: WordModel, query: str, held: Set[str], k: int, split: Split) -> list[tuple[str, float]]:
-    """What should be found: ids of passages and scores, by numpy alone."""
+    """Return the expected ids of passages and scores, by numpy alone."""
     found: list[tuple[str, float]] = []
     for passage in lib.passages():
         if (passage.document_id in held) != (split == "validation"):
@@ -112,8 +112,8 @@ def test_a_word_behind_the_first_window_is_seen_and_the_title_is_in_all(tmp_path
     assert [text.partition("\n")[0] for text in word_model.encoded] == ["", *["Boats"] * 2, *["Air"] * 2, "zeppelin"]
 
 
-def test_a_score_is_the_same_whoever_else_asks(tmp_path: Path, word_model: WordModel) -> None:
-    """To the last bit: datasets must not depend on how many dialogs go on at once."""
+def test_a_score_is_the_same_whatever_other_queries_there_are(tmp_path: Path, word_model: WordModel) -> None:
+    """To the last bit: datasets must not depend on the concurrency."""
     documents = many(40)
     retriever = opened(library(tmp_path, documents))
     queries = [document.text for document in documents]
@@ -125,7 +125,7 @@ def test_a_score_is_the_same_whoever_else_asks(tmp_path: Path, word_model: WordM
     assert asyncio.run(together()) == alone
 
 
-def test_questions_that_come_at_once_may_differ_in_number_and_split(tmp_path: Path, word_model: WordModel) -> None:
+def test_queries_of_one_batch_may_differ_in_k_and_split(tmp_path: Path, word_model: WordModel) -> None:
     retriever = opened(library(tmp_path, many(40)), {"d1", "d2", "d3"})
 
     async def both() -> list[list[Scored]]:
@@ -137,7 +137,7 @@ def test_questions_that_come_at_once_may_differ_in_number_and_split(tmp_path: Pa
     assert not {hit.passage.document_id for hit in more} & {"d1", "d2", "d3"}
 
 
-def test_vectors_are_made_once_for_each_model_and_window(
+def test_vectors_are_computed_once_for_each_model_and_window(
     tmp_path: Path, word_model: WordModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = tmp_path / "model"
@@ -145,25 +145,23 @@ def test_vectors_are_made_once_for_each_model_and_window(
     (model / "weights").write_bytes(b"one")
     lib = library(tmp_path, many(10))
 
-    def made(**settings: object) -> int:
+    def encode(**settings: object) -> int:
         word_model.encoded.clear()
         opened(lib, **settings)
         return len(word_model.encoded) - 1  # one text to see how long vectors are
 
-    first = made(model=str(model))
+    first = encode(model=str(model))
     assert first >= lib.passage_count
-    assert made(model=str(model)) == 0
+    assert encode(model=str(model)) == 0
     (model / "weights").write_bytes(b"two")
-    assert made(model=str(model)) == first
-    assert made(model="some/name") == first
-    assert made(model="some/name") == 0
-    assert made(model="some/name", window=1000) == lib.passage_count
+    assert encode(model=str(model)) == first
+    assert encode(model="some/name") == first
+    assert encode(model="some/name") == 0
+    assert encode(model="some/name", window=1000) == lib.passage_count
     assert len(list(lib.folder.glob("dense-*[0-9a-f]"))) == 4
 
 
-def test_a_build_that_was_broken_off_goes_on(
-    tmp_path: Path, word_model: WordModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_build_continues(tmp_path: Path, word_model: WordModel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dense, "CHUNK", 4)
     expected = search(opened(library(tmp_path / "whole", many(20))), "river", 30)
     before, encode = len(word_model.encoded), word_model.encode
@@ -230,12 +228,12 @@ def test_a_run_with_vectors(tmp_path: Path, openai_server: OpenAIServer, word_mo
     hits = [turn["hits"] for dialog in site.dialogs() for turn in dialog["turns"]]
     assert all(len(found) == 5 for found in hits)
     assert all(-1 <= hit["score"] <= 1 for found in hits for hit in found)
-    asked = {turn["retrieval_query"] for dialog in site.dialogs() for turn in dialog["turns"]}
-    assert asked <= set(word_model.encoded)
+    queries = {turn["retrieval_query"] for dialog in site.dialogs() for turn in dialog["turns"]}
+    assert queries <= set(word_model.encoded)
 
 
 def test_a_dataset_does_not_depend_on_how_many_dialogs_are_made_at_once(tmp_path: Path, word_model: WordModel) -> None:
-    made = []
+    data = []
     for at_once in (1, 32):
         folder = tmp_path / str(at_once)
         folder.mkdir()
@@ -243,8 +241,8 @@ def test_a_dataset_does_not_depend_on_how_many_dialogs_are_made_at_once(tmp_path
         with OpenAIServer() as server:
             done = site.run(server, "retriever=dense", "retriever.model=t", "dialogs=12", f"lm.concurrency={at_once}")
         assert done.code == 0, done.err
-        made.append(site.data())
-    assert made[0] == made[1]
+        data.append(site.data())
+    assert data[0] == data[1]
 
 
 @pytest.mark.parametrize("retriever", ["dense", "hybrid"])
@@ -263,7 +261,7 @@ def test_without_the_package_one_line_says_which_extra(
 
 
 @pytest.mark.engines
-def test_minilm_finds_what_is_said_in_other_words(tmp_path: Path) -> None:
+def test_minilm_finds_paraphrases(tmp_path: Path) -> None:
     documents = [
         Document(id="tram", text="A tram runs along the river every ten minutes."),
         Document(id="fees", text="Leaving your car here costs two euros an hour."),
@@ -282,7 +280,7 @@ def test_minilm_finds_what_is_said_in_other_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.engines
-def test_a_model_that_is_nowhere_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_unknown_model_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("sentence_transformers", reason="sentence-transformers isn't installed (extra dense)")
     import huggingface_hub
 

@@ -16,9 +16,11 @@ import pytest
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from generator.command import run_command
 from generator.config.choices import compose_choice
 from generator.corpora.library import Library
 from generator.errors import RetrieverError
+from generator.index import COMMAND
 from generator.retrievers.elastic import retriever as module
 from generator.retrievers.elastic.retriever import Elasticsearch, ElasticsearchSettings
 from generator.retrievers.hybrid import fuse
@@ -65,7 +67,7 @@ class Words:
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No model, and nobody's keys."""
+    """Take the place of every encoder, and hide the user's keys."""
     monkeypatch.setattr(module, "Encoder", Words)
     for variable in ("ELASTICSEARCH_API_KEY", "ELASTIC_PASSWORD"):
         monkeypatch.delenv(variable, raising=False)
@@ -112,7 +114,7 @@ def the_index(server: ElasticsearchServer) -> fake.Index:
     return index
 
 
-# What is found
+# Searching
 
 
 @pytest.mark.parametrize("mode", MODES.values(), ids=MODES.keys())
@@ -147,14 +149,14 @@ def test_without_validation_documents_that_split_is_empty(server: ElasticsearchS
 
 
 def test_scores_are_those_of_the_server(server: ElasticsearchServer, tmp_path: Path) -> None:
-    # By hand, by Lucene's formula: "night" is in one of four passages, once; the passages have 8, 9, 7 and 8 terms.
+    # By hand, by Lucene's formula: "night" is in one of four passages, once.
     lengths = [len(analysed(f"{document.title} {document.text}")) for document in DOCUMENTS]
     idf = np.log(1 + (4 - 1 + 0.5) / (1 + 0.5))
     norm = 1.2 * (1 - 0.75 + 0.75 * lengths[1] / np.mean(lengths))
     assert search(opened(library(tmp_path), server), "nights") == [("ferry", pytest.approx(2.2 * idf / (1 + norm)))]
 
 
-def test_the_parts_are_joined_here(server: ElasticsearchServer, tmp_path: Path) -> None:
+def test_hybrid_fuses_the_rankings_of_its_parts(server: ElasticsearchServer, tmp_path: Path) -> None:
     lib = library(tmp_path)
     rows = {document.id: row for row, document in enumerate(DOCUMENTS)}
     query = "crossing the river by tram"
@@ -172,7 +174,7 @@ def test_the_parts_are_joined_here(server: ElasticsearchServer, tmp_path: Path) 
     assert last[1]["size"] == last[3]["size"] == 50
 
 
-def test_what_the_server_is_asked_to_hold(server: ElasticsearchServer, tmp_path: Path) -> None:
+def test_the_mapping_and_the_endpoints(server: ElasticsearchServer, tmp_path: Path) -> None:
     parts = ["bm25", "dense", "elser"]
     lib = library(tmp_path, [Document(id="long", text="harbour " * 800)])
     opened(lib, server, mode="hybrid", parts=parts, weights=[1, 1, 1])
@@ -190,7 +192,7 @@ def test_what_the_server_is_asked_to_hold(server: ElasticsearchServer, tmp_path:
     assert sparse["sparse_vector"]["prune"] is False
 
 
-def test_what_many_ask_at_once_goes_in_few_requests(server: ElasticsearchServer, tmp_path: Path) -> None:
+def test_simultaneous_queries_share_requests(server: ElasticsearchServer, tmp_path: Path) -> None:
     lib = numbered(tmp_path, 100)
     retriever = opened(lib, server)
     before = len(server.asked("/_msearch"))
@@ -227,10 +229,10 @@ def test_a_real_encoder(server: ElasticsearchServer, tmp_path: Path, monkeypatch
         assert found(retriever, "What does it cost to leave my car there?", k=1) == ["fees"]
 
 
-def test_what_is_asked_at_the_same_time_changes_no_score(
+def test_a_score_is_the_same_whatever_other_queries_there_are(
     server: ElasticsearchServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The last bits of a vector depend on what it is encoded with; the data of a run must not."""
+    """The last bits of a vector depend on the texts that are encoded with it; a run's data must not."""
 
     class Together(Words):
         def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -259,7 +261,7 @@ def test_an_index_is_built_once(server: ElasticsearchServer, tmp_path: Path) -> 
     assert server.written() == dict.fromkeys("0123", 1)
 
 
-def test_a_build_that_was_broken_off_sends_only_what_is_missing(server: ElasticsearchServer, tmp_path: Path) -> None:
+def test_an_interrupted_build_sends_only_what_is_missing(server: ElasticsearchServer, tmp_path: Path) -> None:
     lib = numbered(tmp_path, 40)
 
     def die(lib: Library, after: int) -> None:
@@ -296,7 +298,7 @@ def test_an_index_that_lost_documents_gets_them_back(server: ElasticsearchServer
     assert server.written()["3"] == 2 and server.written().total() == 11
 
 
-def test_single_items_that_are_refused_for_now_are_sent_again(server: ElasticsearchServer, tmp_path: Path) -> None:
+def test_items_that_are_rejected_temporarily_are_sent_again(server: ElasticsearchServer, tmp_path: Path) -> None:
     server.refusals.update({"3": busy(2), "17": busy(1, 503)})
     retriever = opened(numbered(tmp_path, 20), server)
     assert server.written() == {str(row): {3: 3, 17: 2}.get(row, 1) for row in range(20)}
@@ -314,9 +316,11 @@ PASSING = {
 
 @pytest.mark.parametrize("path", ["/_bulk", "/_count"])
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
-def test_what_passes_leaves_no_trace(fault: fake.Fault, path: str, server: ElasticsearchServer, tmp_path: Path) -> None:
+def test_temporary_faults_leave_no_trace(
+    fault: fake.Fault, path: str, server: ElasticsearchServer, tmp_path: Path
+) -> None:
     server.faults[path] = [fault]
-    # Only who never answers is to be given up soon: a busy machine can be slow.
+    # A short time-out only where nothing answers, since a busy machine can be slow.
     times = {"timeout_s": 1, "build_timeout_s": 1} if fault is PASSING["too slow"] else {}
     retriever = opened(library(tmp_path), server, **times)
     server.faults["/_msearch"] = [fault]
@@ -324,7 +328,7 @@ def test_what_passes_leaves_no_trace(fault: fake.Fault, path: str, server: Elast
     assert not any(server.faults.values()), "the fault did not happen"
 
 
-def test_one_search_of_many_that_is_refused_for_now_is_asked_again(server: ElasticsearchServer, tmp_path: Path) -> None:
+def test_a_search_that_is_rejected_temporarily_is_sent_again(server: ElasticsearchServer, tmp_path: Path) -> None:
     retriever = opened(numbered(tmp_path, 30), server)
     server.refusals["number7"] = busy(2)
 
@@ -334,7 +338,7 @@ def test_one_search_of_many_that_is_refused_for_now_is_asked_again(server: Elast
 
     assert asyncio.run(ask()) == [f"d{n}" for n in range(30)]
     sizes = [len(lines) // 2 for lines in server.asked("/_msearch")]
-    assert sizes[1:] == [30, 1, 1], "only the one that was refused is asked again"
+    assert sizes[1:] == [30, 1, 1], "only the one that was rejected is sent again"
 
 
 def test_progress_is_shown(
@@ -348,7 +352,7 @@ def test_progress_is_shown(
     assert "30 passages loaded" in shown
 
 
-# What can't be done
+# Errors
 
 
 @dataclass(frozen=True)
@@ -530,7 +534,7 @@ def test_bad_settings_are_refused(change: dict[str, object]) -> None:
 
 def test_without_the_package_its_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "elasticsearch", None)
-    done = command("retriever=elasticsearch", "index_only=true", f"cache_dir={tmp_path}")
+    done = command("retriever=elasticsearch", f"cache_dir={tmp_path}", program=index)
     assert done.code == 2
     assert "install the extra 'elasticsearch'" in done.error
 
@@ -559,17 +563,18 @@ def elastic(server: ElasticsearchServer, *more: str) -> list[str]:
     return ["retriever=elasticsearch", f"retriever.hosts={server.url}", *few, *more]
 
 
+def index() -> int:
+    return run_command(COMMAND)
+
+
 def indexed(folder: Path, server: ElasticsearchServer, *more: str) -> Ended:
-    """A command that only builds the index; nobody listens where its model is."""
+    """Run the command that only builds the index."""
     site = Site(folder)
-    where = [f"corpus.path={site.documents}", f"cache_dir={folder / 'cache'}", f"run_dir={site.run_dir}"]
-    model = ["lm=openai", "lm.model=m", "lm.api_base=http://127.0.0.1:9/v1"]
-    done = command("corpus=jsonl", *where, *model, "index_only=true", *elastic(server, *more))
-    assert not site.run_dir.exists()
-    return done
+    where = ("corpus=jsonl", f"corpus.path={site.documents}", f"cache_dir={folder / 'cache'}")
+    return command(*where, *elastic(server, *more), program=index)
 
 
-def test_index_only_builds_the_index_and_stops(server: ElasticsearchServer, tmp_path: Path) -> None:
+def test_the_index_command_builds_the_index(server: ElasticsearchServer, tmp_path: Path) -> None:
     done = indexed(tmp_path, server)
     assert done.code == 0, done.err
     (name,) = server.indexes

@@ -65,7 +65,7 @@ def test_empty_rankings_can_be_fused() -> None:
 
 @pytest.mark.parametrize("split", ["train", "validation"])
 @pytest.mark.parametrize("depth", [4, 100])
-def test_is_the_fusion_of_its_parts(tmp_path: Path, word_model: WordModel, split: Split, depth: int) -> None:
+def test_hybrid_is_the_fusion_of_its_rankings(tmp_path: Path, word_model: WordModel, split: Split, depth: int) -> None:
     lib, held = library(tmp_path, many(40)), range(10, 30)
     mask = np.isin(np.arange(40), held)
     query = many(40)[7].text[:40]
@@ -81,7 +81,7 @@ def test_is_the_fusion_of_its_parts(tmp_path: Path, word_model: WordModel, split
     assert all((hit.passage.document_id in {f"d{n}" for n in held}) == (split == "validation") for hit in found)
 
 
-def test_what_only_one_part_finds_is_found(tmp_path: Path, word_model: WordModel) -> None:
+def test_a_passage_needs_one_ranking_only(tmp_path: Path, word_model: WordModel) -> None:
     lib = library(tmp_path, [Document(id="a", text="The zeppelin."), Document(id="b", text="A river runs.")])
     assert search(opened(lib), "zeppelins", 5)[0].passage.document_id == "a"  # BM25, by its stem
     assert len(search(opened(lib), "no word in common", 5)) == 2  # vectors: everything is near to some degree
@@ -93,15 +93,15 @@ def test_more_than_depth_can_be_asked_for(tmp_path: Path, word_model: WordModel)
 
 def test_a_run_with_both(tmp_path: Path, openai_server: OpenAIServer, word_model: WordModel) -> None:
     site = Site(tmp_path)
-    asked = ("retriever=hybrid", "retriever.model=tiny", "validation=0")
-    done = site.run(openai_server, *asked, "dialogs=3")
+    settings = ("retriever=hybrid", "retriever.model=tiny", "validation=0")
+    done = site.run(openai_server, *settings, "dialogs=3")
     assert done.code == 0, done.err
     site.check_ledger()
     hits = [turn["hits"] for dialog in site.dialogs() for turn in dialog["turns"]]
     best = (SETTINGS["bm25_weight"] + 1) / (SETTINGS["rrf_k"] + 1)
     assert all(len(found) == 5 and best >= found[0]["score"] >= found[4]["score"] > 0 for found in hits)
     encoded = len(word_model.encoded)
-    assert site.run(openai_server, *asked, "dialogs=4").code == 0
+    assert site.run(openai_server, *settings, "dialogs=4").code == 0
     assert len(word_model.encoded) - encoded < 20, "the passages were encoded again"
 
 

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -78,6 +79,17 @@ def holds(dialog: Dialog) -> None:
             assert evidence.text == passages[evidence.passage_id].text[evidence.start : evidence.end] != ""
         assert {hit.passage_id for hit in turn.hits} <= passages.keys()
     assert Dialog.model_validate_json(dialog.model_dump_json()) == dialog
+
+
+def peak_bytes(action: Callable[[], object]) -> int:
+    """The memory that an action takes, at most, the second time: imports happen before."""
+    action()
+    tracemalloc.start()
+    try:
+        action()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def split(document: Document, size: int = 512, overlap: int = 100) -> list[Passage]:

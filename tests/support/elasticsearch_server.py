@@ -206,18 +206,18 @@ class ElasticsearchServer:
                 _only(lines[0]["index"], _INDEX_SETTINGS - {"number_of_shards"}, "illegal_argument_exception")
                 self._index(index).settings |= lines[0]["index"]
                 return {"acknowledged": True}
-            case "POST", "_refresh" if index:
+            case "POST" | "GET", "_refresh" if index:
                 self._index(index).refresh()
                 return {"_shards": {"total": 1, "successful": 1, "failed": 0}}
-            case "POST", "_count" if index:
+            case "POST" | "GET", "_count" if index:
                 return {"count": len(self._index(index).visible), "_shards": {"total": 1, "failed": 0}}
-            case "POST", "_mget" if index:
+            case "POST" | "GET", "_mget" if index:
                 documents = self._index(index).documents  # in real time: unlike a search, this needs no refresh
                 ids = lines[0]["ids"]
                 return {"docs": [{"_index": index, "_id": key, "found": key in documents} for key in ids]}
-            case "PUT", "_bulk" if index:
+            case "POST" | "PUT", "_bulk" if index:
                 return self._bulk(self._index(index), lines)
-            case "POST", "_msearch":
+            case "POST" | "GET", "_msearch":
                 return {"took": 1, "responses": [*map(self._msearch, lines[::2], lines[1::2])]}
             case (("GET" | "PUT"), "_inference"):
                 return self._inference(request.method, parts[1:], lines)

@@ -1,4 +1,4 @@
-"""A sentence encoder for tests that need no real one: fast, the same everywhere, and without a package."""
+"""A sentence encoder for tests that need no real one: fast, deterministic, and without a package."""
 
 import hashlib
 import re
@@ -12,7 +12,7 @@ DIMENSIONS = 48
 
 
 class WordModel:
-    """Has what we use of `SentenceTransformer`: a text's vector is the sum of its words' random ones, at length 1.
+    """Stands in for `SentenceTransformer`: a text's vector is the normalised sum of random vectors of its words.
 
     Attributes:
         encoded: all texts that were encoded, in order.
@@ -35,7 +35,7 @@ class WordModel:
 
 @pytest.fixture
 def word_model(monkeypatch: pytest.MonkeyPatch) -> WordModel:
-    """Takes the place of every model."""
+    """Take the place of every model."""
     model = WordModel()
     monkeypatch.setattr("generator.retrievers.encoder._load", lambda name: model)
     return model

@@ -1,14 +1,12 @@
-"""A real HTTP server with the OpenAI API, scripted: what the tests ask in place of a model.
+"""An HTTP server with the OpenAI API and scripted replies, in place of a model server.
 
     with OpenAIServer() as server:
         async with server.endpoint().open(folder) as client: ...
         server.bodies, server.finished, server.peak
 
-Its replies fill the JSON schema of the request, the same for the same prompt and seed. For trials by hand:
-`python -m tests.support.openai_server --port 8000`; then `GET /stats` returns its counts.
+Its replies fill the JSON schema of the request, the same for the same prompt and seed.
 """
 
-import argparse
 import asyncio
 import hashlib
 import json
@@ -39,21 +37,21 @@ _SYLLABLES = re.findall(
 
 
 class OpenAIServer:
-    """Listens on 127.0.0.1 in a thread of its own while the block lasts.
+    """A server on 127.0.0.1, in a thread of its own, for the time of a `with` block.
 
     Args:
-        responder: makes the text of a reply from the body of a request.
-        faults: what goes wrong at the first calls, one entry a call (None: nothing); or a function that says so from
-            the call's number, counted from 1, and its body.
-        model: the name of the model that it has.
-        key: the API key that it wants, if it wants one.
-        lists_models: False for a server that has no `/models`.
-        delay_s: how long a reply takes; or a function that says so from its request's body.
-        hold: replies wait until so many calls are in flight (10 s at the longest).
+        responder: returns the text of a reply, given the body of a request.
+        faults: faults of the first calls, one a call (None: none); or a function that returns one, given the call's
+            number, from 1, and its body.
+        model: the name of the model that it serves.
+        key: the API key that it requires; None: it requires none.
+        lists_models: False for a server without `/models`.
+        delay_s: seconds that a reply takes; or a function that returns them, given the request's body.
+        hold: replies wait until so many calls are in flight (60 s at the longest).
         port: 0 for a free one.
 
     Attributes:
-        silent: True: connections are accepted, and nothing is ever said.
+        silent: True: connections are accepted and requests never answered.
     """
 
     silent = False
@@ -96,41 +94,41 @@ class OpenAIServer:
 
     @property
     def url(self) -> str:
-        """The address to give as `lm.api_base`."""
+        """The value of `lm.api_base`."""
         return f"http://127.0.0.1:{self.port}/v1"
 
     @property
     def bodies(self) -> list[Body]:
-        """The body of every call, in order of arrival."""
+        """Bodies of all calls, in order of arrival."""
         with self._lock:
             return list(self._bodies)
 
     @property
     def times(self) -> list[float]:
-        """When each call arrived, in seconds of the monotonic clock."""
+        """Arrival time of each call, in seconds of the monotonic clock."""
         with self._lock:
             return list(self._times)
 
     @property
     def finished(self) -> Counter[str]:
-        """How often each body was answered in full, by its hash."""
+        """Number of complete replies to each body, by the body's hash."""
         with self._lock:
             return Counter(self._finished)
 
     @property
     def in_flight(self) -> int:
-        """Calls that have no answer yet."""
+        """Number of calls without a reply yet."""
         with self._lock:
             return self._in_flight
 
     @property
     def peak(self) -> int:
-        """The most calls that were in flight at a time."""
+        """Largest number of calls in flight at a time."""
         with self._lock:
             return self._peak
 
     def endpoint(self, **settings: Any) -> OpenAIEndpoint:
-        """Settings that reach this server, with hardly a pause between attempts."""
+        """Return settings that reach this server, with hardly a pause between attempts."""
         usual = {
             "model": self.model,
             "api_base": self.url,
@@ -145,7 +143,7 @@ class OpenAIServer:
         return OpenAIEndpoint(**{**usual, **settings})
 
     def vanish(self, seconds: float | None = None) -> None:
-        """Be gone from now on: connections break, and nobody listens; with `seconds`, for so long."""
+        """Break all connections and stop listening, for so many seconds or for good."""
 
         async def gone() -> None:
             await self._runner.cleanup()
@@ -159,8 +157,7 @@ class OpenAIServer:
         app = web.Application(client_max_size=2**26)
         app.router.add_get("/v1/models", self._models)
         app.router.add_post("/v1/chat/completions", self._chat)
-        app.router.add_get("/stats", self._stats)
-        app.router.add_get("/another/models", self._stats)  # as a server of another kind would answer
+        app.router.add_get("/another/models", self._another)
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", self.port, backlog=2048).start()
@@ -196,7 +193,7 @@ class OpenAIServer:
                 return _error(404, f"The model `{body['model']}` does not exist.", "model_not_found")
             if delay := self.delay_s(body) if callable(self.delay_s) else self.delay_s:
                 await asyncio.sleep(delay)
-            until = time.monotonic() + 10
+            until = time.monotonic() + 60
             while self.peak < self.hold and time.monotonic() < until:
                 await asyncio.sleep(0.01)
             return await self._answer(request, body)
@@ -221,7 +218,7 @@ class OpenAIServer:
         return response
 
     def _cached(self, text: str) -> int:
-        """Tokens at a prompt's start that an earlier prompt started with; from now on its own are cached too."""
+        """Return how many tokens at a prompt's start an earlier prompt started with, and cache those of this one."""
         with self._lock:
             known = True
             cached = 0
@@ -234,38 +231,37 @@ class OpenAIServer:
                 self._blocks.add(block)
             return cached * _BLOCK // _TOKEN
 
-    async def _stats(self, _: web.Request) -> web.Response:
-        with self._lock:
-            stats = {"calls": len(self._bodies), "finished": dict(self._finished), "peak": self._peak}
-        return web.json_response(stats)
+    async def _another(self, _: web.Request) -> web.Response:
+        """Answer like a server of another kind."""
+        return web.json_response({"status": "ok"})
 
 
 @pytest.fixture
 def openai_server() -> Iterator[OpenAIServer]:
-    """A server without faults."""
+    """Return a server without faults."""
     with OpenAIServer() as server:
         yield server
 
 
 def prompt(body: Body) -> str:
-    """The text of a request's last message."""
+    """Return the text of a request's last message."""
     return str(body["messages"][-1]["content"])
 
 
 def digest(body: Body) -> str:
-    """A hash of a request's body, the same as `generator.models.lm.ChatRequest.key`."""
+    """Return a hash of a request's body, the same as `generator.models.lm.ChatRequest.key`."""
     return hashlib.sha256(to_json(body)).hexdigest()
 
 
 def fill(body: Body) -> str:
-    """The default reply: a value of the request's JSON schema, or a line of words without one."""
+    """Return the default reply: a value of the request's JSON schema, or a line of words without one."""
     chance = random.Random(f"{prompt(body)}\n{body.get('seed')}")
     schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
     return words(chance, 80) if schema is None else json.dumps(value(schema, schema, chance))
 
 
 def value(schema: Body, root: Body, chance: random.Random, name: str = "") -> Any:
-    """Something that `schema` allows: booleans are true, enums their first value, text is made of words."""
+    """Return a value that `schema` allows: booleans are true, enums their first value, text is made of words."""
     if "$ref" in schema:
         return value(root["$defs"][schema["$ref"].rpartition("/")[2]], root, chance, name)
     if "const" in schema or "enum" in schema:
@@ -292,7 +288,7 @@ def value(schema: Body, root: Body, chance: random.Random, name: str = "") -> An
 
 
 def words(chance: random.Random, longest: int, end: str = ".") -> str:
-    """A line of 6 to 14 made-up words, `longest` characters at most."""
+    """Return a line of 6 to 14 made-up words, `longest` characters at most."""
     made = ["".join(chance.choices(_SYLLABLES, k=chance.randint(1, 4))) for _ in range(chance.randint(6, 14))]
     return " ".join(made).capitalize()[: longest - 1].rstrip() + end
 
@@ -301,7 +297,7 @@ def words(chance: random.Random, longest: int, end: str = ".") -> str:
 
 
 def status(code: int, message: str = "The server said no.", headers: dict[str, str] | None = None) -> Fault:
-    """An HTTP status with an error of OpenAI's form, such as 429 with a `Retry-After`."""
+    """Answer with an HTTP status and an error of OpenAI's form, such as 429 with a `Retry-After`."""
 
     async def fault(request: web.Request, body: Body) -> web.StreamResponse:
         return _error(code, message, headers=headers)
@@ -310,7 +306,7 @@ def status(code: int, message: str = "The server said no.", headers: dict[str, s
 
 
 def plain(text: str) -> Fault:
-    """A 200 with this text in place of a completion."""
+    """Answer 200 with this text in place of a completion."""
 
     async def fault(request: web.Request, body: Body) -> web.StreamResponse:
         return web.Response(text=text, content_type="application/json")
@@ -319,7 +315,7 @@ def plain(text: str) -> Fault:
 
 
 def counting(tokens: object) -> Fault:
-    """A completion that counts so many tokens."""
+    """Answer with a completion that reports so many tokens."""
 
     async def fault(request: web.Request, body: Body) -> web.StreamResponse:
         return web.json_response(_completion(body, fill(body)) | {"usage": {"prompt_tokens": tokens}})
@@ -328,12 +324,12 @@ def counting(tokens: object) -> Fault:
 
 
 def sent_on(address: str) -> Fault:
-    """A redirection."""
+    """Redirect to an address."""
     return status(307, headers={"Location": address})
 
 
 def raw(line: str) -> Fault:
-    """This line in place of an HTTP answer."""
+    """Send this line in place of an HTTP response."""
 
     async def fault(request: web.Request, body: Body) -> web.StreamResponse:
         assert isinstance(request.transport, asyncio.Transport)
@@ -354,7 +350,7 @@ overflow = status(
 
 
 async def hang_up(request: web.Request, body: Body) -> web.StreamResponse:
-    """Close the connection without a word."""
+    """Close the connection without a response."""
     assert request.transport is not None
     request.transport.abort()
     return web.Response()
@@ -371,7 +367,7 @@ async def half_reply(request: web.Request, body: Body) -> web.StreamResponse:
 
 
 async def endless(request: web.Request, body: Body) -> web.StreamResponse:
-    """Send blanks for as long as somebody listens."""
+    """Send blanks until the client hangs up."""
     response = web.StreamResponse(headers={"Content-Type": "application/json"})
     await response.prepare(request)
     while True:
@@ -385,7 +381,7 @@ async def hang(request: web.Request, body: Body) -> web.StreamResponse:
 
 
 async def cut_off(request: web.Request, body: Body) -> web.StreamResponse:
-    """A reply that stops at `max_tokens`, in the middle of its JSON."""
+    """Send a reply that stops at `max_tokens`, in the middle of its JSON."""
     text = fill(body)
     return web.json_response(_completion(body, text[: len(text) // 2], finish_reason="length"))
 
@@ -410,19 +406,3 @@ def _completion(body: Body, text: str, cached: int = 0, finish_reason: str = "st
             "prompt_tokens_details": {"cached_tokens": cached},
         },
     }
-
-
-def main() -> None:
-    """Serve until interrupted."""
-    parser = argparse.ArgumentParser(description="A scripted server with the OpenAI API.")
-    parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--model", default="test-model")
-    parser.add_argument("--delay", type=float, default=0, help="seconds a reply takes")
-    arguments = parser.parse_args()
-    with OpenAIServer(port=arguments.port, model=arguments.model, delay_s=arguments.delay) as server:
-        print(server.url, flush=True)
-        threading.Event().wait()
-
-
-if __name__ == "__main__":
-    main()

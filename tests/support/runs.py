@@ -1,4 +1,4 @@
-"""Whole runs for the tests: the command as a person types it, in this process or in one that can be killed.
+"""Whole runs for the tests: the command line, in this process or in one that can be killed.
 
 site = Site(tmp_path)
 done = site.run(server, "dialogs=10", "algorithm=single")
@@ -27,7 +27,7 @@ from tests.support.openai_server import Body, OpenAIServer, Responder, fill, pro
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended, and what it wrote on the terminal."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -35,7 +35,7 @@ class Ended:
 
     @property
     def error(self) -> str:
-        """The one line that says what is wrong."""
+        """The error of one line."""
         assert "Traceback" not in self.out + self.err, self.err
         (line,) = [line for line in self.err.splitlines() if line.startswith("error: ")]
         return line.removeprefix("error: ")
@@ -61,7 +61,7 @@ class Site:
         texts: the documents; 8 of made-up words, and a sentence they share, if not given.
 
     Attributes:
-        program: what is run.
+        program: the command's `main`.
     """
 
     program: Callable[[], int] = staticmethod(main)
@@ -76,7 +76,7 @@ class Site:
         self.documents.write_text("\n".join(lines), encoding="utf-8")
 
     def arguments(self, server: OpenAIServer, *more: str) -> list[str]:
-        """The command line; `more` comes last and so wins."""
+        """Return the command line; `more` comes last, so that it takes precedence."""
         return [
             "corpus=jsonl",
             f"corpus.path={self.documents}",
@@ -124,18 +124,18 @@ class Site:
         return process
 
     def ended(self, process: ForkServerProcess) -> Ended:
-        """How a started command ended; the code of a killed one is the negative number of the signal."""
-        process.join(60)
-        assert process.exitcode is not None, "the command did not end within a minute"
+        """Wait for a started command; the code of a killed one is the negative number of the signal."""
+        process.join(120)
+        assert process.exitcode is not None, "the command did not end within two minutes"
         log = (self.folder / "log").read_text(encoding="utf-8")
         return Ended(process.exitcode, "", log)
 
     def summary(self) -> dict[str, Any]:
-        """The run's summary."""
+        """Return the run's summary."""
         return dict(json.loads((self.run_dir / "summary.json").read_text(encoding="utf-8")))
 
     def counts(self) -> dict[str, Any]:
-        """The summary without what depends on timing: seconds, and what a server had cached."""
+        """Return the summary without what depends on timing: seconds, and tokens from a server's cache."""
         summary = self.summary()
         del summary["seconds"], summary["tokens"]["cached"]
         for usage in summary["stages"].values():
@@ -145,29 +145,29 @@ class Site:
         return summary
 
     def dialogs(self) -> list[dict[str, Any]]:
-        """The lines of dialogs.jsonl."""
+        """Return the records of dialogs.jsonl."""
         return [json.loads(line) for line in lines(self.run_dir / "dialogs.jsonl")]
 
     def drops(self) -> list[dict[str, Any]]:
-        """The lines of drops.jsonl."""
+        """Return the records of drops.jsonl."""
         return [json.loads(line) for line in lines(self.run_dir / "drops.jsonl")]
 
     def rows(self) -> list[dict[str, Any]]:
-        """The rows of the dataset."""
+        """Return the rows of the dataset."""
         files = sorted((self.run_dir / "dataset" / "data").glob("*.parquet"))
         return [row for file in files for row in parquet.read_table(file).to_pylist()]
 
     def data(self) -> Mapping[str, bytes]:
-        """What a run is for, byte by byte: dialogs, drops, and the dataset's files by name."""
+        """Return the bytes of dialogs, drops and the dataset's files, by file name."""
         files = [self.run_dir / "dialogs.jsonl", self.run_dir / "drops.jsonl", *self.run_dir.rglob("*.parquet")]
         return {file.name: file.read_bytes() for file in files}
 
     def recorded(self) -> int:
-        """Calls that the run's file knows to be finished, whatever became of the process that made them."""
+        """Return the number of finished calls that run.db has."""
         file = self.run_dir / "run.db"
         if not file.exists():
             return 0
-        # Read only: to open it otherwise would mend what a kill left, which is the next run's to do.
+        # Read only: otherwise SQLite would recover what a kill left, which is the next run's to do.
         with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as db:
             try:
                 query = "SELECT (SELECT count(*) FROM calls) + (SELECT coalesce(sum(calls), 0) FROM usage)"
@@ -176,7 +176,7 @@ class Site:
                 return 0
 
     def check_ledger(self) -> None:
-        """Nothing is lost silently, and summary, drops and dataset say the same."""
+        """Check that every attempt is accepted or dropped, and that summary, drops and dataset agree."""
         summary, drops, rows = self.summary(), self.drops(), self.rows()
         dropped = sum(count for reasons in summary["dropped"].values() for count in reasons.values())
         assert summary["accepted"] + dropped == summary["attempted"]
@@ -198,24 +198,24 @@ class Site:
 
 
 def lines(path: Path) -> list[str]:
-    """The lines of a file, which end in line feeds alone: `splitlines` takes more characters than that for ends."""
+    """Return the lines of a file, split at line feeds alone (`splitlines` splits at more characters)."""
     *found, last = path.read_text(encoding="utf-8").split("\n")
     assert last == ""
     return found
 
 
 def stage(body: Body) -> str:
-    """What a call is for: `ask`, `rewrite`, `answer` or `judge`."""
+    """Return the purpose of a call: `ask`, `rewrite`, `answer` or `judge`."""
     return str(body["response_format"]["json_schema"]["name"])
 
 
 def turn(body: Body) -> int:
-    """The turn of the dialog that a call is for."""
+    """Return the turn of the dialog that a call is for, from 1."""
     return prompt(body).count("\nAgent: ") + 1
 
 
 def replying(**stages: Callable[[Body], Mapping[str, object] | str]) -> Responder:
-    """The default replies, changed for some stages: by these fields, or to this text."""
+    """Return a responder with the default replies, but for some stages these fields or this text."""
 
     def responder(body: Body) -> str:
         change = stages.get(stage(body), lambda _: {})(body)
@@ -225,12 +225,12 @@ def replying(**stages: Callable[[Body], Mapping[str, object] | str]) -> Responde
 
 
 def some(body: Body, share: float) -> bool:
-    """True for a share of all calls, always the same ones, however prompts are worded."""
+    """Return True for a share of all calls, the same ones whatever the wording of the prompts."""
     return random.Random(f"{stage(body)} {turn(body)} {body['seed']}").random() < share
 
 
 def run_logged(program: Callable[[], int], arguments: list[str], log: Path, largest_file: int | None) -> None:
-    """Run a command to its end and end this process with its code; what it prints goes into a file."""
+    """Run a command, print into a file, and end this process with its exit code."""
     with log.open("wb") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)

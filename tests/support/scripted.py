@@ -1,12 +1,12 @@
-"""A model in the process: a `Client` and `Journal` that replies by a script and remembers what it was asked.
+"""A model inside the test process: a `Client` and `Journal` that replies by a script and records every request.
 
     model = Scripted(ask=[{"question": "When does it open?"}], answer=[{"consistent": False}])
     draft = model.run(lambda: program.acall(...))
     model.prompts("answer")
 
-The nth call of a stage gets the nth entry of that stage's script, and a default reply once the script is over. An entry
-is a text (the reply as it is), an exception (raised), or fields that replace those of the default reply, which fills
-the schema that the request carries.
+The nth call of a stage gets the nth entry of that stage's script, and after the script a default reply that fills the
+schema of the request. An entry is a text (the reply as it is), an exception (raised), or fields that replace those of
+the default reply.
 """
 
 import asyncio
@@ -16,12 +16,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import dspy
-
 from generator.dialogs.adapter import SharedPrefixAdapter
-from generator.dialogs.steps import Draft
+from generator.dialogs.calls import use_model
+from generator.dialogs.program import Draft
 from generator.models.lm import ChatReply, ChatRequest, LanguageModel, Profile, Sampling
-from generator.schema import Document, Passage, Scored, Split, Turn, Usage
+from generator.schema import Algorithm, Dialog, Passage, Scored, Split, Turn, Usage
 from taxonomy import QuestionType, read_types
 from tests.support.openai_server import fill
 
@@ -33,7 +32,7 @@ KINDS = read_types()
 
 @dataclass(frozen=True)
 class Call:
-    """One request, and what it was for."""
+    """One request and its purpose."""
 
     stage: str
     turn: int
@@ -46,14 +45,18 @@ class Call:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The JSON schema that the reply is held to."""
+        """Return the JSON schema of the reply."""
         assert self.request.response_format is not None
         schema: dict[str, Any] = self.request.response_format["json_schema"]["schema"]
         return schema
 
 
 class Scripted:
-    """Args: what the calls of each stage (`ask`, `rewrite`, `answer`, `judge`) are replied, in their order."""
+    """A scripted model.
+
+    Args:
+        script: the replies of each stage (`ask`, `rewrite`, `answer`, `judge`), in order.
+    """
 
     model = "scripted"
     max_tokens = 256
@@ -61,37 +64,34 @@ class Scripted:
 
     def __init__(self, **script: Sequence[Entry]) -> None:
         self.script = script
-        self.tasks: dict[str, Any] = {}  # whose formats stand in front, as in a run
+        self.tasks: dict[str, Any] = {}  # described at the start of every prompt, as in a run
         self.calls: list[Call] = []
         self._purposes: dict[str, tuple[str, int]] = {}
 
     def run(self, task: Callable[[], Coroutine[Any, Any, T]], structured_outputs: bool = True) -> T:
-        """What `task` returns, with this as its model."""
+        """Return the result of `task`, run with this model."""
 
-        async def running() -> T:
+        async def run() -> T:
             with self.current(structured_outputs):
                 return await task()
 
-        return asyncio.run(running())
+        return asyncio.run(run())
 
     def current(self, structured_outputs: bool = True) -> AbstractContextManager[None]:
-        """As in `generator.dialogs.generate.DialogGenerator.made`."""
-        context: AbstractContextManager[None] = dspy.context(
-            lm=LanguageModel(self, self, seed=7), adapter=SharedPrefixAdapter(structured_outputs, self.tasks)
-        )
-        return context
+        """Return a context in which modules call this model."""
+        return use_model(LanguageModel(self, self, seed=7), SharedPrefixAdapter(structured_outputs, self.tasks))
 
     def of(self, stage: str) -> list[Call]:
-        """The calls of one stage."""
+        """Return the calls of one stage."""
         return [call for call in self.calls if call.stage == stage]
 
     def prompts(self, stage: str) -> list[str]:
-        """Their prompts."""
+        """Return the prompts of one stage."""
         return [call.prompt for call in self.of(stage)]
 
     @property
     def stages(self) -> list[str]:
-        """The stage of every call, in order."""
+        """Return the stage of every call, in order."""
         return [call.stage for call in self.calls]
 
     def sampling(self, profile: Profile) -> Sampling:
@@ -124,7 +124,7 @@ class Scripted:
 
 @dataclass
 class Shelf:
-    """A retriever that finds, search by search, what it is told to; and remembers what it was asked."""
+    """A retriever that returns the given passages, search by search, and records every query."""
 
     found: Sequence[Sequence[Passage]]
 
@@ -138,25 +138,13 @@ class Shelf:
 
 
 def piece(name: str, text: str = "") -> Passage:
-    """A whole document, as a passage; by default of two sentences."""
+    """Return a whole document as a passage; by default it has two sentences."""
     text = text or f"The {name} opened in May. It has a blue door."
     return Passage(id=f"{name}:0-{len(text)}", document_id=name, title=name.title(), text=text, start=0, end=len(text))
 
 
-def whole(document: Document) -> Passage:
-    """A document as one passage."""
-    return Passage(
-        id=f"{document.id}:0-{len(document.text)}",
-        document_id=document.id,
-        title=document.title,
-        text=document.text,
-        start=0,
-        end=len(document.text),
-    )
-
-
 def said(*pairs: tuple[str, str]) -> tuple[Turn, ...]:
-    """The turns of a dialog, from what the user and the agent said."""
+    """Return the turns of a dialog, from pairs of question and answer."""
     return tuple(
         Turn(
             turn=number,
@@ -172,10 +160,37 @@ def said(*pairs: tuple[str, str]) -> tuple[Turn, ...]:
 
 
 def kinds(*names: str) -> tuple[QuestionType, ...]:
-    """Question types of ours, by name."""
+    """Return built-in question types by name."""
     return tuple(KINDS[name] for name in names)
 
 
 def spoken(draft: Draft) -> list[tuple[str, str]]:
-    """What was said in a draft."""
+    """Return the pairs of question and answer of a draft."""
     return [(turn.query, turn.answer) for turn in draft.turns]
+
+
+def dialog_of(draft: Draft, algorithm: Algorithm = "multi") -> Dialog:
+    """Return a draft as a dialog."""
+    return Dialog(
+        id="d",
+        corpus="c",
+        algorithm=algorithm,
+        split="train",
+        document_ids=("d",),
+        turns=draft.turns,
+        passages=draft.passages,
+        ended="complete",
+        lm="m",
+        prompt_version="v",
+        seed=0,
+    )
+
+
+def context(prompt: str) -> str:
+    """Return the documents and the dialog of a prompt."""
+    return prompt[prompt.index("<documents>\n") : prompt.index("\n\n<task>\n")]
+
+
+def task(prompt: str) -> str:
+    """Return the task of a prompt."""
+    return prompt.partition("\n\n<task>\n")[2]

@@ -1,33 +1,31 @@
-"""The conversations of mtRAG (Katsis et al. 2025): as people led them, and as tasks for generators."""
+"""Read the conversations of mtRAG (Katsis et al. 2025), as such and as tasks for generators."""
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from generator.corpora.files import READ_ERRORS, File, opened, reason
-from generator.corpora.human import dialog, turn, writable
-from generator.corpora.json_file import items, parsed
-from generator.corpora.json_lines import lines
+from generator.corpora.files import File
+from generator.corpora.human import check_unicode, human_dialog, human_turn
+from generator.corpora.json_records import read_json, read_json_lines, validate_record
 from generator.corpora.mtrag.forms import (
+    AgentMessage,
     AnsweredTask,
-    Asked,
     Context,
     Conversation,
     Evaluation,
     Labels,
     Query,
-    Said,
     Task,
+    UserMessage,
 )
-from generator.corpora.mtrag.names import NO_LABEL, SPEAKER, domain, turn_id
-from generator.corpora.mtrag.names import read as as_ours
+from generator.corpora.mtrag.names import NO_LABEL, SPEAKER, domain_of, format_turn_id, from_published_label
 from generator.errors import CorpusError
 from generator.schema import TASK, UNLABELLED, Dialog, Evidence, Hit, Passage, SkippedRecord, Turn
 
 
 class _Exchange(NamedTuple):
-    """A turn; `relevant` are places in `contexts`."""
+    """A turn; `relevant` are indices of `contexts`."""
 
     query: str
     answer: str
@@ -39,9 +37,9 @@ class _Exchange(NamedTuple):
 
 
 class Queries:
-    """The queries of mtRAG's retrieval tasks: they tell what conversations are called and how questions were rewritten.
+    """The queries of mtRAG's retrieval tasks, which have the ids of conversations and the rewrites of questions.
 
-    A conversation itself has no id. It is known by all that its user has asked up to a turn, which is what a line of
+    A conversation has no id. It is recognised by its questions up to a turn, which is what a line of
     `<domain>_questions.jsonl` holds.
     """
 
@@ -50,60 +48,61 @@ class Queries:
         self._rewrites: dict[tuple[str, int], str] = {}
 
     def read(self, file: File) -> Iterator[SkippedRecord]:
-        """Take over a `<domain>_questions.jsonl` or `<domain>_rewrite.jsonl`, but for lines that can't be read."""
-        for number, line in lines(file):
-            found = parsed(Query, f"{file.where}:{number}", line)
-            if isinstance(found, SkippedRecord):
-                yield found
+        """Add a `<domain>_questions.jsonl` or `<domain>_rewrite.jsonl`, and yield the lines that can't be read."""
+        for where, _, line in read_json_lines(file):
+            query = validate_record(Query, where, line)
+            if isinstance(query, SkippedRecord):
+                yield query
             elif "_rewrite." in file.name:
-                self._rewrites[found.id] = found.text.removeprefix(SPEAKER).removeprefix(" ")
+                self._rewrites[query.id] = query.text.removeprefix(SPEAKER).removeprefix(" ")
             else:
-                self._conversations[found.text], _ = found.id
+                self._conversations[query.text], _ = query.id
 
-    def name(self, asked: Sequence[str]) -> str:
-        """The id of the conversation in which these questions were asked, or else a hash of them."""
-        for count in range(len(asked), 0, -1):
-            found = self._conversations.get("\n".join(f"{SPEAKER} {question}" for question in asked[:count]))
-            if found is not None:
-                return found
-        return hashlib.sha256("\n".join(asked).encode()).hexdigest()[:32]
+    def conversation_id(self, questions: Sequence[str]) -> str:
+        """Return the id of the conversation with these questions; a hash of them if the queries don't have it."""
+        for count in range(len(questions), 0, -1):
+            asked = "\n".join(f"{SPEAKER} {question}" for question in questions[:count])
+            if asked in self._conversations:
+                return self._conversations[asked]
+        return hashlib.sha256("\n".join(questions).encode()).hexdigest()[:32]
 
     def rewrite(self, conversation: str, turn: int) -> str:
+        """Return the standalone form of a question; empty if there is none."""
         return self._rewrites.get((conversation, turn), "")
 
 
-def dialogs(file: File, corpus: str, wanted: str | None, queries: Queries) -> Iterator[Dialog | SkippedRecord]:
-    """The dialogs of a file: conversations (a JSON array), or generation tasks (JSON lines, or an object with `tasks`).
+def read_dialogs(file: File, corpus: str, domain: str | None, queries: Queries) -> Iterator[Dialog | SkippedRecord]:
+    """Yield the dialogs of a file: conversations (a JSON array), or generation tasks (JSON lines, or an object with
+    `tasks`).
 
     Args:
         corpus: its name, for the dialogs.
-        wanted: the domain; the others are left out. None: all.
+        domain: the domain whose dialogs are read; None: all.
 
     Raises:
-        CorpusError: it can't be read to its end, or is none of these.
+        CorpusError: the file can't be read to its end, or is none of these.
     """
-    try:
-        with opened(file) as stream:
-            first = stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
-    except READ_ERRORS as error:
-        raise CorpusError(f"{file.where}: can't be read: {reason(error)}") from error
-    if first == b"[":
-        yield from _conversations(file, corpus, wanted, queries)
+    content = None if _is_lines(file) else read_json(file)
+    if isinstance(content, list):
+        yield from _conversations(file, content, corpus, domain, queries)
     else:
-        yield from _tasks(file, corpus, wanted, queries)
+        yield from _tasks(_read_tasks(file, content), corpus, domain, queries)
 
 
-def _conversations(file: File, corpus: str, wanted: str | None, queries: Queries) -> Iterator[Dialog | SkippedRecord]:
-    for where, item in items(file, "", "mtRAG"):
-        found = parsed(Conversation, where, item)
-        if isinstance(found, SkippedRecord):
-            yield found
+def _conversations(
+    file: File, items: list[Any], corpus: str, domain: str | None, queries: Queries
+) -> Iterator[Dialog | SkippedRecord]:
+    for index, item in enumerate(items):
+        where = f"{file.where}: [{index}]"
+        record = validate_record(Conversation, where, item)
+        if isinstance(record, SkippedRecord):
+            yield record
             continue
-        if wanted not in (None, domain(found.collection)):
+        if domain not in (None, domain_of(record.collection)):
             continue
-        asked = [message for message in found.messages[::2] if isinstance(message, Asked)]
-        said = [message for message in found.messages[1::2] if isinstance(message, Said)]
-        if len(asked) + len(said) < len(found.messages) or len(asked) != len(said):
+        user = [message for message in record.messages[::2] if isinstance(message, UserMessage)]
+        agent = [message for message in record.messages[1::2] if isinstance(message, AgentMessage)]
+        if len(user) + len(agent) < len(record.messages) or len(user) != len(agent):
             yield SkippedRecord(where=where, reason="messages: user and agent don't take turns")
             continue
         exchanges = [
@@ -116,21 +115,23 @@ def _conversations(file: File, corpus: str, wanted: str | None, queries: Queries
                 contexts=answer.contexts,
                 relevant={place for place, context in enumerate(answer.contexts) if context.relevant},
             )
-            for question, answer in zip(asked, said, strict=True)
+            for question, answer in zip(user, agent, strict=True)
         ]
-        name = queries.name([question.text for question in asked])
-        yield _dialog(where, corpus, found.collection, name, exchanges, queries)
+        conversation = queries.conversation_id([question.text for question in user])
+        yield _dialog(where, corpus, record.collection, conversation, exchanges, queries)
 
 
-def _tasks(file: File, corpus: str, wanted: str | None, queries: Queries) -> Iterator[Dialog | SkippedRecord]:
+def _tasks(
+    items: Iterator[tuple[str, Any]], corpus: str, domain: str | None, queries: Queries
+) -> Iterator[Dialog | SkippedRecord]:
     conversations: dict[str, dict[int, tuple[str, _Exchange]]] = {}
     collections: dict[str, str] = {}
-    for where, item in _task_items(file):
-        task = parsed(Task, where, item)
+    for where, item in items:
+        task = validate_record(Task, where, item)
         if isinstance(task, SkippedRecord):
             yield task
             continue
-        if wanted not in (None, domain(task.collection)):
+        if domain not in (None, domain_of(task.collection)):
             continue
         conversation, number = task.task_id
         turns = conversations.setdefault(conversation, {})
@@ -151,76 +152,73 @@ def _tasks(file: File, corpus: str, wanted: str | None, queries: Queries) -> Ite
                 relevant=marked | set(task.annotations.context_relevance.system),
             ),
         )
-    for name, turns in conversations.items():
-        joined = next(number for number in range(1, len(turns) + 2) if number not in turns)
+    for conversation, turns in conversations.items():
+        missing = next(number for number in range(1, len(turns) + 2) if number not in turns)
         for number in sorted(turns):
-            if number > joined:
+            if number > missing:
                 where, _ = turns[number]
-                yield SkippedRecord(
-                    where=where, reason=f"task_id: turn {joined} of its conversation can't be read here"
-                )
-        if joined > 1:
+                yield SkippedRecord(where=where, reason=f"task_id: turn {missing} of its conversation is missing")
+        if missing > 1:
             where, _ = turns[1]
-            exchanges = [turns[number][1] for number in range(1, joined)]
-            yield _dialog(where, corpus, collections[name], name, exchanges, queries)
+            exchanges = [turns[number][1] for number in range(1, missing)]
+            yield _dialog(where, corpus, collections[conversation], conversation, exchanges, queries)
 
 
-def responses(file: File, corpus: str) -> Iterator[Dialog | SkippedRecord]:
-    """What models answered to generation tasks, a dialog each: of JSON lines, each task's `predictions`; of an object
-    with `tasks`, its `evaluations`.
+def read_responses(file: File, corpus: str) -> Iterator[Dialog | SkippedRecord]:
+    """Yield the responses of models to generation tasks, a dialog each: each task's `predictions` (JSON lines), or the
+    `evaluations` (an object with `tasks`).
 
     The last turn is the model's, and its `other_answers` are the task's targets; those before were given with the task
     and have no labels (`ended` is `task`). The id is `<conversation><::><turn>/<model>`, the corpus
-    `<corpus>-<domain>`. A prediction that doesn't say whose it is belongs to the model that the file is named after.
+    `<corpus>-<domain>`. A prediction without a model's name gets that of the file.
 
     Raises:
-        CorpusError: it can't be read to its end, or is neither.
+        CorpusError: the file can't be read to its end, or is neither.
     """
+    content = None if _is_lines(file) else read_json(file)
     tasks: dict[tuple[str, int], AnsweredTask] = {}
-    is_lines = file.name.lower().endswith((".jsonl", ".jsonl.gz"))
-    named = re.sub(r"\.jsonl(\.gz)?$", "", file.name.rpartition("/")[2], flags=re.IGNORECASE)
-    for where, item in _task_items(file):
-        task = parsed(AnsweredTask, where, item)
+    file_model = re.sub(r"\.jsonl(\.gz)?$", "", file.name.rpartition("/")[2], flags=re.IGNORECASE)
+    for where, item in _read_tasks(file, content):
+        task = validate_record(AnsweredTask, where, item)
         if isinstance(task, SkippedRecord):
             yield task
-        elif not is_lines:
+        elif content is not None:
             tasks[task.task_id] = task
         elif not task.predictions:
             yield SkippedRecord(where=where, reason="predictions: there are none")
         else:
             for number, prediction in enumerate(task.predictions, start=1):
-                unnamed = named if len(task.predictions) == 1 else f"{named}-{number}"
-                yield _response(where, corpus, task, prediction.model_id or unnamed, prediction.text)
-    if is_lines:
-        return
-    for where, item in items(file, "evaluations", "mtRAG"):
-        found = parsed(Evaluation, where, item)
-        if isinstance(found, SkippedRecord):
-            yield found
-        elif found.task_id not in tasks:
-            yield SkippedRecord(where=where, reason="task_id: there is no such task, or it can't be read")
+                model = file_model if len(task.predictions) == 1 else f"{file_model}-{number}"
+                yield _response(where, corpus, task, prediction.model_id or model, prediction.text)
+    for where, item in _members(file, content, "evaluations") if content is not None else ():
+        record = validate_record(Evaluation, where, item)
+        if isinstance(record, SkippedRecord):
+            yield record
+        elif record.task_id not in tasks:
+            yield SkippedRecord(where=where, reason="task_id: no such task, or it can't be read")
         else:
-            yield _response(where, corpus, tasks[found.task_id], found.model, found.response)
+            yield _response(where, corpus, tasks[record.task_id], record.model, record.response)
 
 
 def _response(where: str, corpus: str, task: AnsweredTask, model: str, answer: str) -> Dialog | SkippedRecord:
-    if [said.speaker for said in task.input] != [*(["user", "agent"] * (len(task.input) // 2)), "user"]:
+    if [message.speaker for message in task.input] != [*(["user", "agent"] * (len(task.input) // 2)), "user"]:
         return SkippedRecord(where=where, reason="input: user and agent don't take turns up to a question")
-    *given, asked = task.input
-    turns = [turn(n, q.text, a.text) for n, (q, a) in enumerate(zip(given[::2], given[1::2], strict=True), start=1)]
-    exchange = _Exchange(asked.text, answer, "", [], task, task.contexts, set())
+    *given, query = task.input
+    pairs = zip(given[::2], given[1::2], strict=True)
+    turns = [human_turn(number, user.text, agent.text) for number, (user, agent) in enumerate(pairs, start=1)]
+    exchange = _Exchange(query.text, answer, "", [], task, task.contexts, set())
     passages: dict[str, Passage] = {}
     last = _turn(where, len(turns) + 1, exchange, passages, "")
     if isinstance(last, SkippedRecord):
         return last
     conversation, number = task.task_id
-    made = Dialog(
-        id=f"{turn_id(conversation, number)}/{model}",
-        corpus=f"{corpus}-{domain(task.collection)}",
+    dialog = Dialog(
+        id=f"{format_turn_id(conversation, number)}/{model}",
+        corpus=f"{corpus}-{domain_of(task.collection)}",
         algorithm="multi",
         split="train",
         document_ids=tuple(dict.fromkeys(p.document_id for p in passages.values())),
-        # Targets are references whatever the model said, and even if it said the same.
+        # Targets are references, even where the model's answer is the same.
         turns=(*turns, last.model_copy(update={"other_answers": tuple(target.text for target in task.targets)})),
         passages=tuple(passages.values()),
         ended=TASK,
@@ -228,20 +226,32 @@ def _response(where: str, corpus: str, task: AnsweredTask, model: str, answer: s
         prompt_version="",
         seed=0,
     )
-    return writable(where, made)
+    return check_unicode(where, dialog)
 
 
-def _task_items(file: File) -> Iterator[tuple[str, Any]]:
-    """The tasks of a file with their places, the texts of their contexts put in where these stand apart."""
-    if file.name.lower().endswith((".jsonl", ".jsonl.gz")):
-        for number, line in lines(file, nan=True):
-            yield f"{file.where}:{number}", line
+def _is_lines(file: File) -> bool:
+    return file.name.lower().endswith((".jsonl", ".jsonl.gz"))
+
+
+def _members(file: File, content: Any, key: str) -> Iterator[tuple[str, Any]]:
+    members = content.get(key) if isinstance(content, Mapping) else None
+    if not isinstance(members, list):
+        raise CorpusError(f"{file.where}: has no list `{key}`, so it isn't mtRAG's own format")
+    yield from ((f"{file.where}: {key}[{number}]", member) for number, member in enumerate(members))
+
+
+def _read_tasks(file: File, content: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the tasks of a file with their places: its lines, or those of its JSON `content`, where the texts of the
+    contexts stand apart.
+    """
+    if content is None:
+        for where, _, line in read_json_lines(file):
+            yield where, line
         return
-    texts = {}
-    for _, item in items(file, "documents", "mtRAG"):
-        if isinstance(item, dict):
-            texts[item.get("document_id")] = item
-    for where, task in items(file, "tasks", "mtRAG"):
+    texts = {
+        item.get("document_id"): item for _, item in _members(file, content, "documents") if isinstance(item, dict)
+    }
+    for where, task in _members(file, content, "tasks"):
         if isinstance(task, dict) and isinstance(task.get("contexts"), list):
             task["contexts"] = [
                 texts.get(context.get("document_id"), {}) | context if isinstance(context, dict) else context
@@ -251,34 +261,36 @@ def _task_items(file: File) -> Iterator[tuple[str, Any]]:
 
 
 def _dialog(
-    where: str, corpus: str, collection: str, name: str, exchanges: Sequence[_Exchange], queries: Queries
+    where: str, corpus: str, collection: str, conversation: str, exchanges: Sequence[_Exchange], queries: Queries
 ) -> Dialog | SkippedRecord:
     passages: dict[str, Passage] = {}
     turns = []
     for number, exchange in enumerate(exchanges, start=1):
-        made = _turn(where, number, exchange, passages, queries.rewrite(name, number))
-        if isinstance(made, SkippedRecord):
-            return made
-        turns.append(made)
-    return dialog(where, corpus, name, "multi", turns, list(passages.values()), collection)
+        turn = _turn(where, number, exchange, passages, queries.rewrite(conversation, number))
+        if isinstance(turn, SkippedRecord):
+            return turn
+        turns.append(turn)
+    return human_dialog(where, corpus, conversation, "multi", turns, list(passages.values()), collection)
 
 
 def _turn(
     where: str, number: int, exchange: _Exchange, passages: dict[str, Passage], rewrite: str
 ) -> Turn | SkippedRecord:
-    """The turn of an exchange; its passages join those of the turns before."""
+    """Return the turn of an exchange, and add its passages to those of the turns before."""
     hits = []
     evidence: dict[str, Evidence] = {}
     for place, context in enumerate(exchange.contexts):
-        piece = context.passage()
-        if passages.get(piece.id, piece).text != piece.text:
-            return SkippedRecord(where=where, reason=f"passage {piece.id} has two texts")
-        hits.append(Hit(passage_id=piece.id, score=context.score or 0, rank=place + 1, new=piece.id not in passages))
-        passages.setdefault(piece.id, piece)
+        passage = context.passage()
+        if passages.get(passage.id, passage).text != passage.text:
+            return SkippedRecord(where=where, reason=f"passage {passage.id} has two texts")
+        hits.append(
+            Hit(passage_id=passage.id, score=context.score or 0, rank=place + 1, new=passage.id not in passages)
+        )
+        passages.setdefault(passage.id, passage)
         if place in exchange.relevant:
-            evidence[piece.id] = Evidence(passage_id=piece.id, start=0, end=len(piece.text), text=piece.text)
+            evidence[passage.id] = Evidence(passage_id=passage.id, start=0, end=len(passage.text), text=passage.text)
     labels = exchange.labels
-    return turn(
+    return human_turn(
         number,
         exchange.query,
         exchange.answer,
@@ -288,11 +300,11 @@ def _turn(
         rewrite=rewrite,
         hits=hits,
         evidence=tuple(evidence.values()),
-        question_type=_joined(labels.question_type) or UNLABELLED,
-        multi_turn_type=None if number == 1 else _joined(labels.multi_turn),
+        question_type=_join(labels.question_type) or UNLABELLED,
+        multi_turn_type=None if number == 1 else _join(labels.multi_turn),
     )
 
 
-def _joined(labels: Sequence[str]) -> str | None:
-    """`factoid+how-to`; None if there is no label."""
-    return "+".join(as_ours(label) for label in labels if label != NO_LABEL) or None
+def _join(labels: Sequence[str]) -> str | None:
+    """Return labels such as `factoid+how-to`; None if there is none."""
+    return "+".join(from_published_label(label) for label in labels if label != NO_LABEL) or None

@@ -1,34 +1,34 @@
-"""The forms of mtRAG's files (Katsis et al. 2025), as pydantic reads them: conversations, tasks, responses, queries."""
+"""Hold the forms of mtRAG's files (Katsis et al. 2025): conversations, tasks, responses, queries."""
 
 from typing import Annotated, Literal
 
 from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Field
 
-from generator.corpora.mtrag.names import domain, parted
+from generator.corpora.mtrag.names import domain_of, parse_turn_id
 from generator.schema import Answerability, Passage
 
 
-def _named(collection: object) -> str:
-    domain(str(collection))
+def _check_collection(collection: object) -> str:
+    domain_of(str(collection))
     return str(collection)
 
 
-def _only(value: object) -> object:
+def _single_label(value: object) -> object:
     return str(value[0]).lower() if isinstance(value, list) and len(value) == 1 else value
 
 
 _Text = Annotated[str, Field(pattern=r"\S")]
-_Collection = Annotated[str, BeforeValidator(_named)]
-_TurnId = Annotated[tuple[str, int], BeforeValidator(lambda value: parted(str(value)))]
-_Names = Annotated[list[str], BeforeValidator(lambda value: value or [])]  # null, where it was NaN
+_Collection = Annotated[str, BeforeValidator(_check_collection)]
+_TurnId = Annotated[tuple[str, int], BeforeValidator(lambda value: parse_turn_id(str(value)))]
+_Labels = Annotated[list[str], BeforeValidator(lambda value: value or [])]  # null, where it was NaN
 
 
 class Labels(BaseModel):
-    answerability: Annotated[Answerability, BeforeValidator(_only)] = Field(
+    answerability: Annotated[Answerability, BeforeValidator(_single_label)] = Field(
         validation_alias=AliasChoices("Answerability", "answerability")
     )
-    question_type: _Names = Field(default=[], validation_alias="Question Type")
-    multi_turn: _Names = Field(default=[], validation_alias="Multi-Turn")
+    question_type: _Labels = Field(default=[], validation_alias="Question Type")
+    multi_turn: _Labels = Field(default=[], validation_alias="Multi-Turn")
 
 
 class Mark(BaseModel):
@@ -49,31 +49,31 @@ class Context(BaseModel):
 
     @property
     def relevant(self) -> bool:
-        """What the last of the people who looked at it said: an editor's word comes after an annotator's."""
+        """Return the last mark: an editor's comes after an annotator's."""
         marks = list(self.feedback.relevant.values())
         return bool(marks) and marks[-1].value == "yes"
 
     def passage(self) -> Passage:
+        """Return the passage; its document is named without the passage's offsets."""
         return Passage(
             id=self.document_id,
-            # Without the offsets of the passage in the document.
             document_id=self.document_id.rsplit("-", 2)[0],
             title=self.title or "",
             text=self.text,
-            # Some files have the pattern that addresses were checked with in their place.
+            # Some files have a regular expression in place of the address.
             url=self.url if self.url and self.url.startswith(("http://", "https://")) else None,
             start=0,
             end=len(self.text),
         )
 
 
-class Asked(BaseModel):
+class UserMessage(BaseModel):
     speaker: Literal["user"]
     text: _Text
     enrichments: Labels
 
 
-class Said(BaseModel):
+class AgentMessage(BaseModel):
     speaker: Literal["agent"]
     text: _Text
     contexts: list[Context]
@@ -84,7 +84,7 @@ class Conversation(BaseModel):
     collection: _Collection = Field(
         validation_alias=AliasChoices(AliasPath("retriever", "collection", "name"), "domain")
     )
-    messages: list[Annotated[Asked | Said, Field(discriminator="speaker")]]
+    messages: list[Annotated[UserMessage | AgentMessage, Field(discriminator="speaker")]]
 
 
 class Message(BaseModel):

@@ -1,4 +1,4 @@
-"""A connection to a Ray cluster, and one line for what goes wrong with it."""
+"""The connection to a Ray cluster, and its errors on one line."""
 
 import logging
 import math
@@ -14,28 +14,28 @@ from typing import Any
 from generator.common.console import note
 from generator.errors import GroundedDialogsError, RunError
 
-# Of a cluster that is started here: rows are small, and Ray's own default is a third of the machine.
+# Object store of a cluster that is started here: rows are small, and Ray's default is a third of the memory.
 _OBJECT_STORE_BYTES = 512 << 20
 _LOOPBACK = "127.0.0.1"
-# Seconds in which a cluster's address takes a connection: Ray itself would try for minutes.
-_PATIENCE_S = 5.0
-# On end; so many that each of a few workers may die once.
-_DEATHS_AT_THE_START = 10
+# Time limit for a connection to a cluster's address: Ray itself would try for minutes.
+_CONNECT_S = 5.0
+# Consecutive deaths of workers at their start: enough for each of a few workers to die once.
+_DEATHS_AT_START = 10
 
 
 class Cluster:
     """A connection to a cluster, which is started first if there is no address.
 
-    A thread holds it: in the main one, Ray would take over what SIGTERM does; and what Ray starts ends with the thread
-    that has started it.
+    A thread holds it: in the main thread, Ray would replace the handler of SIGTERM; and processes that Ray starts end
+    with the thread that started them.
 
     Args:
-        address: of a cluster that is there; None: one is started, on this machine.
-        workers: how many there will be.
-        cpus, gpus: that Ray sets aside for each.
+        address: of a running cluster; None: start one on this machine.
+        workers: the number of workers.
+        cpus, gpus: reserved for each worker.
 
     Attributes:
-        ray: the package, with its `data`.
+        ray: the package, with `ray.data`.
 
     Raises:
         RunError: Ray isn't installed, there is no cluster, or none can be started.
@@ -45,29 +45,30 @@ class Cluster:
         self.ray = _imported(local=(address or _LOOPBACK).startswith(_LOOPBACK))
         self._address, self._cpus = address, math.ceil(workers * cpus)
         self._failure: Exception | None = None
-        self._there, self._over = Event(), Event()
+        self._connected, self._closing = Event(), Event()
         self._thread = Thread(target=self._hold, daemon=True)
         self._thread.start()
-        self._there.wait()
+        self._connected.wait()
         if self._failure:
-            where = "no Ray cluster there" if address else "a Ray cluster can't be started here"
+            where = "no Ray cluster at this address" if address else "can't start a Ray cluster on this machine"
+            why = _first_line(self._failure)
             raise RunError(
-                f"executor.address={address or 'null'}: {where} ({_line(self._failure)}); `ray start --head` starts one"
+                f"executor.address={address or 'null'}: {where} ({why}); `ray start --head` starts one"
             ) from self._failure
-        there = self.ray.cluster_resources()
-        room = int(min(there.get(kind, 0) // each for kind, each in (("CPU", cpus), ("GPU", gpus)) if each))
-        if room < workers and not address:  # it has the CPUs that it was started with, and never gets more GPUs
+        resources = self.ray.cluster_resources()
+        room = int(min(resources.get(kind, 0) // each for kind, each in (("CPU", cpus), ("GPU", gpus)) if each))
+        if room < workers and not address:  # a cluster started here never gets more GPUs
             self.leave()
             raise RunError(
-                f"executor.gpus={gpus:g}: this machine has {there.get('GPU', 0):g}, which is too few for "
-                f"executor.workers={workers}; lower one of them"
+                f"executor.gpus={gpus:g}: this machine has {resources.get('GPU', 0):g} GPUs, too few for "
+                f"executor.workers={workers}; lower one of the two"
             )
         if room < workers:
-            note(f"the cluster has room for {room} of {workers} workers now; more begin when there is more")
+            note(f"the cluster has room for {room} of {workers} workers now; the others start when there is more")
 
     def leave(self) -> None:
-        """Disconnect; what was started here ends."""
-        self._over.set()
+        """Disconnect, and end a cluster that was started here."""
+        self._closing.set()
         self._thread.join()
 
     def _hold(self) -> None:
@@ -80,31 +81,31 @@ class Cluster:
         try:
             if self._address not in (None, "auto"):
                 host, _, port = self._address.rpartition(":")
-                socket.create_connection((host, int(port)), _PATIENCE_S).close()
+                socket.create_connection((host, int(port)), _CONNECT_S).close()
             with _silent():
                 self.ray.init(
                     **({"address": self._address} if self._address else start),
                     log_to_driver=False,
                     logging_level=logging.CRITICAL,
                 )
-        except Exception as error:  # it raises what its parts raise, from ConnectionError to ValueError
+        except Exception as error:  # Ray raises errors of many kinds, from ConnectionError to ValueError
             self._failure = error
             return
         finally:
-            self._there.set()
-        self._over.wait()
+            self._connected.set()
+        self._closing.wait()
         self.ray.shutdown()
 
 
 def _imported(local: bool) -> Any:
-    """Ray, silent; `local`: of its cluster, this machine alone will know."""
-    # Before the import: nothing is reported to anybody, and the terminal is ours.
+    """Import Ray, without its output; `local`: its cluster listens on this machine alone."""
+    # Before the import: no usage statistics, and no log lines on the terminal.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
     warnings.filterwarnings("ignore", module=r"ray\.")
     if local:
-        # Ray listens on all of a machine's addresses otherwise, except where it knows that users will be bothered.
+        # Otherwise Ray listens on all of the machine's addresses.
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     try:
         import ray
@@ -112,22 +113,22 @@ def _imported(local: bool) -> Any:
     except ImportError as error:
         raise RunError(
             f"executor=ray needs the package ray ({error}): install the extra 'ray' (uv sync --extra ray), or "
-            "choose executor=local"
+            "set executor=local"
         ) from error
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
-    # A row is a block, and so a task: none waits for another one.
+    # Each row is a block, and so a task of its own: no row waits for another.
     context.target_max_block_size = 1
     context._max_num_blocks_in_streaming_gen_buffer = None
-    # A worker that dies before it has begun is replaced, as any other is; one that never begins ends the run.
-    context.max_consecutive_actor_init_deaths = _DEATHS_AT_THE_START
+    # A worker that dies at its start is replaced, as any other is; workers that never start end the run.
+    context.max_consecutive_actor_init_deaths = _DEATHS_AT_START
     return ray
 
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Keep from the terminal what no setting of Ray keeps from it: its C++ says there at which level it logs."""
+    """Hide what Ray's C++ prints to the terminal, which no setting of Ray does."""
     terminal = os.dup(2)
     with Path(os.devnull).open("wb") as nowhere:
         os.dup2(nowhere.fileno(), 2)
@@ -139,8 +140,8 @@ def _silent() -> Iterator[None]:
 
 
 @contextmanager
-def explained() -> Iterator[None]:
-    """Turn what Ray says of its cluster into one line. What a worker raises is a bug, and is shown as one."""
+def as_run_error() -> Iterator[None]:
+    """Raise Ray's errors about its cluster as a RunError; an exception in a worker is a bug, and passes unchanged."""
     from ray.exceptions import RayError, RayTaskError
 
     try:
@@ -150,10 +151,10 @@ def explained() -> Iterator[None]:
     except RayError as error:
         if isinstance(error, RayTaskError):
             raise
-        raise RunError(f"executor=ray: {_line(error)}; the same command continues the run") from error
+        raise RunError(f"executor=ray: {_first_line(error)}; the same command continues the run") from error
 
 
-def _line(error: Exception) -> str:
-    """The first line of an error that says something."""
+def _first_line(error: Exception) -> str:
+    """Return the first line of an error that isn't empty."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__

@@ -1,7 +1,7 @@
-"""Dialogs made by worker processes on a Ray cluster, with Ray Data: plans are the rows.
+"""The executor on a Ray cluster: worker processes generate dialogs with Ray Data, whose rows are the plans.
 
-The driver, this process, decides which plans are begun, and gets their dialogs in any order; what it does with them is
-the same as in a local run. Workers that die are replaced by Ray, and their dialogs made again. See `docs/scaling.md`.
+The driver, this process, decides which plans may start, receives their dialogs in any order, and treats them as in a
+local run. Ray replaces workers that die, and their dialogs are generated again. See `docs/scaling.md`.
 """
 
 import asyncio
@@ -20,16 +20,16 @@ from generator.common.console import note
 from generator.dialogs.generate import GeneratedDialog
 from generator.errors import GroundedDialogsError, RunError
 from generator.execution.base import Executor, ExecutorSettings, Work
-from generator.execution.ray.cluster import Cluster, explained
+from generator.execution.ray.cluster import Cluster, as_run_error
 from generator.execution.ray.exchange import Call, Exchange
 from generator.execution.store import Store
 from generator.models.lm import ChatReply
 
 T = TypeVar("T")
 
-# Seconds that workers get to break off what they do.
-_PATIENCE_S = 5.0
-# The driver waits so long before it fetches finished calls again: so many may be lost if it is killed.
+# Time limit for workers to cancel their work.
+_CLOSE_S = 5.0
+# Seconds between two fetches of finished calls: the calls of that time are lost if the driver is killed.
 _FETCH_S = 0.05
 
 
@@ -48,16 +48,16 @@ class RaySettings(ExecutorSettings):
     gpus: float = Field(ge=0, description="GPUs that Ray reserves for each worker, as `retriever=dense` needs.")
 
     @contextmanager
-    def open(self) -> Iterator["OnRay"]:
-        executor = OnRay(self)
+    def open(self) -> Iterator["RayExecutor"]:
+        executor = RayExecutor(self)
         try:
             yield executor
         finally:
             executor.disconnect()
 
 
-class OnRay(Executor):
-    """Connects to the cluster when there is something to do.
+class RayExecutor(Executor):
+    """An executor that connects to the cluster when there is work.
 
     Raises (all methods):
         RunError: Ray isn't installed, there is no cluster, or it is gone.
@@ -75,44 +75,44 @@ class OnRay(Executor):
     ) -> AsyncGenerator[tuple[int, GeneratedDialog], None]:
         await self.ready()
         loop, first = asyncio.get_running_loop(), work.store.attempted
-        with explained():
+        with as_run_error():
             exchange = self._exchange(first, work.store)
             rows = self._rows(exchange, first, work)
-        sitting = _Sitting(work.store, exchange, first, self._settings.workers)
-        reading = Thread(target=_read, args=(rows, loop, sitting), daemon=True)  # a daemon: Ray may never return
+        session = _Session(work.store, exchange, first, self._settings.workers)
+        reading = Thread(target=_read, args=(rows, loop, session), daemon=True)  # a daemon, since Ray may never return
         reading.start()
-        fetching = asyncio.create_task(sitting.fetch_calls())
+        fetching = asyncio.create_task(session.fetch_calls())
 
         def make(number: int) -> Any:
-            return sitting.dialog(number) if number < work.limit else None
+            return session.dialog(number) if number < work.limit else None
 
         try:
-            # Twice as many as are under way are handed out, so that no worker waits for its next one.
+            # Twice as many plans as dialogs in progress, so that no worker waits for its next one.
             async with aclosing(in_order(make, first, 2 * work.at_once, stop, wanted)) as results:
                 async for number, made in results:
                     yield number, made
-                    sitting.recorded(number, made.dialog_id)
+                    session.mark_recorded(number, made.dialog_id)
         finally:
-            sitting.closing = True
+            session.closing = True
             exchange.close.remote()
-            await asyncio.to_thread(reading.join, _PATIENCE_S)
-            with suppress(TimeoutError, RunError):  # what went wrong first says more
-                await asyncio.wait_for(fetching, _PATIENCE_S)
-                await asyncio.wait_for(sitting.fetch(), _PATIENCE_S)
+            await asyncio.to_thread(reading.join, _CLOSE_S)
+            with suppress(TimeoutError, RunError):  # the first error says more
+                await asyncio.wait_for(fetching, _CLOSE_S)
+                await asyncio.wait_for(session.fetch(), _CLOSE_S)
             self.disconnect()
 
     def spread(self, function: Callable[[Piece], T], pieces: Iterable[Piece]) -> Iterator[T]:
         pieces = list(pieces)
-        if len(pieces) < 2:  # nothing to divide
+        if len(pieces) < 2:  # nothing to distribute
             yield from one_by_one(function, pieces)
             return
         rows = [{"piece": pickle.dumps(piece)} for piece in pieces]
         ray = self._ray()
-        from generator.execution.ray.worker import Applied
+        from generator.execution.ray.worker import Apply
 
-        with explained():
+        with as_run_error():
             dataset = ray.data.from_items(rows, override_num_blocks=len(rows)).map(
-                Applied,
+                Apply,
                 fn_constructor_args=(pickle.dumps(function), Path.cwd()),
                 compute=ray.data.ActorPoolStrategy(size=min(self._settings.workers, len(rows))),
                 num_cpus=self._settings.cpus,
@@ -125,13 +125,13 @@ class OnRay(Executor):
                 yield pickle.loads(row["made"])
 
     def disconnect(self) -> None:
-        """End the workers, and the cluster if it was started here."""
+        """End the workers, and a cluster that was started here."""
         if self._cluster is not None:
             self._cluster.leave()
             self._cluster = None
 
     def _ray(self) -> Any:
-        """Ray, connected."""
+        """Return Ray, connected."""
         if self._cluster is None:
             wanted = self._settings
             self._cluster = Cluster(wanted.address, wanted.workers, wanted.cpus, wanted.gpus)
@@ -151,7 +151,7 @@ class OnRay(Executor):
         return exchange
 
     def _rows(self, exchange: Any, first: int, work: Work) -> Any:
-        """The dataset of all dialogs."""
+        """Return the dataset of all dialogs."""
         from generator.execution.ray.worker import Worker, feed
 
         ray = self._ray()
@@ -162,8 +162,8 @@ class OnRay(Executor):
             .flat_map(feed(exchange), num_cpus=0)
             .map(
                 Worker,
-                fn_constructor_args=(pickle.dumps(work.recipe), workers, exchange, Path.cwd()),
-                # A few more than are made wait in the worker, so that it needn't wait for them.
+                fn_constructor_args=(pickle.dumps(work.spec), workers, exchange, Path.cwd()),
+                # A few more plans than it generates at a time wait in each worker.
                 compute=ray.data.ActorPoolStrategy(
                     size=workers,
                     max_concurrent_calls_per_actor=share,
@@ -175,11 +175,11 @@ class OnRay(Executor):
         )
 
 
-class _Sitting:
-    """What is under way, as the driver sees it.
+class _Session:
+    """The driver's state of one session of a run.
 
     Attributes:
-        failure: why nothing more will come.
+        failure: the error that ended the stream of dialogs.
         closing: the exchange is being closed.
     """
 
@@ -191,7 +191,7 @@ class _Sitting:
         self.closing = False
 
     async def dialog(self, number: int) -> GeneratedDialog:
-        """The dialog of a plan, which may be begun now."""
+        """Allow a plan to start, and return its dialog."""
         if self.failure:
             raise self.failure
         self._awaited[number] = asyncio.get_running_loop().create_future()
@@ -201,8 +201,8 @@ class _Sitting:
         finally:
             del self._awaited[number]
 
-    def arrived(self, row: dict[str, Any]) -> None:
-        """A worker is done with a plan."""
+    def receive(self, row: dict[str, Any]) -> None:
+        """Take the row of a plan that a worker has finished."""
         future = self._awaited.get(row["number"])
         if future is None or future.done():
             return
@@ -212,19 +212,19 @@ class _Sitting:
             future.set_result(row["made"])
 
     def fail(self, error: BaseException | None) -> None:
-        """Nothing more will come."""
+        """End all waiting dialogs with an error."""
         self.failure = self.failure or error or RunError("the Ray workers are gone; the same command continues the run")
         for future in self._awaited.values():
             if not future.done():
                 future.set_exception(self.failure)
 
-    def recorded(self, number: int, dialog_id: str) -> None:
-        """A plan has its outcome."""
+    def mark_recorded(self, number: int, dialog_id: str) -> None:
+        """Note that a plan has its outcome."""
         self._next = number + 1
         self._done.append(dialog_id)
 
     async def fetch_calls(self) -> None:
-        """Write finished calls down as they come."""
+        """Record finished calls as they arrive."""
         try:
             while not self.closing:
                 await self.fetch()
@@ -233,33 +233,33 @@ class _Sitting:
             self.fail(error)
 
     async def fetch(self) -> None:
-        """Write those down that have come, once there are any."""
+        """Wait for finished calls and record them."""
         done, self._done = self._done, []
-        with explained():
+        with as_run_error():
             calls: list[Call]
             calls, begun = await self._exchange.take.remote(done)
         if begun > self._workers:
             self._workers = begun
-            note("a worker has died, and another takes its place; none of its finished calls is repeated")
+            note("a worker has died and was replaced; its finished calls are not repeated")
         for number, dialog_id, key, stage, turn, reply in calls:
-            if number >= self._next:  # else its dialog is written already
+            if number >= self._next:  # otherwise its dialog is recorded already
                 self._store.add_call(dialog_id, key, stage, turn, ChatReply.model_validate_json(reply))
 
 
-def _read(dataset: Any, loop: asyncio.AbstractEventLoop, sitting: _Sitting) -> None:
-    """Hand the rows of a dataset over as they come, and why they end."""
+def _read(dataset: Any, loop: asyncio.AbstractEventLoop, session: _Session) -> None:
+    """Pass on the rows of a dataset as they arrive, and the reason of their end."""
     error: BaseException | None = None
-    with suppress(RuntimeError):  # the loop has ended, and nobody listens
+    with suppress(RuntimeError):  # the event loop has ended
         try:
-            with explained():
+            with as_run_error():
                 for row in _each(dataset):
-                    loop.call_soon_threadsafe(sitting.arrived, row)
+                    loop.call_soon_threadsafe(session.receive, row)
         except BaseException as failure:
             error = failure
-        loop.call_soon_threadsafe(sitting.fail, error)
+        loop.call_soon_threadsafe(session.fail, error)
 
 
 def _each(dataset: Any) -> Iterator[dict[str, Any]]:
-    """The rows of a dataset, each as soon as it is there."""
+    """Yield the rows of a dataset, each as soon as it arrives."""
     for batch in dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
         yield from batch.to_pylist()

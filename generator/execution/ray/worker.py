@@ -1,7 +1,7 @@
-"""What runs in the workers of a Ray cluster: Ray Data's functions from rows to rows.
+"""The functions that Ray Data runs in the workers of a cluster, from rows to rows.
 
-What they are made with comes pickled, and is unpickled with the first row: a `GroundedDialogsError` then goes back in
-that row, while a worker that died of it at its start would be started again and again.
+Their arguments are unpickled with the first row: a `GroundedDialogsError` is then returned in that row, while a worker
+that failed at its start would be restarted again and again.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 
 def feed(exchange: Any) -> Callable[[Row], Iterator[Row]]:
-    """What makes of the first plan's number all of them, as they may be begun. Begun again, it makes the same."""
+    """Return a function that yields the rows of all plans as they may start; repeated, it yields the same."""
 
     def numbers(row: Row) -> Iterator[Row]:
         number = int(row["first"])
@@ -36,23 +36,23 @@ def feed(exchange: Any) -> Callable[[Row], Iterator[Row]]:
 
 
 class Worker:
-    """Makes the dialog of a plan's number, many at a time.
+    """A worker that generates the dialogs of plan numbers, many at a time.
 
     Args:
-        recipe: a pickled `generator.execution.base.WorkerSpec`.
-        workers: how many there are of this kind.
+        spec: a pickled `generator.execution.base.WorkerSpec`.
+        workers: the number of workers.
         exchange: the actor.
-        folder: the driver's, which relative paths start from.
+        folder: the driver's working directory, for relative paths.
     """
 
-    def __init__(self, recipe: bytes, workers: int, exchange: Any, folder: Path) -> None:
-        self._recipe, self._workers, self._exchange = recipe, workers, exchange
+    def __init__(self, spec: bytes, workers: int, exchange: Any, folder: Path) -> None:
+        self._spec, self._workers, self._exchange = spec, workers, exchange
         _enter(folder)
         self._stack = AsyncExitStack()  # stays open as long as the process
         self._opened: asyncio.Task[DialogGenerator] | None = None
 
     async def __call__(self, row: Row) -> Row:
-        """The row of the dialog: it as JSON, empty if it was broken off; or the error that ends the run, pickled."""
+        """Return a row with the dialog as JSON, empty if cancelled, or with the pickled error that ends the run."""
         number = int(row["number"])
         try:
             return {"number": number, "made": await self._unless_closed(number), "error": b""}
@@ -74,22 +74,22 @@ class Worker:
 
     async def _open(self) -> "DialogGenerator":
         os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # as the command line does
-        return await self._stack.enter_async_context(pickle.loads(self._recipe).opened(self._workers))
+        return await self._stack.enter_async_context(pickle.loads(self._spec).open(self._workers))
 
     async def _made(self, number: int) -> str:
         assert self._opened is not None
-        maker = await asyncio.shield(self._opened)
-        plan = maker.planner.plan(number)
+        generator = await asyncio.shield(self._opened)
+        plan = generator.planner.plan(number)
         calls = _Calls(self._exchange, number, await self._exchange.find.remote(plan.dialog_id))
         try:
-            made = await maker.make(plan, calls)
+            made = await generator.generate(plan, calls)
         finally:
             await calls.arrived()
         return made.model_dump_json()
 
 
 class _Calls:
-    """The finished calls of one dialog; see `generator.dialogs.journal.Calls`."""
+    """The finished calls of one dialog: a `generator.dialogs.journal.Calls`."""
 
     def __init__(self, exchange: Any, number: int, found: dict[str, str]) -> None:
         self._exchange, self._number, self._found = exchange, number, found
@@ -105,21 +105,21 @@ class _Calls:
         self._sent.append(self._exchange.add.remote(call))
 
     async def arrived(self) -> None:
-        """Wait until the exchange has them all: none may come when its dialog has an outcome."""
+        """Wait until the exchange has all calls: none may arrive after its dialog's outcome."""
         await asyncio.gather(*self._sent)
 
 
 def _enter(folder: Path) -> None:
-    with suppress(OSError):  # on a machine that hasn't the folder, absolute paths are all there is
+    with suppress(OSError):  # a machine without this folder can only use absolute paths
         os.chdir(folder)
 
 
-class Applied:
-    """Applies a function to pieces of work.
+class Apply:
+    """A worker that applies a function to pieces of work.
 
     Args:
         function: pickled.
-        folder: the driver's, which relative paths start from.
+        folder: the driver's working directory, for relative paths.
     """
 
     def __init__(self, function: bytes, folder: Path) -> None:
@@ -128,7 +128,7 @@ class Applied:
         self._function: Callable[[Any], Any] | None = None
 
     def __call__(self, row: Row) -> Row:
-        """The row of what the function made of the piece in `row`, or of the error that it raised; pickled."""
+        """Return a row with the pickled result for the piece in `row`, or the pickled error."""
         try:
             self._function = self._function or pickle.loads(self._pickled)
             return {"made": pickle.dumps(self._function(pickle.loads(row["piece"]))), "error": b""}

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from generator.common.shingles import words
-from generator.dialogs.dedup import Asked, DedupSettings
+from generator.dialogs.dedup import DedupSettings, RepeatCounter
 from generator.schema import Dialog, Record
 
 LENGTHS = (1, 2, 3)
@@ -37,7 +37,7 @@ class VarietyTally:
     def __init__(self, near_duplicates: DedupSettings) -> None:
         self._queries = [_Ngrams(n) for n in LENGTHS]
         self._responses = [_Ngrams(n) for n in LENGTHS]
-        self._asked = Asked(near_duplicates)
+        self._asked = RepeatCounter(near_duplicates)
 
     def add(self, dialog: Dialog) -> None:
         """Count a dialog. N-grams don't span queries or responses."""
@@ -55,7 +55,7 @@ class VarietyTally:
             queries=tuple(ngrams.distinct() for ngrams in self._queries),
             responses=tuple(ngrams.distinct() for ngrams in self._responses),
             repeated_in_dialog=self._asked.repeated_in_dialog / questions,
-            repeated=self._asked.repeated() / questions,
+            repeated=self._asked.count_repeated() / questions,
         )
 
 

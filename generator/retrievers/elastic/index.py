@@ -30,11 +30,12 @@ _NOTE_EVERY_S = 10.0
 
 
 class Contents(Record):
-    """What an index holds, stored as `_meta` in its mapping; an index of anything else is refused.
+    """The contents of an index, stored as `_meta` in its mapping; an index of anything else is refused.
 
     Attributes:
         parts: the ways it can be searched.
-        model, elser_model: that made the dense vectors and the token weights; None without those parts.
+        model: of the dense vectors; None without that part.
+        elser_model: of the token weights; None without that part.
     """
 
     made_by: str = "grounded-dialogs"
@@ -164,7 +165,7 @@ class Index:
             try:
                 client.indices.create(index=self.name, mappings=mappings, settings=settings)
             except BadRequestError as error:
-                if error.error != "resource_already_exists_exception":  # made by an attempt whose answer was lost
+                if error.error != "resource_already_exists_exception":  # created by an attempt whose answer was lost
                     raise
                 return False
             return True

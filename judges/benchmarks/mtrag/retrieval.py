@@ -13,7 +13,7 @@ from generator.common.console import note
 from generator.config.choices import compose_choice
 from generator.config.parts import build_choice
 from generator.corpora.library import Library
-from generator.errors import ConfigError, CorpusError
+from generator.errors import CorpusError
 from generator.retrievers.base import RetrieverSettings
 from generator.schema import Retriever
 from judges.benchmarks.mtrag.retrieval_table import Row
@@ -32,7 +32,6 @@ from judges.metrics.ranking import CUTS, Figures, Scores, mean, measure, to_scor
 WHOLE = 1_000_000
 # Queries at the same time.
 CONCURRENCY = 64
-_FIXED = ("k", "query", "passage_tokens", "overlap")
 
 
 def evaluate_run(folder: Path, split: str | None, run: Path) -> list[Row]:
@@ -49,36 +48,30 @@ def evaluate_run(folder: Path, split: str | None, run: Path) -> list[Row]:
 
 
 def evaluate_retriever(
-    folder: Path, split: str | None, name: str, changes: Sequence[str], form: Form | None, cache: Path
+    folder: Path, split: str | None, name: str, settings: RetrieverSettings, form: Form | None, cache: Path
 ) -> list[Row]:
     """Return the figures of a retriever for each form of the queries.
 
     Args:
         folder, split: the tasks; see `read_collections`.
-        name, changes: the retriever; see `retriever_settings`.
+        name: of the retriever, for the table.
         form: of the queries; None: all that exist.
         cache: the folder for indexes.
 
     Raises:
         CorpusError: the tasks can't be read, or have no passages or no queries of that form.
-        ConfigError: a setting is wrong, or pytrec_eval-terrier isn't installed.
+        ConfigError: pytrec_eval-terrier isn't installed.
         RetrieverError: an index can't be built or searched.
     """
-    for change in changes:
-        if change.partition("=")[0] in _FIXED:
-            raise ConfigError(
-                f"--set {change}: has no effect; whole passages are searched, and the first {CUTS[-1]} count"
-            )
-    settings = retriever_settings(name, changes)
     collections = _read(folder, split)
     forms = [form] if form else [form for form in FORMS if any(form in of.queries for of in collections)]
     found: dict[Form, dict[str, dict[str, float]]] = {form: {} for form in forms}
     for collection in collections:
         if collection.corpus is None:
-            raise CorpusError(f"{collection.name}: no passages to search; add its corpus.jsonl, or give --run FILE")
+            raise CorpusError(f"{collection.name}: no passages to search; add its corpus.jsonl, or give run=FILE")
         if missing := [form for form in forms if form not in collection.queries]:
             raise CorpusError(
-                f"{collection.name}: {collection.name}_{missing[0]}.jsonl is missing; choose others with --queries"
+                f"{collection.name}: {collection.name}_{missing[0]}.jsonl is missing; choose others with queries=…"
             )
     for collection in collections:
         retriever = open_retriever(collection.name, cast(Path, collection.corpus), settings, cache)

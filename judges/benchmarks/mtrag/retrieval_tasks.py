@@ -15,13 +15,11 @@ from typing import Literal, NamedTuple, TypeVar, get_args
 
 from pydantic import BaseModel, Field
 
-from generator.common.limits import read_lines
-from generator.corpora.base import located
-from generator.corpora.files import READ_ERRORS, File, opened, reason
-from generator.corpora.json_file import parsed
-from generator.corpora.json_lines import lines
+from generator.corpora.base import make_document
+from generator.corpora.files import local_file, open_file, read_lines
+from generator.corpora.json_records import read_json_lines, validate_record
 from generator.corpora.mtrag.names import SEPARATOR, SPEAKER
-from generator.errors import CorpusError
+from generator.errors import CorpusError, describe
 from generator.schema import Document, SkippedRecord
 
 Form = Literal["lastturn", "questions", "rewrite"]
@@ -137,7 +135,7 @@ def read_documents(path: Path) -> Iterator[Document]:
         CorpusError: one can't be read.
     """
     for where, passage in _records(path, _Passage):
-        document = located(where, passage.id, passage.text, passage.title or "", passage.url or None)
+        document = make_document(where, passage.id, passage.text, passage.title or "", passage.url or None)
         if isinstance(document, SkippedRecord):
             raise _unreadable(document)
         yield document
@@ -219,24 +217,23 @@ def _collection(folder: Path, split: str | None) -> Collection:
 
 
 def _records(path: Path, kind: type[M]) -> Iterator[tuple[str, M]]:
-    file = File(path.name, path)
-    for number, line in lines(file):
-        record = parsed(kind, f"{file.where}:{number}", line)
+    for where, _, line in read_json_lines(local_file(path)):
+        record = validate_record(kind, where, line)
         if isinstance(record, SkippedRecord):
             raise _unreadable(record)
-        yield f"{file.where}:{number}", record
+        yield where, record
 
 
 def _lines(path: Path) -> Iterator[tuple[str, str]]:
     """Yield the lines of a text file that aren't empty, each with its place."""
-    file = File(path.name, path)
+    file = local_file(path)
     try:
-        with opened(file) as stream:
+        with open_file(file) as stream:
             for number, line in enumerate(read_lines(stream), start=1):
                 if text := line.decode("utf-8-sig").rstrip("\r\n"):
                     yield f"{file.where}:{number}", text
-    except (*READ_ERRORS, UnicodeDecodeError) as error:
-        raise CorpusError(f"{file.where}: can't be read: {reason(error)}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise CorpusError(f"{file.where}: can't be read: {describe(error)}") from error
 
 
 def _unreadable(record: SkippedRecord) -> CorpusError:

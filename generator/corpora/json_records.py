@@ -1,0 +1,103 @@
+"""Read records from JSON lines or from one JSON file, with errors that name file, line or field."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from generator.corpora.files import File, open_file, read_lines
+from generator.errors import CorpusError, describe
+from generator.schema import SkippedRecord
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def read_json_lines(file: File) -> Iterator[tuple[str, int, dict[str, Any] | SkippedRecord]]:
+    """Yield place, line number (from 1) and content of each line, a JSON object; empty lines are left out.
+
+    Raises:
+        CorpusError: the file can't be read to its end.
+    """
+    number = 0
+    try:
+        with open_file(file) as stream:
+            for number, line in enumerate(read_lines(stream), start=1):
+                if line.strip():
+                    where = f"{file.where}:{number}"
+                    yield where, number, _parse_line(where, line)
+    except OSError as error:
+        raise CorpusError(f"{file.where}: can't be read after line {number}: {describe(error)}") from error
+
+
+def read_json(file: File) -> Any:
+    """Return what a JSON file holds.
+
+    Raises:
+        CorpusError: it isn't JSON, or can't be read to its end.
+    """
+    try:
+        with open_file(file) as stream:
+            return _parse(stream.read())
+    except ValueError as error:
+        raise CorpusError(f"{file.where}: not JSON: {error}") from error
+    except OSError as error:
+        raise CorpusError(f"{file.where}: can't be read: {describe(error)}") from error
+
+
+def read_json_list(file: File, key: str, format_name: str) -> Iterator[tuple[str, Any]]:
+    """Yield place and content of each member of the list `key` of a JSON object, or of a JSON array if `key` is empty.
+
+    Args:
+        format_name: the format that the file should have, for the message.
+
+    Raises:
+        CorpusError: it isn't JSON, can't be read to its end, or has no such list.
+    """
+    content = read_json(file)
+    records = content.get(key) if key and isinstance(content, dict) else content
+    if not isinstance(records, list) or not records or (key and records is content):
+        missing = f"list `{key}` of records" if key else "list of records"
+        raise CorpusError(f"{file.where}: has no {missing}, so it isn't {format_name}'s own format")
+    yield from ((f"{file.where}: {key}[{number}]", record) for number, record in enumerate(records))
+
+
+def validate_record(model: type[M], where: str, record: object) -> M | SkippedRecord:
+    """Return `record` as `model`, or the field that is wrong. What is a `SkippedRecord` already stays so."""
+    if isinstance(record, SkippedRecord):
+        return record
+    try:
+        return model.model_validate(record)
+    except ValidationError as error:
+        return skipped(where, error)
+
+
+def skipped(where: str, error: ValidationError) -> SkippedRecord:
+    """Return what pydantic found wrong with a record, the first fault only."""
+    fault = error.errors(include_url=False)[0]
+    field = ".".join(map(str, fault["loc"]))
+    return SkippedRecord(where=where, reason=f"{field}: {fault['msg']}" if field else fault["msg"])
+
+
+def _parse_line(where: str, line: bytes) -> dict[str, Any] | SkippedRecord:
+    try:
+        record = _parse(line)
+    except ValueError as error:
+        return SkippedRecord(where=where, reason=f"not JSON: {error}")
+    return record if isinstance(record, dict) else SkippedRecord(where=where, reason="not a JSON object")
+
+
+def _parse(content: bytes) -> Any:
+    """Return the value of a JSON text. `NaN` and `Infinity`, which Python writes and JSON doesn't know, become null.
+
+    Raises:
+        ValueError: it isn't JSON; says where.
+    """
+    try:
+        return json.loads(content.rstrip().decode("utf-8-sig"), parse_constant=lambda constant: None)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{error.msg} (line {error.lineno}, column {error.colno})") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"byte {error.start} isn't UTF-8") from error
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error

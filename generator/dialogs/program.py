@@ -1,0 +1,110 @@
+"""The loop that Algorithms 1 and 2 of Lee et al. 2024 share; `single` and `multi` hold what differs, the turn."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import dspy
+
+from generator.dialogs.dedup import Repetition
+from generator.dialogs.prompt import Documents
+from generator.dialogs.signatures import NewQuestion
+from generator.dialogs.steps import AskFirst, AskNext, Chat
+from generator.errors import Rejected
+from generator.schema import Algorithm, Passage, Split, Turn
+from taxonomy import QuestionType
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A dialog as an algorithm generated it, not judged yet.
+
+    Attributes:
+        turns: the turns worth keeping.
+        passages: what they are grounded on.
+        skipped: why other turns were skipped, each with the number that it would have had.
+        end: what ended the dialog early, if anything did.
+    """
+
+    turns: tuple[Turn, ...]
+    passages: tuple[Passage, ...]
+    skipped: tuple[tuple[int, Rejected], ...]
+    end: Rejected | None
+
+
+class DialogProgram(dspy.Module):
+    """The loop that Algorithms 1 and 2 share; they differ in `turn`.
+
+    Args:
+        planned: turns are planned in all of mtRAG's dimensions (`taxonomy.Target`), not by their types alone.
+    """
+
+    algorithm: ClassVar[Algorithm]
+
+    def __init__(self, repetition: Repetition, planned: bool) -> None:
+        super().__init__()
+        self.ask_first = AskFirst(repetition)
+        self.ask_next = AskNext(repetition)
+        if planned:
+            self.ask_new = AskNext(repetition, NewQuestion)
+            self.chat = Chat()
+
+    async def aforward(
+        self, source: Passage | str, question_types: Sequence[QuestionType], focus: str, split: Split
+    ) -> Draft:
+        """Return a dialog of one turn for each of `question_types`, without those that weren't worth keeping.
+
+        Args:
+            source: the document that the first question is asked of, or the first question itself.
+            focus: what the first question is to touch on.
+            split: the split whose documents are searched.
+        """
+        history: tuple[Turn, ...] = ()  # line 1 of both algorithms
+        passages: tuple[Passage, ...] = ()
+        skipped: tuple[tuple[int, Rejected], ...] = ()
+        for place, question_type in enumerate(question_types):  # line 2 of both, line 8 of Algorithm 2
+            try:
+                if history and question_type.is_conversational:
+                    turn = await self.chat.acall(history, question_type)
+                else:
+                    if history:
+                        focus = await self.later_focus(passages, history, place, split)
+                    turn, passages = await self.turn(source, passages, history, question_type, focus, split)
+                history = (*history, turn)  # line 5 of Algorithm 1, lines 6 and 17 of Algorithm 2
+            except Rejected as rejected:
+                # Without a first turn there is no dialog, and a prompt that is too long only grows.
+                if not history or rejected.stage == "context":
+                    return Draft(history, passages, skipped, rejected)
+                skipped = (*skipped, (len(history) + 1, rejected))
+        return Draft(history, passages, skipped, None)
+
+    @abstractmethod
+    async def turn(
+        self,
+        source: Passage | str,
+        passages: tuple[Passage, ...],
+        history: tuple[Turn, ...],
+        question_type: QuestionType,
+        focus: str,
+        split: Split,
+    ) -> tuple[Turn, tuple[Passage, ...]]:
+        """Return the next turn, and the passages that the dialog has after it.
+
+        Raises:
+            Rejected: it isn't worth keeping.
+        """
+
+    async def later_focus(self, passages: Sequence[Passage], history: Sequence[Turn], place: int, split: Split) -> str:
+        """Return what the question of a later turn is to touch on; empty leaves that to the model."""
+        return ""
+
+    async def ask(
+        self, passages: Sequence[Passage], history: Sequence[Turn], question_type: QuestionType, focus: str
+    ) -> str:
+        """Return the question that a turn begins with."""
+        documents = Documents(passages=tuple(passages))
+        if not history:
+            return await self.ask_first.acall(documents, question_type, focus)
+        ask = self.ask_new if question_type.stands_alone else self.ask_next
+        return await ask.acall(documents, history, question_type, focus)

@@ -1,0 +1,272 @@
+"""Paths of every kind: links, archives, URLs, damaged files, and the fingerprint of what they hold."""
+
+import gzip
+import json
+import os
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+from pydantic import ValidationError
+
+from generator.corpora import files
+from generator.schema import Document
+from tests.support.corpora import broken, corpus, good, lines, message, read
+
+# What each corpus is asked for: the ending of its files, and one with the text "One." or another.
+KINDS = {
+    "folder": (".txt", lambda text: text),
+    "jsonl": (".jsonl", lambda text: json.dumps({"text": text}) + "\n"),
+    "huggingface": (".jsonl", lambda text: json.dumps({"text": text}) + "\n"),
+    "quac": (
+        ".json",
+        lambda text: json.dumps({"data": [{"title": "T", "paragraphs": [{"id": text, "context": text}]}]}),
+    ),
+}
+
+
+def write(name: str, path: Path, text: str) -> Path:
+    """Write a file with one document as the corpus `name` reads it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(KINDS[name][1](text))
+    return path
+
+
+def link(path: Path, target: str | Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(target)
+
+
+def found(name: str, path: Path | str) -> tuple[list[str], dict[str, str]]:
+    """The texts of the documents, and the reasons of what was skipped by the place below `path`."""
+    records = read(name, path=str(path), max_broken=1, **({"id_field": None} if name == "jsonl" else {}))
+    skipped = {where.removeprefix(f"{path}/"): reason for where, reason in broken(records)}
+    return sorted(record.text for record in records if isinstance(record, Document)), skipped
+
+
+# Links
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_hugging_face_snapshot_is_read(name: str, tmp_path: Path) -> None:
+    """snapshots/<revision>/<file> links to ../../blobs/<hash>, in a hidden cache folder."""
+    end, root = KINDS[name][0], tmp_path / ".cache" / "datasets--a--b"
+    for blob, text in (("abc", "One."), ("def", "Two.")):
+        write(name, root / "blobs" / blob, text)
+    snapshot = root / "snapshots" / "rev"
+    link(snapshot / f"a{end}", "../../blobs/abc")
+    link(snapshot / "data" / f"b{end}", "../../../blobs/def")
+    assert found(name, snapshot) == (["One.", "Two."], {})
+    if name != "folder":
+        assert found(name, snapshot / f"a{end}") == (["One."], {})
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_tree_of_git_annex_is_read_and_what_is_not_there_is_listed(name: str, tmp_path: Path) -> None:
+    """Files link to .git/annex/objects or a cache elsewhere; those that weren't fetched are dangling."""
+    end, root = KINDS[name][0], tmp_path / "data"
+    write(name, root / ".git" / "annex" / "objects" / "x1", "One.")
+    write(name, tmp_path / "dvc" / "cache" / "y2", "Two.")
+    link(root / f"a{end}", ".git/annex/objects/x1")
+    link(root / "sub" / f"b{end}", tmp_path / "dvc" / "cache" / "y2")
+    link(root / "sub" / f"c{end}", "../.git/annex/objects/gone")
+    os.mkfifo(root / f"pipe{end}")
+    skipped = {f"sub/c{end}": "dangling link to ../.git/annex/objects/gone", f"pipe{end}": "not a regular file"}
+    assert found(name, root) == (["One.", "Two."], skipped)
+    settings = {"path": str(root)}
+    before = corpus(name, **settings).fingerprint()
+    write(name, root / ".git" / "annex" / "objects" / "gone", "Three.")
+    assert corpus(name, **settings).fingerprint() != before
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_linked_folders_are_read_and_loops_end(name: str, tmp_path: Path) -> None:
+    end, root = KINDS[name][0], tmp_path / "docs"
+    write(name, root / f"a{end}", "One.")
+    write(name, tmp_path / "elsewhere" / "deep" / f"b{end}", "Two.")
+    link(root / "linked", tmp_path / "elsewhere")
+    link(root / "here", ".")
+    link(root / "sub" / "up", "..")
+    link(tmp_path / "elsewhere" / "back", root)
+    link(root / f"self{end}", f"self{end}")
+    assert found(name, root) == (["One.", "Two."], {f"self{end}": "Too many levels of symbolic links"})
+    link(tmp_path / "chosen", root)
+    assert found(name, tmp_path / "chosen")[0] == ["One.", "Two."]
+
+
+# URLs
+
+
+@pytest.fixture
+def memory() -> Iterator[Any]:
+    """An fsspec file system in memory."""
+    system = fsspec.filesystem("memory")
+    yield system
+    system.rm("/", recursive=True)
+
+
+def test_a_url_of_any_protocol_is_read(memory: Any, tmp_path: Path) -> None:
+    line = b'{"id": "%s", "text": "One."}\n'
+    with zipfile.ZipFile(tmp_path / "docs.zip", "w") as archive:
+        archive.writestr("v1/z.jsonl", line % b"z")
+    content = {"a.jsonl": line % b"a", "sub/b.jsonl.gz": gzip.compress(line % b"b"), ".git/c.jsonl": b"hidden"}
+    content["docs.zip"] = (tmp_path / "docs.zip").read_bytes()
+    for name, data in content.items():
+        memory.pipe(f"/docs/{name}", data)
+        (tmp_path / "here" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "here" / name).write_bytes(data)
+    for path, ids in {
+        "memory://docs": ["a", "z", "b"],
+        "memory://docs/sub/b.jsonl.gz": ["b"],
+        "memory://docs/docs.zip": ["z"],
+        "zip://v1/z.jsonl::memory://docs/docs.zip": ["z"],
+        f"file://{tmp_path}/here": ["a", "z", "b"],
+        f"zip://v1::file://{tmp_path}/docs.zip": ["z"],
+        "simplecache::memory://docs/a.jsonl": ["a"],
+    }.items():
+        assert [document.id for document in good(read("jsonl", path=path))] == ids, path
+    prints = {corpus("jsonl", path=p).fingerprint() for p in ("memory://docs", str(tmp_path / "here"))}
+    assert len(prints) == 1, "wherever the files lie"
+    memory.pipe("/docs/a.jsonl", line % b"x")
+    assert corpus("jsonl", path="memory://docs").fingerprint() not in prints
+    memory.pipe("/texts/a.txt", b"One.")
+    assert [document.id for document in good(read("folder", path="memory://texts"))] == ["a.txt"]
+    assert found("huggingface", "memory://docs/a.jsonl") == (["One."], {})
+    memory.pipe("/bad.jsonl", b"{")
+    assert broken(read("jsonl", path="memory://bad.jsonl"))[0][0] == "memory://bad.jsonl:1"
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("s3://bucket/docs", "Install s3fs"),
+        ("nonsense://docs", "Protocol not known: nonsense"),
+        ("memory://nowhere", "doesn't exist"),
+        ("http://127.0.0.1:9/a.jsonl", "doesn't exist (Connect call failed"),
+        ("file:///dev/zero", "isn't a folder"),
+    ],
+)
+@pytest.mark.parametrize("name", ["jsonl", "quac", "huggingface"])
+def test_a_url_that_cannot_be_read_is_one_line(name: str, path: str, words: str) -> None:
+    told = message(lambda: read(name, path=path))
+    assert told.startswith(f"corpus.path={path}") and words in told
+
+
+@pytest.mark.parametrize("path", ["https://me:secret@host/a.jsonl", "https://host/a.jsonl?X-Amz-Signature=secret"])
+def test_a_url_holds_no_key(path: str) -> None:
+    for name in ("jsonl", "quac"):
+        with pytest.raises(ValidationError, match="no password or key"):
+            corpus(name, path=path)
+
+
+# Archives and damaged files
+
+
+def test_the_files_in_an_archive_are_read_in_place_and_nothing_is_written(tmp_path: Path) -> None:
+    line, path = b'{"id": "%d", "text": "One."}\n', tmp_path / "in" / "docs.zip"
+    path.parent.mkdir()
+    members = ["v1/b.jsonl", "../../up.jsonl", "a/../../c.jsonl", "d\\..\\e.jsonl", "./f.jsonl"]
+    escape = zipfile.ZipInfo("link.jsonl")
+    escape.external_attr = 0o120777 << 16
+    with zipfile.ZipFile(path, "w") as archive:
+        for number, name in enumerate(members):
+            archive.writestr(name, line % number)
+        archive.writestr("v1/a.jsonl.gz", gzip.compress(line % 5))
+        archive.writestr(escape, b"/etc/passwd")
+        for other in ("__MACOSX/v1/._a.jsonl", "v1/.hidden.jsonl", "v1/readme.md", "inner.zip", "/absolute.jsonl"):
+            archive.writestr(other, b"other")
+    before = sorted(tmp_path.rglob("*"))
+    for given in (path, path.parent):
+        documents = [record for record in read("jsonl", path=str(given)) if isinstance(record, Document)]
+        assert sorted(document.id for document in documents) == list("012345")
+        skipped = {where.removeprefix(f"{path}/"): why for where, why in broken(read("jsonl", path=str(given)))}
+        assert skipped.keys() == {"inner.zip", "/absolute.jsonl", "link.jsonl:1"}
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_an_archive_that_is_none_or_holds_nothing_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "docs.zip"
+    path.write_bytes(b"PK no archive")
+    assert message(lambda: read("jsonl", path=str(path))).startswith(f"{path}: can't be read as a zip archive")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("readme.md", b"# About")
+    assert "found 1 .md" in message(lambda: read("jsonl", path=str(path)))
+
+
+def test_a_damaged_file_is_an_error_that_says_how_far_it_goes(tmp_path: Path) -> None:
+    text = b"".join(json.dumps({"id": f"{n}", "text": f"Line {n} {n * n}."}).encode() + b"\n" for n in range(90_000))
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(text)[:-1000])
+    damaged = bytearray(gzip.compress(text))
+    damaged[-2000:-1960] = bytes(40)
+    (tmp_path / "b.jsonl.gz").write_bytes(damaged)
+    with zipfile.ZipFile(tmp_path / "c.zip", "w") as archive:
+        archive.writestr("c.jsonl", text)
+    (tmp_path / "c.zip").write_bytes((tmp_path / "c.zip").read_bytes().replace(b"Line 89999", b"Line 89998"))
+    for name in ("a.jsonl.gz", "b.jsonl.gz", "c.zip"):
+        told = message(lambda name=name: read("jsonl", path=str(tmp_path / name)))
+        assert int(told.partition("can't be read after line ")[2].partition(":")[0]) > 80_000
+
+
+@pytest.mark.parametrize("pack", ["zip", "gz"])
+def test_what_unpacks_to_an_endless_line_is_given_up(
+    pack: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MAX_LINE_BYTES", 1 << 20)
+    bomb, path = b'{"id": "a", "text": "' + b"0" * (8 << 20) + b'"}\n', tmp_path / f"a.jsonl.{pack}"
+    if pack == "zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("a.jsonl", bomb)
+    else:
+        path.write_bytes(gzip.compress(bomb))
+    assert path.stat().st_size < 20_000
+    assert "line 1 is longer than 1 MiB" in message(lambda: read("jsonl", path=str(path)))
+
+
+# Paths
+
+
+@pytest.mark.parametrize("name", ["coqa", "folder", "jsonl", "mtrag", "multidoc2dial", "orquac", "quac", "squad"])
+def test_a_path_that_leads_nowhere_is_an_error(name: str, tmp_path: Path) -> None:
+    assert "corpus.path is empty" in message(lambda: read(name, path=" "))
+    nowhere = str(tmp_path / "nowhere")
+    assert f"corpus.path={nowhere}: doesn't exist" in message(lambda: read(name, path=nowhere))
+    assert message(lambda: corpus(name, path=nowhere).fingerprint()) == message(lambda: read(name, path=nowhere))
+    assert message(lambda: read(name, path="long" * 100)).endswith(": File name too long")
+    assert "found nothing" in message(lambda: read(name, path=str(tmp_path)))
+    for other in ("a.docx", "b.docx", "c"):
+        (tmp_path / other).touch()
+    assert message(lambda: read(name, path=str(tmp_path))).endswith("found 2 .docx, 1 without a suffix")
+
+
+def test_a_path_is_relative_to_the_current_directory_or_to_the_home_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines(tmp_path / "a.jsonl", {"id": "a", "text": "Hello."})
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert len(good(read("jsonl", path="~/a.jsonl"))) == len(good(read("jsonl", path="a.jsonl"))) == 1
+    assert "doesn't exist" in message(lambda: read("jsonl", path="b.jsonl"))
+
+
+def test_the_fingerprint_is_that_of_names_contents_and_settings_alone(tmp_path: Path) -> None:
+    for place in ("here", "there"):
+        (tmp_path / place / "sub").mkdir(parents=True)
+        lines(tmp_path / place / "sub" / "a.jsonl", {"id": "a", "text": "Hello."})
+        lines(tmp_path / place / "b.jsonl", {"id": "b", "text": "Hello."})
+    os.utime(tmp_path / "there" / "b.jsonl", (0, 0))
+
+    def fingerprint(**settings: Any) -> str:
+        return corpus("jsonl", **({"path": str(tmp_path / "here")} | settings)).fingerprint()
+
+    before = fingerprint()
+    same = {"licence": "CC0-1.0", "source": "me", "name": "mine", "language": "de"}
+    assert before == fingerprint(path=str(tmp_path / "there"), **same)
+    others = {fingerprint(title_field=None), fingerprint(strict=True), fingerprint(path=str(tmp_path / "here/b.jsonl"))}
+    (tmp_path / "here" / "b.jsonl").rename(tmp_path / "here" / "c.jsonl")
+    others.add(fingerprint())
+    lines(tmp_path / "there" / "b.jsonl", {"id": "b", "text": "Hullo."})
+    others.add(fingerprint(path=str(tmp_path / "there")))
+    assert len(others | {before}) == 6

@@ -1,0 +1,158 @@
+"""Files as documents: text, Markdown, HTML and PDF, and the documents of this package."""
+
+import os
+import re
+from pathlib import Path
+
+import pypdf
+import pytest
+
+from tests.support.corpora import broken, good, message, read
+
+
+def test_the_sample_has_documents_of_all_lengths_in_groups() -> None:
+    sample = good(read("sample"))
+    assert len(sample) == 15
+    lengths = {document.id: len(document.text.split()) for document in sample}
+    assert all(300 <= length <= 1500 for length in lengths.values()), lengths
+    assert sum(length >= 1200 for length in lengths.values()) == 2
+    groups = ("brennick|heat-pump", "ferries|orrinmouth", "library", "water-watch")
+    members = [sum(bool(re.match(group, document.id)) for document in sample) for group in groups]
+    assert members == [4, 4, 4, 3]
+    assert all(document.title and not document.text.lstrip().startswith("# ") for document in sample)
+
+
+def test_a_folder_is_read_in_the_order_of_its_paths_whatever_the_kind_of_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "b" / "deep").mkdir(parents=True)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "z.TXT").write_bytes(b"\xef\xbb\xbfFirst line.\r\nSecond line.")
+    (tmp_path / "b" / "deep" / "a.md").write_text("\n# A *title*\n\nText with a # sign.\n")
+    (tmp_path / "a.htm").write_text("<p>Hello.")
+    for ignored in ("c.docx", ".hidden.txt", ".git/x.txt", "d.docx", "README"):
+        (tmp_path / ignored).write_text("ignored")
+    found = good(read("folder", path=str(tmp_path)))
+    told = capsys.readouterr().err
+    assert "skipped 3 files" in told and "2 .docx, 1 without a suffix" in told
+    assert [(document.id, document.title, document.text) for document in found] == [
+        ("a.htm", "a", "Hello."),
+        ("b/deep/a.md", "A *title*", "\nText with a # sign.\n"),
+        ("z.TXT", "z", "First line.\nSecond line."),
+    ]
+    assert "isn't a folder" in message(lambda: read("folder", path=str(tmp_path / "z.TXT")))
+
+
+@pytest.mark.parametrize(
+    ("markdown", "title", "text"),
+    [
+        ("---\ntitle: 'Fees: 2024'\ntags: [a]\n---\n# Fees\nText.", "Fees: 2024", "# Fees\nText."),
+        ("---\ntags: [a]\n---\n# Fees\nText.", "Fees", "Text."),
+        ("---\na: b: c\n---\nText.", "x", "---\na: b: c\n---\nText."),
+        ("---\nOnly a rule above.\n---\nText.", "x", "---\nOnly a rule above.\n---\nText."),
+        ("Text.\n# Later heading\n", "x", "Text.\n# Later heading\n"),
+        ("## Second level\nText.", "x", "## Second level\nText."),
+    ],
+)
+def test_markdown_gives_its_title_and_keeps_its_text(tmp_path: Path, markdown: str, title: str, text: str) -> None:
+    (tmp_path / "x.md").write_text(markdown)
+    (document,) = good(read("folder", path=str(tmp_path)))
+    assert (document.title, document.text) == (title, text)
+
+
+def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(
+        """<html><head><title>Ferry
+        fares</title><style>p {color: red}</style></head><body>
+        <header><div role="banner">Logo</div><nav><a href="/">Home</a></nav></header>
+        <main><h1>Fares &amp; times</h1><!-- secret -->
+        <p>A <b>single</b> costs
+           7.20<sup>1</sup>.</p>Loose text.
+        <table><tr><th>Who</th><th>Fare</th></tr><tr><td><p>Adult</p></td><td>7.20</td></tr></table>
+        <ul><li>One</li><li>Two<br>lines</li></ul></main>
+        <script>var x = "hidden";</script><aside>Advert</aside><footer>Imprint</footer></body></html>"""
+    )
+    (tmp_path / "plain.html").write_text("<h1>Only a heading</h1><p>Text.</p>")
+    page, plain = good(read("folder", path=str(tmp_path)))
+    assert page.title == "Ferry fares"
+    assert page.text.split("\n\n") == [
+        "Fares & times",
+        "A single costs 7.201.",
+        "Loose text.",
+        "Who | Fare",
+        "Adult",
+        "7.20",
+        "One",
+        "Two",
+        "lines",
+    ]
+    assert plain.title == "Only a heading"
+
+
+def test_html_is_decoded_as_it_says_it_is_encoded(tmp_path: Path) -> None:
+    page = '<meta charset="{}"><p>Köln</p>'
+    (tmp_path / "a.html").write_bytes(page.format("iso-8859-1").encode("latin-1"))
+    (tmp_path / "b.html").write_bytes("<p>Köln</p>".encode())
+    (tmp_path / "c.html").write_bytes("<p>Köln</p>".encode("latin-1"))
+    (tmp_path / "d.html").write_bytes(page.format("klingon").encode())
+    *fine, c, d = read("folder", path=str(tmp_path))
+    assert [document.text for document in good(fine)] == ["Köln", "Köln"]
+    assert broken([c, d]) == [
+        (f"{tmp_path}/c.html", "line 1 isn't utf-8 (byte 0xf6); save it as UTF-8"),
+        (f"{tmp_path}/d.html", "unknown encoding klingon; save it as UTF-8"),
+    ]
+
+
+def pdf(text: str) -> bytes:
+    """A PDF of one page that shows `text`."""
+    content = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode()
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R"
+        b" /Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>",
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content),
+        b"<< /Title (The title) >>",
+    ]
+    file, offsets = b"%PDF-1.4\n", []
+    for number, body in enumerate(objects, start=1):
+        offsets.append(len(file))
+        file += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    trailer = b"trailer\n<< /Size 6 /Root 1 0 R /Info 5 0 R >>\nstartxref\n%d\n%%%%EOF" % len(file)
+    return file + b"xref\n0 6\n0000000000 65535 f \n" + table + trailer
+
+
+def test_pdfs_are_read_if_they_hold_text(tmp_path: Path) -> None:
+    (tmp_path / "a.pdf").write_bytes(pdf("Hello from a page."))
+    (tmp_path / "b.pdf").write_bytes(pdf("Hello")[:200])
+    (tmp_path / "c.pdf").write_bytes(b"")
+    scanned, locked = pypdf.PdfWriter(), pypdf.PdfWriter()
+    for writer in (scanned, locked):
+        writer.add_blank_page(100, 100)
+    scanned.write(tmp_path / "d.pdf")
+    locked.encrypt("secret", algorithm="RC4-128")
+    locked.write(tmp_path / "e.pdf")
+    found = read("folder", path=str(tmp_path))
+    (document,) = good(found[:1])
+    assert (document.title, document.text) == ("The title", "Hello from a page.")
+    reasons = dict(broken(found))
+    assert [Path(where).name for where in reasons] == ["b.pdf", "c.pdf", "d.pdf", "e.pdf"]
+    assert all(reasons[f"{tmp_path}/{name}.pdf"].startswith("not a readable PDF: ") for name in "bce")
+    assert reasons[f"{tmp_path}/d.pdf"] == "its pages have no text, only images; run OCR on it"
+
+
+def test_a_file_without_text_is_broken(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes("One.\nTwo.\nKöln.".encode("latin-1"))
+    (tmp_path / "b.md").write_text("# Nothing but a heading\n \n")
+    assert broken(read("folder", path=str(tmp_path))) == [
+        (f"{tmp_path}/a.txt", "line 3 isn't utf-8 (byte 0xf6); save it as UTF-8"),
+        (f"{tmp_path}/b.md", "it holds no text"),
+    ]
+
+
+def test_a_file_name_that_is_no_unicode_still_gives_a_document(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_text("Hello.")
+    (document,) = good(read("folder", path=str(tmp_path)))
+    assert document.id == "caf\N{REPLACEMENT CHARACTER}.txt"
+    document.model_dump_json()

@@ -1,0 +1,63 @@
+import gzip
+from pathlib import Path
+
+import pytest
+
+from tests.support.corpora import broken, corpus, good, lines, peak_bytes, read
+
+
+def test_jsonl_is_read_plain_and_gzipped_with_any_field_names(tmp_path: Path) -> None:
+    records = [{"_id": 7, "body": "Hello.", "name": "A", "link": "https://example.org"}, {"_id": "x", "body": "Hi."}]
+    lines(tmp_path / "b.jsonl", *records)
+    (tmp_path / "a").mkdir()
+    line = b'\xef\xbb\xbf{"_id": "y", "body": "Hey.", "name": null, "n": NaN}\n'
+    (tmp_path / "a" / "c.jsonl.gz").write_bytes(gzip.compress(line))
+    fields = {"id_field": "_id", "text_field": "body", "title_field": "name", "url_field": "link"}
+    found = good(read("jsonl", path=str(tmp_path), **fields))
+    assert [(d.id, d.title, d.text, d.url) for d in found] == [
+        ("y", "", "Hey.", None),
+        ("7", "A", "Hello.", "https://example.org"),
+        ("x", "", "Hi.", None),
+    ]
+    assert set(found[0].model_dump()) == {"id", "text", "title", "url", "collection"}
+    numbered = good(read("jsonl", path=str(tmp_path), **fields | {"id_field": None, "title_field": None}))
+    assert [(d.id, d.title) for d in numbered] == [("a/c.jsonl.gz:1", ""), ("b.jsonl:1", ""), ("b.jsonl:2", "")]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b'{"id": "a", "text": "b"', "not JSON: Expecting ',' delimiter (line 1, column 24)"),
+        (b'{"id": "a", "text": NaN}', "`text` is null"),
+        (b'{"id": "a", "text": "K\xf6ln"}', "not JSON: byte 22 isn't UTF-8"),
+        (b"[" * 100_000, "not JSON: nested too deeply"),
+        (b'["a", "b"]', "not a JSON object"),
+        (b'{"text": "b"}', "no field `id`, only text"),
+        (b'{"id": "a", "body": "b"}', "no field `text`, only body, id"),
+        (b"{}", "no field `text`, only nothing"),
+        (b'{"id": true, "text": "b"}', "`id` must be a string, not true"),
+        (b'{"id": " ", "text": "b"}', "its id is empty"),
+        (b'{"id": "a\\n", "text": "b"}', "its id holds a control character"),
+        (b'{"id": "a", "text": 12.5}', "`text` must be a string, not 12.5"),
+        (b'{"id": "a", "text": " \\n\\u00a0"}', "it holds no text"),
+        (b'{"id": "a", "text": "b", "title": ["c"]}', '`title` must be a string, not ["c"]'),
+        (b'{"id": "a", "text": "half \\ud83d"}', "not valid Unicode (surrogates not allowed)"),
+    ],
+)
+def test_a_bad_line_is_broken_and_the_next_one_is_read(tmp_path: Path, line: bytes, reason: str) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b"\n" + line + b'\n{"id": "fine", "text": "Hello."}')
+    bad, fine = read("jsonl", path=str(tmp_path))
+    ((where, told),) = broken([bad])
+    assert where == f"{tmp_path}/a.jsonl:2"
+    assert told.startswith(reason)
+    assert good([fine])[0].id == "fine"
+
+
+def test_a_large_file_is_not_held_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "large.jsonl"
+    lines(path, *({"id": n, "text": f"{n} " + "word " * 1000} for n in range(1000)))
+    assert peak_bytes(lambda: sum(1 for _ in corpus("jsonl", path=str(path)).read())) < path.stat().st_size / 4
+
+
+def test_the_documents_of_multidoc2dial_are_read_whole(data: Path) -> None:
+    assert len(good(read("jsonl", path=str(data / "multidoc2dial_docs")))) == 486
