@@ -1,4 +1,4 @@
-"""How many dialogs the driver of `executor=ray` can take from its workers: all that is left to one process.
+"""Measure how many dialogs the driver of `executor=ray`, a single process, can take from its workers.
 
     python -m benchmarks.driver            # 2,000 dialogs, without Ray
     python -m benchmarks.driver --ray      # the same from two workers on this machine, which take 2 s for each
@@ -39,7 +39,7 @@ QUESTION, ANSWER, PASSAGE, REPLY, VOCABULARY = 13, 50, 512, 120, 30_000
 
 
 class Texts:
-    """Dialogs of made-up words, and what is asked of a `DialogGenerator` and its `Planner`."""
+    """Dialogs of made-up words, in place of a `DialogGenerator` and its `Planner`."""
 
     def __init__(self) -> None:
         chance = random.Random(0)
@@ -57,7 +57,7 @@ class Texts:
         return SimpleNamespace(number=number, dialog_id=f"{number:016x}")
 
     async def generate(self, plan: Any, calls: Calls) -> GeneratedDialog:
-        """As a worker does it, but for the models."""
+        """Generate a dialog as a worker does, without a model."""
         for call in range(CALLS):
             calls.add_call(plan.dialog_id, f"{call:064x}", "answer", 1, self._reply)
         await asyncio.sleep(SECONDS)
@@ -98,7 +98,7 @@ class Texts:
     async def arriving(
         self, rows: list[str], store: Store, wanted: Wanted[GeneratedDialog], stop: asyncio.Event
     ) -> AsyncGenerator[tuple[int, GeneratedDialog], None]:
-        """What workers would send, all at once."""
+        """Yield the rows that workers would send, all at once."""
         reply = self._reply.model_dump_json()
         for number, row in enumerate(rows):
             for call in range(CALLS):
@@ -110,7 +110,7 @@ class Texts:
 
 
 class WorkerSpec:
-    """Makes `Texts` in a worker."""
+    """A specification that opens `Texts` in a worker."""
 
     @asynccontextmanager
     async def open(self, workers: int) -> AsyncIterator[Any]:

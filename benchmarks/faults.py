@@ -1,4 +1,4 @@
-"""What a SIGKILL and calls that never succeed cost: 2,000 calls of work, killed at half, 2% of them dead.
+"""Measure the cost of a SIGKILL and of calls that never succeed: 2,000 calls, killed at half, 2% of them dead.
 
     uv run python -m benchmarks.faults
 
@@ -27,13 +27,13 @@ DELAY_S = (0.2, 0.3)
 
 
 def dead(_: int, body: Body) -> Fault | None:
-    """The fault of a request that never succeeds; what asks whether the server is well isn't one of them."""
+    """Return the fault of a request that never succeeds; the client's trivial check of the server always does."""
     chance = random.Random(digest(body)).random() if "response_format" in body else 1
     return status(500) if chance < DEAD else None
 
 
 def work(server: OpenAIServer) -> Counter[str]:
-    """How often each request of the run's work was answered."""
+    """Count the answers to each request of the run."""
     finished, asked = server.finished, {digest(body) for body in server.bodies if "response_format" in body}
     return Counter({call: finished[call] for call in asked & finished.keys()})
 

@@ -1,4 +1,4 @@
-"""How much memory a whole run takes, by its number of dialogs, with a model that answers at once.
+"""Measure the memory of a whole run by its number of dialogs, with a model that answers at once.
 
     python -m benchmarks.memory                              # 1,000, 10,000 and 50,000 dialogs
     python -m benchmarks.memory 500 5000 --algorithm single

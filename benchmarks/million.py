@@ -1,4 +1,4 @@
-"""How long exact search takes: `Dense` on random vectors, asked alone and 64 at a time.
+"""Measure exact search: `Dense` on random vectors, one query at a time and 64 at a time.
 
     uv run python -m benchmarks.million 1000000
 
@@ -21,7 +21,7 @@ from generator.schema import Document, Scored
 
 
 class RandomEncoder:
-    """Takes the place of an encoder."""
+    """An encoder that returns random vectors."""
 
     dimensions = 384
 

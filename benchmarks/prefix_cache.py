@@ -1,4 +1,4 @@
-"""What our prompt layout saves a server with a prefix cache, against DSPy's ChatAdapter on the same calls.
+"""Measure what our prompt layout saves a server with a prefix cache, against DSPy's ChatAdapter on the same calls.
 
     python -m benchmarks.prefix_cache [--api-base ADDRESS --model NAME] [--algorithm single]
 
@@ -57,7 +57,7 @@ class Call:
 
 @dataclass
 class Scripted(dspy.Adapter):
-    """Replies to every call by a script, and remembers the call."""
+    """A model that replies by a script and records the calls."""
 
     questions: Sequence[str]
     answers: Sequence[str]
@@ -75,7 +75,7 @@ class Scripted(dspy.Adapter):
 
 
 def material() -> list[Document]:
-    """The first 20 passages of our sample documents, each as a document of its own: no two dialogs share anything."""
+    """Return the first 20 passages of our sample documents, each as a document: no two dialogs share text."""
     texts = [path.read_text(encoding="utf-8") for path in sorted(DOCUMENTS.glob("*.md"))]
     pieces = [text[start:end] for text in texts for start, end in windows(text, 512, 0)]
     long = [piece for piece in pieces if len(sentences(piece)) >= 2 * TURNS]
@@ -83,14 +83,14 @@ def material() -> list[Document]:
 
 
 def script(document: Document) -> tuple[list[str], list[str]]:
-    """Questions and answers: sentences of the document, and how they begin."""
+    """Return questions and answers: sentences of the document and their beginnings."""
     said = [document.text[start:end] for start, end in sentences(document.text)]
     answers = sorted(said, key=len)[-TURNS:]
     return [f"{' '.join(answer.split()[:9])}, is it so?" for answer in answers], answers
 
 
 async def recorded(algorithm: str, cache: Path) -> tuple[list[list[Call]], dict[str, Any]]:
-    """The calls of each dialog, in order, and the signatures of the run."""
+    """Return the calls of each dialog in order, and the signatures of the run."""
     library = Library.open("sample", "benchmark", material, cache, 512, 100)
     program: Any = SingleDocumentDialog(Repetition(0.99))
     if algorithm == "multi":
@@ -114,7 +114,7 @@ async def recorded(algorithm: str, cache: Path) -> tuple[list[list[Call]], dict[
 
 
 class Plain:
-    """DSPy's own layout, with documents and dialog as the texts that our layout has too."""
+    """DSPy's layout, with the same texts of documents and dialog as ours."""
 
     name = "ChatAdapter"
 
@@ -141,7 +141,7 @@ class Ours:
 
 @dataclass
 class Measured:
-    """What a layout cost."""
+    """The cost of a layout."""
 
     calls: int = 0
     prompt: int = 0
@@ -161,7 +161,7 @@ class Measured:
 
 
 async def measured(layout: Ours | Plain, dialogs: list[list[Call]], api_base: str, model: str) -> Measured:
-    """All dialogs through the server, a few at a time, each call after the one before it."""
+    """Send all dialogs to the server, a few at a time, the calls of each in order."""
     total = Measured()
     slots = asyncio.Semaphore(AT_ONCE)
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=600)) as session:
@@ -193,7 +193,7 @@ async def measured(layout: Ours | Plain, dialogs: list[list[Call]], api_base: st
 
 
 def counted(layout: Ours | Plain, dialogs: list[list[Call]], tokenizer: Any) -> Measured:
-    """What a cache without limit that keeps whole blocks would hold of all dialogs, one after the other."""
+    """Count the tokens that an unlimited cache of whole blocks would serve, for the dialogs one after the other."""
     total, blocks = Measured(), set[int]()
     for call in (call for calls in dialogs for call in calls):
         tokens = tokenizer.apply_chat_template(layout.format(call), add_generation_prompt=True, return_dict=False)
@@ -210,7 +210,7 @@ def counted(layout: Ours | Plain, dialogs: list[list[Call]], tokenizer: Any) -> 
 
 @asynccontextmanager
 async def server(arguments: argparse.Namespace, folder: Path) -> Any:
-    """Address and model of the server; one that is started here keeps its caches apart by being reset."""
+    """Yield address and model of the server; one that is started here has its cache reset between layouts."""
     if arguments.api_base:
         yield arguments.api_base, arguments.model
         return

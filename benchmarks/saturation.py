@@ -1,4 +1,4 @@
-"""How near a run comes to what its model server can give, and what a call costs in CPU time.
+"""Measure how far a run saturates its model server, and the CPU time of a call.
 
     uv run python -m benchmarks.saturation                            # all of it: half an hour
     uv run python -m benchmarks.saturation --at-once 64 --delays fixed --clients multi openai
@@ -58,9 +58,7 @@ SAMPLED_EVERY_S = 0.05
 
 
 class Trace(NamedTuple):
-    """What the server saw: when calls came and when they went, in seconds of the machine's monotonic clock; what those
-    that went were for; and some bodies.
-    """
+    """The server's trace: arrivals and ends of calls by the monotonic clock, stages of the ended ones, some bodies."""
 
     begun: NDArray[np.float64]
     ended: NDArray[np.float64]
@@ -69,7 +67,7 @@ class Trace(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """Of a client, at moments of the machine's monotonic clock: its CPU seconds so far, and the dialogs it stored."""
+    """A client's CPU seconds so far and its stored dialogs, at moments of the machine's monotonic clock."""
 
     at: NDArray[np.float64]
     cpu: NDArray[np.float64]
@@ -93,7 +91,7 @@ class Measured(NamedTuple):
 
 
 def serve(lognormal: bool, pipe: Connection) -> None:
-    """Serve until a word comes through the pipe; then send what was seen."""
+    """Serve until the pipe receives a message; then send the trace."""
     draw = random.Random(1)
     begun, ended = array("d"), array("d")
     stages: list[str] = []
@@ -134,7 +132,7 @@ def serve(lognormal: bool, pipe: Connection) -> None:
 
 
 def sampled(work: Callable[[], None], profile: str | None, store: Path | None = None) -> Spent:
-    """Do the work, and note the CPU time of this process and what its `store` holds as it goes on."""
+    """Do the work, and sample the CPU time of this process and the dialogs in its `store`."""
     at, cpu, stored, over = array("d"), array("d"), array("d"), threading.Event()
 
     def sample() -> None:
@@ -157,7 +155,7 @@ def sampled(work: Callable[[], None], profile: str | None, store: Path | None = 
 
 
 def dialogs_in(store: Path | None) -> int:
-    """The dialogs of a run's file, so far."""
+    """Count the dialogs in a run's file so far."""
     if store is None or not store.exists():
         return 0
     with closing(sqlite3.connect(f"{store.as_uri()}?mode=ro", uri=True)) as db, suppress(sqlite3.OperationalError):
@@ -166,7 +164,7 @@ def dialogs_in(store: Path | None) -> int:
 
 
 def ours(url: str, algorithm: str, at_once: int, dialogs: int, profile: str | None, trace: bool, workers: int) -> Spent:
-    """A whole run as the command makes it."""
+    """Make a whole run, as the command does."""
     from generator.__main__ import main
 
     with tempfile.TemporaryDirectory() as folder:
@@ -190,7 +188,7 @@ def ours(url: str, algorithm: str, at_once: int, dialogs: int, profile: str | No
 
 
 def plain(url: str, at_once: int, calls: int, bodies: Sequence[dict[str, Any]]) -> Spent:
-    """The same prompts by the `openai` client."""
+    """Send the same prompts with the `openai` client."""
     import openai
 
     async def calling() -> None:
@@ -210,7 +208,7 @@ def plain(url: str, at_once: int, calls: int, bodies: Sequence[dict[str, Any]]) 
 
 
 def measured(trace: Trace, spent: Spent, at_once: int) -> Measured:
-    """What the middle half of the calls says."""
+    """Measure the middle half of the calls."""
     ends = np.sort(trace.ended)
     since, until = ends[len(ends) // 4], ends[3 * len(ends) // 4]
     # The calls' time in the window: which of them began belongs to which that ended makes no difference.
@@ -223,7 +221,7 @@ def measured(trace: Trace, spent: Spent, at_once: int) -> Measured:
 
 
 def traced(trace: Trace, spent: Spent) -> Table:
-    """What was going on in each tenth of a run: calls answered, by what they were for, and dialogs stored."""
+    """Print for each tenth of a run the calls answered by stage, and the dialogs stored."""
     edges = np.linspace(trace.begun[0], trace.ended[-1] + 2 * SAMPLED_EVERY_S, 11)
     names = ("ask", "rewrite", "answer", "judge")
     table = Table("tenth of the run", *names, "dialogs stored")
@@ -289,7 +287,7 @@ def main() -> None:
 
 
 def sample_bodies() -> list[dict[str, Any]]:
-    """Prompts of a short run, for the plain client alone."""
+    """Return the prompts of a short run, for the plain client."""
     trace, _ = against(False, ours, "multi", 16, 20, None, False, 0)
     return trace.bodies
 

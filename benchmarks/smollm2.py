@@ -26,7 +26,7 @@ NAMES = {
 
 
 def converted(folder: Path) -> Path:
-    """`folder` with weights, tokenizer and chat template in it; filled the first time."""
+    """Return `folder`, after writing weights, tokenizer and chat template into it the first time."""
     if (folder / "config.json").exists():
         return folder
     import torch

@@ -72,7 +72,12 @@ def run_command(command: Command) -> int:
     Returns:
         the exit code: 0; 1, nothing was accepted; 2, something to fix; 130, interrupted.
     """
-    return run_quietly(lambda: _run(command, sys.argv[1:]))
+    try:
+        return run_quietly(lambda: _run(command, sys.argv[1:]))
+    except KeyboardInterrupt as interrupt:
+        if not interrupt.args:  # else its files were written, and that was printed
+            print("interrupted; the same command continues", file=sys.stderr)
+        return 130
 
 
 def _run(command: Command, arguments: list[str]) -> int:

@@ -18,7 +18,7 @@ COMMAND = Command(
     usage=(
         "python -m generator.human corpus=NAME [setting=value ...]",
         "",
-        "Writes the human dialogs of a corpus as a run's dialogs are written, with a dataset. No model is asked.",
+        "Writes the human dialogs of a corpus as a run's dialogs are written, with a dataset. No model is called.",
     ),
     groups=tuple((group, title) for group, title in GENERATOR_GROUPS if group in ("corpus", "export")),
 )

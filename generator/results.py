@@ -185,27 +185,15 @@ def _source(settings: Settings, library: Library, store: Store) -> ExportSource:
 def _with_collections(
     corpus: Corpus, found: Iterator[tuple[Document, list[Passage]]]
 ) -> Iterator[tuple[Document, list[Passage]]]:
-    """Yield the documents with their collections, which the library doesn't store: read again, in the same order.
-
-    Reads only the first document of a corpus without collections.
-
-    Raises:
-        CorpusError: the corpus has changed since the library was built.
-    """
-    changed = CorpusError(f"corpus {corpus.name}: its documents changed during the run")
-    read = (document for document in corpus.read() if isinstance(document, Document))
-    first = next(read, None)
-    if first is None:
-        raise changed
-    if not first.collection:
+    """Yield the documents with their collections, which the library doesn't store: read again from the corpus."""
+    again = (document for document in corpus.read() if isinstance(document, Document))
+    first = next(again, None)
+    if first is None or not first.collection:  # then no document of this corpus has one
         yield from found
         return
-    again = chain([first], read)
+    collections = {document.id: document.collection for document in chain([first], again)}
     for document, passages in found:
-        same = next((other for other in again if other.id == document.id), None)
-        if same is None:
-            raise changed
-        yield document.model_copy(update={"collection": same.collection}), passages
+        yield document.model_copy(update={"collection": collections.get(document.id, "")}), passages
 
 
 def _whole_documents(corpus: DialogCorpus) -> Iterator[tuple[Document, tuple[Passage, ...]]]:
@@ -220,8 +208,10 @@ def _whole_documents(corpus: DialogCorpus) -> Iterator[tuple[Document, tuple[Pas
 
 
 def _info(settings: Settings, summary: Summary, store: Store, prompt_version: str) -> DatasetInfo:
-    corpus, judge = settings.corpus, settings.judge
-    retriever = type(settings.retriever).__name__.removesuffix("Settings").lower()
+    corpus, judge, retriever = settings.corpus, settings.judge, settings.retriever
+    multi = settings.algorithm.name == "multi"
+    name = type(retriever).__name__.removesuffix("Settings").lower()
+    judge_model = f" ({(judge.lm or settings.lm).model})" if judge.asks_model else ""
     return DatasetInfo(
         name=settings.folder.name,
         command=store.command,
@@ -229,18 +219,22 @@ def _info(settings: Settings, summary: Summary, store: Store, prompt_version: st
         licence=corpus.licence,
         source=corpus.source,
         language=corpus.language,
-        algorithm=settings.algorithm.name,
-        taxonomy=settings.taxonomy.name,
-        lm=settings.lm.model,
-        retriever=f"{retriever}, k={settings.retriever.k}, query={settings.retriever.query}"
-        if settings.algorithm.name == "multi"
-        else "none",
-        judge=judge.name,
-        judge_lm=(judge.lm or settings.lm).model if judge.asks_model else "",
         filter=judge.filter,
-        dedup=f"threshold {settings.dedup.threshold:g}" if settings.dedup.between_dialogs else "none between dialogs",
-        seed=settings.seed,
-        prompt_version=prompt_version,
+        algorithm=settings.algorithm.name,
+        settings={
+            "corpus": f"{corpus.name}, {corpus.licence}, {corpus.source}",
+            "algorithm": f"{'2 (multiple documents)' if multi else '1 (single document)'} of Lee et al. (2024)",
+            "taxonomy": settings.taxonomy.name,
+            "model": settings.lm.model,
+            "retriever": f"{name}, k={retriever.k}, query={retriever.query}" if multi else "none",
+            "judge": f"{judge.name}{judge_model}",
+            "filter": judge.filter,
+            "near-duplicates": f"threshold {settings.dedup.threshold:g}"
+            if settings.dedup.between_dialogs
+            else "none between dialogs",
+            "seed": str(settings.seed),
+            "prompt version": prompt_version,
+        },
         attempted=summary.attempted,
         shares=tuple(
             (name, share)

@@ -73,7 +73,7 @@ def generate_run(settings: Settings, configuration: str, job: Job) -> float:
         with _frozen():
             summary, interrupted = run_session(run, closing_table)
     if interrupted:
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt("reported")
     if not summary.accepted:
         losses = {f"{stage} ({reason})": n for stage, why in summary.dropped.items() for reason, n in why.items()}
         note(

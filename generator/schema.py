@@ -29,15 +29,15 @@ def _check_text(value: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise PydanticCustomError("surrogates", "not valid Unicode: holds a lone surrogate") from None
+        raise PydanticCustomError("surrogates", "not valid Unicode (surrogates not allowed)") from None
     return value
 
 
 def _check_id(value: str) -> str:
     if not value.strip():
-        raise PydanticCustomError("empty_id", "must not be empty")
+        raise PydanticCustomError("empty_id", "its id is empty")
     if re.search(r"[\x00-\x1f\x7f-\x9f]", value):
-        raise PydanticCustomError("control_character", "holds a control character, such as a line break")
+        raise PydanticCustomError("control_character", "its id holds a control character, such as a line break")
     return value
 
 

@@ -26,5 +26,5 @@ def judge(cfg: DictConfig, job: Job) -> None:
         settings = load_judging(cfg)
     if code := run(settings, OmegaConf.to_yaml(cfg, resolve=True)):
         if code == 130:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt("reported")
         raise RunFailed(code)

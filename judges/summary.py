@@ -3,16 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from statistics import fmean, median
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from generator.common.sanitize import printable
 from generator.execution.store import Store
-from generator.output.progress import clock
 from generator.output.summary import Tokens
+from generator.output.tables import print_table
 from generator.schema import Answerability, Dialog, Record, Turn, Usage, Verdict
 from judges.base import UNJUDGED
 from judges.llm.idk import IdkJudge
@@ -180,18 +176,16 @@ def _conditioned(turn: Turn, verdict: Verdict, best: float) -> float | None:
 
 def closing_table(summary: JudgingSummary) -> None:
     """Print the summary: a row for each judge and model, and the calls."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("model", "turns", "labels", "mean", "median", "conditioned"):
-        table.add_column(title, justify="left" if title in ("model", "labels") else "right", overflow="fold")
+    rows = []
     for judge in summary.judges:
         figures = judge.all
         labels = ", ".join(f"{count} {label}" for label, count in figures.labels.items())
-        cells = (Text(printable(text)) for text in (judge.model or judge.judge, str(figures.turns), labels))
         scores = (figures.mean, figures.median, figures.conditioned)
-        table.add_row(*cells, *("" if score is None else f"{score:g}" for score in scores))
-    console = Console()
-    console.print(table)
+        cells = ["" if score is None else f"{score:g}" for score in scores]
+        rows.append([judge.model or judge.judge, str(figures.turns), labels, *cells])
+    numbers = ("mean", "median", "conditioned")
+    print_table(rows, ("model", "turns", "labels", *numbers), right=("turns", *numbers))
     tokens = summary.tokens
     if summary.lm_calls:
         calls = f"{summary.lm_calls} calls, {tokens.prompt} prompt tokens, {tokens.completion} completion tokens"
-        console.print(f"{calls}, {clock(summary.seconds)}", highlight=False)
+        print(f"{calls}, {timedelta(seconds=int(summary.seconds))}", flush=True)

@@ -36,7 +36,8 @@ def quac(path: Path, *articles: dict[str, Any]) -> str:
 
 
 def human(folder: Path, path: str, *more: str) -> Ended:
-    return command("+corpus=quac", f"corpus.path={path}", f"run_dir={folder}", *more, program=main)
+    arguments = ("corpus=quac", f"corpus.path={path}", f"run_dir={folder}", *more)
+    return command(*arguments, program=main)
 
 
 def test_dialogs_and_dataset_load_and_are_the_same_bytes_again(tmp_path: Path) -> None:

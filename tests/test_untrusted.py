@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 
 from generator.common.passages import sentences, windows
-from generator.config.messages import choices
-from generator.config.parts import build_choice
 from generator.dialogs.prompt import Documents, neutralize
 from generator.output.chat import rows as rows_of
 from generator.schema import Dialog, Drop
@@ -182,7 +180,7 @@ def test_dialogs_with_lone_surrogates_are_skipped_and_counted(openai_server: Ope
     tasks = [task(f"c{n}<::>1", "Is it?", answer=text) for n, text in enumerate(["Yes.", "\ud800", ODD])]
     (tmp_path / "tasks.jsonl").write_text("".join(json.dumps(task) + "\n" for task in tasks), encoding="utf-8")
     done = command(
-        *("judge=idk", f"input={tmp_path / 'tasks.jsonl'}", f"run_dir={tmp_path / 'run'}", "lm=openai"),
+        *("judge=idk", f"input={tmp_path / 'tasks.jsonl'}", "format=mtrag", f"run_dir={tmp_path / 'run'}", "lm=openai"),
         *(f"lm.model={openai_server.model}", f"lm.api_base={openai_server.url}", "lm.max_tokens=256"),
         program=judging,
     )

@@ -1,19 +1,11 @@
 """Lines on the terminal, from any part of the program."""
 
-import re
-from collections.abc import Iterable
-
 from generator.common.sanitize import printable
 
 
 def continues(fresh: bool) -> str:
     """Return how to continue a stopped run: with `fresh=true` the same command would start over."""
     return f"the same command{' without fresh=true' if fresh else ''} continues"
-
-
-def begins_anew(arguments: Iterable[str]) -> bool:
-    """Return whether a command line holds `fresh=true`."""
-    return any(re.match(r"\+*fresh=(?!false)", argument) for argument in arguments)
 
 
 def note(text: str) -> None:

@@ -86,7 +86,8 @@ def load(cfg: DictConfig) -> Settings:
 
 def exporters() -> list[str]:
     """Return the names of all exporters of `conf/`, which are those of their folders."""
-    return [name for choice in choices("export") if (name := compose_choice("export", choice).get("name"))]
+    parts = (build_choice("export", choice) for choice in choices("export"))
+    return [part.name for part in parts if not isinstance(part, dict)]
 
 
 def human_corpora() -> list[str]:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Annotated, ClassVar, TypeVar
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from generator.corpora.files import DataPath, File, open_file
 from generator.errors import CorpusError, describe
@@ -14,7 +14,7 @@ from generator.schema import Corpus, Document, Operational, Record, SkippedRecor
 
 R = TypeVar("R", bound=Record)
 
-# An id is a cell of tables and a part of lines.
+# Of ids of human dialogs and their passages; ids of documents are `generator.schema.Id`.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 CONTROL_IN_ID = "its id holds a control character, such as a line break"
 
@@ -29,18 +29,12 @@ def make_document(
     where: str, document_id: str, text: str, title: str = "", url: str | None = None, collection: str = ""
 ) -> LocatedDocument | SkippedRecord:
     """Return a document, or the reason why there can't be one."""
-    if not document_id.strip():
-        return SkippedRecord(where=where, reason="its id is empty")
-    if CONTROL.search(document_id):
-        return SkippedRecord(where=where, reason=CONTROL_IN_ID)
     if not text.strip():
         return SkippedRecord(where=where, reason="it holds no text")
     try:
-        # JSON's \ud800 and some PDFs give lone surrogates, which no file can be written with.
-        "".join((document_id, text, title, url or "")).encode()
-    except UnicodeEncodeError as error:
-        return SkippedRecord(where=where, reason=f"not valid Unicode ({error.reason})")
-    return LocatedDocument(where=where, id=document_id, text=text, title=title, url=url, collection=collection)
+        return LocatedDocument(where=where, id=document_id, text=text, title=title, url=url, collection=collection)
+    except ValidationError as error:
+        return SkippedRecord(where=where, reason=error.errors()[0]["msg"])
 
 
 class CorpusSettings(Record, ABC):

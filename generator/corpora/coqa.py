@@ -11,7 +11,7 @@ from generator.common.passages import passage
 from generator.corpora.base import make_document
 from generator.corpora.files import File
 from generator.corpora.human import find_evidence, human_dialog, human_turn
-from generator.corpora.json_records import read_json_list, validate_record
+from generator.corpora.json_records import convert_records, read_json_list
 from generator.corpora.published import SplitCorpus
 from generator.schema import Dialog, Document, Operational, SkippedRecord
 
@@ -65,15 +65,11 @@ class CoqaCorpus(SplitCorpus):
     )
 
     def records(self, file: File) -> Iterator[Document | SkippedRecord]:
-        for where, item in read_json_list(file, "data", "CoQA"):
-            record = validate_record(_Story, where, item)
-            yield record if isinstance(record, SkippedRecord) else _document(where, record)
+        yield from convert_records(read_json_list(file, "data", "CoQA"), _Story, _document)
 
     def dialogs(self) -> Iterator[Dialog | SkippedRecord]:
         for file in self.files():
-            for where, item in read_json_list(file, "data", "CoQA"):
-                record = validate_record(_Conversation, where, item)
-                yield record if isinstance(record, SkippedRecord) else self._dialog(where, record)
+            yield from convert_records(read_json_list(file, "data", "CoQA"), _Conversation, self._dialog)
 
     def _dialog(self, where: str, record: _Conversation) -> Dialog | SkippedRecord:
         story = _document(where, record)

@@ -10,7 +10,18 @@ from collections.abc import Iterator, Sequence
 from pydantic_core import PydanticSerializationError
 
 from generator.corpora.base import CONTROL, CONTROL_IN_ID, FileCorpus
-from generator.schema import UNLABELLED, Algorithm, Answerability, Dialog, Evidence, Hit, Passage, SkippedRecord, Turn
+from generator.schema import (
+    TASK,
+    UNLABELLED,
+    Algorithm,
+    Answerability,
+    Dialog,
+    Evidence,
+    Hit,
+    Passage,
+    SkippedRecord,
+    Turn,
+)
 
 HUMAN = "human"
 
@@ -72,16 +83,19 @@ def human_dialog(
     turns: Sequence[Turn],
     passages: Sequence[Passage],
     collection: str = "",
+    *,
+    model: str = HUMAN,
 ) -> Dialog | SkippedRecord:
     """Return a human dialog, or the reason why there is none.
 
     Args:
         where: for a record that can't be read, as in `SkippedRecord`.
         algorithm: the one that would generate such a dialog: `single` if one document is known from the start.
+        model: writer of the last answer, where the turns before were given as a task.
     """
     if not turns:
         return SkippedRecord(where=where, reason="it has no question with an answer")
-    if not passages:
+    if not passages and model == HUMAN:
         return SkippedRecord(where=where, reason="it has no document")
     if any(CONTROL.search(name) for name in (dialog_id, *(passage.id for passage in passages))):
         return SkippedRecord(where=where, reason=CONTROL_IN_ID)
@@ -97,19 +111,14 @@ def human_dialog(
         document_ids=tuple(dict.fromkeys(p.document_id for p in passages)),
         turns=tuple(turns),
         passages=tuple(passages),
-        ended="complete",
-        lm=HUMAN,
+        ended="complete" if model == HUMAN else TASK,
+        lm=model,
         prompt_version="",
         seed=0,
     )
-    return check_unicode(where, dialog)
-
-
-def check_unicode(where: str, dialog: Dialog) -> Dialog | SkippedRecord:
-    """Return the dialog, unless one of its texts has lone surrogates (JSON's `\\ud800`), which no file can hold."""
     try:
         dialog.model_dump_json()
-    except PydanticSerializationError:
+    except PydanticSerializationError:  # JSON's `\ud800` gives lone surrogates, which no file can hold
         return SkippedRecord(where=where, reason="not valid Unicode (surrogates not allowed)")
     return dialog
 

@@ -1,7 +1,7 @@
 """Read records from JSON lines or from one JSON file, with errors that name file, line or field."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -11,10 +11,11 @@ from generator.errors import CorpusError, describe
 from generator.schema import SkippedRecord
 
 M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
 
 
-def read_json_lines(file: File) -> Iterator[tuple[str, int, dict[str, Any] | SkippedRecord]]:
-    """Yield place, line number (from 1) and content of each line, a JSON object; empty lines are left out.
+def read_json_lines(file: File) -> Iterator[tuple[str, dict[str, Any] | SkippedRecord]]:
+    """Yield place (`file:12`, lines count from 1) and content of each line, a JSON object; empty ones are left out.
 
     Raises:
         CorpusError: the file can't be read to its end.
@@ -25,7 +26,7 @@ def read_json_lines(file: File) -> Iterator[tuple[str, int, dict[str, Any] | Ski
             for number, line in enumerate(read_lines(stream), start=1):
                 if line.strip():
                     where = f"{file.where}:{number}"
-                    yield where, number, _parse_line(where, line)
+                    yield where, _parse_line(where, line)
     except OSError as error:
         raise CorpusError(f"{file.where}: can't be read after line {number}: {describe(error)}") from error
 
@@ -70,6 +71,15 @@ def validate_record(model: type[M], where: str, record: object) -> M | SkippedRe
         return model.model_validate(record)
     except ValidationError as error:
         return skipped(where, error)
+
+
+def convert_records(
+    items: Iterable[tuple[str, object]], model: type[M], make: Callable[[str, M], T | SkippedRecord]
+) -> Iterator[T | SkippedRecord]:
+    """Yield what `make` makes of the place and content of each item, which must fit `model`."""
+    for where, item in items:
+        record = validate_record(model, where, item)
+        yield record if isinstance(record, SkippedRecord) else make(where, record)
 
 
 def skipped(where: str, error: ValidationError) -> SkippedRecord:

@@ -19,5 +19,5 @@ class JsonlCorpus(FieldCorpus, FileCorpus):
         return list_files(self.path, (".jsonl", ".jsonl.gz"))
 
     def records(self, file: File) -> Iterator[Document | SkippedRecord]:
-        for where, number, record in read_json_lines(file):
-            yield self.document(where, record, f"{file.name}:{number}")
+        for where, record in read_json_lines(file):
+            yield self.document(where, record, f"{file.name}:{where.rpartition(':')[2]}")

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from generator.corpora.base import make_document
 from generator.corpora.files import File, list_files, local_file
 from generator.corpora.human import find_evidence, human_dialog, human_turn
-from generator.corpora.json_records import read_json, read_json_lines, validate_record
+from generator.corpora.json_records import convert_records, read_json, read_json_lines, validate_record
 from generator.corpora.published import PublishedCorpus
 from generator.errors import CorpusError
 from generator.schema import Dialog, Document, Evidence, Hit, Operational, Passage, SkippedRecord, Turn
@@ -76,18 +76,13 @@ class OrquacCorpus(PublishedCorpus):
         return list_files(path, ("all_blocks.txt", "all_blocks.txt.gz"))[:1]  # one, where both are kept
 
     def records(self, file: File) -> Iterator[Document | SkippedRecord]:
-        for where, _, line in read_json_lines(file):
-            record = validate_record(_Block, where, line)
-            if isinstance(record, SkippedRecord):
-                yield record
-            else:
-                yield make_document(where, record.id, record.text, record.title or "")
+        yield from convert_records(read_json_lines(file), _Block, _document)
 
     def dialogs(self) -> Iterator[Dialog | SkippedRecord]:
         file, qrels = self._dialog_files()
         relevant = _read_qrels(qrels) if qrels else {}
         dialog_id, place, questions = "", "", list[_Question]()
-        for where, _, line in read_json_lines(file):
+        for where, line in read_json_lines(file):
             record = validate_record(_Question, where, line)
             if isinstance(record, SkippedRecord):
                 yield record
@@ -150,6 +145,10 @@ class OrquacCorpus(PublishedCorpus):
                 )
             )
         return human_dialog(where, self.name, dialog_id, "multi", turns, list(passages.values()))
+
+
+def _document(where: str, block: _Block) -> Document | SkippedRecord:
+    return make_document(where, block.id, block.text, block.title or "")
 
 
 def _passage(passage_id: str, text: str) -> Passage:

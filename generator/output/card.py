@@ -62,20 +62,14 @@ class DatasetInfo(Origin):
     """The further facts on the card of generated dialogs that the dialogs themselves don't hold.
 
     Args:
+        settings: those that decide what the dialogs are, as text, by title.
         shares: of each question type and whatever else was planned, by name: target and achieved.
         dropped: the counts of all that was not kept, by stage and reason.
         toy: the model is too small for its dialogs to train on.
     """
 
     algorithm: Algorithm
-    taxonomy: str
-    lm: str
-    retriever: str
-    judge: str
-    judge_lm: str
-    dedup: str
-    seed: int
-    prompt_version: str
+    settings: Mapping[str, str]
     attempted: int
     shares: tuple[tuple[str, Share], ...]
     dropped: Mapping[Scope, Counts]
@@ -126,7 +120,7 @@ def _generated(info: DatasetInfo, statistics: Statistics) -> dict[str, str]:
     return {
         "grounding": grounding,
         "warning": _WARNING if info.toy else "",
-        "settings": _settings(info),
+        "settings": "\n".join(f"- {name}: {line(value)}" for name, value in info.settings.items()),
         "question_types": table(
             ("Question type", "Target", "Achieved"),
             ([line(name), f"{share.target:.1%}", f"{share.achieved:.1%}"] for name, share in info.shares),
@@ -166,23 +160,6 @@ def _metadata(info: Origin, splits: Mapping[Split, SplitFile]) -> dict[str, Any]
             }
         ],
     }
-
-
-def _settings(info: DatasetInfo) -> str:
-    algorithm = "1 (single document)" if info.algorithm == "single" else "2 (multiple documents)"
-    settings = {
-        "corpus": f"{info.corpus}, {info.licence}, {info.source}",
-        "algorithm": f"{algorithm} of Lee et al. (2024)",
-        "taxonomy": info.taxonomy,
-        "model": info.lm,
-        "retriever": info.retriever,
-        "judge": f"{info.judge} ({info.judge_lm})" if info.judge_lm else info.judge,
-        "filter": info.filter,
-        "near-duplicates": info.dedup,
-        "seed": str(info.seed),
-        "prompt version": info.prompt_version,
-    }
-    return "\n".join(f"- {name}: {line(value)}" for name, value in settings.items())
 
 
 def _statistics(statistics: Statistics) -> str:

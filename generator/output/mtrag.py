@@ -20,9 +20,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Literal, TextIO
-
-from pydantic import Field
+from typing import Any, ClassVar, TextIO
 
 from generator.common.console import note
 from generator.corpora.mtrag.names import NO_LABEL, SPEAKER, domain_of, format_turn_id, to_published_label
@@ -35,7 +33,7 @@ from generator.schema import UNLABELLED, Dialog, Document, Passage, Record, Turn
 class MtragExport(Record):
     """Writes the files of mtRAG; see `generator.output.base.Exporter`."""
 
-    name: Literal["mtrag"] = Field(description="Name of the format, and of its folder in the run folder.")
+    name: ClassVar[str] = "mtrag"
 
     def write(self, source: ExportSource, folder: Path) -> None:
         """Write all files; the same dialogs and documents give the same bytes."""
@@ -67,7 +65,7 @@ class MtragExport(Record):
             conversations.write("\n]\n")
 
 
-class _Collections:
+class _Collections(ExitStack):
     """The collections that the dialogs are about, written while the documents are read.
 
     Attributes:
@@ -76,11 +74,11 @@ class _Collections:
     """
 
     def __init__(self, corpus: str, dialogs: Iterable[Dialog], folder: Path) -> None:
+        super().__init__()
         self.names: dict[str, str] = {}
         self.sizes: Counter[str] = Counter()
         self._corpus, self._folder = corpus, folder
         self._files: dict[str, TextIO] = {}
-        self._stack = ExitStack()
         # By document, the passages that dialogs have of it: id to span.
         self._spans: dict[str, dict[str, tuple[int, int]]] = {}
         self._ids: set[str] = set()
@@ -91,12 +89,6 @@ class _Collections:
                 self._ids.add(passage.id)
         self._collection_of: dict[str, str] = {}
         self._written: set[tuple[str, str]] = set()
-
-    def __enter__(self) -> "_Collections":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
 
     def collection_of(self, dialog: Dialog) -> str:
         """Return the collection that a dialog is about: that of its first document."""
@@ -144,7 +136,7 @@ class _Collections:
             self.names[collection] = _folder_name(collection, self.names.values())
             folder = self._folder / self.names[collection]
             folder.mkdir(parents=True)
-            self._files[collection] = self._stack.enter_context(_open_text(folder / "corpus.jsonl"))
+            self._files[collection] = self.enter_context(_open_text(folder / "corpus.jsonl"))
         record = {"_id": passage.id, "title": passage.title, "text": passage.text, "url": passage.url or ""}
         self._files[collection].write(_json(record) + "\n")
         self.sizes[collection] += 1
@@ -163,7 +155,7 @@ def _write_collections(
     return collections
 
 
-class _RetrievalTask:
+class _RetrievalTask(ExitStack):
     """The retrieval task of a collection.
 
     Rewrites are written for all of its queries or for none: BEIR's loader needs a query for each of the qrels, and a
@@ -171,21 +163,18 @@ class _RetrievalTask:
     """
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._stack = ExitStack()
+        super().__init__()
+        self.callback(self._check_rewrites)  # once the files are closed
         self._all = self._without = 0
         (folder / "qrels").mkdir()
         self._last, self._questions, self._rewrites, qrels = (
-            self._stack.enter_context(_open_text(folder / file))
+            self.enter_context(_open_text(folder / file))
             for file in (f"{name}_lastturn.jsonl", f"{name}_questions.jsonl", f"{name}_rewrite.jsonl", "qrels/dev.tsv")
         )
         self._qrels = csv.writer(qrels, delimiter="\t", lineterminator="\n")
         self._qrels.writerow(("query-id", "corpus-id", "score"))
 
-    def __enter__(self) -> "_RetrievalTask":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
+    def _check_rewrites(self) -> None:
         if self._without:
             path = Path(self._rewrites.name)
             path.unlink()

@@ -1,6 +1,7 @@
 """The progress of a run on a terminal or in a log, and the table at its end."""
 
 import time
+from datetime import timedelta
 from types import TracebackType
 
 from rich.console import Console
@@ -12,13 +13,6 @@ from generator.output.summary import Summary
 from generator.output.tables import print_table
 
 PLAIN_SECONDS = 10.0
-
-
-def clock(seconds: float) -> str:
-    """Return seconds as h:mm:ss or m:ss."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 class Display:
@@ -53,20 +47,15 @@ class Display:
             disable=not self._console.is_terminal,
         )
         now = Progress(accepted, attempted, dialogs, completion)
-        self._task = self._bar.add_task(self.counted(now), total=dialogs, completed=accepted)
+        self._task = self._bar.add_task(self._count(now), total=dialogs, completed=accepted)
         if accepted:
-            self.note(self.resumed(now))
+            attempted_too = f", {attempted} attempted" if drops else ""
+            self.note(f"continuing: {accepted} of {dialogs} dialogs {verb}{attempted_too} so far")
 
-    def counted(self, progress: Progress) -> str:
-        """Return how much is done."""
+    def _count(self, progress: Progress) -> str:
         count = f"{progress.accepted}/{progress.dialogs} {self._verb}"
         dropped = progress.attempted - progress.accepted
         return f"{count}  {progress.attempted} attempted  {dropped} dropped" if self._drops else count
-
-    def resumed(self, progress: Progress) -> str:
-        """Return the first line of a run that is continued."""
-        attempted = f", {progress.attempted} attempted" if self._drops else ""
-        return f"continuing: {progress.accepted} of {progress.dialogs} dialogs {self._verb}{attempted} so far"
 
     def __enter__(self) -> "Display":
         self._bar.start()
@@ -88,8 +77,8 @@ class Display:
         seconds = max(time.monotonic() - self._start, 1e-9)
         made = progress.accepted - self._accepted_before
         speed = (progress.completion - self._completion_before) / seconds
-        left = clock((progress.dialogs - progress.accepted) * seconds / made) if made > 0 else "unknown"
-        text = f"{self.counted(progress)}  {speed:.0f} tokens/s  time left {left}"
+        left = timedelta(seconds=(progress.dialogs - progress.accepted) * seconds // made) if made else "unknown"
+        text = f"{self._count(progress)}  {speed:.0f} tokens/s  time left {left}"
         self._bar.update(self._task, completed=progress.accepted, description=text)
         if self._console.is_terminal:
             return
@@ -134,4 +123,4 @@ def closing_table(summary: Summary) -> None:
     )
     if summary.pair_cost:
         rows.append(("cost of a pair", "\n".join(costs)))
-    print_table([*rows, ("time", clock(summary.seconds))])
+    print_table([*rows, ("time", str(timedelta(seconds=int(summary.seconds))))])

@@ -12,9 +12,11 @@ from generator.dialogs.generate import DialogGenerator, Judging
 from generator.errors import ModelError
 from generator.schema import Passage, Turn, Verdict
 from judges.run import Member, judge_dialog
-from tests.judges.test_judging import dialog
+from tests.execution.test_store import dialog
 
 UNUSED = cast(Any, None)
+(TURN,) = dialog().turns
+TWO_TURNS = dialog().model_copy(update={"turns": (TURN, TURN.model_copy(update={"turn": 2}))})
 
 
 class FailingJudge:
@@ -78,10 +80,10 @@ def test_a_dialog_whose_model_is_gone_asks_for_no_more_verdicts() -> None:
         min_turns=1,
         prompt_version="p",
     )
-    fails(maker.judge(dialog("a"), UNUSED, UNUSED), running)
+    fails(maker.judge(TWO_TURNS, UNUSED, UNUSED), running)
 
 
 def test_a_panel_whose_model_is_gone_asks_for_no_more_verdicts() -> None:
     running: list[int] = []
     members = [Member(FailingJudge(running, 2, *gone), None, SharedPrefixAdapter()) for gone in ((), (1, 2))]
-    fails(judge_dialog(dialog("a"), members, UNUSED), running)
+    fails(judge_dialog(TWO_TURNS, members, UNUSED), running)

@@ -40,15 +40,6 @@ TURNS = (
 )
 
 
-def test_a_story_is_a_document_and_an_article_of_wikipedia_has_its_title(tmp_path: Path) -> None:
-    wikipedia = {"source": "wikipedia", "filename": "Bee_keeping_(sport).txt"}
-    path = written(tmp_path / "a.json", record("one", *TURNS), record("two", **wikipedia))
-    assert [(d.id, d.title, d.text) for d in good(read("coqa", path=path))] == [
-        ("one", "", STORY),
-        ("two", "Bee keeping (sport)", STORY),
-    ]
-
-
 def test_the_conversation_is_told_in_order_with_the_answers_of_others(tmp_path: Path) -> None:
     others = {
         "0": [answer(1, "bees", "bees", 10), answer(3, "unknown", "unknown", -1)],
@@ -106,6 +97,9 @@ def test_what_cannot_be_read_is_told_by_place_and_field(tmp_path: Path) -> None:
         ("data[5]", "answers.0.input_text: Field required"),
     ]
     assert [reason for _, reason in broken(list(where.read()))] == ["it holds no text", "story: Field required"]
+    wikipedia = record("two", source="wikipedia", filename="Bee_keeping_(sport).txt")
+    (document,) = good(read("coqa", path=written(tmp_path / "b.json", wikipedia)))
+    assert (document.id, document.title, document.text) == ("two", "Bee keeping (sport)", STORY)
 
 
 def test_the_real_stories_are_read(data: Path) -> None:

@@ -81,13 +81,6 @@ def test_a_subset_is_chosen(tmp_path: Path) -> None:
     assert "north" in message(lambda: read("huggingface", path=str(tmp_path), subset="west"))
 
 
-def test_what_lies_beside_a_file_does_not_matter(tmp_path: Path) -> None:
-    path = save(".parquet", tmp_path)
-    (tmp_path / f"{tmp_path.name}.py").write_text("raise SystemExit")
-    (tmp_path / "README.md").write_text("---\nconfigs: oops\n---\n")
-    assert len(good(read("huggingface", path=path))) == 2
-
-
 def test_a_row_that_cannot_be_read_is_told_by_its_number_and_field(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     Dataset.from_dict({"text": ["One.", None, " "], "n": [1.5, 2.5, 3.5]}).to_parquet(path)
@@ -156,22 +149,6 @@ def test_a_large_file_is_not_held_in_memory(tmp_path: Path) -> None:
         tracemalloc.stop()
     assert number == 8000
     assert peak < path.stat().st_size / 2
-
-
-def test_the_fingerprint_of_local_files_is_that_of_their_content(tmp_path: Path) -> None:
-    for name in ("here", "there"):
-        (tmp_path / name).mkdir()
-        save(".jsonl", tmp_path / name)
-
-    def fingerprint(name: str, **settings: Any) -> str:
-        return corpus("huggingface", path=str(tmp_path / name), **settings).fingerprint()
-
-    before = fingerprint("here")
-    assert before == fingerprint("there", licence="CC0-1.0")
-    others = {fingerprint("here", **{name: "x"}) for name in ("split", "subset", "revision", "text_field", "id_field")}
-    lines(tmp_path / "there" / "rows.jsonl", *ROWS, *ROWS)
-    others.add(fingerprint("there"))
-    assert len(others | {before}) == 7
 
 
 # The hub

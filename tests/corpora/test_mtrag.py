@@ -1,6 +1,5 @@
 """mtRAG: its corpora in the publisher's layout, its conversations and its generation tasks as dialogs."""
 
-import gzip
 import json
 import statistics
 import zipfile
@@ -12,7 +11,7 @@ import pytest
 from generator.corpora.base import CorpusSettings
 from generator.corpora.human import DialogCorpus
 from generator.schema import Dialog, SkippedRecord
-from tests.support.corpora import broken, corpus, dialogs, good, holds, lines, message, read, served
+from tests.support.corpora import corpus, dialogs, good, holds, lines, message, read, served
 
 CLAPNQ, CLOUD = "mt-rag-clapnq-elser-512-100-20240503", "mt-rag-ibmcloud-elser-512-100-20240502"
 
@@ -94,18 +93,6 @@ def test_a_record_has_its_id_under_any_of_four_names_and_may_lack_title_and_addr
     found = good(read("mtrag", path=path))
     assert [document.id for document in found] == ["822086267_6698-7277-0-579", "7", "c", "d"]
     assert {(document.title, document.url) for document in found} == {("", None)}
-
-
-def test_a_record_that_cannot_be_read_is_told_by_line_and_field(tmp_path: Path) -> None:
-    path = lines(tmp_path / "any.jsonl", {"text": "A."}, {"_id": "b"}, {"_id": "c", "text": " "}, "{", record("e"))
-    found = read("mtrag", path=path)
-    assert [document.id for document in good(found[4:])] == ["e"]
-    assert broken(found) == [
-        (f"{path}:1", "_id: Field required"),
-        (f"{path}:2", "text: Field required"),
-        (f"{path}:3", "it holds no text"),
-        (f"{path}:4", "not JSON: Expecting property name enclosed in double quotes (line 1, column 2)"),
-    ]
 
 
 def test_all_is_fetched_once_and_the_levels_are_kept_apart(
@@ -218,13 +205,6 @@ def test_the_questions_tell_a_conversations_id_and_its_rewrites(tmp_path: Path) 
     )
     assert isinstance(dialog, Dialog)
     assert (dialog.id, [t.retrieval_query for t in dialog.turns]) == ("b", ["", "Who is she?"])
-
-
-def test_a_conversation_that_nothing_tells_the_id_of_gets_one_of_its_questions(tmp_path: Path) -> None:
-    asked, other = conversation(exchange("Who?", "He.")), conversation(exchange("Where?", "There."))
-    found = of(tmp_path / "conversations.json", asked, other)
-    assert [d.id[:8] for d in found if isinstance(d, Dialog)] == ["d991a24e", "91f45115"]
-    assert of(tmp_path / "conversations.json", other)[0] == found[1]
 
 
 def test_only_the_conversations_of_the_domain_are_given(tmp_path: Path) -> None:
@@ -396,17 +376,6 @@ def test_what_is_relevant_in_the_real_conversations_is_what_the_qrels_say(real: 
     assert {query: passages for query, passages in found.items() if passages} == judged
 
 
-def test_the_real_rewrites_are_at_their_turns(real: CorpusSettings, data: Path) -> None:
-    found = {(dialog.id, turn.turn): turn.retrieval_query for dialog in dialogs(real) for turn in dialog.turns}
-    written = {}
-    for file in data.glob("mtrag/retrieval_tasks/*/*_rewrite.jsonl"):
-        for query in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
-            name, _, turn = query["_id"].partition("<::>")
-            written[name, int(turn)] = query["text"].removeprefix("|user|: ")
-    assert len(written) == 589
-    assert {place: query for place, query in found.items() if query} == written
-
-
 @pytest.mark.parametrize(
     ("file", "conversations", "turns"),
     [
@@ -427,20 +396,3 @@ def test_the_real_tasks_are_the_turns_of_the_real_conversations(
             assert (turn.answerability, turn.multi_turn_type) == (same.answerability, same.multi_turn_type)
             assert set(turn.question_type.split("+")) == set(same.question_type.split("+"))
             assert [e.passage_id for e in turn.evidence] == [e.passage_id for e in same.evidence]
-
-
-@pytest.mark.parametrize("name", ["taskac_input", "taskb_input"])
-def test_tasks_without_answers_are_told_one_by_one(data: Path, name: str) -> None:
-    where = corpus("mtrag", path=str(data / "mtrag" / "sample_data" / f"{name}.jsonl"))
-    assert isinstance(where, DialogCorpus)
-    found = list(where.dialogs())
-    assert len(found) == 10
-    assert all(isinstance(record, SkippedRecord) for record in found)
-
-
-def test_conversations_that_break_off_at_their_beginning_are_one_line(tmp_path: Path) -> None:
-    path = tmp_path / "conversations.json"
-    path.write_bytes(gzip.compress(b"[" * 9)[:12])
-    where = corpus("mtrag", path=str(tmp_path))
-    assert isinstance(where, DialogCorpus)
-    assert message(lambda: list(where.dialogs())).startswith(f"{path}: can't be read: Compressed file ended")

@@ -109,14 +109,6 @@ def test_a_dialog_on_several_pages(tmp_path: Path) -> None:
     ]
 
 
-def test_spans_that_do_not_touch_stay_apart_and_one_cited_twice_is_one(tmp_path: Path) -> None:
-    answer = said("agent", "Free, or two euros.", *(to(span, "Parking#2_0") for span in (4, 2, 2)))
-    (dialog,) = dialogs(
-        corpus("multidoc2dial", path=folder(tmp_path, train=multi(told("m", said("user", "?"), answer))))
-    )
-    assert [e.text for e in dialog.turns[0].evidence] == ["Parking is free on Sundays.", "Buses need none."]
-
-
 SINGLE = told(
     "s1",
     said("user", "Must I pay?", within(3)),
@@ -265,21 +257,3 @@ def test_the_real_dialogs_of_doc2dial_are_read(data: Path) -> None:
     (evidence,) = update.turns[0].evidence
     assert evidence.text.startswith("you must report a change of address to DMV within ten days of moving.")
     assert evidence.text.endswith("which may differ.")  # two spans that touch
-
-
-def test_the_real_stub_of_multidoc2dial_is_read(data: Path) -> None:
-    (dialog,) = dialogs(corpus("multidoc2dial", path=str(data / "doc2dial" / "multidoc2dial_stub")))
-    holds(dialog)
-    assert (dialog.algorithm, dialog.document_ids) == ("multi", ("doc_id",))
-
-
-def test_the_real_turns_of_dialdoc21_lack_their_pages(data: Path) -> None:
-    for name, count in (("testdev", 198), ("finaltest", 787)):
-        path = data / "doc2dial" / "sharedtask" / f"doc2dial_dial_{name}.json"
-        where = corpus("multidoc2dial", path=str(path), split="test")
-        assert isinstance(where, DialogCorpus)
-        found = list(where.dialogs())
-        assert len(found) == count
-        assert all(isinstance(f, SkippedRecord) and f.reason.endswith("is missing") for f in found)
-    mixed = message(lambda: read("multidoc2dial", path=str(data / "doc2dial" / "sharedtask")))
-    assert "sample_task_grounding_predictions.json: has neither doc_data nor dial_data" in mixed

@@ -13,7 +13,7 @@ import pytest
 from generator.corpora import orquac
 from generator.corpora.human import DialogCorpus
 from generator.schema import Dialog, SkippedRecord
-from tests.support.corpora import broken, corpus, dialogs, good, holds, lines, message, peak_bytes, read, served
+from tests.support.corpora import corpus, dialogs, good, holds, lines, message, read, served
 
 BIRTH = "Pell was born in Mell in 1901. His father kept bees."
 LATER = "In 1930 he left Mell for Dell."
@@ -89,30 +89,6 @@ def test_the_split_of_dialogs_does_not_change_the_documents(published: Path) -> 
     }
     assert len(prints) == 1
     assert corpus("orquac", path=str(published), strict=True).fingerprint() not in prints
-
-
-def test_a_passage_that_cannot_be_read_is_told_by_line_and_field(tmp_path: Path) -> None:
-    path = lines(tmp_path / "all_blocks.txt", {"id": "1@0"}, "{", block("1@1", " "), block("1@2", "Text."))
-    found = read("orquac", path=path)
-    assert [d.id for d in good(found[3:])] == ["1@2"]
-    assert broken(found) == [
-        (f"{path}:1", "text: Field required"),
-        (f"{path}:2", "not JSON: Expecting property name enclosed in double quotes (line 1, column 2)"),
-        (f"{path}:3", "it holds no text"),
-    ]
-
-
-def test_memory_does_not_grow_with_the_collection(tmp_path: Path) -> None:
-    path = tmp_path / "all_blocks.txt.gz"
-
-    def peak(count: int) -> int:
-        with gzip.open(path, "wt", compresslevel=1) as file:
-            for number in range(count):
-                file.write(json.dumps(block(f"{number}@0", f"{number} {number * number} " * 60)) + "\n")
-        return peak_bytes(lambda: sum(1 for _ in corpus("orquac", path=str(path)).read()))
-
-    few, many = peak(1000), peak(6000)
-    assert many < few + 200_000
 
 
 # Dialogs

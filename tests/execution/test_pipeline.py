@@ -1,4 +1,4 @@
-"""What a whole run keeps, drops and counts, and that none of it depends on timing."""
+"""A whole run: accepted dialogs, drops and counts, none of which depends on timing."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What a run makes of a retriever that fails, is slow, or finds nothing; and of none at all."""
+"""A run whose retriever fails, is slow, or finds nothing."""
 
 import asyncio
 from collections.abc import Callable

@@ -238,7 +238,7 @@ def test_of_predictions_the_models_answer_is_judged_with_the_targets_as_referenc
 def test_targets_are_judged_if_predictions_are_not_to_be(place: Judging, openai_server: OpenAIServer) -> None:
     targets = [task("c1<::>1", "What is a bond?", answer="A loan."), PREDICTED[1]]
     file = jsonl(place.folder / "gpt.jsonl", *targets)
-    assert place.run(openai_server, f"input={file}", "predictions=false").code == 0
+    assert place.run(openai_server, f"input={file}", "predictions=false", "format=mtrag").code == 0
     (one,) = place.dialogs()
     assert (one["id"], [turn["answer"] for turn in one["turns"]]) == ("c1", ["A loan.", "Yours."])
     assert [len(turns) for dialog in place.verdicts() for turns in dialog] == [1, 1]
@@ -480,7 +480,7 @@ def test_a_panel_gives_the_verdict_of_each_model_and_their_median(tmp_path: Path
         twice = refused(place.run(lm, "judge=rb_llm", *endpoints, *asked(lm, "judge.panel.again")))
         assert "judge.panel: has the model one twice" in twice
         changed = place.run(lm, "judge=rb_llm", *endpoints, "judge.panel.two.greedy.temperature=1")
-        assert "judge.panel.two.greedy.temperature" in refused(changed)
+        assert "judge.panel.two.greedy.temperature (was 0, is 1)" in refused(changed)
     ((verdicts, _),) = place.verdicts()
     assert [(v["judge"], v["model"], v["score"]) for v in verdicts] == [
         ("rb_llm", "one", 3),

@@ -28,15 +28,7 @@ INFO = DatasetInfo(
     source="https://example.org/ferries",
     language="en",
     algorithm="multi",
-    taxonomy="mixed",
-    lm="some-model",
-    retriever="bm25",
-    judge="correctness",
-    judge_lm="judge-model",
-    filter="pairs",
-    dedup="minhash",
-    seed=7,
-    prompt_version="p1",
+    settings={"judge": "correctness (judge-model)"},
     attempted=5,
     shares=(("direct", Share(type="direct", target=0.5, achieved=0.25, stage="first", turns=1)),),
     dropped={"dialog": {"dedup": {"first question": 3}}},
@@ -320,20 +312,8 @@ def test_licence(tmp_path: Path, licence: str, expected: dict[str, str]) -> None
 
 def test_nothing_in_the_settings_breaks_the_card(tmp_path: Path) -> None:
     nasty = "x: [\n---\n# y | z\n```\n<script>"
-    texts = [
-        "name",
-        "command",
-        "corpus",
-        "licence",
-        "source",
-        "taxonomy",
-        "lm",
-        "retriever",
-        "judge",
-        "dedup",
-        "judge_lm",
-    ]
-    info = INFO.model_copy(update={**dict.fromkeys(texts, nasty), "toy": True})
+    texts = dict.fromkeys(("name", "command", "corpus", "licence", "source"), nasty)
+    info = INFO.model_copy(update={**texts, "settings": {"judge": nasty}, "toy": True})
     write_dataset(made_dialogs(), tmp_path / "dataset", info)
     metadata, text = read_card(tmp_path / "dataset")
     assert metadata["pretty_name"] == "x: [ --- # y | z ``` <script>"

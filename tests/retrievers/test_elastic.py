@@ -376,6 +376,7 @@ CASES = {
     "another product": Case(NOT_OURS, {"product": False}),
     "a web page": Case(NOT_OURS, faults=(("/_mapping", fake.plain("<html>Hi")),)),
     "a web page that is missing": Case(NOT_OURS, faults=(("/_mapping", fake.plain("<html>No", 404)),)),
+    "another JSON API": Case(NOT_OURS, faults=(("/mine", fake.plain("{}", 404, "application/json")),)),
     "half an answer": Case(NOT_OURS, faults=(("/_mapping", fake.plain('{"a', 200, "application/json")),)),
     "a login page from a proxy later": Case(NOT_OURS, faults=(("/_count", fake.plain("<html>Log in")),)),
     "no key": Case(("401", "no credentials", "ELASTICSEARCH_API_KEY"), {"key": "k"}),

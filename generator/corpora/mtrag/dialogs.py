@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from generator.corpora.files import File
-from generator.corpora.human import check_unicode, human_dialog, human_turn
+from generator.corpora.human import human_dialog, human_turn
 from generator.corpora.json_records import read_json, read_json_lines, validate_record
 from generator.corpora.mtrag.forms import (
     AgentMessage,
@@ -21,7 +21,7 @@ from generator.corpora.mtrag.forms import (
 )
 from generator.corpora.mtrag.names import NO_LABEL, SPEAKER, domain_of, format_turn_id, from_published_label
 from generator.errors import CorpusError
-from generator.schema import TASK, UNLABELLED, Dialog, Evidence, Hit, Passage, SkippedRecord, Turn
+from generator.schema import UNLABELLED, Dialog, Evidence, Hit, Passage, SkippedRecord, Turn
 
 
 class _Exchange(NamedTuple):
@@ -49,7 +49,7 @@ class Queries:
 
     def read(self, file: File) -> Iterator[SkippedRecord]:
         """Add a `<domain>_questions.jsonl` or `<domain>_rewrite.jsonl`, and yield the lines that can't be read."""
-        for where, _, line in read_json_lines(file):
+        for where, line in read_json_lines(file):
             query = validate_record(Query, where, line)
             if isinstance(query, SkippedRecord):
                 yield query
@@ -212,21 +212,11 @@ def _response(where: str, corpus: str, task: AnsweredTask, model: str, answer: s
     if isinstance(last, SkippedRecord):
         return last
     conversation, number = task.task_id
-    dialog = Dialog(
-        id=f"{format_turn_id(conversation, number)}/{model}",
-        corpus=f"{corpus}-{domain_of(task.collection)}",
-        algorithm="multi",
-        split="train",
-        document_ids=tuple(dict.fromkeys(p.document_id for p in passages.values())),
-        # Targets are references, even where the model's answer is the same.
-        turns=(*turns, last.model_copy(update={"other_answers": tuple(target.text for target in task.targets)})),
-        passages=tuple(passages.values()),
-        ended=TASK,
-        lm=model,
-        prompt_version="",
-        seed=0,
-    )
-    return check_unicode(where, dialog)
+    # Targets are references, even where the model's answer is the same.
+    last = last.model_copy(update={"other_answers": tuple(target.text for target in task.targets)})
+    dialog_id = f"{format_turn_id(conversation, number)}/{model}"
+    corpus = f"{corpus}-{domain_of(task.collection)}"
+    return human_dialog(where, corpus, dialog_id, "multi", [*turns, last], list(passages.values()), model=model)
 
 
 def _is_lines(file: File) -> bool:
@@ -245,8 +235,7 @@ def _read_tasks(file: File, content: Any) -> Iterator[tuple[str, Any]]:
     contexts stand apart.
     """
     if content is None:
-        for where, _, line in read_json_lines(file):
-            yield where, line
+        yield from read_json_lines(file)
         return
     texts = {
         item.get("document_id"): item for _, item in _members(file, content, "documents") if isinstance(item, dict)

@@ -9,7 +9,7 @@ from pydantic import AliasChoices, BaseModel, Field
 
 from generator.corpora.base import make_document
 from generator.corpora.files import File, is_url, list_files, local_file
-from generator.corpora.json_records import read_json_lines, validate_record
+from generator.corpora.json_records import convert_records, read_json_lines
 from generator.corpora.mtrag.dialogs import Queries, read_dialogs
 from generator.corpora.mtrag.names import COLLECTIONS
 from generator.corpora.published import PublishedCorpus
@@ -82,12 +82,11 @@ class MtragCorpus(PublishedCorpus):
         match = _CORPUS.search(file.where)
         domain = match["domain"] if match else self.domain
         collection = COLLECTIONS[domain] if domain else ""
-        for where, _, line in read_json_lines(file):
-            record = validate_record(_Record, where, line)
-            if isinstance(record, SkippedRecord):
-                yield record
-            else:
-                yield make_document(where, record.id, record.text, record.title or "", record.url or None, collection)
+
+        def document(where: str, record: _Record) -> Document | SkippedRecord:
+            return make_document(where, record.id, record.text, record.title or "", record.url or None, collection)
+
+        yield from convert_records(read_json_lines(file), _Record, document)
 
     def dialogs(self) -> Iterator[Dialog | SkippedRecord]:
         """Yield the conversations, or those of generation tasks if `path` is a file of such.

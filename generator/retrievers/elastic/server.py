@@ -191,11 +191,12 @@ class Server:
             return stranger
         if isinstance(error, ApiError):
             status, body = error.meta.status, error.body
-            if isinstance(body, dict):
-                return self._explain_refusal(doing, Refusal(status, body.get("error", body)))
-            # Proxies refuse and fail in words of their own.
-            known = status in TRANSIENT or status in (401, 403, 413)
-            return self._explain_refusal(doing, Refusal(status, body)) if known else stranger
+            # With these statuses it may be a proxy in front of Elasticsearch that refuses.
+            if status not in (401, 403, 413, *TRANSIENT) and "x-elastic-product" not in error.meta.headers:
+                return stranger
+            return self._explain_refusal(
+                doing, Refusal(status, body.get("error", body) if isinstance(body, dict) else body)
+            )
         if isinstance(error, Refusal):
             return self._explain_refusal(doing, error)
         why = self._quote(_cause(error))

@@ -217,7 +217,7 @@ def _collection(folder: Path, split: str | None) -> Collection:
 
 
 def _records(path: Path, kind: type[M]) -> Iterator[tuple[str, M]]:
-    for where, _, line in read_json_lines(local_file(path)):
+    for where, line in read_json_lines(local_file(path)):
         record = validate_record(kind, where, line)
         if isinstance(record, SkippedRecord):
             raise _unreadable(record)
