@@ -480,7 +480,7 @@ def test_a_panel_gives_the_verdict_of_each_model_and_their_median(tmp_path: Path
         twice = refused(place.run(lm, "judge=rb_llm", *endpoints, *asked(lm, "judge.panel.again")))
         assert "judge.panel: has the model one twice" in twice
         changed = place.run(lm, "judge=rb_llm", *endpoints, "judge.panel.two.greedy.temperature=1")
-        assert "judge.panel.two.greedy.temperature (was 0, is 1)" in refused(changed)
+        assert "judge.panel.two.greedy.temperature" in refused(changed)
     ((verdicts, _),) = place.verdicts()
     assert [(v["judge"], v["model"], v["score"]) for v in verdicts] == [
         ("rb_llm", "one", 3),
