@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from generator.common.passages import sentences, windows
+from generator.config.messages import choices
+from generator.config.parts import build_choice
 from generator.dialogs.prompt import Documents, neutralize
 from generator.output.chat import rows as rows_of
 from generator.schema import Dialog, Drop
