@@ -33,7 +33,7 @@ _PARTS = ("corpus", "taxonomy", "lm", "retriever", "judge", "dedup", "executor",
 class AlgorithmSettings(Record):
     """Algorithm 1 (`single`) or 2 (`multi`) of Lee et al. 2024."""
 
-    name: Algorithm
+    name: Algorithm = Field(description="Name of the algorithm, in the run folder's name and the dialogs.")
     first_questions: Annotated[LocalPath | None, Operational] = Field(
         default=None,
         description="A run whose first questions open these dialogs, its folder or its dialogs.jsonl (Algorithm 2); "

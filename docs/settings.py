@@ -1,0 +1,139 @@
+"""`python docs/settings.py > docs/settings.md`: every setting, as its field describes it."""
+
+import json
+import re
+import sys
+import types
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+
+import yaml
+from pydantic.fields import FieldInfo
+
+from generator.command import CONF, GENERATOR_GROUPS
+from generator.config.choices import compose_choice
+from generator.config.messages import choices
+from generator.config.parts import class_of
+from generator.config.settings import AlgorithmSettings
+from generator.schema import Operational
+
+HEAD = """# Settings
+
+A setting is `name=value` on the command line: `python -m generator corpus=quac dialogs=100 lm.concurrency=32`. `--help`
+lists the choices of each group; `--cfg job` prints the settings that a command would run with. With `-m`, values
+separated by commas make one run each ([sweeps](experiments.md#sweeps)). Quote a value with a comma or bracket twice:
+`corpus.path='"a,b.jsonl"'`. `python -m generator outputs/RUN/config.yaml dialogs=200` continues with a run's settings.
+
+The same command continues a run. Settings marked ○ may change then, and files may be moved; every other setting, and
+the content of the files, must be the same.
+
+This page is made from the code: `uv run python docs/settings.py > docs/settings.md`.
+"""
+# The commands with plain settings: title, file in `conf/`, record.
+COMMANDS = (
+    ("python -m generator, .index, .human", "config", "generator.config.run_settings:RunSettings"),
+    ("python -m generator.statistics", "statistics", "generator.statistics:StatisticsSettings"),
+    ("python -m judges", "judges", "judges.settings:JudgingRunSettings"),
+    ("python -m judges.retrieval", "retrieval", "judges.retrieval:RetrievalSettings"),
+)
+_BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
+
+
+class Row(NamedTuple):
+    """A setting of one choice."""
+
+    name: str
+    default: str
+    values: str
+    text: str
+
+
+def reference() -> str:
+    """Return the page."""
+    parts = [HEAD]
+    for title, primary, record in COMMANDS:
+        module, _, name = record.partition(":")
+        defaults = yaml.safe_load((CONF / f"{primary}.yaml").read_text(encoding="utf-8"))
+        fields = getattr(import_module(module), name).model_fields
+        rows = [_row(key, defaults[key], fields[key]) for key in fields if key in defaults]
+        parts.append(f"## {title}\n\n{_table([(row, []) for row in rows])}")
+    for group, title in GENERATOR_GROUPS:
+        if group == "experiment":  # which has no settings of its own
+            continue
+        found: dict[tuple[str, str, str], list[tuple[str, Row]]] = {}
+        for choice in choices(group):
+            for row in _choice_rows(group, choice):
+                found.setdefault((row.name, row.values, row.text), []).append((choice, row))
+        listed = ", ".join(f"`{choice}`" for choice in choices(group))
+        merged = [(rows[0][1]._replace(default=_defaults(rows)), [c for c, _ in rows]) for rows in found.values()]
+        every = len(choices(group))
+        table = _table([(row, [] if len(names) == every else names) for row, names in merged])
+        parts.append(f"## {group}\n\n{title[:1].upper()}{title[1:]}: {listed}.\n\n{table}")
+    return "\n".join(parts)
+
+
+def _choice_rows(group: str, choice: str) -> Iterator[Row]:
+    node = compose_choice(group, choice)
+    target = node.pop("_target_", None)
+    if target is None and group != "algorithm":
+        return
+    fields = (class_of(group, target) if target else AlgorithmSettings).model_fields
+    for key, value in node.items():
+        if key in fields:
+            yield _row(f"{group}.{key}", value, fields[key])
+
+
+def _row(name: str, default: object, info: FieldInfo) -> Row:
+    mark = " ○" if Operational in info.metadata else ""
+    shown = "required" if default == "???" else f"`{default if isinstance(default, str) else json.dumps(default)}`"
+    return Row(f"`{name}`{mark}", "empty" if default == "" else shown, _values(info), info.description or "")
+
+
+def _values(info: FieldInfo) -> str:
+    """Return what a field takes, from its type and bounds."""
+    annotation, optional = info.annotation, False
+    if get_origin(annotation) in (Union, types.UnionType):
+        members = [member for member in get_args(annotation) if member is not type(None)]
+        optional, annotation = len(members) < len(get_args(annotation)), members[0]
+    if get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    marks = [(getattr(mark, key, None), word) for mark in info.metadata for key, word in _BOUNDS.items()]
+    bounds = [f"{word} {bound:g}" for bound, word in marks if bound is not None]
+    origin: Any = get_origin(annotation)
+    if origin is Literal:
+        shown = ", ".join(f"`{value}`" for value in get_args(annotation))
+    elif annotation is bool:
+        shown = "true, false"
+    elif annotation in (int, float):
+        shown = " ".join(["whole number" if annotation is int else "number", " and ".join(bounds)]).strip()
+    elif isinstance(annotation, type) and issubclass(annotation, Path):
+        shown = "path"
+    else:
+        shown = {str: "text", tuple: "list", list: "list", dict: "mapping"}.get(origin or annotation, "")
+    return f"{shown}, null" if optional and shown else shown
+
+
+def _defaults(rows: list[tuple[str, Row]]) -> str:
+    """Return the default; where choices differ, the most frequent one and then the others with their choices."""
+    names: dict[str, list[str]] = {}
+    for choice, row in rows:
+        names.setdefault(row.default, []).append(choice)
+    usual, *others = sorted(names, key=lambda default: -len(names[default]))
+    if len(names) > 3 or max(map(len, names)) > 60:
+        return "by choice" if len(names) > 1 else usual
+    return ", ".join([usual, *(f"{default} ({', '.join(names[default])})" for default in others)])
+
+
+def _table(rows: list[tuple[Row, list[str]]]) -> str:
+    lines = ["| setting | default | values | what it does |", "| --- | --- | --- | --- |"]
+    for row, only in rows:
+        text = re.sub(r"\s+", " ", row.text).replace("|", "\\|")
+        where = f" ({', '.join(only)})" if only else ""
+        lines.append(f"| {row.name}{where} | {row.default} | {row.values.replace('|', chr(92) + '|')} | {text} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(reference())
