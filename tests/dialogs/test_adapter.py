@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from generator.common.passages import passage
-from generator.corpora.library import Library
 from generator.corpora.folder import SampleCorpus
+from generator.corpora.library import Library
 from generator.dialogs.adapter import PREAMBLE, SharedPrefixAdapter, collect_tasks
 from generator.dialogs.calls import call
 from generator.dialogs.dedup import Repetition
