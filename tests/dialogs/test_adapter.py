@@ -13,7 +13,7 @@ import pytest
 
 from generator.common.passages import passage
 from generator.corpora.library import Library
-from generator.corpora.sample import SampleCorpus
+from generator.corpora.folder import SampleCorpus
 from generator.dialogs.adapter import PREAMBLE, SharedPrefixAdapter, collect_tasks
 from generator.dialogs.calls import call
 from generator.dialogs.dedup import Repetition
