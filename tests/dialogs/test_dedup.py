@@ -104,25 +104,6 @@ def test_repeated_questions_of_a_set_are_as_many_as_a_comparison_of_all_finds() 
     assert 0.98 * everywhere <= counter.count_repeated() <= everywhere
 
 
-def test_what_a_dialog_repeats_the_set_repeats_too_though_hashing_may_miss_it() -> None:
-    rng = random.Random(3)
-    questions = [" ".join(rng.choices("abcdefghij", k=5)) for _ in range(150)]
-    together, apart = (RepeatCounter(settings(threshold=0.5, num_perm=64)) for _ in range(2))
-    together.add(questions)
-    for question in questions:
-        apart.add([question])
-    assert together.count_repeated() == together.repeated_in_dialog > apart.count_repeated() > 0
-    assert apart.repeated_in_dialog == 0
-
-
-def test_no_words_repeat_nothing_and_near_repeats_count_beside_exact_ones() -> None:
-    counter = RepeatCounter(settings())
-    assert counter.count_repeated() == 0
-    counter.add(["?", "!", "What is the fee for a passport?"])
-    counter.add(["?", "What are the fees for a passport?", "What is the fee for passports, please?", "And for a visa?"])
-    assert (counter.questions, counter.repeated_in_dialog, counter.count_repeated()) == (7, 1, 2)
-
-
 def test_the_same_dialog_again_is_exact_whatever_its_case_and_punctuation() -> None:
     found = after(dialog("a", *FERRY)).check(dialog("b", *(text.upper() + "!" for text in FERRY)))
     assert found is not None
@@ -149,14 +130,6 @@ def test_the_same_first_question_is_a_duplicate_whatever_comes_after() -> None:
     assert near.reason == "near duplicate: first question"
     assert near.text == "And when does the last ferry leave the old harbour, please?"
     assert deduplicator.check(dialog("d", "Who owns it?", "The city.", FERRY[0], "At noon.")) is None
-
-
-def test_the_exact_and_then_the_earliest_of_several_is_named() -> None:
-    near = dialog("near", "Please, when does the last ferry leave the old harbour?", "One.")
-    deduplicator = after(near, dialog("first", FERRY[0], "Two."), dialog("second", FERRY[0], "Three."))
-    found = deduplicator.check(dialog("b", FERRY[0], "Four."))
-    assert found is not None
-    assert found.of == "first"
 
 
 def test_none_leaves_out_the_comparison_of_dialogs_only(tmp_path: Path) -> None:
@@ -271,12 +244,6 @@ def test_a_test_file_that_can_not_be_read_is_named_in_one_line(
         path.write_bytes(content)
     with pytest.raises(ConfigError, match=rf"^dedup\.against: .*{path}: .*{message}.*$"):
         after(against=[path])
-
-
-@pytest.mark.parametrize(("setting", "value"), [("threshold", 1.5), ("num_perm", 8), ("thresold", 0.8)])
-def test_bad_settings_are_refused(setting: str, value: float) -> None:
-    with pytest.raises(ConfigError, match=rf"^dedup\.{setting}"):
-        settings(**{setting: value})
 
 
 @pytest.mark.parametrize("threshold", [0.3, 0.99])

@@ -154,16 +154,6 @@ def test_a_beginning_must_be_continued() -> None:
     assert second == first | {"minLength": len("How long did that?") + 4}
 
 
-def test_a_first_question_is_asked_again_too() -> None:
-    model = Scripted(ask=[{"question": "What does sentence 2 say?"}, GOOD])
-    assert ask_first(model) == "How old is the driver?"
-    assert "speaks of the documents" in model.prompts("ask")[1]
-
-
-def test_a_question_about_another_thing_is_no_repetition() -> None:
-    assert ask_next(Scripted(ask=[{"question": "Which colour is the bus?"}])) == "Which colour is the bus?"
-
-
 def test_the_same_question_after_a_beginning_is_a_repetition() -> None:
     model = Scripted(ask=[{"question": "No, I meant: which colour is the tram?"}, GOOD])
     assert ask_next(model, "correction") == "How old is the driver?"

@@ -310,21 +310,6 @@ def test_licence(tmp_path: Path, licence: str, expected: dict[str, str]) -> None
     assert {key: value for key, value in metadata.items() if key.startswith("license")} == expected
 
 
-def test_nothing_in_the_settings_breaks_the_card(tmp_path: Path) -> None:
-    nasty = "x: [\n---\n# y | z\n```\n<script>"
-    texts = dict.fromkeys(("name", "command", "corpus", "licence", "source"), nasty)
-    info = INFO.model_copy(update={**texts, "settings": {"judge": nasty}, "toy": True})
-    write_dataset(made_dialogs(), tmp_path / "dataset", info)
-    metadata, text = read_card(tmp_path / "dataset")
-    assert metadata["pretty_name"] == "x: [ --- # y | z ``` <script>"
-    headings = [part for part in text.splitlines() if part.startswith(("#", "```"))]
-    assert headings[0] == "# x: \\[ --- # y \\| z \\`\\`\\` &lt;script>"
-    assert sum(part.startswith("```") for part in headings) == 4
-    assert sum(part.startswith("#") for part in headings) == 7
-    assert "<script>" not in text.replace("    <script>", "")
-    assert "Not for training" in text
-
-
 def test_every_column_is_described() -> None:
     guide = (Path(__file__).parents[2] / "docs/dataset.md").read_text(encoding="utf-8")
     assert [name for name, field in Row.model_fields.items() if not field.description or f"`{name}`" not in guide] == []

@@ -445,28 +445,6 @@ def test_a_finished_run_is_exported_without_a_call_and_the_export_goes_when_the_
     assert not (site.run_dir / "mtrag").exists()
 
 
-def test_algorithm_1_is_exported_without_rewrites(tmp_path: Path, openai_server: OpenAIServer) -> None:
-    site = Site(tmp_path)
-    assert site.run(openai_server, "algorithm=single", "dialogs=3", "export=mtrag").code == 0
-    complete(site, "jsonl")
-    assert not any(site.run_dir.rglob("*_rewrite.jsonl"))
-
-
-def test_an_export_is_read_back_as_its_dialogs(tmp_path: Path, openai_server: OpenAIServer) -> None:
-    site = Site(tmp_path)
-    assert site.run(openai_server, "dialogs=3", "export=mtrag", "turns=2-3").code == 0
-    human(tmp_path / "back", site.run_dir / "mtrag")
-    for ours, theirs in zip(jsonl(tmp_path / "back" / "dialogs.jsonl"), site.dialogs(), strict=True):
-        assert ours["collection"] == "jsonl"
-        for read, turn in zip(ours["turns"], theirs["turns"], strict=True):
-            assert [read[key] for key in ("query", "answer", "answerability")] == [
-                turn[key] for key in ("query", "answer", "answerability")
-            ]
-            later = turn["multi_turn_type"]
-            assert read["multi_turn_type"] == ("clarification" if later == "correction" else later)
-            assert {e["passage_id"] for e in read["evidence"]} == {e["passage_id"] for e in turn["evidence"]}
-
-
 def test_documents_of_several_domains_are_collections_of_their_own(tmp_path: Path) -> None:
     for domain in ("clapnq", "fiqa"):
         (tmp_path / "corpora").mkdir(exist_ok=True)
