@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,13 +19,6 @@ from tests.support.runs import Ended, Site
 __all__ = ["openai_server"]
 
 ROOT = Path(__file__).parents[1]
-
-
-@pytest.fixture
-def data() -> Path:
-    if "GROUNDED_DIALOGS_DATA" not in os.environ:
-        pytest.skip("GROUNDED_DIALOGS_DATA, the folder of real data sets, isn't set")
-    return Path(os.environ["GROUNDED_DIALOGS_DATA"])
 
 
 def command(*arguments: str | Path) -> Ended:

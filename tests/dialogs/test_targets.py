@@ -191,11 +191,6 @@ def test_after_a_turn_that_was_lost_the_next_one_starts_elsewhere() -> None:
     assert start(Shelf([[A, piece("weir")]]), (A, B, C), history, 2).startswith("Weir: ")
 
 
-def test_where_nothing_is_left_the_model_chooses() -> None:
-    assert start(Shelf([[A]]), (A,), resting_on("pier")) == ""
-    assert start(Shelf([[A]]), (A, B), resting_on("pier", "")).startswith("Quay: ")
-
-
 def test_the_start_stands_in_the_prompt_only_if_conversations_are_to_move() -> None:
     for moving in (True, False):
         model = Scripted(ask=asks("When did the pier open?", "Who built the quay?"))
