@@ -6,14 +6,14 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from generator.schema import Answerability, Dialog, Evidence, Hit, Passage, Turn, Verdict
+from generator.schema import Answerability, Dialog, Turn, Verdict
 from generator.statistics import main
 from tests.support import runs
 from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.records import make_dialog, make_evidence, make_hits, make_passage, make_turn
 from tests.support.runs import Ended, Site
 
 __all__ = ["openai_server"]
@@ -57,39 +57,23 @@ def turn(
     answerability: Answerability = "answerable",
     hits: Sequence[str] = (),
     evidence: Sequence[str] = (),
-    label: Any = None,
+    label: str = "",
 ) -> Turn:
-    return Turn(
-        turn=number,
+    return make_turn(
+        number,
         query=query,
         question_type=kind,
         multi_turn_type=kind if number > 1 else None,
         answerability=answerability,
-        hits=tuple(Hit(passage_id=p, score=1, rank=rank, new=True) for rank, p in enumerate(hits, start=1)),
-        reasoning="",
+        hits=make_hits(*hits),
         answer=answer,
-        consistent=True,
-        evidence=tuple(Evidence(passage_id=p, start=0, end=1, text="a") for p in evidence),
+        evidence=make_evidence(*evidence),
         verdicts=(Verdict(judge="j", label=label, explanation="", model="m"),) if label else (),
     )
 
 
 def dialog(name: str, turns: Sequence[Turn], **passages: str) -> Dialog:
-    return Dialog(
-        id=name,
-        corpus="c",
-        algorithm="multi",
-        split="train",
-        document_ids=("d",),
-        turns=tuple(turns),
-        passages=tuple(
-            Passage(id=p, document_id="d", text=text, start=0, end=len(text)) for p, text in passages.items()
-        ),
-        ended="complete",
-        lm="m",
-        prompt_version="1",
-        seed=0,
-    )
+    return make_dialog(*turns, id=name, passages=[make_passage(*named) for named in passages.items()])
 
 
 def written(path: Path, *dialogs: Dialog) -> Path:
@@ -283,13 +267,6 @@ def test_paths_without_dialogs(tmp_path: Path) -> None:
 def test_wrong_arguments(tmp_path: Path, arguments: list[str], words: str) -> None:
     path = [quac(tmp_path / "val.json", "He left Pell.")] if arguments else []
     assert words in refused(*path, *arguments)
-
-
-def test_nothing_is_written_after_an_error(tmp_path: Path) -> None:
-    path = written(tmp_path / "dialogs.jsonl", HARBOUR)
-    assert "gone" in refused(path, tmp_path / "gone", f"output={tmp_path / 'table'}")
-    assert "table" in refused(path, f"output={tmp_path / 'no' / 'table'}")
-    assert [file.name for file in tmp_path.iterdir()] == ["dialogs.jsonl"]
 
 
 # The layout

@@ -185,11 +185,3 @@ def test_a_type_can_set_the_number_of_turns(ten: Library) -> None:
     assert lengths == {("direct", 5), ("comparative", 5), ("unanswerable", 2)}
     lengths = {(p.question_types[0].name, len(p.question_types)) for p in plans(planner(ten, turns="1"), 20)}
     assert lengths == {("direct", 1), ("comparative", 1), ("unanswerable", 2)}
-
-
-def test_types_have_their_shares(ten: Library) -> None:
-    made = plans(planner(ten, turns="3"), 400)
-    first = Counter(plan.question_types[0].name for plan in made)
-    later = Counter(kind.name for plan in made for kind in plan.question_types[1:])
-    assert first == {name: share * 400 for name, share in FIRST.items()}
-    assert {name: round(count / later.total(), 1) for name, count in later.items()} == LATER

@@ -1,6 +1,6 @@
 """The dataset: the pairs that become rows, the content of a row, the files, the card."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from generator.output.chat import Row, rows
 from generator.output.dataset import write_dataset
 from generator.output.summary import Share
 from generator.schema import Dialog, Evidence, Hit, Label, Passage, Split, Turn, Verdict
+from tests.support.records import make_dialog, make_hits, make_passage, make_turn
 
 AWKWARD = 'Über "quotes"\tand\nlines | ``` --- </passage> \U0001f40e \x00 $question {x} مرحبا'
 
@@ -43,45 +44,27 @@ def data_file(dataset: Path, split: str) -> Path:
 
 
 def passage(number: int, text: str = "The ferry leaves at nine.", title: str = "Ferries") -> Passage:
-    return Passage(id=f"p{number}", document_id=f"d{number}", title=title, text=text, start=0, end=len(text))
+    return make_passage(f"p{number}", text, document_id=f"d{number}", title=title)
 
 
-def turn(number: int, label: Label | None = "correct", **changes: object) -> Turn:
+def turn(number: int, label: Label | None = "correct", **changes: Any) -> Turn:
     """A turn of Algorithm 1 with a verdict, or without one."""
-    verdict = () if label is None else (Verdict(judge="j", label=label, explanation=f"why {number}", model="judge-lm"),)
-    given = Turn(
-        turn=number,
-        query=f"question {number}",
-        question_type="direct" if number == 1 else "follow_up",
-        multi_turn_type=None if number == 1 else "follow_up",
-        answerability="answerable",
-        reasoning="r",
-        answer=f"answer {number} in words",
-        consistent=True,
-        verdicts=verdict,
+    name = "direct" if number == 1 else "follow_up"
+    usual: dict[str, Any] = {"query": f"question {number}", "answer": f"answer {number} in words"}
+    if label is not None:
+        usual["verdicts"] = (Verdict(judge="j", label=label, explanation=f"why {number}", model="judge-lm"),)
+    return make_turn(
+        number, **usual | {"question_type": name, "multi_turn_type": name if number > 1 else None} | changes
     )
-    return given.model_copy(update=changes)
 
 
-def dialog(*turns: Turn, name: str = "dialog", split: Split = "train", passages: tuple[Passage, ...] = ()) -> Dialog:
-    passages = passages or (passage(1),)
-    return Dialog(
-        id=name,
-        corpus="ferries",
-        algorithm="multi" if any(t.hits for t in turns) else "single",
-        split=split,
-        document_ids=tuple(p.document_id for p in passages),
-        turns=turns,
-        passages=passages,
-        ended="complete",
-        lm="lm",
-        prompt_version="p1",
-        seed=3,
-    )
+def dialog(*turns: Turn, name: str = "dialog", split: Split = "train", passages: Sequence[Passage] = ()) -> Dialog:
+    algorithm = "multi" if any(t.hits for t in turns) else "single"
+    return make_dialog(*turns, passages=passages or (passage(1),), id=name, algorithm=algorithm, split=split)
 
 
 def hits(*numbers: int) -> tuple[Hit, ...]:
-    return tuple(Hit(passage_id=f"p{n}", score=1.0, rank=rank, new=True) for rank, n in enumerate(numbers, 1))
+    return make_hits(*(f"p{n}" for n in numbers))
 
 
 # The pairs that are kept

@@ -15,9 +15,11 @@ from generator.errors import CorpusError
 from generator.human import main as write_human
 from generator.output.base import ExportSource
 from generator.output.mtrag import MtragExport
-from generator.schema import Dialog, Document, Evidence, Hit, Passage, Planned, Turn, Verdict
+from generator.schema import Dialog, Document, Hit, Passage, Planned, Turn, Verdict
 from judges.benchmarks.mtrag.retrieval_tasks import read_collections
+from tests.support import records
 from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.records import make_evidence, make_passage
 from tests.support.runs import Ended, Site, command, replying, some
 
 __all__ = ["openai_server"]
@@ -38,8 +40,8 @@ def tsv(path: Path) -> list[list[str]]:
 # The files of some dialogs
 
 
-def piece(name: str, document: str = "d", title: str = "", url: str | None = None) -> Passage:
-    return Passage(id=name, document_id=document, title=title, url=url, text=f"Of {name}.", start=0, end=4 + len(name))
+def piece(name: str, document: str = "d", **fields: Any) -> Passage:
+    return make_passage(name, f"Of {name}.", document_id=document, **fields)
 
 
 P1, P2, P3 = (piece(f"d:{n}") for n in (1, 2, 3))
@@ -49,21 +51,13 @@ def hit(passage: Passage, rank: int = 1, score: float = 2.5) -> Hit:
     return Hit(passage_id=passage.id, score=score, rank=rank, new=True)
 
 
-def make_turn(number: int, *cited: Passage, hits: Sequence[Hit] = (), **more: Any) -> Turn:
-    evidence = tuple(Evidence(passage_id=p.id, start=0, end=2, text="Of") for p in cited)
-    usual = {"question_type": "factoid", "answerability": "answerable", "reasoning": "", "consistent": True}
-    return Turn(
-        **{"turn": number, "query": f"Q{number}?", "answer": f"A{number}.", "evidence": evidence, "hits": hits}
-        | usual
-        | {"multi_turn_type": "follow-up" if number > 1 else None}
-        | more
-    )
+def make_turn(number: int, *cited: Passage, **fields: Any) -> Turn:
+    usual = {"question_type": "factoid", "multi_turn_type": "follow-up" if number > 1 else None}
+    return records.make_turn(number, **usual | {"evidence": make_evidence(*(p.id for p in cited))} | fields)
 
 
-def make_dialog(*turns: Turn, name: str = "a", passages: Sequence[Passage] = (P1, P2, P3), **more: Any) -> Dialog:
-    usual = {"corpus": "c", "algorithm": "multi", "split": "train", "ended": "complete", "lm": "org/model"}
-    found = {"document_ids": tuple(dict.fromkeys(p.document_id for p in passages)), "passages": tuple(passages)}
-    return Dialog(**{"id": name, "turns": turns, "prompt_version": "p", "seed": 1} | usual | found | more)
+def make_dialog(*turns: Turn, name: str = "a", passages: Sequence[Passage] = (P1, P2, P3), **fields: Any) -> Dialog:
+    return records.make_dialog(*turns, passages=passages, **{"id": name, "lm": "org/model"} | fields)
 
 
 def exported(
