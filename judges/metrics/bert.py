@@ -160,20 +160,12 @@ class BertMetric(Metric):
 
     @property
     def bert(self) -> Bert:
-        """The encoder.
-
-        Raises:
-            ConfigError: see `Bert`.
-        """
+        """The encoder; errors as of `Bert`."""
         with _loading:
             return _load(*self._arguments)
 
     def k_precision(self, response: str, passages: Sequence[str]) -> float:
-        """Return how much of the response the passage covers that covers most of it.
-
-        Raises:
-            Rejected: there is no passage, or the encoder fails.
-        """
+        """Return how much of the response the passage covers that covers most of it; see `score` for errors."""
         if not passages:
             raise Rejected("judge", "no passages")
         return max(self.bert.precision(response, passage) for passage in passages)
