@@ -111,7 +111,7 @@ class QuestionType(Record):
         return False
 
     def planned(self) -> Planned | None:
-        """Return the plan for the record of a turn; None where types alone are planned."""
+        """Return the names of everything planned, for a turn's record; None where types alone are planned."""
         return None
 
 

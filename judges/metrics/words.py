@@ -108,17 +108,10 @@ def _rouge() -> Any:
 
 
 class Metric(ComputingJudge):
-    """A judge whose label is `scored`, or `unjudged` if there is nothing to compare with.
-
-    A subclass sets `name`, which is that of its file in `conf/judge/`.
-    """
+    """A judge whose label is `scored`, or `unjudged` if there is nothing to compare with."""
 
     async def judge(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
-        """Score `turn.answer`; its reference answers are `turn.other_answers`. See `generator.schema.Judge`.
-
-        Raises:
-            ConfigError: a package or an encoder that the metric needs is missing.
-        """
+        """Score `turn.answer`; raise `ConfigError` where a package or an encoder that the metric needs is missing."""
         references = [text for text in turn.other_answers if text.strip()]
         try:
             score = await asyncio.to_thread(self.score, turn.answer, references, [p.text for p in passages])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from generator.errors import ConfigError
-from judges.metrics.bert import Bert, RbAlg
+from judges.metrics.bert import Bert, BertMetric
 from judges.metrics.words import rb_alg, rouge_l
 from tests.retrievers.test_dense import MINILM
 
@@ -90,7 +90,7 @@ def test_rb_alg_is_made_of_them(folder: str, bert: Bert) -> None:
     passages = [LAST, "A tram that is green."]
     supported = max(bert.precision(response, passage) for passage in passages)
     expected = rb_alg(rouge_l(response, reference), bert.recall(response, reference), supported)
-    judge = RbAlg(folder, None, 6, False)
+    judge = BertMetric("rb_alg", folder, None, 6, False)
     assert judge.score(response, [LAST, reference], passages) == pytest.approx(expected, abs=1e-6)
     assert supported > bert.precision(response, LAST)
 

@@ -13,7 +13,7 @@ from generator.errors import ConfigError
 from generator.schema import Answerability, Passage, Turn, Verdict
 from judges.metrics import bert
 from judges.metrics import words as metrics
-from judges.metrics.bert import BertKPrecision, BertRecall, RbAlg
+from judges.metrics.bert import BertMetric
 from judges.metrics.conditioning import answerability_accuracy, conditioned
 from judges.metrics.words import (
     Metric,
@@ -159,10 +159,9 @@ class FakeBert:
         return token_recall(reference, response)
 
 
-ENCODER = ("some/encoder", None, None, True)
 JUDGES: list[Metric] = [
     *map(WordMetric, ("token_f1", "token_recall", "k_precision", "rouge_l")),
-    *(BertRecall(*ENCODER), BertKPrecision(*ENCODER), RbAlg(*ENCODER)),
+    *(BertMetric(name, "some/encoder", None, None, True) for name in ("bert_recall", "bert_k_precision", "rb_alg")),
 ]
 EACH = pytest.mark.parametrize("judge", JUDGES, ids=lambda judge: judge.name)
 RIGHT = ("The tram is green.", "It runs at night.")
