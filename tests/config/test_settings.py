@@ -125,7 +125,7 @@ WRONG = [
     ("judge=null", "judge=null: unknown judge; choose from: "),
     ("executor=3", "executor=3: unknown executor; choose from: local, ray"),
     ("taxonomy.first=[]", "taxonomy.first: wrong type"),
-    ("~judge", "judge: is missing; `--help` lists the choices of judge="),
+    ("~judge", "judge: is missing"),
     ("corpus._target_=os.system", "corpus._target_=os.system: must be a class of this project"),
     ("lm._target_=generator.models.client.Nope", "lm._target_=generator.models.client.Nope: no such class"),
     # a judge with its own model
@@ -193,12 +193,12 @@ BROKEN_FILES = [
     ('{"id": "a", "text": "One."}\n{"id": oops\n', "documents.jsonl:2: not JSON"),
     ('{"id": "a", "text": "One."}\n{"id": "b", "text": ""}\n', "documents.jsonl:2: it holds no text"),
     ('{"id": "a", "text": ""}\n', "documents.jsonl:1: it holds no text"),
-    ('{"id": "a", "text": "One."}\n{"id": "b"}\n', "documents.jsonl:2: it has no `text`, only id"),
+    ('{"id": "a", "text": "One."}\n{"id": "b"}\n', "documents.jsonl:2: no field `text`, only id"),
     (
         '{"id": "a", "text": "One."}\n{"id": "a", "text": "Two."}\n',
-        "documents.jsonl:2: a second document with the id 'a'",
+        "same id 'a'",
     ),
-    ("", "corpus jsonl holds no record; look at corpus.path"),
+    ("", "corpus.path"),
 ]
 
 
