@@ -40,14 +40,7 @@ _WARNING = """
 
 
 class Origin(Record):
-    """The facts on the card of human dialogs. All of them are published.
-
-    Args:
-        name: of the dataset.
-        command: the command line that reproduces it.
-        corpus, licence, source, language: of the `Corpus`.
-        filter: which pairs become rows, see `generator.dialogs.filter.filter_pairs`.
-    """
+    """The facts on the card of human dialogs: of the dataset, and of its `Corpus`. All of them are published."""
 
     name: str
     command: str
@@ -61,10 +54,8 @@ class Origin(Record):
 class DatasetInfo(Origin):
     """The further facts on the card of generated dialogs that the dialogs themselves don't hold.
 
-    Args:
+    Attributes:
         settings: those that decide what the dialogs are, as text, by title.
-        shares: of each question type and whatever else was planned, by name: target and achieved.
-        dropped: the counts of all that was not kept, by stage and reason.
         toy: the model is too small for its dialogs to train on.
     """
 
