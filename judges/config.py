@@ -68,9 +68,6 @@ def judging_identity(settings: JudgingSettings, fingerprint: str, prompts: str) 
     Args:
         fingerprint: of the input's dialogs, which stands for the input.
         prompts: the version of all prompts.
-
-    Raises:
-        ConfigError: a model's file can't be read.
     """
     judge = settings.judge.model_copy(update={"lm": None, "panel": {}, "filter": "pairs"})
     decided = [pair for name, part in {"judge": judge, **settings.endpoints}.items() for pair in identify(name, part)]

@@ -31,7 +31,7 @@ COMMAND = Command(
 
 
 class RetrievalSettings(Record):
-    """Which tasks are evaluated, and where the table goes."""
+    """Settings of `python -m judges.retrieval`."""
 
     folder: LocalPath = Field(description="The tasks.")
     queries: Literal["lastturn", "questions", "rewrite"] | None = Field(

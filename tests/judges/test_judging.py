@@ -80,7 +80,7 @@ def judge(*arguments: str) -> Ended:
 
 
 def refused(done: Ended) -> str:
-    """What a run that could not go on says: one line."""
+    """Return the error of a run that could not go on: one line."""
     assert done.code == 2, done.err
     assert done.err.count("\n") == 1, done.err
     return done.error

@@ -144,10 +144,8 @@ def test_vectors_are_computed_once_for_each_model_and_window(
     assert encode(model=str(model)) == 0
     (model / "weights").write_bytes(b"two")
     assert encode(model=str(model)) == first
-    assert encode(model="some/name") == first
-    assert encode(model="some/name") == 0
     assert encode(model="some/name", window=1000) == lib.passage_count
-    assert len(list(lib.folder.glob("dense-*[0-9a-f]"))) == 4
+    assert encode(model="some/name", window=1000) == 0
 
 
 def test_an_interrupted_build_continues(tmp_path: Path, word_model: WordModel, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -281,7 +281,6 @@ CASES = {
     "another product": Case(NOT_OURS, {"product": False}),
     "a web page": Case(NOT_OURS, faults=(("/_mapping", fake.plain("<html>Hi")),)),
     "another JSON API": Case(NOT_OURS, faults=(("/mine", fake.plain("{}", 404, "application/json")),)),
-    "half an answer": Case(NOT_OURS, faults=(("/_mapping", fake.plain('{"a', 200, "application/json")),)),
     "no key": Case(("401", "no credentials", "ELASTICSEARCH_API_KEY"), {"key": "k"}),
     "a wrong key": Case(("401", "the API key in ELASTICSEARCH_API_KEY"), {"key": "k"}, environment=KEY),
     "an invalid key": Case(
@@ -302,11 +301,23 @@ CASES = {
     "no certificate": Case(("retriever.ca_certs=nowhere.crt",), arguments=("retriever.ca_certs=nowhere.crt",)),
     "https where there is none": Case(("write http://",), arguments=("retriever.hosts=https",)),
     "an invalid name": Case(("invalid_index_name", "lowercase"), arguments=("retriever.index=Mine",)),
-    "a licence": Case(("licence does not include ELSER", "start_trial"), {"licence": "basic"}, ELSER),
-    "a model that isn't deployed": Case(("409 status_exception", "not deployed"), {"deployed": False}, ELSER),
-    "a server too old for ELSER on whole passages": Case(("8.19, 9.1 or newer",), {"version": "9.0.4"}, ELSER),
+    "a licence": Case(
+        ("licence does not include ELSER", "start_trial"),
+        arguments=ELSER,
+        faults=(("-ingest", fake.status(403, "security_exception", "license is non-compliant for [inference]")),),
+    ),
+    "a model that isn't deployed": Case(
+        ("409 status_exception", "not deployed"),
+        arguments=ELSER,
+        faults=(("/_bulk", fake.status(409, "status_exception", "Trained model [elser] is not deployed")),),
+    ),
+    "a server too old for ELSER on whole passages": Case(
+        ("8.19, 9.1 or newer",),
+        faults=(("/mine", fake.status(400, "mapper_parsing_exception", "unknown key [chunking_settings]")),),
+    ),
     "a server too old for the client": Case(
-        (f"version {CLIENT.__version__[0]}", "install the client"), {"version": f"{CLIENT.__version__[0] - 1}.19.0"}
+        (f"version {CLIENT.__version__[0]}", "install the client"),
+        faults=(("/_mapping", fake.status(400, "media_type_header_exception", "Accept version must be 8")),),
     ),
     "a full disk": Case(
         ("cluster_block_exception", "disk space"),
