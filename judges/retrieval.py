@@ -47,12 +47,7 @@ class RetrievalSettings(Record):
 
 
 def evaluate(cfg: "DictConfig", job: object) -> None:
-    """Print the figures of the configured retriever or rankings.
-
-    Raises:
-        ConfigError: a setting is wrong, or pytrec_eval-terrier isn't installed.
-        CorpusError, RetrieverError: the tasks can't be read or searched.
-    """
+    """Print the figures of the configured retriever or rankings."""
     from hydra.core.hydra_config import HydraConfig
 
     from generator.config.parts import build_choice, plain, validate

@@ -12,7 +12,8 @@ from generator.dialogs.query import form_query
 from generator.errors import RetrieverError
 from generator.retrievers.base import Ranker
 from generator.retrievers.bm25 import Bm25Settings
-from generator.schema import Document, QueryForm, Split, Turn
+from generator.schema import Document, QueryForm, Split
+from tests.support.records import make_turn
 
 SETTINGS = compose_choice("retriever", "bm25")
 SETTINGS.pop("_target_")
@@ -88,19 +89,10 @@ def test_bad_settings_are_refused(change: dict[str, object]) -> None:
         Bm25Settings(**SETTINGS | change)
 
 
-def turn(number: int, question: str, answer: str) -> Turn:
-    return Turn(
-        turn=number,
-        query=question,
-        question_type="direct",
-        answerability="answerable",
-        reasoning="",
-        answer=answer,
-        consistent=True,
-    )
-
-
-HISTORY = [turn(1, "What runs?", "A tram."), turn(2, "Where?", "Along the river.")]
+HISTORY = [
+    make_turn(1, query="What runs?", answer="A tram."),
+    make_turn(2, query="Where?", answer="Along the river."),
+]
 
 
 @pytest.mark.parametrize(
