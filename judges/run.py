@@ -214,7 +214,7 @@ def _readable(source: DialogSet) -> Iterator[Dialog]:
 
 
 def _read_through(source: DialogSet) -> tuple[Sequence[int], str, list[SkippedRecord]]:
-    """Return a hash of each dialog, valid in this process, a digest of all dialogs, and the records that were skipped."""
+    """Return a hash of each dialog, valid in this process, a digest of all dialogs, and the skipped records."""
     known, digest, skipped = array("q"), hashlib.sha256(), []
     for record in source.records():
         if isinstance(record, SkippedRecord):
