@@ -1,7 +1,6 @@
 """A run whose disk fails; tests/test_resume.py has a disk that is full in mid-run."""
 
 import errno
-import shutil
 from pathlib import Path
 
 import pytest
@@ -53,22 +52,3 @@ def test_a_folder_that_can_not_take_its_place_leaves_the_old_one_there(
             (new / "rows").write_text("new")
     assert (folder / "rows").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["dataset"]
-
-
-def test_a_run_folder_that_is_removed_in_mid_run(undisturbed: Site, tmp_path: Path) -> None:
-    site = Site(tmp_path)
-
-    def responder(body: Body) -> str:
-        if len(server.bodies) == 20:
-            shutil.rmtree(site.run_dir)
-        return fill(body)
-
-    with OpenAIServer(responder) as server:
-        stopped = site.run(server, *SETTINGS)
-        assert stopped.code == 2
-        assert f"{site.run_dir}: run.db" in stopped.error
-        assert not site.run_dir.exists(), "nothing is written where the run isn't any more"
-        assert len(server.bodies) < 30, "no more is paid for what can't be kept"
-    with OpenAIServer() as server:
-        assert site.run(server, *SETTINGS).code == 0
-    assert same(site, undisturbed)
