@@ -26,8 +26,8 @@ import numpy as np
 
 from benchmarks.smollm2 import converted
 from generator.common.passages import sentences, windows
+from generator.corpora.folder import SAMPLE_DOCUMENTS
 from generator.corpora.library import Library
-from generator.corpora.sample import DOCUMENTS
 from generator.dialogs.adapter import SharedPrefixAdapter, collect_tasks
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
@@ -76,7 +76,7 @@ class Scripted(dspy.Adapter):
 
 def material() -> list[Document]:
     """Return the first 20 passages of our sample documents, each as a document: no two dialogs share text."""
-    texts = [path.read_text(encoding="utf-8") for path in sorted(DOCUMENTS.glob("*.md"))]
+    texts = [path.read_text(encoding="utf-8") for path in sorted(SAMPLE_DOCUMENTS.glob("*.md"))]
     pieces = [text[start:end] for text in texts for start, end in windows(text, 512, 0)]
     long = [piece for piece in pieces if len(sentences(piece)) >= 2 * TURNS]
     return [Document(id=f"{number}", text=piece) for number, piece in enumerate(long[:DIALOGS])]

@@ -66,9 +66,10 @@ def about_the_documents(body: Body) -> str:
     return json.dumps(reply)
 
 
+@pytest.mark.slow
 def test_the_commands_use_the_new_parts(checkout: Path) -> None:
     with OpenAIServer(about_the_documents) as server:
-        endpoint = ["lm=openai", f"lm.model={server.model}", f"lm.api_base={server.url}", "dialogs=4", "turns=2"]
+        endpoint = ["lm=openai", f"lm.model={server.model}", f"lm.api_base={server.url}", "dialogs=2", "turns=2"]
         commands = [[*command.split(), *endpoint, f"run_dir=run{n}"] for n, command in enumerate(COMMANDS)]
         (checkout / "all.py").write_text(f"COMMANDS = {commands}\n{ALL}", encoding="utf-8")
         python(checkout, "all.py")
@@ -83,9 +84,8 @@ def test_the_commands_use_the_new_parts(checkout: Path) -> None:
 
 
 def read(run: Path) -> list[dict[str, Any]]:
-    """Read the four dialogs of a run."""
     dialogs = [json.loads(line) for line in (run / "dialogs.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert len(dialogs) == 4
+    assert len(dialogs) == 2
     return dialogs
 
 

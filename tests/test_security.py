@@ -55,7 +55,8 @@ def refused(done: Ended) -> str:
         "corpus._target_=generator.corpora.library.shutil.rmtree",
         "corpus._target_=generator.execution.store.Store",  # a class of ours that opens files
         "+export._target_=os.system",
-        "lm._target_=subprocess.Popen",
+        "lm._target_=generatorx.models.client.Endpoint",
+        "lm._target_=generator.models.client.Nope",
         "judge.lm=openai judge.lm.model=m judge.lm._target_=os.system",
         "+retriever.x={_target_:os.system}",
         "dedup.against=[{_target_:os.system,command:true}]",

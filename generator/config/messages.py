@@ -1,4 +1,4 @@
-"""What Hydra and pydantic find wrong with a setting, as one line: the setting, what is wrong, and the fix.
+"""Messages for settings that Hydra or pydantic refuse: one line with the setting, what is wrong, and the fix.
 
 Knows the settings as files in `conf/`; nothing of what they mean.
 """
@@ -39,7 +39,7 @@ def groups() -> list[str]:
 
 def choices(group: str) -> list[str]:
     """Return what a group of `conf/` can be; files that begin with `_` are what several choices share."""
-    return sorted(file.stem for file in (CONF / group).glob("[!_]*.yaml"))
+    return sorted(file.stem for file in (CONF / group).glob("[!_]*.yaml")) if group else []
 
 
 def describe_unknown(name: str) -> str:
@@ -69,18 +69,17 @@ def describe_hydra_error(error: Exception) -> str:
         if not equals:
             return f"{error.override}: not a setting; write it as name=value"
         return f"{name}: can't be parsed; put a value with special characters into two pairs of quotes: '{name}=\"…\"'"
-    if isinstance(error, MissingConfigException) and error.options:
+    if isinstance(error, MissingConfigException):
         group, _, name = str(error.missing_cfg_file).rpartition("/")
-        options = [option for option in error.options if not option.startswith("_")]
+        if name == "None":  # the group was deleted
+            return f"{group}: is missing; `python -m generator --help` lists the choices of {group}="
+        options = [option for option in error.options or choices(group) if not option.startswith("_")]
+        if not options:
+            return f"{error.missing_cfg_file}: no such configuration file"
         near = difflib.get_close_matches(name, options, 1)
         advice = f"did you mean {near[0]}? " if near else ""
         own_name = "; a model's own name goes into lm.model (or judge.lm.model)" if group == "lm" else ""
         return f"{group}={name}: unknown {group}; {advice}choose from: {', '.join(options)}{own_name}"
-    if isinstance(error, MissingConfigException):
-        group, _, name = str(error.missing_cfg_file).rpartition("/")
-        if name == "None":  # the group was deleted
-            return f"{group}: is missing; `--help` lists the choices of {group}="
-        return f"{error.missing_cfg_file}: no such configuration file"
     if isinstance(error, MissingMandatoryValue):
         name = error.full_key or str(text)
         return f"{name}: has no value; give {name}=… on the command line"

@@ -69,7 +69,7 @@ def class_of(name: str, target: object) -> type[BaseModel]:
     try:
         found = getattr(import_module(module), class_name)
     except (ImportError, AttributeError) as error:
-        raise ConfigError(f"{where}: no such class: {error}") from error
+        raise ConfigError(f"{where}: no such class: {error}; a run of another release can't be continued") from error
     if not (isinstance(found, type) and issubclass(found, BaseModel) and f"{found.__module__}.".startswith(PACKAGES)):
         raise ConfigError(f"{where}: must be a pydantic model of this project, as the other files of {name} name")
     return found

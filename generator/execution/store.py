@@ -21,6 +21,8 @@ from generator.errors import RunError, describe
 from generator.models.lm import ChatReply
 from generator.schema import Dialog, Drop, Record, Scope, Usage
 
+# Raised by a release whose runs the one before it can't continue, or the other way round.
+_FORMAT = 2
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS calls (dialog_id TEXT, key TEXT, stage TEXT, turn INTEGER, reply TEXT,
@@ -106,8 +108,14 @@ class Store:
             raise sqlite3.DatabaseError("it is empty")
         if not stored:
             with self._transaction():
+                self._db.execute(f"PRAGMA user_version = {_FORMAT}")
                 self._db.executemany("INSERT INTO meta VALUES (?, ?)", [("=" + k, v) for k, v in identity.items()])
             return
+        if self._db.execute("PRAGMA user_version").fetchone() != (_FORMAT,):
+            raise RunError(
+                f"{self.folder}: this run was started by another release, and this one can't continue it; "
+                "set another run_dir, or fresh=true to start over"
+            )
         names = sorted(k for k in stored.keys() | identity.keys() if stored.get(k) != identity.get(k))
         if names:
             changes = ", ".join(f"{k} (was {stored.get(k, 'unset')}, is {identity.get(k, 'unset')})" for k in names)

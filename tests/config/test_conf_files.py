@@ -20,7 +20,6 @@ from generator.execution.base import ExecutorSettings
 from generator.execution.ray.executor import RaySettings
 from generator.models.client import Endpoint
 from generator.models.embedded import EmbeddedEndpoint
-from generator.models.endpoints import OpenAIEndpoint
 from generator.retrievers.base import RetrieverSettings
 from taxonomy import Mix
 from taxonomy import load as load_taxonomy
@@ -67,51 +66,23 @@ def test_every_choice_builds_its_part(group: str, name: str) -> None:
         assert judge.name == name
 
 
-def test_exporters_are_chosen_by_name_or_not_at_all() -> None:
-    exporter = settings("export=mtrag").exporter
-    assert exporter is not None and exporter.name == "mtrag"
-    assert settings().exporter is None
-
-
 def test_the_bare_command_is_what_the_readme_says() -> None:
     made = settings()
     assert (made.corpus.name, made.taxonomy.name, made.algorithm.name) == ("sample", "mixed", "multi")
     assert isinstance(made.lm, EmbeddedEndpoint)
     assert made.judge.name == "correctness"
+    assert made.exporter is None
     assert made.folder == Path("outputs/sample-mixed-multi-SmolLM2-135M-Instruct-0")
 
 
-def test_a_judge_with_its_own_model() -> None:
-    judge = settings("judge.lm=openai", "judge.lm.model=gpt-4o").judge
-    assert isinstance(judge.lm, OpenAIEndpoint)
-    assert judge.lm.model == "gpt-4o"
-
-
-@pytest.mark.parametrize(("group", "name"), OPTIONS)
-def test_help_shows_the_first_line_of_every_choice(group: str, name: str) -> None:
-    text = (CONF / group / f"{name}.yaml").read_text(encoding="utf-8").removeprefix("# @package _global_\n")
-    comment = re.match(r"# (\S.{10,})\n", text)
-    assert comment, "the first line is what --help shows"
-    assert re.search(rf"^  {name}\s+{re.escape(comment[1])}$", help_text(COMMAND), re.MULTILINE)
-
-
-@pytest.mark.parametrize(
-    "target",
-    [
-        "os.system",
-        "generatorx.Corpus",
-        "generator.corpora.quac.QuakCorpus",
-        "generator.corpora.nowhere.Corpus",
-        "generator.common.atomic_files.atomic_write",  # no class
-        "generator.config.settings.Path",  # not a class of ours
-        "generator.corpora.library.shutil.rmtree",
-    ],
-)
-@pytest.mark.parametrize("group", ["corpus", "judge"])
-def test_no_other_class_is_built(group: str, target: str) -> None:
-    with pytest.raises(ConfigError, match=rf"^{group}\._target_={re.escape(target)}: ") as error:
-        settings(f"++{group}._target_={target}")
-    assert "\n" not in str(error.value)
+def test_help_has_a_line_for_each_choice_and_setting() -> None:
+    text = help_text(COMMAND)
+    for group, name in OPTIONS:
+        content = (CONF / group / f"{name}.yaml").read_text(encoding="utf-8").removeprefix("# @package _global_\n")
+        comment = re.match(r"# (\S.{10,})\n", content)
+        assert comment and re.search(rf"^  {name}\s+{re.escape(comment[1])}$", text, re.MULTILINE), (group, name)
+    for name in composed().keys() - {group for group, _ in COMMAND.groups}:
+        assert re.search(rf"^  {name}: \S+ +\S", text, re.MULTILINE), name
 
 
 @pytest.mark.parametrize("group", ["algorithm", "corpus", "judge", "lm"])
@@ -132,13 +103,13 @@ def decided(*arguments: str) -> dict[str, Any]:
     [
         ["corpus.licence=CC0", "corpus.source=https://example.org", "corpus.rewrites=canard", "corpus.no_answer=No"],
         ["dialogs=7", "scale=3", "max_attempts=9", "cache_dir=elsewhere", "run_dir=here", "fresh=true"],
-        ["lm.concurrency=3", "lm.timeout_s=9", "lm.retries=1", "lm.retry_wait_s=2"],
+        ["lm.concurrency=3", "lm.timeout_s=9", "lm.retries=1", "lm.retry_wait_s=2", "lm.api_base=http://other/v1"],
         ["executor=ray", "export=mtrag", "taxonomy.path=.", "dedup.against=[test.jsonl]"],
     ],
     ids=lambda arguments: arguments[0],
 )
 def test_settings_that_decide_no_data_may_change_when_a_run_is_continued(arguments: list[str]) -> None:
-    assert decided("corpus=quac", *arguments) == decided("corpus=quac")
+    assert decided("corpus=quac", "lm=vllm", *arguments) == decided("corpus=quac", "lm=vllm")
 
 
 @pytest.mark.parametrize(

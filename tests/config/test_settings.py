@@ -25,7 +25,7 @@ NOBODY = ["lm=openai", "lm.model=some-model", "lm.api_base=http://127.0.0.1:9/v1
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """An empty working directory, and no key."""
+    """Go to an empty working directory, and take away the key."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     yield
@@ -33,7 +33,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 
 
 def refused(*arguments: str) -> str:
-    """What a command that can't be run says, in its one line; it leaves no run folder and no files of Hydra's."""
+    """Return the one line of a command that can't be run, which leaves no run folder and no files of Hydra's."""
     done = command(*arguments)
     assert done.code == 2, done.err
     assert done.out == ""
@@ -46,30 +46,20 @@ def refused(*arguments: str) -> str:
 # What is given, and what the line must say: the setting as it was typed, and what would be right.
 WRONG_VALUES = [
     ("retriever.k=0", "retriever.k=0: must be 1 or more"),
-    ("dialogs=0", "dialogs=0: must be 1 or more"),
     ("dialogs=ten", "dialogs=ten: must be a whole number"),
-    ("dialogs=2.5", "dialogs=2.5: must be a whole number"),
     ("dialogs=", "dialogs=: must be a whole number"),
-    ("dialogs=null", "dialogs=null: must be a whole number"),
-    ("max_attempts=0", "max_attempts=0: must be 1 or more"),
-    ("min_turns=0", "min_turns=0: must be 1 or more"),
     ("seed=-1", "seed=-1: must be 0 or more"),
     ("validation=2", "validation=2: must be less than 1"),
-    ("validation=-0.1", "validation=-0.1: must be 0 or more"),
     ("fresh=perhaps", "fresh=perhaps: must be true or false"),
     ("dedup.threshold=2", "dedup.threshold=2: must be 0.99 or less"),
-    ("dedup.threshold=high", "dedup.threshold=high: must be a number"),
     ("lm.greedy.temperature=-1", "lm.greedy.temperature=-1: must be 0 or more"),
     ("lm.timeout_s=0", "lm.timeout_s=0: must be more than 0"),
     ("turns=0", "turns=0: must be at least 1"),
-    ("turns=5-2", "turns=5-2: must be at least 1, and a range"),
     ("turns=abc", "turns=abc: must be a number such as 4, or a range such as 3-6"),
-    ("turns=-3", "turns=-3: must be a number"),
     ("judge.filter=foo", "judge.filter=foo: must be 'pairs', 'prefix' or 'dialog'"),
     ("retriever.query=foo", "retriever.query=foo: must be 'last_turn', 'rewrite', 'user_turns' or 'full'"),
     ("retriever.overlap=512", "overlap (512) must be less than passage_tokens (512)"),
     ("dedup.against=3", "dedup.against=3: wrong type: expected a list"),
-    ("lm.context=100", "lm.context=100: must be 512 or more"),
     ("lm.max_tokens=40000", "max_tokens=40000 leaves no room for a prompt in context=32768"),
     ("lm.api_base=localhost:8000", "lm.api_base=localhost:8000: must be an address that begins with http://"),
     ("lm.api_base=http://me:secret@host/v1", "lm.api_base=http://…@host/v1: must hold no password"),
@@ -77,14 +67,10 @@ WRONG_VALUES = [
     ("lm.api_base=me:secret@host/v1", "lm.api_base=…@host/v1: must be an address that begins with http://"),
     ("lm.model=", "lm.model=: must be a text that isn't empty"),
     ("run_dir=", "run_dir=: is empty"),
-    ("cache_dir=", "cache_dir=: is empty"),
-    ("taxonomy.path=", "taxonomy.path=: is empty"),
     ("taxonomy.first.direct=nan", "taxonomy.first.direct=nan: must be a finite number"),
     ("dedup.against=['']", "dedup.against=: is empty"),
     ("run_dir=3", "run_dir=3: must be a path"),
-    ("lm.timeout_s=inf", "lm.timeout_s=inf: must be a finite number"),
     ("retriever.k1=inf", "retriever.k1=inf: must be a finite number"),
-    ("retriever.b=nan", "retriever.b=nan: must be a "),
 ]
 
 
@@ -108,10 +94,8 @@ WRONG = [
     ("lm.context=2500", "lm.context=2500: leaves no room for documents"),
     # names
     ("dialog=3", "dialog: unknown setting; did you mean dialogs?"),
-    ("+dialog=3", "dialog: unknown setting; did you mean dialogs?"),
     ("+lm.modell=x", "lm.modell: unknown setting; did you mean lm.model?"),
     ("retriver.k=3", "did you mean retriever.k"),
-    ("k=3", "did you mean retriever.k"),
     ("retreiver=bm25", "retreiver: unknown setting; did you mean retriever"),
     ("xyzzy=3", "xyzzy: unknown setting; `python -m generator --cfg job` shows all settings"),
     ("corpus.path=x", "corpus.path: unknown here; only these have it: corpus="),
@@ -121,25 +105,18 @@ WRONG = [
     # choices
     ("corpus=quack", "corpus=quack: unknown corpus; did you mean quac?"),
     ("algorithm=triple", "algorithm=triple: unknown algorithm; choose from: multi, single"),
+    ("lm=openai lm.model=???", "lm.model: has no value; give lm.model=…"),
     ("lm=gpt-4", "a model's own name goes into lm.model"),
     ("judge=null", "judge=null: unknown judge; choose from: "),
-    ("executor=3", "executor=3: unknown executor; choose from: local, ray"),
     ("taxonomy.first=[]", "taxonomy.first: wrong type"),
-    ("~judge", "judge: is missing; `--help` lists the choices of judge="),
-    ("corpus._target_=os.system", "corpus._target_=os.system: must be a class of this project"),
-    ("lm._target_=generator.models.client.Nope", "lm._target_=generator.models.client.Nope: no such class"),
+    ("~judge", "judge: is missing"),
     # a judge with its own model
     ("judge.lm=openai", "judge.lm.model: has no value; give judge.lm.model=…"),
-    ("judge.lm=gpt-4", "unknown lm; choose from: embedded, openai, vllm"),
-    ("judge.lm.model=gpt-4", "choose one first, such as judge.lm=openai"),
-    ("judge.lm=openai judge.lm.modle=x", "did you mean judge.lm.model?"),
     # how a command line is written
     ("dialogs", "dialogs: not a setting; write it as name=value"),
-    ("dialogs 3", "not a setting; write it as name=value"),
     ("lm.model=[", "lm.model: can't be parsed"),
     ("turns=2,3", "turns: several values need -m"),
     ("--frobnicate", "--frobnicate; `python -m generator --help`"),
-    ("dialogs=3 -x", "-x"),
     ("--cfg", "--cfg"),
     ("--resolve", "--resolve belongs to --cfg job"),
     ("-m --cfg job", "only one of"),
@@ -150,11 +127,9 @@ WRONG = [
     ("taxonomy.path=nowhere", "taxonomy.path"),
     ("cache_dir=/dev/null/x", "/dev/null/x"),
     # shares
-    ("taxonomy.first={direct:0}", "taxonomy.first: "),
     ("taxonomy.measure=[idkk]", "judge=idkk: "),
     ("judge=k_precision judge.lm=embedded", "judge.lm: judge=k_precision asks no model"),
     ("taxonomy.first.direct=much", "taxonomy.first.direct=much: must be a number"),
-    ("taxonomy.first.drect=0.3", "first.drect"),
     # corpora
     ("corpus=jsonl", "corpus.path"),
     ("corpus=jsonl corpus.path=nowhere.jsonl", "corpus.path=nowhere.jsonl"),
@@ -165,10 +140,6 @@ WRONG = [
 @pytest.mark.parametrize(("given", "said"), WRONG, ids=[given for given, _ in WRONG])
 def test_a_wrong_setting_is_one_line_that_says_what_to_do(given: str, said: str) -> None:
     assert said in refused(*NOBODY, *given.split(" "))
-
-
-def test_a_model_must_be_named() -> None:
-    assert refused("lm=openai").startswith("lm.model: has no value; give lm.model=…")
 
 
 def test_a_key_is_asked_for_before_anything_is_sent() -> None:
@@ -183,34 +154,10 @@ def test_an_unknown_choice_is_told_what_there_is(group: str) -> None:
     assert [name for name in choices(group) if not re.search(rf"\b{name}\b", message)] == []
 
 
-def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
-    message = refused("lm=openai", "lm.model=m", "lm.api_base=http://me:hunter2@127.0.0.1:9/v1")
-    assert "must hold no password" in message
-    assert "hunter2" not in message
-
-
-BROKEN_FILES = [
-    ('{"id": "a", "text": "One."}\n{"id": oops\n', "documents.jsonl:2: not JSON"),
-    ('{"id": "a", "text": "One."}\n{"id": "b", "text": ""}\n', "documents.jsonl:2: it holds no text"),
-    ('{"id": "a", "text": ""}\n', "documents.jsonl:1: it holds no text"),
-    ('{"id": "a", "text": "One."}\n{"id": "b"}\n', "documents.jsonl:2: it has no `text`, only id"),
-    (
-        '{"id": "a", "text": "One."}\n{"id": "a", "text": "Two."}\n',
-        "documents.jsonl:2: a second document with the id 'a'",
-    ),
-    ("", "corpus jsonl holds no record; look at corpus.path"),
-]
-
-
-@pytest.mark.parametrize(("content", "said"), BROKEN_FILES)
+@pytest.mark.parametrize(("content", "said"), [("{}\n{oops\n", "documents.jsonl:2: not JSON"), ("", "corpus.path")])
 def test_a_broken_file_is_named_with_its_line(content: str, said: str) -> None:
-    Path("documents.jsonl").write_text(content, encoding="utf-8")
+    Path("documents.jsonl").write_text(content.replace("{}", '{"id": "a", "text": "One."}'), encoding="utf-8")
     assert said in refused(*NOBODY, "corpus=jsonl", "corpus.path=documents.jsonl")
-
-
-def test_a_file_that_is_not_json_at_all() -> None:
-    Path("quac.json").write_text('{"data": oops', encoding="utf-8")
-    assert "quac.json: not JSON" in refused(*NOBODY, "corpus=quac", "corpus.path=quac.json")
 
 
 def test_a_folder_without_documents_says_what_it_looked_for() -> None:
@@ -220,30 +167,11 @@ def test_a_folder_without_documents_says_what_it_looked_for() -> None:
     assert ".pdf" in message and "found 1 .docx" in message
 
 
-QUESTION_TYPE = """
-name: how-to
-stage: first
-definition: A question that asks how something is done.
-steps: [Find something that is done., Ask how.]
-phrasings: [How do I, How can one, What must I do to]
-"""
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (QUESTION_TYPE.replace("phrasings", "phrasing"), "unknown key 'phrasing'; did you mean 'phrasings'?"),
-        (QUESTION_TYPE + "colour: red\n", "mine.yaml:7: unknown key 'colour'"),
-        (QUESTION_TYPE + "steps: [a\n", "mine.yaml:"),
-        (QUESTION_TYPE.replace("first", "second"), "mine.yaml:3: stage"),
-    ],
-)
-def test_a_type_file_that_cannot_be_used_is_named_with_its_line(text: str, said: str) -> None:
+def test_a_type_file_that_cannot_be_used_is_named_with_its_line() -> None:
     Path("types").mkdir()
-    Path("types/mine.yaml").write_text(text, encoding="utf-8")
-    message = refused(*NOBODY, "taxonomy.path=types")
-    assert message.startswith("types/mine.yaml:")
-    assert said in message
+    follow_up = (ROOT / "taxonomy" / "questions" / "follow-up.yaml").read_text(encoding="utf-8")
+    Path("types/mine.yaml").write_text(f"colour: red\n{follow_up}", encoding="utf-8")
+    assert refused(*NOBODY, "taxonomy.path=types").startswith("types/mine.yaml:1: unknown key 'colour'")
 
 
 @pytest.mark.parametrize(
@@ -264,21 +192,11 @@ def test_corpus_and_taxonomy_are_chosen_with_or_without_a_plus(plus: str) -> Non
     assert not list(Path().iterdir()), "it only shows"
 
 
-def test_a_bare_command_has_every_default() -> None:
-    composed = yaml.safe_load(command("--cfg", "job").out)
-    assert (composed["corpus"]["name"], composed["taxonomy"]["name"]) == ("sample", "mixed")
-    assert composed["lm"]["_target_"] == "generator.models.embedded.EmbeddedEndpoint"
-
-
 @pytest.mark.parametrize("spelt", ["judge.lm=vllm", "+judge.lm=vllm", "lm@judge.lm=vllm", "+lm@judge.lm=vllm"])
 def test_a_judges_own_model_is_chosen_however_it_is_spelt(spelt: str) -> None:
     judge = yaml.safe_load(command("judge.lm.model=strict-one", spelt, "--cfg", "job").out)["judge"]
     assert (judge["lm"]["model"], judge["lm"]["api_key_env"]) == ("strict-one", "VLLM_API_KEY")
     assert judge["name"] == "correctness"
-
-
-def test_without_one_the_judge_asks_the_model_that_writes() -> None:
-    assert yaml.safe_load(command("judge.lm=null", "--cfg", "job").out)["judge"]["lm"] is None
 
 
 def test_a_type_of_ones_own_joins_the_mix_without_a_plus() -> None:

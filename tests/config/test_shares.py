@@ -38,12 +38,6 @@ def test_weights_are_changed_added_and_replaced(arguments: list[str], first: dic
     assert {share.type.name: round(share.share, 4) for share in compose(*arguments).first} == first
 
 
-def test_every_dimension_can_be_replaced_in_any_mix() -> None:
-    taxonomy = compose("taxonomy.multi_turn={follow-up: 2}", "taxonomy.later={factoid: 5}")
-    assert [(share.type.name, share.share) for share in taxonomy.multi_turn] == [("follow-up", 1)]
-    assert [(share.type.name, share.share) for share in taxonomy.later] == [("factoid", 1)]
-
-
 @pytest.mark.parametrize(
     ("argument", "message"),
     [

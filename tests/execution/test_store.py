@@ -240,3 +240,13 @@ def test_a_folder_that_is_removed_or_replaced_stops_the_run(replaced: bool, run:
         with pytest.raises(RunError) as error:
             store.add(2, "c", accepted("c"), 1)
         assert "deleted or replaced" in message(error, run)
+
+
+def test_a_run_of_another_release_is_one_line_and_left_alone(run: Path) -> None:
+    with closing(sqlite3.connect(run / "run.db")) as db:
+        db.execute("PRAGMA user_version = 0")
+    with pytest.raises(RunError, match=r"another release.*run_dir.*fresh=true") as error:
+        Store(run, {"seed": 1})
+    assert "seed" not in str(error.value) and "\n" not in str(error.value)
+    with Store(run, {"seed": 1}, fresh=True) as store:
+        assert store.attempted == 0

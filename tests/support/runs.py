@@ -109,7 +109,7 @@ class Site:
             [
                 "generator.config.compose",
                 "generator.run",
-                "judges.command",
+                "judges.run",
                 "datasketch",
                 "bm25s",
                 "Stemmer",
