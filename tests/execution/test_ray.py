@@ -155,7 +155,7 @@ def test_a_worker_is_killed_and_the_data_is_that_of_a_local_run(cluster: str, al
     assert mauled.data() == local.data()
     assert mauled.counts() == local.counts()
     mauled.check_ledger()
-    assert repeated <= IN_FLIGHT
+    assert repeated < 30, "what was finished before the kill is read back, however slow the machine is"
     assert ended.err.count("a worker has died") == 1
     assert "ray" not in ended.err.lower(), "nothing of its own on the terminal"
 
