@@ -5,6 +5,7 @@ local run. Ray replaces workers that die, and their dialogs are generated again.
 """
 
 import asyncio
+import os
 import pickle
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing, contextmanager, suppress
@@ -144,7 +145,10 @@ class RayExecutor(Executor):
         for dialog_id, key, reply in store.all_calls():
             calls.setdefault(dialog_id, {})[key] = reply.model_dump_json()
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-        return ray.remote(num_cpus=0, scheduling_strategy=here)(Exchange).remote(first, calls)
+        actor = ray.remote(num_cpus=0, scheduling_strategy=here)(Exchange)
+        exchange = actor.remote(first, calls)
+        exchange.watch.remote(os.getpid())
+        return exchange
 
     def _rows(self, exchange: Any, first: int, work: Work) -> Any:
         """Return the dataset of all dialogs."""

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import ray
 
-from generator.common.concurrency import cancel
 from generator.errors import GroundedDialogsError
 
 if TYPE_CHECKING:
@@ -69,7 +68,8 @@ class Worker:
         await asyncio.wait({making, self._closed}, return_when=asyncio.FIRST_COMPLETED)
         if making.done():
             return making.result()
-        await cancel(making)
+        making.cancel()
+        await asyncio.gather(making, return_exceptions=True)
         return ""
 
     async def _open(self) -> "DialogGenerator":
