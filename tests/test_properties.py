@@ -11,7 +11,6 @@ from dspy.utils.exceptions import AdapterParseError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from generator.common.passages import TOKEN, sentences
 from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.journal import Journal
@@ -23,9 +22,8 @@ from generator.dialogs.single import SingleDocumentDialog
 from generator.errors import Rejected
 from generator.execution.store import Outcome, Store
 from generator.models.lm import ChatReply
-from generator.schema import Dialog, Document, Drop, Passage, Usage
+from generator.schema import Dialog, Drop, Passage, Usage
 from judges.llm.correctness import Correctness, CorrectnessJudge
-from tests.support.corpora import split
 from tests.support.scripted import Scripted, Shelf, kinds, said
 
 # Seeded, so that every run tries the same examples.
@@ -36,31 +34,13 @@ PROSE = (
     "Mr. Li",
     "漢字。",
     "“Yes.” ",
-    "( see it )",
     "x" * 700,
     "word " * 150,
     "👩‍👩‍👧",
     "e\u0301",
     "🏳️",
 )
-SIGNS = (
-    "1. ",
-    "- ",
-    "\n",
-    "\n\n",
-    "\r\n",
-    "\t",
-    "  ",
-    "\x00",
-    "\u2028",
-    "\x85",
-    "\u202e",
-    "\ufeff",
-    "{",
-    "}",
-    '"',
-    "\\u0000",
-)
+SIGNS = ("1. ", "- ", "\n", "\n\n", "\r\n", "\t", "  ", "\x00", "\u2028", "\x85", "\u202e", "\ufeff", *'{}"', "\\u0000")
 MARKUP = ("<task>", "</task>", "</ documents>", "<\u200bdialog>", '<document title="x">', "[3] ", "User: ", "Agent: ")
 PIECES = st.sampled_from([*PROSE, *SIGNS, *MARKUP])
 # No lone surrogates: they are refused where they come in (test_untrusted.py).
@@ -71,37 +51,6 @@ WORDY = TEXT.filter(lambda text: bool(text.strip()))
 
 def passage(text: str, title: str = "", name: str = "d") -> Passage:
     return Passage(id=f"{name}:0-{len(text)}", document_id=name, title=title, text=text, start=0, end=len(text))
-
-
-# --- documents
-
-
-@settings(fair, max_examples=50)
-@given(WORDY, st.integers(1, 60), st.data())
-def test_passages_cover_their_document(text: str, size: int, data: st.DataObject) -> None:
-    overlap = data.draw(st.integers(0, size - 1))
-    tokens = [match.span() for match in TOKEN.finditer(text)]
-    found = list(split(Document(id="d", text=text), size, overlap))
-    covered: list[tuple[int, int]] = []
-    for place, each in enumerate(found):
-        assert each.text == text[each.start : each.end]
-        mine = [span for span in tokens if each.start <= span[0] and span[1] <= each.end]
-        assert (mine[0][0], mine[-1][1]) == (each.start, each.end)
-        assert len(mine) == size if place < len(found) - 1 else len(mine) <= size
-        if place:
-            assert mine[:overlap] == covered[len(covered) - overlap :], "they share exactly so many"
-        covered += mine[overlap:] if place else mine
-    assert covered == tokens
-
-
-@settings(fair, max_examples=50)
-@given(TEXT)
-def test_sentences_cover_their_text(text: str) -> None:
-    spans = sentences(text)
-    assert all(0 < end - start <= 600 and text[start:end].strip() == text[start:end] for start, end in spans)
-    edges = [0, *(edge for span in spans for edge in span), len(text)]
-    assert edges == sorted(edges)
-    assert not "".join(text[end:start] for end, start in zip(edges[::2], edges[1::2], strict=True)).strip()
 
 
 # --- prompts
@@ -148,16 +97,6 @@ REPLY = st.one_of(
     st.tuples(OBJECT.map(json.dumps), st.integers(0, 200)).map(lambda pair: pair[0][: pair[1]]),
     st.integers(1, 20_000).map(lambda n: '{"a":' * n),
 )
-ANSWER = st.fixed_dictionaries(
-    {
-        "reasoning": WORDY.map(lambda text: text[:400]),
-        "answerability": st.sampled_from(["answerable", "partial", "unanswerable"]),
-        "answer": WORDY.map(lambda text: text[:400]),
-        "consistency": WORDY.map(lambda text: text[:200]),
-        "consistent": st.booleans(),
-        "evidence": st.lists(st.integers(1, 9), max_size=3),
-    }
-)
 
 
 @settings(fair, max_examples=50)
@@ -170,13 +109,6 @@ def test_a_reply_is_a_value_or_unusable(signature: type[dspy.Signature], reply: 
     assert found.keys() == signature.output_fields.keys()
     for value in found.values():
         str(value).encode()
-
-
-@settings(fair, max_examples=40)
-@given(ANSWER, st.booleans(), st.sampled_from(["", "Here it is: ", "```json\n", "{not this} "]))
-def test_a_good_reply_comes_through_as_it_is(answer: dict[str, Any], ascii_only: bool, before: str) -> None:
-    reply = before + json.dumps(answer, ensure_ascii=ascii_only) + " So it is."
-    assert SharedPrefixAdapter().parse(GroundedAnswer, reply) == answer
 
 
 # --- whole dialogs
@@ -234,19 +166,10 @@ def _sent(entry: Any) -> Any:
 def test_any_text_is_kept_as_it_is(replies: list[tuple[str, str]], text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         made = {key: ChatReply(text=t, finish_reason="stop", model="m", usage=Usage(calls=1)) for key, t in replies}
-        dialog = Dialog(
-            id=text,
-            corpus=text,
-            algorithm="single",
-            split="train",
-            document_ids=(text,),
-            turns=said((text, text)),
-            passages=(passage(text, text, text),),
-            ended=text,
-            lm=text,
-            prompt_version="p",
-            seed=1,
-        )
+        names = dict.fromkeys(("id", "corpus", "ended", "lm"), text)
+        parts: dict[str, Any] = {"turns": said((text, text)), "passages": (passage(text, text, text),), "seed": 1}
+        kind: dict[str, Any] = {"algorithm": "single", "split": "train", "prompt_version": "p"}
+        dialog = Dialog(**names, **kind, **parts, document_ids=(text,))
         drop = Drop(dialog_id=text, scope="dialog", stage=text, reason=text, text=text)
         with Store(Path(folder) / "run", {"a": text}) as store:
             journal = Journal(store, text)

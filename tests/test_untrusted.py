@@ -3,17 +3,14 @@
 import json
 import random
 import re
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from generator.common.passages import sentences, windows
 from generator.config.messages import choices
 from generator.config.parts import build_choice
-from generator.dialogs.prompt import Documents, neutralize
+from generator.dialogs.prompt import neutralize
 from generator.output.chat import rows as rows_of
 from generator.schema import Dialog, Drop
 from judges.__main__ import main as judging
@@ -97,17 +94,6 @@ def test_documents_and_dialogs_command_no_judge(judge: ModelJudge) -> None:
                 assert len(re.findall(rf"^\s*{heading}:\s*$", task, re.MULTILINE | re.IGNORECASE)) <= 1
 
 
-@pytest.mark.parametrize("text", NASTY)
-def test_evidence_is_the_exact_text(text: str) -> None:
-    documents = Documents(passages=(piece("p", f"  {text} First. {text}\nSecond: {text}.  "), piece("q", text)))
-    shown = documents.render()
-    assert len(re.findall(r"^\[\d+\] ", shown, re.MULTILINE)) == len(documents.spans)
-    for number, evidence in enumerate(documents.evidence(list(range(1, len(documents.spans) + 1))), start=1):
-        (of,) = [p for p in documents.passages if p.id == evidence.passage_id]
-        assert evidence.text == of.text[evidence.start : evidence.end] != ""
-        assert f"\n[{number}] " in shown
-
-
 def test_a_long_gap_in_a_tag_is_looked_through_once() -> None:
     gap = " " * 1_000_000
     assert neutralize(f"<{gap}task>") == f"‹{gap}task>"
@@ -139,11 +125,7 @@ def test_a_run_over_hostile_documents_is_a_run_like_any_other(algorithm: str, tm
     text = "\ufeff" + "\n".join([*(json.dumps(record, ensure_ascii=False) for record in titled), *bad]) + "\n"
     site.documents.write_bytes(text.encode())
     with OpenAIServer(responder=replying(answer=parroting)) as server:
-        done = site.run(
-            server,
-            *(f"algorithm={algorithm}", "dialogs=12", "export=mtrag"),
-            *("corpus.max_broken=0.5", "validation=0.3"),
-        )
+        done = site.run(server, f"algorithm={algorithm}", "dialogs=12", "corpus.max_broken=0.5", "validation=0.3")
         assert done.code == 0, done.err
         bodies = [body for body in server.bodies if "<task>" in prompt(body)]
     site.check_ledger()
@@ -167,14 +149,6 @@ def test_a_run_over_hostile_documents_is_a_run_like_any_other(algorithm: str, tm
     for row in rows:
         assert [m["content"] for m in row["messages"]] == [m["content"] for m in kept[row["pair_id"]]["messages"]]
         assert "<passage>" not in row["messages"][0]["content"].replace("<passage>\n", "")
-    exported = site.run_dir / "mtrag"
-    collection = [json.loads(line) for file in exported.rglob("corpus.jsonl") for line in lines(file)]
-    assert all(passage["text"] in texts[passage["_id"].rpartition(":")[0] or passage["_id"]] for passage in collection)
-    tasks = [json.loads(line) for line in lines(exported / "generation_tasks" / "reference.jsonl")]
-    answers = {f"{d.id}<::>{t.turn}": t.answer for d in dialogs for t in d.turns}
-    assert {task["task_id"]: task["targets"][0]["text"] for task in tasks} == {
-        task["task_id"]: answers[task["task_id"]] for task in tasks
-    }
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", done.out + done.err)
 
 
@@ -195,34 +169,24 @@ def test_dialogs_with_lone_surrogates_are_skipped_and_counted(openai_server: Ope
 # --- documents
 
 
-def test_references_in_front_matter_do_not_multiply(tmp_path: Path) -> None:
-    names = "abcdefghijklmnop"
-    references = "".join(f"{b}: &{b} [{','.join([f'*{a}'] * 9)}]\n" for a, b in pairwise(names))
-    (tmp_path / "a.md").write_text(f"---\na: &a [x]\n{references}title: *p\n---\nIt opens.\n", encoding="utf-8")
-    (document,) = good(read("folder", path=str(tmp_path)))
-    assert (document.title, document.text) == ("a", "It opens.\n")
-
-
-def test_a_page_that_names_no_real_encoding_is_broken(tmp_path: Path) -> None:
-    for name in ("undefined", "zip", "rot13"):
-        (tmp_path / f"{name}.html").write_text(f'<meta charset="{name}"><p>Hi', encoding="utf-8")
-    assert len(broken(read("folder", path=str(tmp_path)))) == 3
-
-
 @pytest.mark.parametrize(
-    "front", ["date: 2024-99-99", "title: " + "[" * 3000, "title: !!python/object/apply:os.system [exit]"]
+    "front",
+    [
+        "title: " + "[" * 3000,
+        "title: !!python/object/apply:os.system [exit]",
+        "\n".join(f"{b}: &{b} [{','.join([f'*{a}'] * 9)}]" for a, b in pairwise("abcdefghijklmnop")),
+    ],
 )
-def test_front_matter_that_is_no_yaml_is_text(front: str, tmp_path: Path) -> None:
+def test_front_matter_that_is_no_plain_yaml_is_text(front: str, tmp_path: Path) -> None:
     text = f"---\n{front}\n---\nIt opens at nine.\n"
     (tmp_path / "a.md").write_text(text, encoding="utf-8")
     (document,) = good(read("folder", path=str(tmp_path)))
-    assert document.text == text and document.title == "a"
+    assert (document.title, document.text) == ("a", text)
 
 
-def test_an_id_of_several_lines_is_broken(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text(json.dumps({"id": "a\nb", "text": "It opens."}) + "\n")
-    ((_, reason),) = broken(read("jsonl", path=str(tmp_path)))
-    assert "control character" in reason
+def test_a_page_that_names_no_real_encoding_is_broken(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text('<meta charset="zip"><p>Hi', encoding="utf-8")
+    assert len(broken(read("folder", path=str(tmp_path)))) == 1
 
 
 @pytest.mark.parametrize(("name", "text"), [("div", "It opens."), ("nav", "It shuts.")])
@@ -230,31 +194,6 @@ def test_a_deeply_nested_page_is_read(name: str, text: str, tmp_path: Path) -> N
     (tmp_path / "a.html").write_text(f"<{name}>" * 16_000 + "It opens." + f"</{name}>" * 16_000 + "<p>It shuts.")
     (document,) = good(read("folder", path=str(tmp_path)))
     assert document.text.startswith(text)
-
-
-@pytest.mark.slow  # if the time goes by the square of the length, for minutes
-@pytest.mark.parametrize("unit", ["The harbour office opens at nine. ", "x", '"Mr. ', "这个办公室每天早上九点开门。"])
-def test_a_long_line_is_split_in_time_by_its_length(unit: str) -> None:
-    text = unit * (4_000_000 // len(unit))
-    spans, passages = sentences(text), list(windows(text))
-    assert spans[0][0] == passages[0][0] and spans[-1][1] == passages[-1][1]
-    assert all(end - start <= 600 for start, end in spans)
-
-
-@pytest.mark.slow
-def test_ten_megabytes_on_one_line_are_a_document(tmp_path: Path, openai_server: OpenAIServer) -> None:
-    site, chance = Site(tmp_path), random.Random(2)
-    text = (" ".join(words(chance, 120) for _ in range(1000)) * 150)[:10_000_000]
-    records = [{"id": "long", "text": text}, {"id": "short", "text": "The ferry is blue. It is fast."}]
-    site.documents.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-    program = "import resource, sys; from generator.__main__ import main; code = main(); "
-    program += "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024); sys.exit(code)"
-    arguments = site.arguments(openai_server, "dialogs=1", "turns=1", "validation=0")
-    command = [sys.executable, "-c", program, *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    site.check_ledger()
-    assert int(done.stdout.splitlines()[-1]) < 900, "MiB"
 
 
 # --- the terminal

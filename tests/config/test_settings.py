@@ -110,6 +110,8 @@ WRONG = [
     ("judge=null", "judge=null: unknown judge; choose from: "),
     ("taxonomy.first=[]", "taxonomy.first: wrong type"),
     ("~judge", "judge: is missing"),
+    ("+experiment=lee2024_orquac", "algorithm.first_questions: has no value"),
+    ("+experiment=lee2024_quac taxonomy=mixed", "dialogs: has no value"),
     # a judge with its own model
     ("judge.lm=openai", "judge.lm.model: has no value; give judge.lm.model=…"),
     # how a command line is written

@@ -11,6 +11,7 @@ import os
 import random
 import sqlite3
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -105,21 +106,10 @@ class Site:
             largest_file: bytes that a file of the process may have, as on a disk that is full.
         """
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(
-            [
-                "generator.config.compose",
-                "generator.run",
-                "judges.run",
-                "datasketch",
-                "bm25s",
-                "Stemmer",
-                "tests.support.runs",
-            ]
-        )
-        log = self.folder / "log"
-        process = context.Process(
-            target=run_logged, args=(self.program, self.arguments(server, *more), log, largest_file), daemon=True
-        )
+        ours = ["generator.config.compose", "generator.run", "judges.run", "tests.support.runs"]
+        context.set_forkserver_preload([*ours, "datasketch", "bm25s", "Stemmer"])
+        settings = (self.program, self.arguments(server, *more), self.folder / "log", largest_file)
+        process = context.Process(target=run_logged, args=settings, daemon=True)
         process.start()
         return process
 
@@ -177,24 +167,20 @@ class Site:
 
     def check_ledger(self) -> None:
         """Check that every attempt is accepted or dropped, and that summary, drops and dataset agree."""
-        summary, drops, rows = self.summary(), self.drops(), self.rows()
+        summary, drops, pairs = self.summary(), self.drops(), len(self.rows())
         dropped = sum(count for reasons in summary["dropped"].values() for count in reasons.values())
         assert summary["accepted"] + dropped == summary["attempted"]
         assert summary["accepted"] == len(self.dialogs())
         for scope, key in (("dialog", "dropped"), ("turn", "dropped_turns"), ("pair", "dropped_pairs")):
-            counts: dict[str, dict[str, int]] = {}
-            for drop in drops:
-                if drop["scope"] == scope:
-                    reasons = counts.setdefault(drop["stage"], {})
-                    reasons[drop["reason"]] = reasons.get(drop["reason"], 0) + 1
-            assert summary[key] == counts
+            counted = Counter((drop["stage"], drop["reason"]) for drop in drops if drop["scope"] == scope)
+            assert {(s, r): n for s, reasons in summary[key].items() for r, n in reasons.items()} == counted
         whole = [drop["dialog_id"] for drop in drops if drop["scope"] == "dialog"]
         assert len(whole) == len(set(whole))
         assert not set(whole) & {dialog["id"] for dialog in self.dialogs()}
         assert all(drop["stage"] and drop["reason"] for drop in drops)
-        assert summary["pairs"] == len(rows)
+        assert summary["pairs"] == pairs
         made = sum(len(dialog["turns"]) for dialog in self.dialogs())
-        assert summary["pairs"] + sum(drop["scope"] == "pair" for drop in drops) == made
+        assert pairs + sum(drop["scope"] == "pair" for drop in drops) == made
 
 
 def lines(path: Path) -> list[str]:
