@@ -31,7 +31,7 @@ COMMAND = Command(
 
 
 class StatisticsSettings(Record):
-    """Which dialogs are counted, and where the table goes."""
+    """The dialogs to count, and the file for the table."""
 
     paths: Annotated[tuple[str, ...], OneOrMore, Field(min_length=1)] = Field(
         description="Run folders, files of dialogs, or human dialogs as published."
