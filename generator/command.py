@@ -4,6 +4,7 @@ Arguments go to `hydra.main` as they were typed, but for a few spellings (`norma
 `--cfg` and shell completion are Hydra's. What a user can fix ends in one line and exit code 2.
 """
 
+import io
 import os
 import re
 import signal
@@ -14,7 +15,7 @@ from importlib import import_module
 from itertools import islice
 from pathlib import Path
 
-from generator.common.terminal import run_quietly
+from generator.common.console import continues
 from generator.config.shares import normalise_shares
 
 CONF = Path(__file__).parents[1] / "conf"
@@ -70,14 +71,24 @@ def run_command(command: Command) -> int:
     """Run the arguments of this process.
 
     Returns:
-        the exit code: 0; 1, nothing was accepted; 2, something to fix; 130, interrupted.
+        the exit code: 0, also when the reader of the output has gone (`| head`); 1, nothing was accepted; 2, something
+        to fix; 130, interrupted.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a Latin-1 terminal has no quotation marks
+    arguments = sys.argv[1:]
     try:
-        return run_quietly(lambda: _run(command, sys.argv[1:]))
+        code = _run(command, arguments)
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt as interrupt:
         if not interrupt.args:  # else its files were written, and that was printed
-            print("interrupted; the same command continues", file=sys.stderr)
+            print(f"interrupted; {continues('fresh=true' in arguments)}", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        # Python flushes once more at its end, and would complain again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
 
 
 def _run(command: Command, arguments: list[str]) -> int:

@@ -33,7 +33,7 @@ from taxonomy import Taxonomy
 
 @dataclass(frozen=True)
 class WorkerSpec:
-    """What the components are made from; can be pickled. See `generator.execution.base.WorkerSpec`.
+    """The inputs of `Components`; can be pickled. See `generator.execution.base.WorkerSpec`.
 
     Args:
         fingerprint: of the documents.

@@ -12,10 +12,10 @@ from pydantic import BaseModel, ValidationError
 
 from generator.common.console import note
 from generator.config.settings import human_corpora, human_corpus
-from generator.corpora.files import File, is_url, list_files, local_file, open_file, read_lines
-from generator.corpora.json_records import skipped
+from generator.corpora.files import File, is_url, list_files, local_file
+from generator.corpora.json_records import read_numbered_lines, skipped
 from generator.corpora.mtrag.dialogs import read_responses
-from generator.errors import YAML_SLIPS, ConfigError, CorpusError, RunError, describe
+from generator.errors import YAML_SLIPS, ConfigError, CorpusError, RunError
 from generator.schema import Dialog, SkippedRecord
 
 M = TypeVar("M", bound=BaseModel)
@@ -165,22 +165,13 @@ def _read_yaml(file: Path, model: type[M]) -> M | None:
 
 def _lines(file: File) -> Records:
     """Yield the dialogs of a file as `dialogs.jsonl` is, plain or gzipped."""
-    number = 0
-    try:
-        with open_file(file) as stream:
-            for number, line in enumerate(read_lines(stream), start=1):
-                if line.strip():
-                    yield _dialog(f"{file.where}:{number}", line)
-    except OSError as error:
-        raise CorpusError(f"{file.where}: can't be read after line {number}: {describe(error)}") from error
-
-
-def _dialog(where: str, line: bytes) -> Dialog | SkippedRecord:
-    try:
-        dialog = Dialog.model_validate_json(line)
-    except ValidationError as error:
-        return skipped(where, error)
-    return dialog if dialog.turns else SkippedRecord(where=where, reason="turns: there are none")
+    for where, line in read_numbered_lines(file):
+        try:
+            dialog = Dialog.model_validate_json(line)
+        except ValidationError as error:
+            yield skipped(where, error)
+        else:
+            yield dialog if dialog.turns else SkippedRecord(where=where, reason="turns: there are none")
 
 
 def _has_dialogs(records: Callable[[], Records]) -> bool:

@@ -7,7 +7,7 @@ from generator.command import GENERATOR_GROUPS, Command, run_command
 COMMAND = Command(
     program="python -m judges",
     primary="judges",
-    task="judges.command:judge",
+    task="judges.run:judge",
     settings="judges.settings:JudgingRunSettings",
     usage=(
         "python -m judges judge=NAME input=PATH [lm=NAME] [setting=value ...]",

@@ -87,15 +87,7 @@ class ModelJudge(dspy.Module):
             "reference": "\n".join(turn.other_answers),
         }
         wanted = {name: value for name, value in inputs.items() if name in self.signature.input_fields}
-        return self.to_verdict(await self.ask(self.predict, turn, **wanted))
-
-    async def ask(self, predict: dspy.Predict, turn: Turn, **inputs: object) -> dspy.Prediction:
-        """Make one call for a turn.
-
-        Raises:
-            Rejected, ModelError, RunError: as `generator.dialogs.calls.call`.
-        """
-        return await call(predict, "judge", "sampled", turn.turn, **inputs)
+        return self.to_verdict(await call(self.predict, "judge", "sampled", turn.turn, **wanted))
 
     def to_verdict(self, prediction: dspy.Prediction) -> Verdict:
         """Turn a usable reply into a verdict."""
@@ -122,7 +114,7 @@ class ModelJudgeSettings(JudgeSettings):
 class ComputingJudge(ABC):
     """A judge that asks no model, and gives a score of at most 1."""
 
-    name: ClassVar[str]
+    name: str
     decides: ClassVar[bool] = False
     asks_model: ClassVar[bool] = False
     best: ClassVar[float | None] = 1

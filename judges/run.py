@@ -17,10 +17,12 @@ from itertools import islice
 from typing import Any, cast
 
 import dspy
+from omegaconf import DictConfig, OmegaConf
 
 from generator.common.atomic_files import atomic_write
 from generator.common.concurrency import in_order, together
 from generator.common.console import note
+from generator.config.compose import Job, RunFailed
 from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.calls import use_model
 from generator.dialogs.journal import Journal
@@ -33,12 +35,40 @@ from generator.models.lm import Clients, LanguageModel
 from generator.output.progress import Display
 from generator.schema import Dialog, Judge, SkippedRecord, Turn, Verdict
 from generator.sets import DialogSet, dialog_set, response_set
-from judges.config import JudgingSettings, judging_identity
+from judges.config import JudgingSettings, judging_identity, load_judging
 from judges.panel import median_name, median_of
 from judges.summary import JudgingSummary, closing_table, summarise
 
 # Concurrent dialogs of a judge that asks no model; a judge may work in batches.
 _CONCURRENCY = 32
+# Settings that are part of a run folder's name.
+_NAMED = {"judge", "input", "lm", "lm.model", "run_dir"}
+
+
+def judge(cfg: DictConfig, job: Job) -> None:
+    """Judge dialogs that exist, or continue; the task of `python -m judges`.
+
+    Raises:
+        GroundedDialogsError: the run can't begin or go on.
+        RunFailed: nothing was judged.
+        KeyboardInterrupt: the run was interrupted; what is finished is written.
+    """
+    settings = load_judging(cfg)
+    if settings.run_dir is None and (varied := [f"{k}-{v}" for k, v in job.varied.items() if k not in _NAMED]):
+        cfg.run_dir = re.sub(r"[^\w.,+/-]+", "_", f"{settings.folder}-{'-'.join(varied)}")
+        settings = load_judging(cfg)
+    dspy.disable_logging()  # a verdict holds what DSPy would log of a reply
+    summary, interrupted = run_session(JudgingRun(settings, OmegaConf.to_yaml(cfg, resolve=True)), closing_table)
+    if interrupted:
+        raise KeyboardInterrupt("reported")
+    if not summary.judged:
+        reason = next(iter(summary.judges[0].unjudged), "nothing to judge")
+        note(f"error: none of {summary.turns} turns could be judged; the most frequent reason: {reason}")
+        raise RunFailed(1)
+    for each in summary.judges:
+        if each.unjudged:
+            count, name, reason = sum(each.unjudged.values()), each.model or each.judge, next(iter(each.unjudged))
+            note(f"{name}: {count} of {each.all.turns} turns are unjudged; the most frequent reason: {reason}")
 
 
 @dataclass(frozen=True)
@@ -67,9 +97,11 @@ class JudgingRun(Session[JudgingSummary]):
         models = [endpoint.model for endpoint in self.endpoints.values()] or [""]
         self.judges = [cast(Judge, settings.judge.build(model)) for model in models]
         judge = self.judges[0]
-        self.has_median = len(models) > 1 and judge.best is not None
-        self.models = [(judge.name, model) for model in [*models, *([median_name(models)] if self.has_median else [])]]
-        self._check_folder()
+        medians = [median_name(models)] if len(models) > 1 and judge.best is not None else []
+        self.models = [(judge.name, model) for model in [*models, *medians]]
+        source, folder = settings.input.expanduser().absolute(), self.folder.expanduser().absolute()
+        if folder in (source, *source.parents) and settings.run_dir is not None:
+            raise ConfigError(f"run_dir={self.folder}: is or contains the input; give another folder")
         self.input = _find_input(settings)
         self.known, fingerprint, self.skipped = _read_through(self.input)
         self.total = len(self.known)
@@ -83,10 +115,8 @@ class JudgingRun(Session[JudgingSummary]):
         return summary.dialogs, self.total
 
     async def open(self, stack: AsyncExitStack) -> Work:
-        members = [Member(self.judges[0], None, SharedPrefixAdapter())]
-        if self.endpoints:
-            members = [await self._open(*each, stack) for each in zip(self.endpoints, self.judges, strict=True)]
-        return partial(self._judge, members)
+        opened = [await self._open(*each, stack) for each in zip(self.endpoints, self.judges, strict=False)]
+        return partial(self._judge, opened or [Member(self.judges[0], None, SharedPrefixAdapter())])
 
     async def _open(self, setting: str, judge: Judge, stack: AsyncExitStack) -> Member:
         endpoint = self.endpoints[setting]
@@ -141,11 +171,6 @@ class JudgingRun(Session[JudgingSummary]):
         with atomic_write(self.folder / "summary.json") as file:
             file.write(json.dumps(summary.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
         return summary
-
-    def _check_folder(self) -> None:
-        source, folder = self.settings.input.expanduser().absolute(), self.folder.expanduser().absolute()
-        if folder in (source, *source.parents) and self.settings.run_dir is not None:
-            raise ConfigError(f"run_dir={self.folder}: is or contains the input; give another folder")
 
 
 async def judge_dialog(dialog: Dialog, members: Sequence[Member], journal: Journal) -> Outcome:
@@ -218,20 +243,3 @@ def _read_through(source: DialogSet) -> tuple[Sequence[int], str, list[SkippedRe
     if not known:
         raise CorpusError(f"{source.path}: has no dialogs")
     return known, digest.hexdigest(), skipped
-
-
-def run(settings: JudgingSettings, configuration: str) -> int:
-    """Start or continue judging, and report how it ended; see `JudgingRun`. Returns the exit code."""
-    dspy.disable_logging()  # a verdict holds what DSPy would log of a reply
-    summary, interrupted = run_session(JudgingRun(settings, configuration), closing_table)
-    if interrupted:
-        return 130
-    if not summary.judged:
-        reason = next(iter(summary.judges[0].unjudged), "nothing to judge")
-        note(f"error: none of {summary.turns} turns could be judged; the most frequent reason: {reason}")
-        return 1
-    for judge in summary.judges:
-        if judge.unjudged:
-            count, name, reason = sum(judge.unjudged.values()), judge.model or judge.judge, next(iter(judge.unjudged))
-            note(f"{name}: {count} of {judge.all.turns} turns are unjudged; the most frequent reason: {reason}")
-    return 0

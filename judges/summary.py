@@ -72,7 +72,6 @@ def summarise(
     """Return the summary of a run so far, in one pass over its dialogs.
 
     Args:
-        source: the input, as it was given.
         models: judge and model of the verdicts of this run.
         best: the judge's highest score.
         total: dialogs of the input.

@@ -111,7 +111,7 @@ class QuestionType(Record):
         return False
 
     def planned(self) -> Planned | None:
-        """Return the plan for the record of a turn; None where types alone are planned."""
+        """Return the names of everything planned, for a turn's record; None where types alone are planned."""
         return None
 
 
@@ -132,20 +132,15 @@ class Facet(Record):
 
     def prompt(self) -> str:
         """Return the facet as text for a prompt; empty if it has no steps."""
-        return (
-            "\n".join(["It is also this: " + self.definition, *(f"- {step}" for step in self.steps)])
-            if self.steps
-            else ""
-        )
+        lines = [f"It is also this: {self.definition}", *(f"- {step}" for step in self.steps)]
+        return "\n".join(lines) if self.steps else ""
 
 
 class Target(QuestionType):
     """A planned question: its type, and its value in every other dimension.
 
-    Attributes:
-        multi_turn: of a later turn.
-        aim: how much of it the documents should answer.
-        standalone: of a later turn, whether it should be understood without the dialog so far.
+    `aim` says how much of it the documents should answer. `multi_turn` and `standalone`, True if it should be
+    understood without the dialog so far, are of later turns.
     """
 
     multi_turn: Facet | None = None
@@ -153,7 +148,6 @@ class Target(QuestionType):
     standalone: bool | None = None
 
     def prompt(self) -> str:
-        """Return the type as text for a prompt, followed by the other dimensions."""
         facets = (self.aim, self.multi_turn)
         return "\n".join([super().prompt(), *filter(None, (facet.prompt() for facet in facets if facet))])
 
@@ -170,7 +164,6 @@ class Target(QuestionType):
         return self.aim is not None and self.aim.name == "conversational"
 
     def planned(self) -> Planned:
-        """Return the names of everything planned."""
         return Planned(
             question_type=self.name,
             multi_turn_type=self.multi_turn.name if self.multi_turn else None,

@@ -96,10 +96,7 @@ def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> Non
     assert {p.name for p in tmp_path.iterdir()} == {"a.json", "notes.txt"}
 
 
-FILES = ("summary.json", "dialogs.jsonl", "skipped.jsonl", "config.yaml", "dataset", "mtrag")
-
-
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("file", ["summary.json", "dialogs.jsonl", "dataset", "mtrag"])
 def test_after_a_full_disk_the_same_command_completes_the_folder_and_no_run_takes_it(
     file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,16 +132,7 @@ def test_after_a_full_disk_the_same_command_completes_the_folder_and_no_run_take
     assert written("disturbed") == written("undisturbed")
 
 
-def test_unfinished_files_of_a_killed_command_are_overwritten(tmp_path: Path) -> None:
-    folder = tmp_path / "human"
-    folder.mkdir()
-    for name in ("summary.json", "dialogs.jsonl"):
-        (folder / f".{name}.unfinished").write_text("half")
-    assert human(folder, quac(tmp_path / "a.json", *ARTICLES)).code == 0
-    assert {p.name for p in folder.iterdir()} == {"config.yaml", "dialogs.jsonl", "dataset", "summary.json"}
-
-
-@pytest.mark.parametrize("left", ["run.db", "summary.json", "all"])
+@pytest.mark.parametrize("left", ["run.db", "all"])
 def test_a_run_folder_is_left_alone_even_if_files_are_missing(
     left: str, tmp_path: Path, openai_server: OpenAIServer
 ) -> None:

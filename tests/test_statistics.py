@@ -1,35 +1,24 @@
 """`python -m generator.statistics`: the figures by hand, the input, errors, and the layout of the table."""
 
 import csv
-import gzip
 import io
 import json
-import os
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from generator.output.stats.variety import _Ngrams
-from generator.schema import Answerability, Dialog, Evidence, Hit, Passage, Turn, Verdict
+from generator.schema import Answerability, Dialog, Turn, Verdict
 from generator.statistics import main
 from tests.support import runs
 from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.records import make_dialog, make_evidence, make_hits, make_passage, make_turn
 from tests.support.runs import Ended, Site
 
 __all__ = ["openai_server"]
 
 ROOT = Path(__file__).parents[1]
-
-
-@pytest.fixture
-def data() -> Path:
-    if "GROUNDED_DIALOGS_DATA" not in os.environ:
-        pytest.skip("GROUNDED_DIALOGS_DATA, the folder of real data sets, isn't set")
-    return Path(os.environ["GROUNDED_DIALOGS_DATA"])
 
 
 def command(*arguments: str | Path) -> Ended:
@@ -68,39 +57,23 @@ def turn(
     answerability: Answerability = "answerable",
     hits: Sequence[str] = (),
     evidence: Sequence[str] = (),
-    label: Any = None,
+    label: str = "",
 ) -> Turn:
-    return Turn(
-        turn=number,
+    return make_turn(
+        number,
         query=query,
         question_type=kind,
         multi_turn_type=kind if number > 1 else None,
         answerability=answerability,
-        hits=tuple(Hit(passage_id=p, score=1, rank=rank, new=True) for rank, p in enumerate(hits, start=1)),
-        reasoning="",
+        hits=make_hits(*hits),
         answer=answer,
-        consistent=True,
-        evidence=tuple(Evidence(passage_id=p, start=0, end=1, text="a") for p in evidence),
+        evidence=make_evidence(*evidence),
         verdicts=(Verdict(judge="j", label=label, explanation="", model="m"),) if label else (),
     )
 
 
 def dialog(name: str, turns: Sequence[Turn], **passages: str) -> Dialog:
-    return Dialog(
-        id=name,
-        corpus="c",
-        algorithm="multi",
-        split="train",
-        document_ids=("d",),
-        turns=tuple(turns),
-        passages=tuple(
-            Passage(id=p, document_id="d", text=text, start=0, end=len(text)) for p, text in passages.items()
-        ),
-        ended="complete",
-        lm="m",
-        prompt_version="1",
-        seed=0,
-    )
+    return make_dialog(*turns, id=name, passages=[make_passage(*named) for named in passages.items()])
 
 
 def written(path: Path, *dialogs: Dialog) -> Path:
@@ -202,16 +175,6 @@ def test_the_first_dialogs_alone(tmp_path: Path) -> None:
     assert command(path, "dialogs=2").err == "", "the line after it isn't looked at"
 
 
-def test_ngrams_are_counted_the_same_however_often_they_are_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_Ngrams, "_LEAST", 3)
-    said = [str(number * number % 101) for number in range(500)]
-    counted = _Ngrams(2)
-    for first in range(0, 500, 10):
-        counted.add(said[first : first + 10])
-    pairs = [pair for first in range(0, 500, 10) for pair in pairwise(said[first : first + 10])]
-    assert counted.distinct() == len(set(pairs)) / len(pairs)
-
-
 # The input
 
 
@@ -232,15 +195,6 @@ def test_a_run_and_what_it_achieved_of_its_targets(tmp_path: Path, openai_server
     alone = figures(site.run_dir / "dialogs.jsonl")
     assert not [name for name in alone if name.startswith("achieved")]
     assert {name: read[name] for name in alone} == alone | {"section: figure": ["run"]}
-
-
-def test_a_gzipped_file_and_one_of_another_name(tmp_path: Path) -> None:
-    plain = written(tmp_path / "dialogs.jsonl", HARBOUR, FERRY)
-    packed = tmp_path / "Packed.JSONL.gz"
-    packed.write_bytes(gzip.compress(plain.read_bytes()))
-    read = figures(plain, packed)
-    assert read.pop("section: figure") == ["dialogs.jsonl", "Packed.JSONL.gz"]
-    assert {one == other for one, other in read.values()} == {True}
 
 
 def test_lines_that_are_no_dialogs_are_counted_and_the_first_is_named(tmp_path: Path) -> None:
@@ -298,23 +252,6 @@ def test_paths_without_dialogs(tmp_path: Path) -> None:
     assert "the run has accepted none" in refused(tmp_path)
 
 
-@pytest.mark.parametrize(("name", "content"), [("a.jsonl", "{}\n"), ("a.json", "[1, 2]"), ("folder/a.txt", "x")])
-def test_a_path_with_neither_a_run_nor_dialogs(tmp_path: Path, name: str, content: str) -> None:
-    path = tmp_path / name
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(content)
-    given = path if path.parent == tmp_path else path.parent
-    assert str(given) in refused(given)
-    assert str(given) in refused(given, "corpus=quac")
-
-
-def test_a_truncated_file_is_an_error(tmp_path: Path) -> None:
-    lines = written(tmp_path / "dialogs.jsonl", *[HARBOUR] * 500)
-    packed = tmp_path / "cut.jsonl.gz"
-    packed.write_bytes(gzip.compress(lines.read_bytes())[:-9])
-    assert re.search(r"cut\.jsonl\.gz: can't be read after line \d+: ", refused(packed))
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -332,36 +269,7 @@ def test_wrong_arguments(tmp_path: Path, arguments: list[str], words: str) -> No
     assert words in refused(*path, *arguments)
 
 
-def test_nothing_is_written_after_an_error(tmp_path: Path) -> None:
-    path = written(tmp_path / "dialogs.jsonl", HARBOUR)
-    assert "gone" in refused(path, tmp_path / "gone", f"output={tmp_path / 'table'}")
-    assert "table" in refused(path, f"output={tmp_path / 'no' / 'table'}")
-    assert [file.name for file in tmp_path.iterdir()] == ["dialogs.jsonl"]
-
-
 # The layout
-
-
-HOSTILE = 'a|b `c`\n\x1b[31m[bold]red[/bold] *d* <i>, "e" =1'
-
-
-def test_hostile_names_break_no_table(tmp_path: Path) -> None:
-    nasty = dialog("nasty", [turn(1, "who?", "he", HOSTILE)])
-    path = written(tmp_path / f"{HOSTILE.replace('/', '')}.jsonl", nasty)
-    plain = HOSTILE.replace("\n", " ").replace("\x1b", "\N{REPLACEMENT CHARACTER}")
-    read = figures(path)
-    assert read["section: figure"] == [f"{plain.replace('/', '')}.jsonl"]
-    assert read[f"question types, of all turns: {plain}"] == ["1.0"]
-
-    text = command(path, "format=markdown").out
-    rows = [re.split(r"(?<!\\)\|", row) for row in text.splitlines()]
-    assert {len(row) for row in rows} == {4}
-    assert rows[1] == ["", " --- ", " ---: ", ""]
-    assert "\x1b" not in text and "<i>" not in text
-
-    shown = command(path).out
-    assert "\x1b" not in shown
-    assert re.search(r"^  .*\[bold\]red\[/bold\].* +100\.0%$", shown, re.MULTILINE)
 
 
 def test_a_table_as_markdown_and_for_the_terminal(tmp_path: Path) -> None:

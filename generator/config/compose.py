@@ -8,7 +8,7 @@ import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -41,7 +41,7 @@ COMPOSE_ERRORS = (HydraException, OmegaConfBaseException, YAMLError)
 
 
 class RunFailed(Exception):
-    """A run that has said why it failed.
+    """A run that failed and has printed the reason.
 
     Args:
         code: the exit code of the command.
@@ -72,7 +72,7 @@ Task = Callable[[DictConfig, Job], float | None]
 
 @dataclass(frozen=True)
 class _Runner:
-    """What Hydra calls for each run, in this process or in one that a launcher starts.
+    """The function that Hydra calls for each run, in this process or in one that a launcher starts.
 
     Args:
         task: `module:function`, a `Task`.
@@ -185,7 +185,9 @@ def _settle_sweep(primary: str, overrides: list[Override]) -> list[str]:
     extra = [f"++hydra.job.env_set.{_SWEPT}='{' '.join(swept)}'"] if swept else []
     if "experiment" in names:
         single = [str(o.input_line) for o in overrides if not o.is_sweep_override()]
-        with initialize_config_dir(str(CONF), version_base=_VERSION):
+        params: Any = {}
+        # What can't be composed here, such as an experiment of the user's own folder, is left to Hydra.
+        with suppress(*COMPOSE_ERRORS), initialize_config_dir(str(CONF), version_base=_VERSION):
             params = compose(primary, single, return_hydra_config=True).hydra.sweeper.get("params") or {}
         if names & params.keys():
             extra += ["hydra.sweeper.params=null", *(f"{k}={v}" for k, v in params.items() if k not in names)]

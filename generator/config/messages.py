@@ -1,4 +1,4 @@
-"""What Hydra and pydantic find wrong with a setting, as one line: the setting, what is wrong, and the fix.
+"""Messages for settings that Hydra or pydantic refuse: one line with the setting, what is wrong, and the fix.
 
 Knows the settings as files in `conf/`; nothing of what they mean.
 """

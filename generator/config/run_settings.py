@@ -8,7 +8,7 @@ from generator.schema import LocalPath, Operational, Record, Turns
 
 
 class RunSettings(Record):
-    """How many dialogs, how long, from what seed, and where they go."""
+    """The number and length of the dialogs, the seed, and the folders."""
 
     dialogs: Annotated[int, Operational] = Field(ge=1, description="Stop when so many dialogs are accepted.")
     scale: Annotated[float, Operational] = Field(

@@ -1,7 +1,6 @@
 """Hold the base classes of corpora, what becomes a document, and what broken records lead to."""
 
 import hashlib
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Annotated, ClassVar, TypeVar
@@ -13,10 +12,6 @@ from generator.errors import CorpusError, describe
 from generator.schema import Corpus, Document, Operational, Record, SkippedRecord
 
 R = TypeVar("R", bound=Record)
-
-# Of ids of human dialogs and their passages; ids of documents are `generator.schema.Id`.
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-CONTROL_IN_ID = "its id holds a control character, such as a line break"
 
 
 class LocatedDocument(Document):

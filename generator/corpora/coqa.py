@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import PurePosixPath
-from types import MappingProxyType
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
@@ -16,12 +15,10 @@ from generator.corpora.published import SplitCorpus
 from generator.schema import Dialog, Document, Operational, SkippedRecord
 
 # The published files and their SHA-256, as in Hugging Face's former datasets/coqa/dataset_infos.json.
-PUBLISHED = MappingProxyType(
-    {
-        "train": ("coqa-train-v1.0.json", "sha256:b0fdb2bc1bd38dd3ca2ce5fa2ac3e02c6288ac914f241ac409a655ffb6619fa6"),
-        "validation": ("coqa-dev-v1.0.json", "sha256:dfa367a9733ce53222918d0231d9b3bedc2b8ee831a2845f62dfc70701f2540a"),
-    }
-)
+PUBLISHED = {
+    "train": ("coqa-train-v1.0.json", "sha256:b0fdb2bc1bd38dd3ca2ce5fa2ac3e02c6288ac914f241ac409a655ffb6619fa6"),
+    "validation": ("coqa-dev-v1.0.json", "sha256:dfa367a9733ce53222918d0231d9b3bedc2b8ee831a2845f62dfc70701f2540a"),
+}
 _UNKNOWN = "unknown"
 
 

@@ -1,12 +1,15 @@
-"""Read a folder of text, Markdown, HTML and PDF files, one document each."""
+"""Read folders of text, Markdown, HTML and PDF files, one document each: the user's, or the one in this package."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from generator.common.console import note
 from generator.corpora.base import FileCorpus, UserCorpus
 from generator.corpora.files import File, count_suffixes, list_files
 from generator.corpora.formats import FORMATS, read_document
 from generator.schema import Document, SkippedRecord
+
+SAMPLE_DOCUMENTS = Path(__file__).with_name("sample_documents")
 
 
 class FolderCorpus(UserCorpus, FileCorpus):
@@ -20,6 +23,20 @@ class FolderCorpus(UserCorpus, FileCorpus):
         if others := [file for file in everything if file.suffix not in FORMATS]:
             note(f"corpus.path={self.path}: skipped {len(others)} files of other types: {count_suffixes(others)}")
         yield from super().read()
+
+    def records(self, file: File) -> Iterator[Document | SkippedRecord]:
+        yield read_document(file)
+
+
+class SampleCorpus(FileCorpus):
+    """The Markdown files of `sample_documents`, so that a first run needs nothing else.
+
+    They were written for this package, about places, products and institutions that don't exist: what a model knows
+    doesn't help it to answer. They form four groups whose documents supplement each other.
+    """
+
+    def files(self) -> list[File]:
+        return list_files(str(SAMPLE_DOCUMENTS), (".md",))
 
     def records(self, file: File) -> Iterator[Document | SkippedRecord]:
         yield read_document(file)

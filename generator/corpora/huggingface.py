@@ -8,29 +8,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 from typing import Any
 
 from pydantic import Field
 
 from generator.corpora.files import File, is_url, list_files, open_file
-from generator.corpora.records import FieldCorpus
+from generator.corpora.jsonl import FieldCorpus
 from generator.errors import CorpusError, describe
 from generator.schema import Document, SkippedRecord
 
 _TIMEOUT_S = 10
 # The reader of a single file. `datasets` finds that of a folder; given a file, it would read the folder around it.
-_READERS = MappingProxyType(
-    {
-        ".parquet": ("parquet", {}),
-        ".jsonl": ("json", {}),
-        ".json": ("json", {}),
-        ".csv": ("csv", {}),
-        ".tsv": ("csv", {"sep": "\t"}),
-        ".txt": ("text", {}),
-        ".arrow": ("arrow", {}),
-    }
-)
+_READERS = {
+    ".parquet": ("parquet", {}),
+    ".jsonl": ("json", {}),
+    ".json": ("json", {}),
+    ".csv": ("csv", {}),
+    ".tsv": ("csv", {"sep": "\t"}),
+    ".txt": ("text", {}),
+    ".arrow": ("arrow", {}),
+}
 
 
 class HuggingFaceCorpus(FieldCorpus):
@@ -60,10 +57,10 @@ class HuggingFaceCorpus(FieldCorpus):
     def read(self) -> Iterator[Document | SkippedRecord]:
         files = self.files()
         yield from (SkippedRecord(where=file.where, reason=file.fault) for file in files if file.fault)
-        for file in files:
-            _check_json(file, alone=len(files) == 1)
         number = -1
         try:
+            for file in files:
+                _check_json(file)
             with _without_linked_folders(self.path, files) as path:
                 for number, row in enumerate(self._rows(path)):
                     yield self.document(f"{self.path}: {self.split}[{number}]", row, str(number))
@@ -154,16 +151,9 @@ def _without_linked_folders(path: str, files: Sequence[File]) -> Iterator[str]:
         yield copy
 
 
-def _check_json(file: File, alone: bool) -> None:
+def _check_json(file: File) -> None:
     """Raise CorpusError at a JSON file that has `null` in place of records, at which `datasets` ends the process."""
-    if file.fault or not file.name.lower().endswith((".json", ".jsonl", ".json.gz", ".jsonl.gz")):
-        return
-    try:
+    if not file.fault and file.name.lower().endswith((".json", ".jsonl", ".json.gz", ".jsonl.gz")):
         with open_file(file) as stream:
-            first = stream.read(1 << 16).lstrip()[:1]
-    except OSError as error:
-        raise CorpusError(f"{file.where}: can't be read: {describe(error)}") from error
-    if first not in (b"", b"{", b"[", b"\xef"):  # the last begins a byte order mark
-        raise CorpusError(f"{file.where}: begins with neither {{ nor [, so it has no records")
-    if not first and alone:
-        raise CorpusError(f"{file.where}: is empty")
+            if stream.read(1 << 16).lstrip()[:1] not in (b"", b"{", b"[", b"\xef"):  # the last begins a byte order mark
+                raise CorpusError(f"{file.where}: begins with neither {{ nor [, so it has no records")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from pydantic_core import PydanticSerializationError
 
-from generator.corpora.base import CONTROL, CONTROL_IN_ID, FileCorpus
+from generator.corpora.base import FileCorpus
 from generator.schema import (
     TASK,
     UNLABELLED,
@@ -97,8 +97,6 @@ def human_dialog(
         return SkippedRecord(where=where, reason="it has no question with an answer")
     if not passages and model == HUMAN:
         return SkippedRecord(where=where, reason="it has no document")
-    if any(CONTROL.search(name) for name in (dialog_id, *(passage.id for passage in passages))):
-        return SkippedRecord(where=where, reason=CONTROL_IN_ID)
     for number, turn in enumerate(turns, start=1):
         if not turn.query.strip() or not turn.answer.strip():
             return SkippedRecord(where=where, reason=f"turn {number} has an empty question or answer")

@@ -15,7 +15,18 @@ T = TypeVar("T")
 
 
 def read_json_lines(file: File) -> Iterator[tuple[str, dict[str, Any] | SkippedRecord]]:
-    """Yield place (`file:12`, lines count from 1) and content of each line, a JSON object; empty ones are left out.
+    """Yield place and content of each line, a JSON object, as `read_numbered_lines` does."""
+    for where, line in read_numbered_lines(file):
+        try:
+            record = _parse(line)
+        except ValueError as error:
+            yield where, SkippedRecord(where=where, reason=f"not JSON: {error}")
+        else:
+            yield where, record if isinstance(record, dict) else SkippedRecord(where=where, reason="not a JSON object")
+
+
+def read_numbered_lines(file: File) -> Iterator[tuple[str, bytes]]:
+    """Yield place (`file:12`, lines count from 1) and bytes of each line that isn't empty.
 
     Raises:
         CorpusError: the file can't be read to its end.
@@ -25,8 +36,7 @@ def read_json_lines(file: File) -> Iterator[tuple[str, dict[str, Any] | SkippedR
         with open_file(file) as stream:
             for number, line in enumerate(read_lines(stream), start=1):
                 if line.strip():
-                    where = f"{file.where}:{number}"
-                    yield where, _parse_line(where, line)
+                    yield f"{file.where}:{number}", line
     except OSError as error:
         raise CorpusError(f"{file.where}: can't be read after line {number}: {describe(error)}") from error
 
@@ -87,14 +97,6 @@ def skipped(where: str, error: ValidationError) -> SkippedRecord:
     fault = error.errors(include_url=False)[0]
     field = ".".join(map(str, fault["loc"]))
     return SkippedRecord(where=where, reason=f"{field}: {fault['msg']}" if field else fault["msg"])
-
-
-def _parse_line(where: str, line: bytes) -> dict[str, Any] | SkippedRecord:
-    try:
-        record = _parse(line)
-    except ValueError as error:
-        return SkippedRecord(where=where, reason=f"not JSON: {error}")
-    return record if isinstance(record, dict) else SkippedRecord(where=where, reason="not a JSON object")
 
 
 def _parse(content: bytes) -> Any:

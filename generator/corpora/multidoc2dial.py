@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import PurePosixPath
-from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
@@ -23,18 +22,16 @@ from generator.errors import CorpusError
 from generator.schema import Answerability, Dialog, Document, Evidence, OneOrMore, Passage, SkippedRecord
 
 # The published archives and their SHA-256, as in Hugging Face's former dataset_infos.json of both.
-PUBLISHED = MappingProxyType(
-    {
-        "multidoc2dial": (
-            "multidoc2dial/file/multidoc2dial.zip",
-            "sha256:a8051237dd3be50d81c06aca82ed5171716922e35f44bfa5b9c024f090903419",
-        ),
-        "doc2dial": (
-            "file/doc2dial_v1.0.1.zip",
-            "sha256:c764d86628431fc1e54819d687a36f1d00b7ee95b8db2b3a7454149673ca4c17",
-        ),
-    }
-)
+PUBLISHED = {
+    "multidoc2dial": (
+        "multidoc2dial/file/multidoc2dial.zip",
+        "sha256:a8051237dd3be50d81c06aca82ed5171716922e35f44bfa5b9c024f090903419",
+    ),
+    "doc2dial": (
+        "file/doc2dial_v1.0.1.zip",
+        "sha256:c764d86628431fc1e54819d687a36f1d00b7ee95b8db2b3a7454149673ca4c17",
+    ),
+}
 _DOCUMENTS, _DIALOGS = "doc_data", "dial_data"
 # The word in a dialogue file's name that names its split; `testdev` is a part of the test set.
 _SPLITS = (("test", "test"), ("train", "train"), ("validation", "validation"), ("dev", "validation"))

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
@@ -18,13 +17,11 @@ from generator.schema import Dialog, Document, Evidence, Hit, Operational, Passa
 # Where below `base_url` the files are, and their MD5.
 _COLLECTION = ("all_blocks.txt.gz", "md5:1095a3408690e7bbe4d8a87a2bae6356")
 _QRELS = "qrels.txt.gz"
-PUBLISHED = MappingProxyType(
-    {
-        "train": ("preprocessed/train.txt", "md5:7513a9ef12d8b7a4471166dc4fef77b7"),
-        "validation": ("preprocessed/dev.txt", "md5:7765658995cc9ffd5eb39a400d814b20"),
-        "test": ("preprocessed/test.txt", "md5:0cf3a755f06297b9c02e7db45f8dc8be"),
-    }
-)
+PUBLISHED = {
+    "train": ("preprocessed/train.txt", "md5:7513a9ef12d8b7a4471166dc4fef77b7"),
+    "validation": ("preprocessed/dev.txt", "md5:7765658995cc9ffd5eb39a400d814b20"),
+    "test": ("preprocessed/test.txt", "md5:0cf3a755f06297b9c02e7db45f8dc8be"),
+}
 _NO_ANSWER = "CANNOTANSWER"
 
 _Text = Annotated[str, Field(pattern=r"\S")]
@@ -128,7 +125,8 @@ class OrquacCorpus(PublishedCorpus):
                 if new:
                     used = {passage.id for passage in passages.values()}
                     known = len(ids) == len(question.positives) == 1 and ids[0] not in used
-                    passages[text] = _passage(ids[0] if known else f"{question.qid}:{rank}", text)
+                    name = ids[0] if known else f"{question.qid}:{rank}"
+                    passages[text] = Passage(id=name, document_id=name, text=text, start=0, end=len(text))
                 passage = passages[text]
                 hits.append(Hit(passage_id=passage.id, score=1, rank=rank, new=new))
                 if answerable:
@@ -149,10 +147,6 @@ class OrquacCorpus(PublishedCorpus):
 
 def _document(where: str, block: _Block) -> Document | SkippedRecord:
     return make_document(where, block.id, block.text, block.title or "")
-
-
-def _passage(passage_id: str, text: str) -> Passage:
-    return Passage(id=passage_id, document_id=passage_id, text=text, start=0, end=len(text))
 
 
 def _read_qrels(file: File) -> dict[str, dict[str, int]]:

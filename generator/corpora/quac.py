@@ -1,7 +1,6 @@
 """Read QuAC (Choi et al. 2018), as published in v0.2: sections of Wikipedia articles and dialogs about them."""
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 from typing import Annotated
 
 from pydantic import BaseModel, Field
@@ -10,24 +9,24 @@ from generator.common.passages import passage
 from generator.corpora.base import make_document
 from generator.corpora.files import DataPath, File, list_files
 from generator.corpora.human import find_evidence, human_dialog, human_turn
-from generator.corpora.json_records import read_json_list, validate_record
+from generator.corpora.json_records import convert_records, read_json_list, validate_record
 from generator.corpora.published import SplitCorpus
-from generator.corpora.squad import Answer, Paragraph, read_paragraphs
+from generator.corpora.squad import Answer, read_paragraphs
 from generator.schema import Dialog, Document, Operational, SkippedRecord
 
 # The published files and their SHA-256, as in ParlAI (parlai/tasks/quac/build.py) and in Hugging Face's former
 # datasets/quac/dataset_infos.json.
-PUBLISHED = MappingProxyType(
-    {
-        "train": ("train_v0.2.json", "sha256:ff5cca5a2e4b4d1cb5b5ced68b9fce88394ef6d93117426d6d4baafbcc05c56a"),
-        "validation": ("val_v0.2.json", "sha256:09e622916280ba04c9352acb1bc5bbe80f11a2598f6f34e934c51d9e6570f378"),
-    }
-)
+PUBLISHED = {
+    "train": ("train_v0.2.json", "sha256:ff5cca5a2e4b4d1cb5b5ced68b9fce88394ef6d93117426d6d4baafbcc05c56a"),
+    "validation": ("val_v0.2.json", "sha256:09e622916280ba04c9352acb1bc5bbe80f11a2598f6f34e934c51d9e6570f378"),
+}
 # Ends every paragraph, so that "no answer" can be a span of the text like any other answer.
 _NO_ANSWER = "CANNOTANSWER"
 
 
 class _Section(BaseModel):
+    title: str
+    section_title: str
     id: str
     context: str
 
@@ -76,9 +75,7 @@ class QuacCorpus(SplitCorpus):
             yield record
 
     def records(self, file: File) -> Iterator[Document | SkippedRecord]:
-        for paragraph in read_paragraphs(file, "QuAC"):
-            record = validate_record(_Section, paragraph.where, paragraph.content)
-            yield record if isinstance(record, SkippedRecord) else _document(paragraph, record)
+        yield from convert_records(read_paragraphs(file, "QuAC"), _Section, _document)
 
     def dialogs(self) -> Iterator[Dialog | SkippedRecord]:
         first_ids: dict[int, str] = {}
@@ -88,28 +85,29 @@ class QuacCorpus(SplitCorpus):
                 yield rewrite
             else:
                 rewrites[rewrite.dialog, rewrite.number] = where, rewrite
+
+        def make_dialog(where: str, record: _Conversation) -> list[Dialog | SkippedRecord] | SkippedRecord:
+            section = _document(where, record)
+            if isinstance(section, SkippedRecord):
+                return section
+            document_id = first_ids.setdefault(hash((section.title, section.text)), section.id)
+            standalone: dict[int, str] = {}
+            bad: list[Dialog | SkippedRecord] = []
+            for number, question in enumerate(record.qas, start=1):
+                if (record.id, number) in rewrites:
+                    place, rewrite = rewrites[record.id, number]
+                    if rewrite.question.split() == question.question.split():
+                        standalone[number] = rewrite.rewrite
+                    else:
+                        bad.append(
+                            SkippedRecord(where=place, reason=f"Question: isn't question {number} of {record.id}")
+                        )
+            document = section.model_copy(update={"id": document_id})
+            return [*bad, self._dialog(where, record, document, standalone)]
+
         for file in self.files():
-            for paragraph in read_paragraphs(file, "QuAC"):
-                record = validate_record(_Conversation, paragraph.where, paragraph.content)
-                if isinstance(record, SkippedRecord):
-                    yield record
-                    continue
-                section = _document(paragraph, record)
-                if isinstance(section, SkippedRecord):
-                    yield section
-                    continue
-                document_id = first_ids.setdefault(hash((section.title, section.text)), section.id)
-                standalone: dict[int, str] = {}
-                for number, question in enumerate(record.qas, start=1):
-                    if (record.id, number) in rewrites:
-                        where, rewrite = rewrites[record.id, number]
-                        if rewrite.question.split() == question.question.split():
-                            standalone[number] = rewrite.rewrite
-                        else:
-                            reason = f"Question: isn't question {number} of {record.id}"
-                            yield SkippedRecord(where=where, reason=reason)
-                document = section.model_copy(update={"id": document_id})
-                yield self._dialog(paragraph.where, record, document, standalone)
+            for found in convert_records(read_paragraphs(file, "QuAC"), _Conversation, make_dialog):
+                yield from [found] if isinstance(found, SkippedRecord) else found
 
     def _rewrites(self) -> Iterator[tuple[str, _Rewrite | SkippedRecord]]:
         if self.rewrites is None:
@@ -142,6 +140,6 @@ class QuacCorpus(SplitCorpus):
         return human_dialog(where, self.name, record.id, "single", turns, [whole])
 
 
-def _document(paragraph: Paragraph, record: _Section) -> Document | SkippedRecord:
-    title = ": ".join(filter(None, (paragraph.title, paragraph.section)))
-    return make_document(paragraph.where, record.id, record.context.removesuffix(_NO_ANSWER).rstrip(), title)
+def _document(where: str, record: _Section) -> Document | SkippedRecord:
+    title = ": ".join(filter(None, (record.title, record.section_title)))
+    return make_document(where, record.id, record.context.removesuffix(_NO_ANSWER).rstrip(), title)

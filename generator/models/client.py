@@ -115,26 +115,12 @@ class HttpClient:
         self, endpoint: Endpoint, api_base: str, key_env: str | None, session: aiohttp.ClientSession, share: int
     ) -> None:
         self.api_base = api_base
+        self.model, self.max_tokens, self.context = endpoint.model, endpoint.max_tokens, endpoint.context
         self._endpoint, self._key_env, self._session = endpoint, key_env, session
         self._backoff = backoff(endpoint.retry_wait_s)
         self._limiter = Limiter(-(-endpoint.concurrency // share))
         self._alone = share == 1
         self._timeout = aiohttp.ClientTimeout(total=endpoint.timeout_s, sock_connect=min(30, endpoint.timeout_s))
-
-    @property
-    def model(self) -> str:
-        """The model's name, as the server knows it."""
-        return self._endpoint.model
-
-    @property
-    def max_tokens(self) -> int:
-        """The longest reply asked for, in tokens."""
-        return self._endpoint.max_tokens
-
-    @property
-    def context(self) -> int:
-        """Tokens of prompt and reply together that the model can hold."""
-        return self._endpoint.context
 
     def sampling(self, profile: Profile) -> Sampling:
         """Return the sampling parameters of a decoding profile."""
@@ -204,14 +190,14 @@ class HttpClient:
     async def _post(self, body: bytes) -> ChatReply:
         url = f"{self.api_base}/chat/completions"
         # The slot is released while a failed call waits.
-        async with self._limiter.slot() as slot:
+        async with self._limiter.slot() as number:
             try:
                 content = await self._send(url, body)
             except lm15.LM15Error as error:
                 if is_overload(error):
-                    slot.refused()
+                    self._limiter.shrink(number)
                 raise
-            slot.served()
+            self._limiter.grow()
         try:
             return _reply(json.loads(content), self.model)
         except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:

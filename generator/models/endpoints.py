@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from subprocess import PIPE, Popen, run
+from subprocess import PIPE, Popen
 from typing import Annotated, Self
 from urllib.parse import urlsplit
 
@@ -51,8 +51,15 @@ class OpenAIEndpoint(Endpoint):
     @asynccontextmanager
     async def open(self, folder: Path) -> AsyncIterator[Clients]:
         for address in self.api_base:
-            if address.startswith("https://api.openai.com"):
-                self._check_openai(address)
+            if not address.startswith("https://api.openai.com"):
+                continue
+            if not os.environ.get(self.api_key_env):
+                raise ModelError(
+                    f"{address} requires an API key: set the environment variable {self.api_key_env}, or set "
+                    "lm.api_base to another server"
+                )
+            if self.greedy.top_k or self.sampled.top_k:
+                raise ModelError(f"{address} refuses top_k: set lm.greedy.top_k=null and lm.sampled.top_k=null")
         async with AsyncExitStack() as stack:
             share = len(self.api_base)
             clients = [
@@ -60,15 +67,6 @@ class OpenAIEndpoint(Endpoint):
                 for address in self.api_base
             ]
             yield clients[0] if share == 1 else ServerPool(clients, self.retries, self.retry_wait_s)
-
-    def _check_openai(self, address: str) -> None:
-        if not os.environ.get(self.api_key_env):
-            raise ModelError(
-                f"{address} requires an API key: set the environment variable {self.api_key_env}, or set lm.api_base "
-                "to another server"
-            )
-        if self.greedy.top_k or self.sampled.top_k:
-            raise ModelError(f"{address} refuses top_k: set lm.greedy.top_k=null and lm.sampled.top_k=null")
 
 
 class VllmEndpoint(OpenAIEndpoint):
@@ -153,16 +151,6 @@ class VllmEndpoint(OpenAIEndpoint):
                 await asyncio.to_thread(process.wait)
 
     def _start(self, log: Path) -> "Popen[bytes]":
-        python = self.command()[0]
-        try:
-            installed = run([python, "-c", "import importlib.util as u, sys; sys.exit(u.find_spec('vllm') is None)"])
-        except OSError as error:
-            raise ModelError(f"lm.serve_python={python}: can't be run ({describe(error)})") from error
-        if installed.returncode:
-            raise ModelError(
-                f"lm.serve=true needs vLLM, which {python} doesn't have: install the extra 'vllm' (uv sync --extra "
-                "vllm), or set lm.serve_python to the Python of the environment that has it"
-            )
         try:
             log.parent.mkdir(parents=True, exist_ok=True)
             with log.open("wb") as output:
@@ -183,7 +171,10 @@ class VllmEndpoint(OpenAIEndpoint):
         note(f"starting vLLM with {self.model}; its log: {log}")
         while not await _answers(session, address):
             if process.poll() is not None:
-                raise ModelError(f"vLLM failed to start: {_log_line(log, failed=True)}; see its log {log}")
+                raise ModelError(
+                    f"vLLM failed to start: {_log_line(log, failed=True)}; see its log {log}; lm.serve_python must be "
+                    "the Python of an environment with vLLM (uv sync --extra vllm)"
+                )
             now = time.monotonic()
             if now - start > self.serve_timeout_s:
                 raise ModelError(

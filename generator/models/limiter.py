@@ -16,24 +16,8 @@ _GROWTH = 0.1
 _DECREASE = 0.5
 
 
-class Slot:
-    """The permission to make one call; report the outcome of the call to it."""
-
-    def __init__(self, limiter: "Limiter") -> None:
-        self._limiter, self._round = limiter, limiter.round
-
-    def served(self) -> None:
-        """Report that the server answered."""
-        self._limiter.grow()
-
-    def refused(self) -> None:
-        """Report an overload. It is ignored for calls that began before the limit was last lowered."""
-        if self._round == self._limiter.round:
-            self._limiter.shrink()
-
-
 class Limiter:
-    """Hands out slots, first come, first served.
+    """The permissions for calls, first come, first served.
 
     Attributes:
         limit: the slots that may be in use at a time, 1 to the ceiling.
@@ -49,11 +33,11 @@ class Limiter:
         self._doubling: asyncio.TimerHandle | None = None
 
     @asynccontextmanager
-    async def slot(self) -> AsyncIterator[Slot]:
-        """Wait for a slot and hold it as long as the block lasts."""
+    async def slot(self) -> AsyncIterator[int]:
+        """Wait for a slot, hold it as long as the block lasts, and yield the round in which its call begins."""
         await self._enter()
         try:
-            yield Slot(self)
+            yield self.round
         finally:
             self._in_use -= 1
             self._admit()
@@ -64,8 +48,10 @@ class Limiter:
             self.limit = min(self._ceiling, self.limit + (_GROWTH if self.round else 1))
             self._admit()
 
-    def shrink(self) -> None:
-        """Halve the limit after an overload."""
+    def shrink(self, begun: int) -> None:
+        """Halve the limit after an overload, unless the call began before the limit was last lowered."""
+        if begun < self.round:
+            return
         self.limit = max(1.0, min(self.limit, self._in_use) * _DECREASE)
         self.round += 1
 

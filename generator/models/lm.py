@@ -84,22 +84,20 @@ class ChatReply(Record):
 
 
 class Client(Protocol):
-    """A client that makes model calls."""
+    """A client that makes model calls.
+
+    Attributes:
+        model: the model's name, as the server knows it.
+        max_tokens: the longest reply, in tokens.
+        context: tokens of prompt and reply together that the model can hold.
+    """
 
     @property
-    def model(self) -> str:
-        """The model's name, as the server knows it."""
-        ...
-
+    def model(self) -> str: ...
     @property
-    def max_tokens(self) -> int:
-        """The longest reply asked for, in tokens."""
-        ...
-
+    def max_tokens(self) -> int: ...
     @property
-    def context(self) -> int:
-        """Tokens of prompt and reply together that the model can hold."""
-        ...
+    def context(self) -> int: ...
 
     def sampling(self, profile: Profile) -> Sampling:
         """Return the sampling parameters of a decoding profile (Lee et al. 2024, section 2.3)."""
@@ -118,9 +116,7 @@ class Clients(Protocol):
     """The clients of one server, or of several with the same model."""
 
     @property
-    def model(self) -> str:
-        """The model's name, as the server knows it."""
-        ...
+    def model(self) -> str: ...
 
     def for_dialog(self, document: str) -> AbstractContextManager[Client]:
         """Return the client for all calls of one dialog, which starts from the document with this id."""

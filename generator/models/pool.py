@@ -2,9 +2,8 @@
 
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from zlib import crc32
 
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
@@ -12,7 +11,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 from generator.common.concurrency import backoff
 from generator.common.console import note
 from generator.models.client import HttpClient, ServerDown, ServerGone
-from generator.models.lm import ChatReply, ChatRequest, Client, Profile, Sampling
+from generator.models.lm import ChatReply, ChatRequest, Client
 
 # The most dialogs on a server, as a multiple of its even share, before further ones go to another server ("consistent
 # hashing with bounded loads", Mirrokni, Thorup and Zadimoghaddam 2018).
@@ -32,15 +31,11 @@ class ServerPool:
     """
 
     def __init__(self, clients: Sequence[HttpClient], retries: int, retry_wait_s: float) -> None:
+        self.model = clients[0].model
         self._clients = list(clients)
         self._stop, self._wait = stop_after_attempt(retries + 1), backoff(retry_wait_s)
         self._dialogs: Counter[HttpClient] = Counter()
         self._down_until: dict[HttpClient, float] = {}
-
-    @property
-    def model(self) -> str:
-        """The model's name, as the servers know it."""
-        return self._clients[0].model
 
     @contextmanager
     def for_dialog(self, document: str) -> Iterator[Client]:
@@ -66,12 +61,9 @@ class ServerPool:
     def __len__(self) -> int:
         return len(self._clients)
 
-    async def retry_while_down(self, attempt: Callable[[], Awaitable[ChatReply]]) -> ChatReply:
-        """Return the result of `attempt`, with retries while all servers are down."""
-        waiting = AsyncRetrying(
-            stop=self._stop, wait=self._wait, retry=retry_if_exception_type(ServerDown), reraise=True
-        )
-        return await waiting(attempt)
+    def retrying(self) -> AsyncRetrying:
+        """Return retries for as long as all servers are down."""
+        return AsyncRetrying(stop=self._stop, wait=self._wait, retry=retry_if_exception_type(ServerDown), reraise=True)
 
     def leave(self, client: HttpClient) -> None:
         """Release a dialog's place on its server."""
@@ -94,25 +86,13 @@ class _DialogClient:
 
     def __init__(self, pool: ServerPool, document: str) -> None:
         self._pool, self._document = pool, document
-        self._client = pool.enter(document)
-
-    @property
-    def model(self) -> str:
-        return self._client.model
-
-    @property
-    def max_tokens(self) -> int:
-        return self._client.max_tokens
-
-    @property
-    def context(self) -> int:
-        return self._client.context
-
-    def sampling(self, profile: Profile) -> Sampling:
-        return self._client.sampling(profile)
+        self._client = client = pool.enter(document)
+        # The same for all servers of the pool.
+        self.model, self.max_tokens, self.context = client.model, client.max_tokens, client.context
+        self.sampling = client.sampling
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        return await self._pool.retry_while_down(partial(self._on_any_server, request))
+        return await self._pool.retrying()(self._on_any_server, request)
 
     async def _on_any_server(self, request: ChatRequest) -> ChatReply:
         failed = 0

@@ -58,12 +58,7 @@ class RetrieverSettings(Record, ABC):
 
 
 class Ranker(ABC):
-    """A retriever that ranks the passages of a library by row.
-
-    Args:
-        library: holds the passages.
-        validation: the documents of the split `validation`; shape (documents,).
-    """
+    """A retriever that ranks the passages of a library by row; for the arguments see `RetrieverSettings.open`."""
 
     def __init__(self, library: Library, validation: NDArray[np.bool_]) -> None:
         self._library = library
@@ -79,10 +74,6 @@ class Ranker(ABC):
         """
 
     async def search(self, query: str, k: int, split: Split) -> list[Scored]:
-        """Return the best `k` passages of `split`, best first.
-
-        Raises:
-            RetrieverError: the index can't be searched.
-        """
+        """Return the best `k` passages of `split`, best first; errors as of `rank`."""
         ranking = await self.rank(query, k, split)
         return [Scored(passage=self._library.passage(row), score=score) for row, score in ranking]

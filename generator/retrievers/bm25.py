@@ -56,10 +56,7 @@ class Bm25(Ranker):
             raise RetrieverError(f"can't read {folder}: {error}; delete that folder to rebuild it") from error
 
     async def rank(self, query: str, k: int, split: Split) -> Ranking:
-        """Return the rows and scores of the best `k` passages of `split`, equal scores in the order of the corpus.
-
-        Only passages that share a word with the query are hits, so there may be fewer than `k`, or none.
-        """
+        """Rank as `Ranker.rank`. Only passages that share a word with the query are hits, so there may be none."""
         words = _tokenize(query)
         if not words:
             return []

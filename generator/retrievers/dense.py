@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from generator.errors import RetrieverError
 from generator.retrievers.base import Ranker, Ranking, RetrieverSettings
 from generator.retrievers.batching import Batcher
 from generator.retrievers.encoder import Encoder
-from generator.schema import Record, Split
+from generator.schema import Split
 
 # Windows that are encoded and written together: the most that an interrupted build loses.
 CHUNK = 1024
@@ -83,7 +83,6 @@ class Dense(Ranker):
         self._batcher = Batcher(self._rank_batch, QUERIES)
 
     async def rank(self, query: str, k: int, split: Split) -> Ranking:
-        """Return the rows and cosines of the best `k` passages of `split`, equal ones in the order of the corpus."""
         return await self._batcher.submit((query, k, split))
 
     def _rank_batch(self, batch: Sequence[tuple[str, int, Split]]) -> list[Ranking]:
@@ -150,38 +149,31 @@ def build_index(library: Library, encoder: Encoder, window: int, window_overlap:
     """Return the folder of the vectors, computing them unless they exist."""
     settings = f"{encoder.identity()} {window} {window_overlap}"
     name = f"dense-{hashlib.sha256(settings.encode()).hexdigest()[:12]}"
-    return built_once(
-        library.folder / name,
-        lambda unfinished: _build(library, unfinished, name, encoder, window, window_overlap, spread),
-    )
+
+    def build(folder: Path) -> None:
+        # Beside the folder, which is emptied when a build starts. Of an interrupted build, whole chunks count.
+        partial_file = library.folder / f"{name}.part"
+        size = CHUNK * encoder.dimensions * 4
+        done = partial_file.stat().st_size // size if partial_file.exists() else 0
+        counts = (len(list(windows(passage.text, window, window_overlap))) for passage in library.passages())
+        firsts = np.cumsum([0, *counts], dtype=np.int64)
+        pieces = list(_pieces(firsts))
+        with partial_file.open("ab") as file:
+            file.truncate(done * size)
+            encoded = spread(partial(_encode_piece, library, encoder, window, window_overlap), pieces[done:])
+            for number, vectors in enumerate(encoded, done + 1):
+                file.write(vectors.tobytes())
+                file.flush()
+                if number % 10 == 0:
+                    note(f"encoding: {pieces[number - 1].rows.stop} of {library.passage_count} passages")
+        np.save(folder / "firsts.npy", firsts)
+        partial_file.replace(folder / "vectors.f32")
+
+    return built_once(library.folder / name, build)
 
 
-def _build(
-    library: Library, folder: Path, name: str, encoder: Encoder, window: int, window_overlap: int, spread: Spread
-) -> None:
-    # Beside the folder, which is emptied when a build starts. Of an interrupted build, whole chunks count.
-    partial_file = library.folder / f"{name}.part"
-    size = CHUNK * encoder.dimensions * 4
-    done = partial_file.stat().st_size // size if partial_file.exists() else 0
-    counts = (len(list(windows(passage.text, window, window_overlap))) for passage in library.passages())
-    firsts = np.cumsum([0, *counts], dtype=np.int64)
-    pieces = list(_pieces(firsts))
-    with partial_file.open("ab") as file:
-        file.truncate(done * size)
-        encoded = spread(partial(_encode_piece, library, encoder, window, window_overlap), pieces[done:])
-        for number, vectors in enumerate(encoded, done + 1):
-            file.write(vectors.tobytes())
-            file.flush()
-            if number % 10 == 0:
-                note(f"encoding: {pieces[number - 1].rows.stop} of {library.passage_count} passages")
-    np.save(folder / "firsts.npy", firsts)
-    partial_file.replace(folder / "vectors.f32")
-
-
-class _Piece(Record):
+class _Piece(NamedTuple):
     """Windows that are encoded together: of the passages in `rows`, from number `first` to before `end`."""
-
-    model_config = Record.model_config | {"arbitrary_types_allowed": True}
 
     rows: range
     first: int

@@ -23,19 +23,14 @@ class Encoder:
     Args:
         model: a name on the Hugging Face hub, or a local folder. The hub is asked only for what isn't in its cache.
 
-    Attributes:
-        dimensions: length of a vector.
-
     Raises:
         RetrieverError: sentence-transformers isn't installed, or the model can't be loaded.
     """
 
-    dimensions: int
-
     def __init__(self, model: str) -> None:
         self._name = model
         self._model = _load(model)
-        self.dimensions = self.encode([""]).shape[1]
+        self.dimensions: int = self.encode([""]).shape[1]
 
     def __reduce__(self) -> tuple[type["Encoder"], tuple[str]]:
         """Load the same model in another process."""

@@ -65,14 +65,8 @@ class Hybrid(Ranker):
 def fuse(rankings: Sequence[Ranking], weights: Sequence[float], rrf_k: float) -> Ranking:
     """Fuse rankings by weighted reciprocal rank fusion (Cormack, Clarke and Büttcher 2009, there without weights).
 
-    Args:
-        rankings: only their order counts, not their scores.
-        weights: of each ranking.
-        rrf_k: the smaller, the more the first ranks count; 60 in the paper.
-
-    Returns:
-        (row, score), best first: the score is the sum of weight / (rrf_k + rank) over the rankings that have the row,
-        ranks from 1. Rows with equal scores are in ascending order.
+    The score of a row is the sum of weight / (rrf_k + rank) over the rankings that have it, ranks from 1; the scores
+    in the rankings don't count. Rows with equal scores are in ascending order.
     """
     scores: defaultdict[int, float] = defaultdict(float)
     for ranking, weight in zip(rankings, weights, strict=True):

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import dspy
 from pydantic import Field
 
+from generator.dialogs.calls import call
 from generator.dialogs.prompt import Conversation, Documents
 from generator.schema import Passage, Record, Turn, Verdict
 from judges.base import SCORED, ModelJudge, ModelJudgeSettings, rubric
@@ -22,7 +23,7 @@ Claim = Annotated[str, Field(max_length=300)]
 
 
 class Finding(Record):
-    """Whether the documents support one claim, and why."""
+    """The documents' support of one claim, and the reason."""
 
     reason: str = Field(max_length=200)
     supported: bool
@@ -64,18 +65,20 @@ class FaithfulnessJudge(ModelJudge):
 
     async def judge_with_model(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
         dialog = Conversation(turns=tuple(history))
-        reply = await self.ask(self.predict, turn, dialog=dialog, query=turn.query, response=turn.answer)
+        inputs = {"dialog": dialog, "query": turn.query, "response": turn.answer}
+        reply = await call(self.predict, "judge", "sampled", turn.turn, **inputs)
         claims = [" ".join(claim.split()) for claim in reply.claims if claim.strip()]
         if not claims:
             return self.verdict(NO_CLAIMS, "the response claims nothing that documents could support")
         if not passages:
             return self.verdict(SCORED, f"there are no passages to support its {len(claims)} claims", 0)
         listed = "\n".join(f"{number}. {claim}" for number, claim in enumerate(claims, start=1))
-        inputs = {"documents": Documents(passages=tuple(passages)), "claims": listed}
-        findings = (await self.ask(self.support, turn, signature=_support_of(len(claims)), **inputs)).findings
+        shown = {"documents": Documents(passages=tuple(passages)), "claims": listed}
+        signature = _support_of(len(claims))
+        found = await call(self.support, "judge", "sampled", turn.turn, signature=signature, **shown)
         missing = [
             f"“{claim}” ({finding.reason})"
-            for claim, finding in zip(claims, findings, strict=True)
+            for claim, finding in zip(claims, found.findings, strict=True)
             if not finding.supported
         ]
         supported = len(claims) - len(missing)

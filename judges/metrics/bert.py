@@ -153,67 +153,32 @@ _load = cache(Bert)
 
 
 class BertMetric(Metric):
-    """A metric by an encoder, which is loaded when the first score is computed, once for all metrics."""
+    """A metric by an encoder, which is loaded when the first score is computed, once for all metrics.
 
-    def __init__(self, encoder: str, known_as: str | None, layer: int | None, rescale: bool) -> None:
-        self._arguments = (encoder, known_as, layer, rescale)
-
-    @property
-    def bert(self) -> Bert:
-        """The encoder.
-
-        Raises:
-            ConfigError: see `Bert`.
-        """
-        with _loading:
-            return _load(*self._arguments)
-
-    def k_precision(self, response: str, passages: Sequence[str]) -> float:
-        """Return how much of the response the passage covers that covers most of it.
-
-        Raises:
-            Rejected: there is no passage, or the encoder fails.
-        """
-        if not passages:
-            raise Rejected("judge", "no passages")
-        return max(self.bert.precision(response, passage) for passage in passages)
-
-
-class BertRecall(BertMetric):
-    """How much of the reference answer the response covers (Katsis et al. 2025, section 6.3.1); see `Bert.recall`."""
-
-    name = "bert_recall"
-
-    def score(self, response: str, references: Sequence[str], passages: Sequence[str]) -> float:
-        return best_score(self.bert.recall, response, references)
-
-
-class BertKPrecision(BertMetric):
-    """How much of the response one passage covers, the best (Katsis et al. 2025, section 6.3.1), as in mtRAG's
-    published scores; see `Bert.precision`.
+    - `bert_recall`: how much of the reference answer the response covers (Katsis et al. 2025, section 6.3.1).
+    - `bert_k_precision`: how much of the response one passage covers, the best, as in mtRAG's published scores.
+    - `rb_alg`: both and ROUGE-L in one number; see `judges.metrics.words.rb_alg`.
     """
 
-    name = "bert_k_precision"
+    def __init__(self, name: str, encoder: str, known_as: str | None, layer: int | None, rescale: bool) -> None:
+        self.name = name
+        self._arguments = (encoder, known_as, layer, rescale)
 
     def score(self, response: str, references: Sequence[str], passages: Sequence[str]) -> float:
-        return self.k_precision(response, passages)
-
-
-class RbAlg(BertMetric):
-    """ROUGE-L, BERT-recall and BERT-k-precision in one number; see `judges.metrics.words.rb_alg`."""
-
-    name = "rb_alg"
-
-    def score(self, response: str, references: Sequence[str], passages: Sequence[str]) -> float:
-        supported = self.k_precision(response, passages)
+        with _loading:
+            bert = _load(*self._arguments)
+        if self.name == "bert_recall":
+            return best_score(bert.recall, response, references)
+        if not passages:
+            raise Rejected("judge", "no passages")
+        supported = max(bert.precision(response, passage) for passage in passages)
+        if self.name == "bert_k_precision":
+            return supported
 
         def combined(response: str, reference: str) -> float:
-            return rb_alg(rouge_l(response, reference), self.bert.recall(response, reference), supported)
+            return rb_alg(rouge_l(response, reference), bert.recall(response, reference), supported)
 
         return best_score(combined, response, references)
-
-
-_METRICS = {metric.name: metric for metric in (BertRecall, BertKPrecision, RbAlg)}
 
 
 class BertMetricSettings(JudgeSettings):
@@ -238,4 +203,4 @@ class BertMetricSettings(JudgeSettings):
     )
 
     def build(self, model: str) -> Judge:
-        return _METRICS[self.name](self.encoder, self.known_as, self.layer, self.rescale)
+        return BertMetric(self.name, self.encoder, self.known_as, self.layer, self.rescale)

@@ -10,7 +10,6 @@ from generator.schema import Answerability
 
 # Labels of the judge `idk`, without `unjudged`.
 LABELS = ("yes", "partial", "no")
-_KNOWN = (*LABELS, "unjudged")
 
 
 def conditioned(score: float | None, answerability: Answerability, idk: str) -> float | None:
@@ -28,30 +27,21 @@ def conditioned(score: float | None, answerability: Answerability, idk: str) -> 
     Args:
         score: of a metric, scaled to 0 to 1; None where it has none, such as a reference-based one without a reference.
         idk: label of the judge `idk`: `yes`, `partial`, `no` or `unjudged`.
-
-    Raises:
-        ValueError: `idk` is not one of these labels.
     """
     if answerability == "conversational" and idk in LABELS:
         return 0.0 if idk == "yes" else 1.0
-    right = answerability_right(answerability, idk)
-    if right is None:
+    if (right := _is_right(answerability, idk)) is None:
         return None
     if not right:
         return 0.0
     return 1.0 if answerability == "unanswerable" else score
 
 
-def answerability_right(answerability: Answerability, idk: str) -> bool | None:
+def _is_right(answerability: Answerability, idk: str) -> bool | None:
     """Return True if the response says "I don't know" exactly where the passages don't tell.
 
     None if the question is conversational and asks for nothing, or the label is `unjudged`.
-
-    Raises:
-        ValueError: `idk` is not a label of the judge `idk`.
     """
-    if idk not in _KNOWN:
-        raise ValueError(f"an I-don't-know label is one of {', '.join(_KNOWN)}, not {idk!r}")
     if answerability == "conversational" or idk == "unjudged":
         return None
     return (idk == "yes") == (answerability == "unanswerable")
@@ -63,5 +53,5 @@ def answerability_accuracy(pairs: Iterable[tuple[Answerability, str]]) -> float 
     Args:
         pairs: answerability and label of each response; pairs that are neither right nor wrong don't count.
     """
-    right = [r for answerability, idk in pairs if (r := answerability_right(answerability, idk)) is not None]
+    right = [r for answerability, idk in pairs if (r := _is_right(answerability, idk)) is not None]
     return sum(right) / len(right) if right else None

@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
+from statistics import harmonic_mean
 from typing import Any, Literal
 
 from pydantic import Field
@@ -77,17 +78,13 @@ def rouge_l(response: str, reference: str) -> float:
     return float(_rouge().score(reference, response)["rougeL"].fmeasure)
 
 
-def harmonic_mean(parts: Sequence[float]) -> float:
-    """Return the harmonic mean; 0 if one part is 0 or less."""
-    return len(parts) / sum(1 / part for part in parts) if min(parts) > 0 else 0.0
-
-
 def rb_alg(rouge_l: float, bert_recall: float, bert_k_precision: float) -> float:
     """Return RB_alg, 0 to 1: the harmonic mean of three metrics (Katsis et al. 2025, section 6.3.1).
 
     BERT scores, which can be below 0, enter as (x + 1) / 2. That is not in the paper; its published values show it.
     """
-    return harmonic_mean([rouge_l, (bert_recall + 1) / 2, (bert_k_precision + 1) / 2])
+    parts = (rouge_l, (bert_recall + 1) / 2, (bert_k_precision + 1) / 2)
+    return harmonic_mean(parts) if min(parts) > 0 else 0.0
 
 
 def _common(one: Sequence[str], other: Sequence[str]) -> int:
@@ -111,17 +108,10 @@ def _rouge() -> Any:
 
 
 class Metric(ComputingJudge):
-    """A judge whose label is `scored`, or `unjudged` if there is nothing to compare with.
-
-    A subclass sets `name`, which is that of its file in `conf/judge/`.
-    """
+    """A judge whose label is `scored`, or `unjudged` if there is nothing to compare with."""
 
     async def judge(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
-        """Score `turn.answer`; its reference answers are `turn.other_answers`. See `generator.schema.Judge`.
-
-        Raises:
-            ConfigError: a package or an encoder that the metric needs is missing.
-        """
+        """Score `turn.answer`; raise `ConfigError` where a package or an encoder that the metric needs is missing."""
         references = [text for text in turn.other_answers if text.strip()]
         try:
             score = await asyncio.to_thread(self.score, turn.answer, references, [p.text for p in passages])
@@ -143,55 +133,27 @@ class Metric(ComputingJudge):
 
 
 def best_score(metric: Callable[[str, str], float], response: str, references: Sequence[str]) -> float:
-    """Return the metric against the reference that gives the highest score.
-
-    Raises:
-        Rejected: there is no reference.
-    """
+    """Return the highest score against a reference; raise `Rejected` if there is none."""
     if not references:
         raise Rejected("judge", "no reference answer")
     return max(metric(response, reference) for reference in references)
 
 
-class TokenF1(Metric):
-    """See `token_f1`."""
-
-    name = "token_f1"
-
-    def score(self, response: str, references: Sequence[str], passages: Sequence[str]) -> float:
-        return best_score(token_f1, response, references)
+_AGAINST_REFERENCES = {"token_f1": token_f1, "token_recall": token_recall, "rouge_l": rouge_l}
 
 
-class TokenRecall(Metric):
-    """See `token_recall`."""
+class WordMetric(Metric):
+    """A metric of words: the function of this module that is called `name`."""
 
-    name = "token_recall"
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     def score(self, response: str, references: Sequence[str], passages: Sequence[str]) -> float:
-        return best_score(token_recall, response, references)
-
-
-class KPrecision(Metric):
-    """See `k_precision`."""
-
-    name = "k_precision"
-
-    def score(self, response: str, references: Sequence[str], passages: Sequence[str]) -> float:
+        if self.name in _AGAINST_REFERENCES:
+            return best_score(_AGAINST_REFERENCES[self.name], response, references)
         if not passages:
             raise Rejected("judge", "no passages")
         return k_precision(response, passages)
-
-
-class RougeL(Metric):
-    """See `rouge_l`."""
-
-    name = "rouge_l"
-
-    def score(self, response: str, references: Sequence[str], passages: Sequence[str]) -> float:
-        return best_score(rouge_l, response, references)
-
-
-_METRICS = {metric.name: metric for metric in (TokenF1, TokenRecall, KPrecision, RougeL)}
 
 
 class WordMetricSettings(JudgeSettings):
@@ -202,4 +164,4 @@ class WordMetricSettings(JudgeSettings):
     name: Literal["token_f1", "token_recall", "k_precision", "rouge_l"] = Field(description="Name of the metric.")
 
     def build(self, model: str) -> Judge:
-        return _METRICS[self.name]()
+        return WordMetric(self.name)

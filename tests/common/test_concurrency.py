@@ -1,60 +1,11 @@
-"""Concurrent work: results keep their order, and when one piece fails the others are cancelled."""
+"""Concurrent work: results keep their order, waiting ones are bounded, and a failure cancels the others."""
 
 import asyncio
-from collections.abc import Coroutine, Sequence
-from typing import Any, cast
 
 import pytest
 
-from generator.common.concurrency import together
-from generator.dialogs.adapter import SharedPrefixAdapter
-from generator.dialogs.generate import DialogGenerator, Judging
+from generator.common.concurrency import LOOKAHEAD, in_order, together
 from generator.errors import ModelError
-from generator.schema import Passage, Turn, Verdict
-from judges.run import Member, judge_dialog
-from tests.execution.test_store import dialog
-
-UNUSED = cast(Any, None)
-(TURN,) = dialog().turns
-TWO_TURNS = dialog().model_copy(update={"turns": (TURN, TURN.model_copy(update={"turn": 2}))})
-
-
-class FailingJudge:
-    """A judge whose model is gone at some turns, once the other verdicts are in progress; those never arrive.
-
-    Args:
-        running: the verdicts in progress, of this judge and others.
-        others: the number of verdicts to wait for.
-        gone: the turns that fail.
-    """
-
-    name = "failing"
-    decides, asks_model, best, signatures = False, True, None, ()
-
-    def __init__(self, running: list[int], others: int, *gone: int) -> None:
-        self.running, self.others, self.gone = running, others, gone
-
-    async def judge(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
-        if turn.turn in self.gone:
-            while len(self.running) < self.others:
-                await asyncio.sleep(0)
-            raise ModelError("gone")
-        self.running.append(turn.turn)
-        try:
-            return await asyncio.get_running_loop().create_future()
-        finally:
-            self.running.remove(turn.turn)
-
-
-def fails(work: Coroutine[Any, Any, object], running: list[int]) -> None:
-    """Check that the work raises the error of the piece that failed, and leaves nothing running."""
-
-    async def failing() -> None:
-        with pytest.raises(ModelError, match=r"^gone$"):
-            await work
-        assert running == []
-
-    asyncio.run(asyncio.wait_for(failing(), 30))
 
 
 def test_results_come_in_the_order_of_the_work() -> None:
@@ -63,27 +14,48 @@ def test_results_come_in_the_order_of_the_work() -> None:
             await asyncio.sleep(0)
         return number
 
+    async def main() -> list[int]:
+        return [result async for _, result in in_order(lambda n: piece(n) if n < 5 else None, 0, 3, asyncio.Event())]
+
     assert asyncio.run(together(map(piece, range(5)))) == [0, 1, 2, 3, 4]
-    assert asyncio.run(together([])) == []
+    assert asyncio.run(main()) == [0, 1, 2, 3, 4]
 
 
-def test_a_dialog_whose_model_is_gone_asks_for_no_more_verdicts() -> None:
+def test_a_failure_cancels_the_other_pieces() -> None:
     running: list[int] = []
-    maker = DialogGenerator(
-        corpus="c",
-        program=UNUSED,
-        planner=UNUSED,
-        clients=UNUSED,
-        adapter=UNUSED,
-        judging=Judging((FailingJudge(running, 1, 1),), None, SharedPrefixAdapter()),
-        keep="pairs",
-        min_turns=1,
-        prompt_version="p",
-    )
-    fails(maker.judge(TWO_TURNS, UNUSED, UNUSED), running)
+
+    async def endless(number: int) -> None:
+        running.append(number)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            running.remove(number)
+
+    async def failing() -> None:
+        while len(running) < 3:
+            await asyncio.sleep(0)
+        raise ModelError("gone")
+
+    with pytest.raises(ModelError, match=r"^gone$"):
+        asyncio.run(asyncio.wait_for(together([*map(endless, range(3)), failing()]), 30))
+    assert running == []
 
 
-def test_a_panel_whose_model_is_gone_asks_for_no_more_verdicts() -> None:
-    running: list[int] = []
-    members = [Member(FailingJudge(running, 2, *gone), None, SharedPrefixAdapter()) for gone in ((), (1, 2))]
-    fails(judge_dialog(TWO_TURNS, members, UNUSED), running)
+def test_results_that_wait_for_an_earlier_one_are_bounded() -> None:
+    """While one dialog hangs, the run goes on with others, but not without end: they would fill the memory."""
+    started: list[int] = []
+
+    async def piece(number: int) -> int:
+        started.append(number)
+        if number == 0:
+            await asyncio.sleep(0.1)  # the others take no time
+        return number
+
+    async def main() -> None:
+        async for number, _ in in_order(piece, 0, 3, asyncio.Event()):
+            if number == 0:
+                assert 3 < len(started) <= 3 * LOOKAHEAD
+            if number == 50:
+                return
+
+    asyncio.run(main())

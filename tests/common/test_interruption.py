@@ -5,10 +5,13 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from generator.common.interruption import ends_at_once, interruptible
+from tests.support.openai_server import OpenAIServer
+from tests.support.runs import Site
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -30,6 +33,8 @@ def test_the_first_signal_asks_the_work_to_stop(number: signal.Signals, capsys: 
 
     assert asyncio.run(interruptible(work)) == ("what is finished", True)
     assert capsys.readouterr().err.startswith("stopping: ")
+    # In a sweep the next run is prepared then, and SIGTERM must end that too.
+    assert {signal.getsignal(number) for number in SIGNALS} == {signal.default_int_handler}
 
 
 @pytest.mark.parametrize("number", SIGNALS)
@@ -46,11 +51,15 @@ def test_a_second_signal_ends_blocked_work_as_the_first_one_ends_writing(writing
         asyncio.run(interruptible(work))
 
 
-def test_afterwards_a_signal_is_what_ctrl_c_is() -> None:
-    """In a sweep the next run is prepared then, and SIGTERM must end that too."""
+@pytest.mark.parametrize("fresh", ["false", "true"])
+def test_a_command_interrupted_before_its_run_says_how_to_continue(
+    fresh: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
 
-    async def work(stop: asyncio.Event) -> None:
-        pass
-
-    asyncio.run(interruptible(work))
-    assert {signal.getsignal(number) for number in SIGNALS} == {signal.default_int_handler}
+    monkeypatch.setattr("generator.run.Run", interrupted)
+    ended = Site(tmp_path).run(OpenAIServer(), f"fresh={fresh}")
+    assert ended.code == 130
+    without = " without fresh=true" if fresh == "true" else ""
+    assert ended.err == f"interrupted; the same command{without} continues\n"

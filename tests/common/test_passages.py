@@ -2,11 +2,10 @@ import random
 
 import pytest
 
-from generator.common import passages
 from generator.common.passages import TOKEN, count_tokens, sentences
 from generator.errors import ConfigError
 from generator.schema import Document
-from tests.support.corpora import good, read, split
+from tests.support.corpora import split
 
 ALPHABET = ["word", "naïve", "Köln", "😀", "3.5", ".", ",", "?", " ", "  ", "\n", "\n\n", "\t", "-", "1.", "Then", "…"]
 
@@ -127,11 +126,3 @@ def test_sentences_of_any_text_are_ordered_trimmed_and_complete(seed: int) -> No
         assert text[start:end].strip() == text[start:end]
         position = end
     assert text[position:].strip() == ""
-
-
-def test_a_long_line_has_the_sentences_that_it_would_have_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = " ".join(" ".join(document.text.split()) for document in good(read("sample")))
-    assert len(text) > 10 * passages._AT_ONCE
-    found = passages._sentences(text)
-    monkeypatch.setattr(passages, "_AT_ONCE", len(text))
-    assert passages._sentences(text) == found

@@ -119,18 +119,6 @@ def test_splits_share_no_document_and_dialogs_keep_their_proportion(ten: Library
         assert abs(sum(p.split == "validation" for p in made[:count]) - count * held / 10) <= 0.5
 
 
-def test_a_corpus_of_one_document(tmp_path: Path) -> None:
-    made = plans(planner(library(tmp_path, 1), validation=0.5), 5)
-    assert {(plan.split, plan.source.document_id) for plan in made} == {("train", "d0")}
-
-
-def test_the_whole_document_is_the_source_if_it_fits(ten: Library) -> None:
-    plan = planner(ten).plan(0)
-    document = next(d for d in map(ten.document, range(10)) if d.id == plan.source.document_id)
-    assert (plan.source.text, plan.source.start, plan.source.title) == (document.text, 0, document.title)
-    assert plan.affinity == document.id
-
-
 # --- focus and window
 
 
@@ -197,25 +185,3 @@ def test_a_type_can_set_the_number_of_turns(ten: Library) -> None:
     assert lengths == {("direct", 5), ("comparative", 5), ("unanswerable", 2)}
     lengths = {(p.question_types[0].name, len(p.question_types)) for p in plans(planner(ten, turns="1"), 20)}
     assert lengths == {("direct", 1), ("comparative", 1), ("unanswerable", 2)}
-
-
-def test_types_have_their_shares(ten: Library) -> None:
-    made = plans(planner(ten, turns="3"), 400)
-    first = Counter(plan.question_types[0].name for plan in made)
-    later = Counter(kind.name for plan in made for kind in plan.question_types[1:])
-    assert first == {name: share * 400 for name, share in FIRST.items()}
-    assert {name: round(count / later.total(), 1) for name, count in later.items()} == LATER
-
-
-@pytest.mark.parametrize(
-    ("given", "least", "most"),
-    [(4, 4, 4), ("4", 4, 4), (" 3 - 6 ", 3, 6), ("1-1", 1, 1), ("2-12", 2, 12)],
-)
-def test_turns_are_a_number_or_a_range(given: str | int, least: int, most: int) -> None:
-    assert Turns.parse(given) == Turns(least=least, most=most)
-
-
-@pytest.mark.parametrize("given", [0, "0-3", "6-3", -2, "3-", "", "3-4-5", "3.5", "three", "²", True, None])
-def test_other_turns_are_an_error(given: object) -> None:
-    with pytest.raises(ValueError, match="number"):
-        Turns.parse(given)

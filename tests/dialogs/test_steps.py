@@ -45,17 +45,12 @@ def answer(model: Scripted, history: tuple[Turn, ...] = (), question_type: str =
         "Which date does this passage give?",
         "In the two sentences, what is compared?",
         "What does sentence 4 mean?",
-        "Is Document No. 3 right?",
         "According to the provided documents, who pays?",
-        "Based on the documents, who pays?",
-        "What is mentioned in the article about fees?",
         "What does the article say about his youth?",
         "Is the fee in [3] still valid?",
         "From the context, what is the fee?",
         "Do the documents mention a fee?",
-        "Does your text say why?",
         "According to the provided information, who pays?",
-        "What did the documents not mention?",
     ],
 )
 def test_a_question_about_the_documents_is_refused(question: str) -> None:
@@ -71,12 +66,7 @@ def test_a_question_about_the_documents_is_refused(question: str) -> None:
         "When was the passage from Dover opened?",
         "What did the article he wrote in 1990 cause?",
         "What was the role of women in the context of the war?",
-        "Was he given sentences of 3 and 5 years?",
-        "What does article 12 of the treaty forbid?",
-        "What does 3 [crowns] buy?",
         "From the documents that I send, what do you keep?",
-        "Based on the information I gave you, do I qualify?",
-        "Do I need two documents or three documents?",
     ],
 )
 def test_the_same_words_in_a_users_own_sense_are_accepted(question: str) -> None:
@@ -102,16 +92,6 @@ def test_the_prompt_of_a_first_question() -> None:
     assert KINDS["direct"].prompt() in task(prompt) and "It runs at night." in task(prompt)
     assert "<dialog>\n</dialog>" in prompt and REJECTED not in prompt
     assert "touch on this" not in without_focus
-    assert {call.turn for call in model.calls} == {1}
-
-
-def test_the_prompt_of_a_later_question() -> None:
-    model = Scripted(ask=[GOOD])
-    ask_next(model)
-    (prompt,) = model.prompts("ask")
-    assert KINDS["follow-up"].prompt() in task(prompt)
-    assert "User: Which colour is the tram?" in prompt and "Agent: Yes.\n</dialog>" in prompt
-    assert model.calls[0].turn == 3
 
 
 BAD = {
@@ -152,16 +132,6 @@ def test_a_beginning_must_be_continued() -> None:
     ask_next(model)
     first, second = (call.schema["properties"]["question"] for call in model.calls)
     assert second == first | {"minLength": len("How long did that?") + 4}
-
-
-def test_a_first_question_is_asked_again_too() -> None:
-    model = Scripted(ask=[{"question": "What does sentence 2 say?"}, GOOD])
-    assert ask_first(model) == "How old is the driver?"
-    assert "speaks of the documents" in model.prompts("ask")[1]
-
-
-def test_a_question_about_another_thing_is_no_repetition() -> None:
-    assert ask_next(Scripted(ask=[{"question": "Which colour is the bus?"}])) == "Which colour is the bus?"
 
 
 def test_the_same_question_after_a_beginning_is_a_repetition() -> None:

@@ -72,16 +72,6 @@ def test_what_asks_for_nothing_is_a_later_turn_and_no_question() -> None:
     assert {place for place, _ in remarks} == {1, 2, 3, 4}
 
 
-def test_a_single_turn_asks_for_something() -> None:
-    aims = Counter(dialog[0].aim for dialog in plans(mtrag(), 400, 1))
-    shares = {aim.name: count / 400 for aim, count in aims.items() if aim}
-    assert shares == pytest.approx(
-        {"answerable": 0.84 / 0.99, "partial": 0.08 / 0.99, "unanswerable": 0.07 / 0.99}, abs=0.003
-    )
-    assert [dialog[0].aim for dialog in plans(mtrag(answerability={"conversational": 1}), 3, 1)] == [None] * 3
-    assert not any(dialog[0].name == "non-question" for dialog in plans(mtrag(), 400, 1))
-
-
 def test_what_leans_on_the_dialog_is_a_clarification_first() -> None:
     shares = {"follow-up": 0.5, "clarification-of-intent": 0.25, "clarification-of-answer": 0.25}
     for dialog in plans(mtrag(multi_turn=shares, non_standalone=0.5), 40, 9):
@@ -89,12 +79,6 @@ def test_what_leans_on_the_dialog_is_a_clarification_first() -> None:
         assert leaning == {"clarification"}
         assert sum(not target.standalone for target in dialog[1:]) == 4
         assert dialog[0].standalone is None
-
-
-def test_types_without_their_examples_can_be_planned() -> None:
-    made = plans(mtrag(examples=False), 30)
-    assert "non-question" in {target.name for dialog in made for target in dialog}
-    assert not any(target.examples for dialog in made for target in dialog)
 
 
 def test_without_dimensions_a_plan_is_types_alone() -> None:
@@ -207,11 +191,6 @@ def test_after_a_turn_that_was_lost_the_next_one_starts_elsewhere() -> None:
     assert start(Shelf([[A, piece("weir")]]), (A, B, C), history, 2).startswith("Weir: ")
 
 
-def test_where_nothing_is_left_the_model_chooses() -> None:
-    assert start(Shelf([[A]]), (A,), resting_on("pier")) == ""
-    assert start(Shelf([[A]]), (A, B), resting_on("pier", "")).startswith("Quay: ")
-
-
 def test_the_start_stands_in_the_prompt_only_if_conversations_are_to_move() -> None:
     for moving in (True, False):
         model = Scripted(ask=asks("When did the pier open?", "Who built the quay?"))
@@ -303,12 +282,3 @@ def test_a_run_plans_measures_and_relabels(tmp_path: Path) -> None:
     assert summary["multi_turn_types"].keys() == {"follow-up", "clarification"}
     assert summary["question_types"]["factoid (first)"]["target"] == 0.28
     assert summary["question_types"]["non-question"]["stage"] == "later"
-
-
-def test_what_is_planned_can_be_left_unmeasured(tmp_path: Path) -> None:
-    site = Site(tmp_path)
-    with OpenAIServer(replying(judge=measuring)) as server:
-        assert site.run(server, "taxonomy=mtrag", "taxonomy.measure=[]", "dialogs=2", "turns=4").code == 0
-    turns = [turn for dialog in site.dialogs() for turn in dialog["turns"] if turn["answerability"] != "conversational"]
-    assert {v["judge"] for turn in turns for v in turn["verdicts"]} == {"correctness"}
-    assert all(turn["question_type"] == turn["planned"]["question_type"] for turn in turns)

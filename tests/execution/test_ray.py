@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -242,28 +240,6 @@ def test_without_the_extra_its_name_is_given(tmp_path: Path, monkeypatch: pytest
     assert ended.code == 2
     assert "uv sync --extra ray" in ended.error
     assert not place.run_dir.exists()
-
-
-class Deadly:
-    """A folder that the first process which is told of it fails at."""
-
-    def __init__(self, folder: Path, mark: Path) -> None:
-        self._folder, self._mark = str(folder), str(mark)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        once = f"__import__('os').mkdir({self._mark!r}) or [].remove(0)"
-        return eval, (f"{self._folder!r} if __import__('os').path.exists({self._mark!r}) else ({once})",)
-
-
-@pytest.mark.engines
-def test_a_worker_that_fails_at_its_start_is_replaced(
-    cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    deadly = Deadly(tmp_path, tmp_path / "died")
-    monkeypatch.setattr("generator.execution.ray.executor.Path", SimpleNamespace(cwd=lambda: deadly))
-    with RaySettings(workers=1, address=cluster, cpus=1, gpus=0).open() as executor:
-        assert list(executor.spread(len, [[0] * n for n in range(7)])) == list(range(7))
-    assert (tmp_path / "died").exists()
 
 
 @pytest.mark.engines

@@ -177,12 +177,18 @@ def test_servers_that_stay_away_stop_the_run(count: int, undisturbed: Site, tmp_
     assert same(site, undisturbed)
 
 
-def test_one_of_two_servers_falls_silent(undisturbed: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It accepts calls and answers none; tests/models/test_pool.py has one that is gone."""
+@pytest.mark.parametrize("silent", [False, True])
+def test_one_of_two_servers_is_gone_or_falls_silent(
+    silent: bool, undisturbed: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A silent one accepts calls and answers none."""
     monkeypatch.setattr(lm, "_PROBE_S", 0.3)
 
     def responder(body: Body) -> str:
-        two.silent = True
+        if silent:
+            two.silent = True
+        else:
+            two.vanish()
         return fill(body)
 
     site = Site(tmp_path)

@@ -11,25 +11,11 @@ import pytest
 
 from generator.common.atomic_files import atomic_replace
 from generator.errors import ExportError
+from tests.faults.test_faults import SETTINGS, same, undisturbed
 from tests.support.openai_server import Body, OpenAIServer, fill
 from tests.support.runs import Ended, Site
 
-SETTINGS = ("dialogs=6", "lm.concurrency=4")
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """A run without faults."""
-    site = Site(tmp_path_factory.mktemp("undisturbed"))
-    with OpenAIServer() as server:
-        assert site.run(server, *SETTINGS).code == 0
-    return site
-
-
-def same(site: Site, undisturbed: Site) -> bool:
-    """Return whether a run has the data and the counts of the undisturbed one."""
-    site.check_ledger()
-    return (site.data(), site.counts()) == (undisturbed.data(), undisturbed.counts())
+__all__ = ["undisturbed"]
 
 
 def unprivileged(site: Site, server: OpenAIServer) -> Ended:
@@ -109,28 +95,6 @@ def test_a_folder_that_can_not_take_its_place_leaves_the_old_one_there(
             (new / "rows").write_text("new")
     assert (folder / "rows").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["dataset"]
-
-
-def test_a_run_folder_that_a_file_takes_the_place_of(undisturbed: Site, tmp_path: Path) -> None:
-    site = Site(tmp_path)
-    moved = site.folder / "moved"
-
-    def responder(body: Body) -> str:
-        if len(server.bodies) == 20:
-            site.run_dir.rename(moved)
-            site.run_dir.write_text("a file")
-        return fill(body)
-
-    with OpenAIServer(responder) as server:
-        stopped = site.run(server, *SETTINGS)
-    assert stopped.code == 2
-    assert "run.db" in stopped.error
-    assert site.run_dir.read_text() == "a file"
-    site.run_dir.unlink()
-    moved.rename(site.run_dir)
-    with OpenAIServer() as server:
-        assert site.run(server, *SETTINGS).code == 0
-    assert same(site, undisturbed)
 
 
 def test_a_run_folder_that_is_removed_in_mid_run(undisturbed: Site, tmp_path: Path) -> None:

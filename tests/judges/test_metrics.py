@@ -9,19 +9,15 @@ from typing import Any
 
 import pytest
 
-from generator.errors import ConfigError, Rejected
+from generator.errors import ConfigError
 from generator.schema import Answerability, Passage, Turn, Verdict
 from judges.metrics import bert
 from judges.metrics import words as metrics
-from judges.metrics.bert import BertKPrecision, BertRecall, RbAlg
+from judges.metrics.bert import BertMetric
 from judges.metrics.conditioning import answerability_accuracy, conditioned
 from judges.metrics.words import (
-    KPrecision,
     Metric,
-    RougeL,
-    TokenF1,
-    TokenRecall,
-    harmonic_mean,
+    WordMetric,
     k_precision,
     rb_alg,
     rouge_l,
@@ -36,18 +32,11 @@ from tests.support.scripted import piece, said
 __all__ = ["openai_server"]
 
 STORED = "mtrag/evaluations/reference_subset_with_human_evaluations.json"
-BLANK = ["", " \n", "?!", "– … –", "the"]
 
 
 def test_words_are_those_of_squads_evaluation() -> None:
-    assert words("The U.S.-based  Tram isn't an  Äther,\n“up” – tram!") == [
-        "usbased",
-        "tram",
-        "isnt",
-        "äther",
-        "“up”",
-        "tram",
-    ]
+    text = "The U.S.-based  Tram isn't an  Äther,\n“up” – tram!"
+    assert words(text) == ["usbased", "tram", "isnt", "äther", "“up”", "tram"]
 
 
 @pytest.mark.parametrize(
@@ -57,6 +46,7 @@ def test_words_are_those_of_squads_evaluation() -> None:
         ("green green green", "green green tram bus", 4 / 7, 2 / 4),  # a word counts as often as both have it
         ("red", "green", 0, 0),
         ("green", "", 0, 0),
+        ("– … the", "green", 0, 0),
     ],
 )
 def test_f1_and_recall(response: str, reference: str, f1: float, recall: float) -> None:
@@ -64,9 +54,8 @@ def test_f1_and_recall(response: str, reference: str, f1: float, recall: float) 
     assert token_recall(response, reference) == pytest.approx(recall)
 
 
-def test_k_precision_takes_the_passages_together_and_the_response_alone() -> None:
+def test_k_precision_takes_the_passages_together() -> None:
     assert k_precision("the tram and bus are green green", ["A tram is green.", "The bus is."]) == pytest.approx(3 / 6)
-    assert k_precision("tram", []) == 0
 
 
 def test_rouge_l_is_unstemmed_and_counts_articles() -> None:
@@ -82,15 +71,6 @@ def test_rb_alg_is_a_harmonic_mean_of_what_is_brought_to_0_to_1() -> None:
     assert rb_alg(0, 1, 1) == 0
     assert rb_alg(1, -1, 1) == 0
     assert rb_alg(1, -1.01, 1) == 0
-    assert harmonic_mean([0.2, 0.3]) == pytest.approx(0.24)
-
-
-@pytest.mark.parametrize("blank", BLANK)
-def test_a_response_without_words_gets_0(blank: str) -> None:
-    reference = "The tram is green."
-    assert token_f1(blank, reference) == token_recall(blank, reference) == k_precision(blank, [reference]) == 0
-    pytest.importorskip("rouge_score", reason="rouge-score isn't installed (extra metrics)")
-    assert rouge_l(blank, "a tram") == 0
 
 
 @pytest.fixture
@@ -113,7 +93,7 @@ def test_rouge_l_is_the_published_one_of_every_response(stored: dict[str, Any]) 
     targets = {task["task_id"]: [target["text"] for target in task["targets"]] for task in stored["tasks"]}
     assert len(stored["evaluations"]) == 348
     for evaluation in stored["evaluations"]:
-        found = RougeL().score(evaluation["model_response"], targets[evaluation["task_id"]], [])
+        found = WordMetric("rouge_l").score(evaluation["model_response"], targets[evaluation["task_id"]], [])
         assert found == pytest.approx(values(evaluation)["RougeL"], abs=1e-9), evaluation["task_id"]
 
 
@@ -160,18 +140,10 @@ def test_each_cell_of_the_table(answerability: Answerability, idk: str) -> None:
     assert conditioned(0.4, answerability, idk) == CELLS[answerability, idk]
 
 
-def test_where_the_score_is_set_none_is_needed() -> None:
-    assert conditioned(None, "unanswerable", "yes") == 1
-    assert conditioned(None, "answerable", "yes") == 0
-    assert conditioned(None, "answerable", "no") is None
-
-
 def test_answerability_accuracy_counts_what_can_be_right() -> None:
-    right: list[tuple[Answerability, str]] = [("answerable", "no"), ("partial", "partial"), ("unanswerable", "yes")]
-    wrong: list[tuple[Answerability, str]] = [("unanswerable", "partial")]
-    neither: list[tuple[Answerability, str]] = [("conversational", "no"), ("answerable", "unjudged")]
-    assert answerability_accuracy([*right, *wrong, *neither]) == 3 / 4
-    assert answerability_accuracy(neither) is None
+    # Of the table without conversational turns and failed verdicts: three of `no` and `partial`, and two of `yes`.
+    assert answerability_accuracy(CELLS) == 5 / 9
+    assert answerability_accuracy([("conversational", "no"), ("answerable", "unjudged")]) is None
 
 
 # judges
@@ -187,10 +159,9 @@ class FakeBert:
         return token_recall(reference, response)
 
 
-ENCODER = ("some/encoder", None, None, True)
 JUDGES: list[Metric] = [
-    *(TokenF1(), TokenRecall(), KPrecision(), RougeL()),
-    *(BertRecall(*ENCODER), BertKPrecision(*ENCODER), RbAlg(*ENCODER)),
+    *map(WordMetric, ("token_f1", "token_recall", "k_precision", "rouge_l")),
+    *(BertMetric(name, "some/encoder", None, None, True) for name in ("bert_recall", "bert_k_precision", "rb_alg")),
 ]
 EACH = pytest.mark.parametrize("judge", JUDGES, ids=lambda judge: judge.name)
 RIGHT = ("The tram is green.", "It runs at night.")
@@ -232,31 +203,12 @@ def test_of_several_references_the_best_counts(judge: Metric) -> None:
 @EACH
 def test_without_what_it_is_compared_with_a_response_is_unjudged(judge: Metric) -> None:
     bare = judged(judge, "The tram is green.", ["  "])
-    if judge.name in AGAINST_REFERENCES:
-        assert (bare.label, bare.score, bare.explanation) == ("unjudged", None, "no reference answer")
-    else:
-        assert bare.label == "scored"
+    assert bare.explanation == ("no reference answer" if judge.name in AGAINST_REFERENCES else "")
     ungrounded = judged(judge, "The tram is green.", RIGHT, ())
-    if judge.name in ("k_precision", "bert_k_precision", "rb_alg"):
-        assert (ungrounded.label, ungrounded.score, ungrounded.explanation) == ("unjudged", None, "no passages")
-    else:
-        assert ungrounded.label == "scored"
-
-
-@pytest.mark.usefixtures("fake_bert")
-def test_bert_k_precision_takes_the_best_passage_and_k_precision_all() -> None:
-    answer = "tram green bus red"
-    assert judged(JUDGES[2], answer, ()).score == 1
-    assert judged(JUDGES[5], answer, ()).score == 0.5
-
-
-def test_an_encoder_that_fails_leaves_the_pair_unjudged(monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(*_: object) -> FakeBert:
-        raise Rejected("judge", "the encoder fails (out of memory)")
-
-    monkeypatch.setattr(bert, "_load", failing)
-    verdict = judged(JUDGES[4], "Green.", RIGHT)
-    assert (verdict.label, verdict.explanation) == ("unjudged", "the encoder fails (out of memory)")
+    needs_passages = judge.name in ("k_precision", "bert_k_precision", "rb_alg")
+    assert ungrounded.explanation == ("no passages" if needs_passages else "")
+    for verdict in (bare, ungrounded):
+        assert (verdict.label == "unjudged") == (verdict.score is None) == bool(verdict.explanation)
 
 
 @pytest.mark.parametrize(("package", "judge"), [("rouge_score", JUDGES[3]), ("bert_score", JUDGES[4])])
@@ -282,11 +234,3 @@ def test_a_run_whose_judge_is_a_metric(tmp_path: Path, openai_server: OpenAIServ
     }
     assert all(0 <= verdict["score"] <= 1 for verdict in verdicts)
     assert len(site.rows()) == len(verdicts), "a score removes nothing"
-
-
-def test_a_judges_own_settings_are_checked_before_anything_runs(tmp_path: Path, openai_server: OpenAIServer) -> None:
-    site = Site(tmp_path)
-    for setting in ("judge.layer=0", "judge.encoder=''", "judge.rescale=perhaps", "+judge.leyer=1", "judge.name=rouge"):
-        done = site.run(openai_server, "judge=bert_recall", setting)
-        assert done.code == 2
-        assert done.error.startswith(setting.lstrip("+").partition("=")[0]), done.error

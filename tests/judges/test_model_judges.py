@@ -176,17 +176,12 @@ def test_what_is_judged_can_not_judge_itself(made: type[ModelJudge]) -> None:
 # --- no call, or no verdict
 
 
-@pytest.mark.parametrize(("made", "name"), [(IdkJudge, "no"), (AnswerabilityJudge, "conversational")])
-def test_a_turn_that_asks_for_nothing_needs_no_call(made: type[ModelJudge], name: str) -> None:
+def test_what_needs_no_model_is_no_call() -> None:
     model = Scripted()
     (thanks,) = said(("Thanks!", "You're welcome."))
-    verdict = judge(made, model, (thanks.model_copy(update={"answerability": "conversational"}),))
-    assert (verdict.judge, verdict.label, verdict.model) == (made.name, name, "judging-model")
-    assert model.calls == []
-
-
-def test_what_a_judge_lacks_is_no_call() -> None:
-    model = Scripted()
+    asks_nothing = thanks.model_copy(update={"answerability": "conversational"})
+    assert judge(IdkJudge, model, (asks_nothing,)).label == "no"
+    assert judge(AnswerabilityJudge, model, (asks_nothing,)).label == "conversational"
     assert judge(AnswerabilityJudge, model, passages=()).label == "unanswerable"
     verdict = judge(ReferenceJudge, model, (FIRST, LAST))
     assert (verdict.label, verdict.explanation) == ("unjudged", "no reference answer")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from generator.config.settings import human_corpus
-from generator.schema import Dialog, Verdict
-from judges.metrics.question_type import ALSO, QuestionTypeJudge, cues, load_weights, question_types, rules
+from generator.schema import Dialog
+from judges.metrics.question_type import ALSO, QuestionTypeJudge, load_weights, question_types, rules
 from tests.support.scripted import said
 
 pytest.importorskip("sklearn", reason="scikit-learn, which the weights are learned with, isn't installed")
@@ -21,15 +21,9 @@ TYPES = {
     *("keyword", "non-question", "opinion", "summarization", "troubleshooting"),
 }
 
-SEVERAL = ("When did the mill close, and who owned it?", "Which is better, a tram or a bus?")
-
 
 def first(query: str) -> str:
     return question_types(query)[0][0]
-
-
-def verdict(query: str) -> Verdict:
-    return asyncio.run(QuestionTypeJudge().judge((), (), said((query, "The answer."))[0]))
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +52,7 @@ def test_the_weights_are_what_the_benchmark_learns_from_people(questions: list[Q
     ("query", "kind"),
     [
         ("Who painted the ceiling of the town hall?", "factoid"),
-        ("How many bridges cross the Neckar?", "factoid"),
         ("How do I repot an orchid?", "how-to"),
-        ("How can I renew my library card?", "how-to"),
         ("What is the difference between a canal and a river?", "comparative"),
         ("When did the mill close, and who owned it?", "composite"),
         ("Where is the ferry? When does it leave?", "composite"),
@@ -92,22 +84,12 @@ def test_any_text_gets_a_type(query: str) -> None:
 
 
 def test_the_surest_comes_first_and_others_only_if_they_are_sure_enough() -> None:
-    for found in map(question_types, SEVERAL):
+    for query in ("When did the mill close, and who owned it?", "Which is better, a tram or a bus?"):
+        found = question_types(query)
         assert len(found) > 1
         probabilities = [probability for _, probability in found]
         assert probabilities == sorted(probabilities, reverse=True)
         assert min(probabilities[1:]) >= ALSO
-        assert len({kind for kind, _ in found}) == len(found)
-
-
-def test_the_verdict_names_the_types_and_decides_nothing() -> None:
-    found = question_types(SEVERAL[0])
-    said_of_it = verdict(SEVERAL[0])
-    assert said_of_it.label == "+".join(kind for kind, _ in found)
-    assert said_of_it.label.count("+") == len(found) - 1 > 0
-    assert (said_of_it.judge, said_of_it.model, said_of_it.decides) == ("question_type", "", False)
-    assert said_of_it.score == found[0][1]
-
-
-def test_letter_case_of_words_and_white_space_around_change_nothing() -> None:
-    assert cues("  HOW do I park?\n") == cues("how do I park?")
+        verdict = asyncio.run(QuestionTypeJudge().judge((), (), said((query, "The answer."))[0]))
+        assert verdict.label == "+".join(kind for kind, _ in found)
+        assert (verdict.judge, verdict.score, verdict.decides) == ("question_type", probabilities[0], False)

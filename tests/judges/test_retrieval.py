@@ -158,19 +158,12 @@ def test_a_subset_without_queries_has_no_figures(
     assert (absent["queries"], absent["R@1"], absent["nDCG@10"]) == ("0", "", "")
     run = folder / "one.trec"
     run.write_text("a<::>1 Q0 p1 1 1 x\n")
-    for form in ("terminal", "markdown"):
-        assert main([str(folder), f"run={run}", f"format={form}"]) == 0
-        shown = capsys.readouterr().out
+    output = folder / "table.md"
+    for arguments in (["format=terminal"], ["format=markdown", f"output={output}"]):
+        assert main([str(folder), f"run={run}", *arguments]) == 0
+        shown = capsys.readouterr().out or output.read_text(encoding="utf-8")
         line = next(line for line in shown.splitlines() if "rewrite differs" in line)
         assert line.replace("|", " ").split() == ["rewrite", "differs", "0", *(["–"] * 8)]
-
-
-def test_the_table_goes_into_a_file(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run, output = folder / "one.trec", tmp_path / "table.md"
-    run.write_text("a<::>1 Q0 p1 1 1 x\n")
-    assert main([str(folder), f"run={run}", "format=markdown", f"output={output}"]) == 0
-    assert capsys.readouterr().out == ""
-    assert output.read_text(encoding="utf-8").splitlines()[3].startswith("| all | 3 | 0.333 |")
 
 
 @pytest.mark.parametrize(
@@ -220,6 +213,8 @@ def test_bad_arguments_are_one_line(folder: Path, tmp_path: Path, capsys: pytest
     assert "retriever=bm52" in refused(capsys, folder, "retriever=bm52")
     (folder / "transport" / "corpus.jsonl").unlink()
     assert "no passages to search" in refused(capsys, folder)
+    tasks(folder, "again")
+    assert "query a<::>1 is in again and in transport" in refused(capsys, folder)
 
 
 def test_the_only_split_is_the_default(folder: Path) -> None:
@@ -229,11 +224,6 @@ def test_the_only_split_is_the_default(folder: Path) -> None:
     shutil.copy(qrels / "test.tsv", qrels / "train.tsv")
     with pytest.raises(CorpusError, match=r"no dev\.tsv; there are test, train"):
         read_collections(folder)
-
-
-def test_an_id_is_of_one_collection(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    tasks(folder, "again")
-    assert "query a<::>1 is in again and in transport" in refused(capsys, folder)
 
 
 def test_a_missing_package_is_named_with_its_extra(

@@ -78,16 +78,7 @@ def test_a_run_with_a_server_of_its_own(tmp_path: Path) -> None:
         "--enable-prompt-tokens-details --seconds 0.5"
     )
     assert gone(site.processes(), 0)
-
-
-@pytest.mark.slow
-def test_the_same_command_continues_and_fresh_begins_anew(tmp_path: Path) -> None:
-    site = Serving(tmp_path)
-    assert site.go("dialogs=1").code == 0
-    assert site.go("dialogs=2").code == 0
-    assert site.summary()["accepted"] == 2
-    again = site.go("dialogs=1", "fresh=true")
-    assert again.code == 0, again.err
+    assert site.go("dialogs=1", "fresh=true").code == 0
     assert site.summary()["accepted"] == 1
     assert site.log.is_file()
 
@@ -120,8 +111,8 @@ def test_ctrl_c_does_not_wait_for_the_server(tmp_path: Path) -> None:
     os.kill(process.pid, signal.SIGINT)
     began = time.monotonic()
     ended = site.ended(process)
-    assert ended.code == 130, ended.err
-    assert "Traceback" not in ended.err
+    assert ended.code == 130
+    assert ended.err.splitlines()[-1] == "interrupted; the same command continues"
     assert time.monotonic() - began < 20
     assert not [path for path in Path("/proc").glob("[0-9]*") if str(site.server.port).encode() in _command(path)]
 
@@ -145,18 +136,15 @@ def test_a_server_that_does_not_start(tmp_path: Path) -> None:
     assert site.go("dialogs=1").code == 0  # over the log that is left
 
 
-def test_a_port_in_use(tmp_path: Path) -> None:
+def test_a_port_in_use_and_a_python_without_vllm(tmp_path: Path) -> None:
     site = Serving(tmp_path)
     with site.server:
         assert f"already running at {site.server.url}" in site.go().error
     assert not site.run_dir.exists()
-
-
-def test_a_python_without_vllm(tmp_path: Path) -> None:
     for python in ("/usr/bin/python3", str(tmp_path / "nowhere")):
-        ended = Serving(tmp_path).go(f"lm.serve_python={python}")
+        ended = site.go(f"lm.serve_python={python}")
         assert ended.code == 2
-        assert "lm.serve_python" in ended.error
+        assert "Error" in ended.error and "lm.serve_python" in ended.error
 
 
 @pytest.mark.parametrize(
@@ -165,7 +153,6 @@ def test_a_python_without_vllm(tmp_path: Path) -> None:
         ("lm.api_base=[http://127.0.0.1:8000/v1,http://127.0.0.1:8001/v1]", "starts one server on this machine"),
         ("lm.api_base=http://gpu7:8000/v1", "starts one server on this machine"),
         ("lm.serve_args='\"--a'", "No closing quotation"),
-        ("lm.serve_timeout_s=0", "lm.serve_timeout_s=0: must be more than 0"),
     ],
 )
 def test_wrong_settings(tmp_path: Path, argument: str, words: str) -> None:

@@ -6,9 +6,6 @@ Slow to start (a minute), so one server serves most tests. `.ci/engines` install
 import asyncio
 import importlib.util
 import json
-import os
-import signal
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -186,47 +183,3 @@ def test_a_whole_run(server: VllmEndpoint, tmp_path: Path, algorithm: str) -> No
     assert summary["tokens"]["cached"] > 0.5 * summary["tokens"]["prompt"]
     for dialog in site.dialogs():
         assert bool(dialog["turns"][0]["hits"]) == (algorithm == "multi")
-
-
-def test_a_context_that_is_used_up_ends_the_dialog(server: VllmEndpoint, tmp_path: Path) -> None:
-    """Told that the model has more room than it has, the run learns it from the server."""
-    site = Real(tmp_path, server, "algorithm=single", "turns=1")
-    long = {"id": "long", "text": " ".join(FACTS * 80)}
-    site.documents.write_text(json.dumps(long), encoding="utf-8")
-    ended = site.go("dialogs=1", "max_attempts=1", "lm.context=100000")
-    assert ended.code == 1
-    assert site.summary()["dropped"] == {"context": {"the next prompt does not fit lm.context": 1}}
-
-
-@pytest.mark.slow  # two more servers; tests/models/test_serving.py does the same with a stand-in
-def test_a_server_of_the_run_that_is_killed_and_started_again(model: str, tmp_path: Path) -> None:
-    settings = endpoint(model, free_port())
-    serve = ["lm.serve=true", f"lm.serve_args='{ARGUMENTS}'", "lm.retries=1", "lm.retry_wait_s=0.1"]
-    site = Real(tmp_path, settings, "algorithm=single", "turns=1", "lm.concurrency=2", "max_attempts=4", *serve)
-    process = site.start(None, "dialogs=4")  # type: ignore[arg-type]
-    until = time.monotonic() + 300
-    while not site.recorded() and process.is_alive() and time.monotonic() < until:
-        time.sleep(0.1)
-    before = site.recorded()
-    assert before, site.ended(process).err
-    servers = [int(path.name) for path in Path("/proc").glob("[0-9]*") if _serves(path, model)]
-    assert servers
-    for server in servers:
-        os.kill(server, signal.SIGKILL)
-    killed = site.ended(process)
-    assert killed.code == 2, killed.err
-    assert "the model server is gone" in killed.error
-    assert site.recorded() >= before
-    again = site.go("dialogs=4")
-    assert again.code in (0, 1), again.err
-    site.check_ledger()
-    assert site.summary()["attempted"] == 4
-    assert not [path for path in Path("/proc").glob("[0-9]*") if _serves(path, model)]
-
-
-def _serves(process: Path, model: str) -> bool:
-    try:
-        command = (process / "cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return False
-    return b"vllm.entrypoints.openai.api_server" in command and model.encode() in command and b"guard" not in command[1]

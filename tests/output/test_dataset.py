@@ -1,6 +1,6 @@
 """The dataset: the pairs that become rows, the content of a row, the files, the card."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from generator.output.chat import Row, rows
 from generator.output.dataset import write_dataset
 from generator.output.summary import Share
 from generator.schema import Dialog, Evidence, Hit, Label, Passage, Split, Turn, Verdict
+from tests.support.records import make_dialog, make_hits, make_passage, make_turn
 
 AWKWARD = 'Über "quotes"\tand\nlines | ``` --- </passage> \U0001f40e \x00 $question {x} مرحبا'
 
@@ -43,45 +44,27 @@ def data_file(dataset: Path, split: str) -> Path:
 
 
 def passage(number: int, text: str = "The ferry leaves at nine.", title: str = "Ferries") -> Passage:
-    return Passage(id=f"p{number}", document_id=f"d{number}", title=title, text=text, start=0, end=len(text))
+    return make_passage(f"p{number}", text, document_id=f"d{number}", title=title)
 
 
-def turn(number: int, label: Label | None = "correct", **changes: object) -> Turn:
+def turn(number: int, label: Label | None = "correct", **changes: Any) -> Turn:
     """A turn of Algorithm 1 with a verdict, or without one."""
-    verdict = () if label is None else (Verdict(judge="j", label=label, explanation=f"why {number}", model="judge-lm"),)
-    given = Turn(
-        turn=number,
-        query=f"question {number}",
-        question_type="direct" if number == 1 else "follow_up",
-        multi_turn_type=None if number == 1 else "follow_up",
-        answerability="answerable",
-        reasoning="r",
-        answer=f"answer {number} in words",
-        consistent=True,
-        verdicts=verdict,
+    name = "direct" if number == 1 else "follow_up"
+    usual: dict[str, Any] = {"query": f"question {number}", "answer": f"answer {number} in words"}
+    if label is not None:
+        usual["verdicts"] = (Verdict(judge="j", label=label, explanation=f"why {number}", model="judge-lm"),)
+    return make_turn(
+        number, **usual | {"question_type": name, "multi_turn_type": name if number > 1 else None} | changes
     )
-    return given.model_copy(update=changes)
 
 
-def dialog(*turns: Turn, name: str = "dialog", split: Split = "train", passages: tuple[Passage, ...] = ()) -> Dialog:
-    passages = passages or (passage(1),)
-    return Dialog(
-        id=name,
-        corpus="ferries",
-        algorithm="multi" if any(t.hits for t in turns) else "single",
-        split=split,
-        document_ids=tuple(p.document_id for p in passages),
-        turns=turns,
-        passages=passages,
-        ended="complete",
-        lm="lm",
-        prompt_version="p1",
-        seed=3,
-    )
+def dialog(*turns: Turn, name: str = "dialog", split: Split = "train", passages: Sequence[Passage] = ()) -> Dialog:
+    algorithm = "multi" if any(t.hits for t in turns) else "single"
+    return make_dialog(*turns, passages=passages or (passage(1),), id=name, algorithm=algorithm, split=split)
 
 
 def hits(*numbers: int) -> tuple[Hit, ...]:
-    return tuple(Hit(passage_id=f"p{n}", score=1.0, rank=rank, new=True) for rank, n in enumerate(numbers, 1))
+    return make_hits(*(f"p{n}" for n in numbers))
 
 
 # The pairs that are kept
@@ -92,20 +75,14 @@ def hits(*numbers: int) -> tuple[Hit, ...]:
     [
         ("pairs", [1, 3, 4], ["judged incorrect"] * 2),
         ("prefix", [1], ["judged incorrect", *["follows an incorrect answer"] * 2, "judged incorrect"]),
-        (
-            "dialog",
-            [],
-            ["in a dialog with an incorrect answer", "judged incorrect"]
-            + ["in a dialog with an incorrect answer"] * 2
-            + ["judged incorrect"],
-        ),
+        ("dialog", [], ["in a dialog", "judged incorrect", "in a dialog", "in a dialog", "judged incorrect"]),
     ],
 )
 def test_filter(keep: Filter, kept: list[int], reasons: list[str]) -> None:
     labels: list[Label | None] = ["correct", "incorrect", "unjudged", None, "incorrect"]
     turns, drops = filter_pairs(dialog(*(turn(i, label) for i, label in enumerate(labels, 1))), keep)
     assert [turn.turn for turn in turns] == kept
-    assert [drop.reason for drop in drops] == reasons
+    assert [drop.reason.removesuffix(" with an incorrect answer") for drop in drops] == reasons
     assert {(drop.scope, drop.stage, drop.dialog_id) for drop in drops} == {("pair", "judge", "dialog")}
     assert sorted([turn.turn for turn in turns] + [drop.turn or 0 for drop in drops]) == [1, 2, 3, 4, 5]
     assert all(drop.text == f"answer {drop.turn} in words" for drop in drops)
@@ -122,14 +99,11 @@ def test_a_failed_judge_is_not_a_low_score(keep: Filter) -> None:
     assert drops == []
 
 
-@pytest.mark.parametrize(
-    ("labels", "verdict"),
-    [(("correct", "unjudged"), "unjudged"), (("unjudged", "incorrect"), None), (("correct", "correct"), "correct")],
-)
-def test_strictest_of_several_judges_decides(labels: tuple[Label, ...], verdict: str | None) -> None:
-    verdicts = tuple(Verdict(judge=str(i), label=label, explanation="", model="m") for i, label in enumerate(labels))
-    made = rows(dialog(turn(1, verdicts=verdicts)), "pairs")
-    assert [row.verdict for row in made] == ([verdict] if verdict else [])
+@pytest.mark.parametrize(("other", "kept"), [("correct", ["unjudged"]), ("incorrect", [])])
+def test_strictest_of_several_judges_decides(other: Label, kept: list[str]) -> None:
+    labels: tuple[Label, ...] = (other, "unjudged")
+    verdicts = tuple(Verdict(judge="j", label=label, explanation="", model="m") for label in labels)
+    assert [row.verdict for row in rows(dialog(turn(1, verdicts=verdicts)), "pairs")] == kept
 
 
 # The content of a row
@@ -308,21 +282,6 @@ def test_licence(tmp_path: Path, licence: str, expected: dict[str, str]) -> None
     write_dataset(made_dialogs(), tmp_path / "dataset", INFO.model_copy(update={"licence": licence}))
     metadata, _ = read_card(tmp_path / "dataset")
     assert {key: value for key, value in metadata.items() if key.startswith("license")} == expected
-
-
-def test_nothing_in_the_settings_breaks_the_card(tmp_path: Path) -> None:
-    nasty = "x: [\n---\n# y | z\n```\n<script>"
-    texts = dict.fromkeys(("name", "command", "corpus", "licence", "source"), nasty)
-    info = INFO.model_copy(update={**texts, "settings": {"judge": nasty}, "toy": True})
-    write_dataset(made_dialogs(), tmp_path / "dataset", info)
-    metadata, text = read_card(tmp_path / "dataset")
-    assert metadata["pretty_name"] == "x: [ --- # y | z ``` <script>"
-    headings = [part for part in text.splitlines() if part.startswith(("#", "```"))]
-    assert headings[0] == "# x: \\[ --- # y \\| z \\`\\`\\` &lt;script>"
-    assert sum(part.startswith("```") for part in headings) == 4
-    assert sum(part.startswith("#") for part in headings) == 7
-    assert "<script>" not in text.replace("    <script>", "")
-    assert "Not for training" in text
 
 
 def test_every_column_is_described() -> None:

@@ -75,17 +75,6 @@ def test_only_the_documents_of_the_split_are_found(tmp_path: Path) -> None:
     assert found(retriever, "river tram", split="validation") == ["twin", "ferry"]
 
 
-def test_passages_of_one_document_share_its_split(tmp_path: Path) -> None:
-    lib = library(tmp_path, [Document(id="long", text="river " * 20), Document(id="other", text="river bank")], 8, 2)
-    retriever = bm25(lib, validation={"long"})
-    assert found(retriever, "river", k=100, split="train") == ["other"]
-    assert found(retriever, "river", k=100, split="validation") == ["long"] * 3
-
-
-def test_a_corpus_without_any_word_can_be_searched(tmp_path: Path) -> None:
-    assert found(bm25(library(tmp_path, [Document(id="d", text="- ... -")])), "river") == []
-
-
 def test_the_index_is_built_once_for_each_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reads = 0
     documents = generator.corpora.library.Library.documents

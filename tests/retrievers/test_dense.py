@@ -115,26 +115,15 @@ def test_a_word_behind_the_first_window_is_seen_and_the_title_is_in_all(tmp_path
 def test_a_score_is_the_same_whatever_other_queries_there_are(tmp_path: Path, word_model: WordModel) -> None:
     """To the last bit: datasets must not depend on the concurrency."""
     documents = many(40)
-    retriever = opened(library(tmp_path, documents))
-    queries = [document.text for document in documents]
-    alone = [search(retriever, query, 3) for query in queries]
+    retriever = opened(library(tmp_path, documents), {"d1", "d2", "d3"})
+    splits: list[Split] = ["train", "validation"]
+    queries = [(document.text, 1 + n % 5, splits[n % 2]) for n, document in enumerate(documents)]
+    alone = [search(retriever, *query) for query in queries]
 
     async def together() -> list[list[Scored]]:
-        return await asyncio.gather(*(retriever.search(query, 3, "train") for query in queries))
+        return await asyncio.gather(*(retriever.search(*query) for query in queries))
 
     assert asyncio.run(together()) == alone
-
-
-def test_queries_of_one_batch_may_differ_in_k_and_split(tmp_path: Path, word_model: WordModel) -> None:
-    retriever = opened(library(tmp_path, many(40)), {"d1", "d2", "d3"})
-
-    async def both() -> list[list[Scored]]:
-        return await asyncio.gather(retriever.search("river", 2, "validation"), retriever.search("river", 7, "train"))
-
-    few, more = asyncio.run(both())
-    assert (len(few), len(more)) == (2, 7)
-    assert {hit.passage.document_id for hit in few} <= {"d1", "d2", "d3"}
-    assert not {hit.passage.document_id for hit in more} & {"d1", "d2", "d3"}
 
 
 def test_vectors_are_computed_once_for_each_model_and_window(
@@ -215,42 +204,11 @@ def test_windows_must_be_longer_than_their_overlap() -> None:
         DenseSettings(**SETTINGS | {"window_overlap": 192})
 
 
-# Whole runs
-
-
-def test_a_run_with_vectors(tmp_path: Path, openai_server: OpenAIServer, word_model: WordModel) -> None:
-    site = Site(tmp_path)
-    done = site.run(
-        openai_server, "retriever=dense", "retriever.model=tiny", "retriever.query=full", "dialogs=3", "validation=0"
-    )
-    assert done.code == 0, done.err
-    site.check_ledger()
-    hits = [turn["hits"] for dialog in site.dialogs() for turn in dialog["turns"]]
-    assert all(len(found) == 5 for found in hits)
-    assert all(-1 <= hit["score"] <= 1 for found in hits for hit in found)
-    queries = {turn["retrieval_query"] for dialog in site.dialogs() for turn in dialog["turns"]}
-    assert queries <= set(word_model.encoded)
-
-
-def test_a_dataset_does_not_depend_on_how_many_dialogs_are_made_at_once(tmp_path: Path, word_model: WordModel) -> None:
-    data = []
-    for at_once in (1, 32):
-        folder = tmp_path / str(at_once)
-        folder.mkdir()
-        site = Site(folder)
-        with OpenAIServer() as server:
-            done = site.run(server, "retriever=dense", "retriever.model=t", "dialogs=12", f"lm.concurrency={at_once}")
-        assert done.code == 0, done.err
-        data.append(site.data())
-    assert data[0] == data[1]
-
-
-@pytest.mark.parametrize("retriever", ["dense", "hybrid"])
 def test_without_the_package_one_line_says_which_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, openai_server: OpenAIServer, retriever: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, openai_server: OpenAIServer
 ) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    done = Site(tmp_path).run(openai_server, f"retriever={retriever}", "retriever.model=never-loaded")
+    done = Site(tmp_path).run(openai_server, "retriever=dense", "retriever.model=never-loaded")
     assert done.code == 2
     assert "install the extra 'dense'" in done.error
     assert done.err.count("\n") == 1

@@ -363,8 +363,6 @@ class ElasticsearchServer:
         _only(body, {"service", "service_settings"}, "status_exception")
         settings = body["service_settings"]
         _only(settings, {"model_id", "num_threads", "adaptive_allocations"}, "status_exception")
-        if not settings["model_id"].startswith(".elser_model_2"):
-            raise Refused(404, "resource_not_found_exception", f"No known trained model with model_id [{settings}]")
         self.endpoints[name] = {"inference_id": name, "task_type": parts[0], **body}
         return self.endpoints[name]
 

@@ -314,20 +314,6 @@ def plain(text: str) -> Fault:
     return fault
 
 
-def counting(tokens: object) -> Fault:
-    """Answer with a completion that reports so many tokens."""
-
-    async def fault(request: web.Request, body: Body) -> web.StreamResponse:
-        return web.json_response(_completion(body, fill(body)) | {"usage": {"prompt_tokens": tokens}})
-
-    return fault
-
-
-def sent_on(address: str) -> Fault:
-    """Redirect to an address."""
-    return status(307, headers={"Location": address})
-
-
 def raw(line: str) -> Fault:
     """Send this line in place of an HTTP response."""
 
@@ -364,14 +350,6 @@ async def half_reply(request: web.Request, body: Body) -> web.StreamResponse:
     assert request.transport is not None
     request.transport.close()
     return response
-
-
-async def endless(request: web.Request, body: Body) -> web.StreamResponse:
-    """Send blanks until the client hangs up."""
-    response = web.StreamResponse(headers={"Content-Type": "application/json"})
-    await response.prepare(request)
-    while True:
-        await response.write(b" " * (1 << 20))
 
 
 async def hang(request: web.Request, body: Body) -> web.StreamResponse:

@@ -23,6 +23,7 @@ from generator.models.lm import ChatReply, ChatRequest, LanguageModel, Profile, 
 from generator.schema import Algorithm, Dialog, Passage, Scored, Split, Turn, Usage
 from taxonomy import QuestionType, read_types
 from tests.support.openai_server import fill
+from tests.support.records import make_dialog, make_turn
 
 T = TypeVar("T")
 Entry = str | Exception | Mapping[str, object]
@@ -146,15 +147,7 @@ def piece(name: str, text: str = "") -> Passage:
 def said(*pairs: tuple[str, str]) -> tuple[Turn, ...]:
     """Return the turns of a dialog, from pairs of question and answer."""
     return tuple(
-        Turn(
-            turn=number,
-            query=query,
-            question_type="direct",
-            answerability="answerable",
-            reasoning="SECRET REASONING",
-            answer=answer,
-            consistent=True,
-        )
+        make_turn(number, query=query, answer=answer, reasoning="SECRET REASONING")
         for number, (query, answer) in enumerate(pairs, start=1)
     )
 
@@ -171,19 +164,7 @@ def spoken(draft: Draft) -> list[tuple[str, str]]:
 
 def dialog_of(draft: Draft, algorithm: Algorithm = "multi") -> Dialog:
     """Return a draft as a dialog."""
-    return Dialog(
-        id="d",
-        corpus="c",
-        algorithm=algorithm,
-        split="train",
-        document_ids=("d",),
-        turns=draft.turns,
-        passages=draft.passages,
-        ended="complete",
-        lm="m",
-        prompt_version="v",
-        seed=0,
-    )
+    return make_dialog(*draft.turns, passages=draft.passages, algorithm=algorithm)
 
 
 def context(prompt: str) -> str:

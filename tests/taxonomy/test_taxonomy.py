@@ -1,8 +1,6 @@
 import hashlib
 import itertools
 import re
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -61,45 +59,24 @@ MIXED = shipped("mixed")
 # --- the types and mixes that we ship
 
 
-def test_the_types_of_both_papers() -> None:
-    types = read_types()
-    assert {n for n, t in types.items() if t.stage == "first"} == FIRST - ANY
-    assert {n for n, t in types.items() if t.stage == "later"} == LATER | {"non-question"}
-    assert {n for n, t in types.items() if t.stage == "any"} == ANY
-    assert {n for n, t in types.items() if t.may_decline} == {"comparative", "aggregate"}
-    assert {n: t.turns for n, t in types.items() if t.turns} == {"unanswerable": 2}
-    assert {n for n, t in types.items() if t.answerability == "unanswerable"} == {"unanswerable"}
-    assert {n for n, t in types.items() if not t.may_repeat} == {"correction"}
-
-
 @pytest.mark.parametrize("kind", read_types().values(), ids=lambda t: t.name)
 def test_a_type_is_short_and_its_user_never_speaks_of_documents(kind) -> None:
-    assert kind.definition.startswith("A statement " if kind.name == "non-question" else "A question ")
-    assert len(kind.definition) + sum(map(len, kind.steps + kind.phrasings)) <= 450
     assert len(kind.prompt()) <= (900 if kind.stage == "later" else 550)
     said = [*kind.phrasings, *(e.question for e in kind.examples)]
     assert not re.search("document|passage|text|sentence|paragraph", " ".join(said), re.IGNORECASE)
 
 
 def test_the_prompt_tells_everything_that_leads_the_model(tmp_path: Path) -> None:
-    (tmp_path / "doubt.yaml").write_text(LATER_TYPE)
+    gap = LATER_TYPE.replace("Are you sure?", "Is it really … , or … ?", 1).replace("Since when?", "So … ?")
+    (tmp_path / "doubt.yaml").write_text(gap)
     assert read_types(tmp_path)["doubt"].prompt() == (
         "doubt: A question that doubts the last answer.\n"
         "In another dialog, on another topic: User: Is it open? Agent: Yes. → Really, on a Monday?\n"
         "In another dialog, on another topic: User: Is it far? Agent: Ten minutes. → Are you sure?\n"
         "1. Name a claim.\n"
         "2. Doubt it.\n"
-        "It begins like one of these: “Really?”, “Are you sure?”, “Since when?”"
-    )
-
-
-def test_the_prompt_holds_no_gap_that_a_model_could_copy(tmp_path: Path) -> None:
-    (tmp_path / "doubt.yaml").write_text(
-        LATER_TYPE.replace("Are you sure?", "Is it really … , or … ?", 1).replace("Since when?", "So … ?")
-    )
-    told = read_types(tmp_path)["doubt"].prompt()
-    assert told.endswith("It begins like one of these: “Really?”, “Is it really”")
-    assert not any("…" in kind.prompt() for kind in read_types().values())
+        "It begins like one of these: “Really?”, “Is it really”"
+    ), "a gap is nothing that a model could copy"
 
 
 @pytest.mark.parametrize("name", MIXES)
@@ -172,10 +149,8 @@ def test_the_documented_type_and_mix_work_as_written(tmp_path: Path, monkeypatch
 
 
 def test_the_documented_definitions_are_those_of_the_types() -> None:
-    rows = re.findall(
-        r"^\| `([a-z-]+)` \| (?:first|later|any) \| (.+) \|$", (ROOT / "docs/taxonomy.md").read_text(), re.M
-    )
-    assert len(dict(rows)) == len(rows)
+    doc = (ROOT / "docs/taxonomy.md").read_text()
+    rows = re.findall(r"^\| `([a-z-]+)` \| (?:first|later|any) \| (.+) \|$", doc, re.MULTILINE)
     assert {name: f"A {rest}." for name, rest in rows} == {n: t.definition for n, t in read_types().items()}
 
 
@@ -197,11 +172,9 @@ def test_a_type_of_ones_own_is_added_and_replaces_ours_of_its_name(tmp_path: Pat
         (TYPE + "colour: red\n", ":8: unknown key 'colour'; choose from: name, stage, definition, "),
         (TYPE.replace("definition:", "# :"), ":1: missing key 'definition'; expected one sentence: A question that …"),
         (TYPE.replace("stage: first", "stage: second"), ":2: stage: Input should be 'first', 'later' or 'any'; "),
-        (TYPE.replace("way-to", "Way To"), ":1: name: "),
         (TYPE.replace("  - Ask how it is done.\n", ""), ":4: steps: "),
         (TYPE.replace("- Name a task.", "- Name: a task"), ":5: steps.0: Input should be a valid string (put text"),
         (TYPE + "turns: 0\n", ":8: turns: "),
-        (TYPE + "may_repeat: false\n", ":8: may_repeat: "),
         (TYPE + LATER_TYPE[LATER_TYPE.index("examples") :], ":8: examples: "),
         (LATER_TYPE + "turns: 2\n", ":11: turns: "),
         (LATER_TYPE[: LATER_TYPE.index("examples")], ":1: examples: a later type has 2 or 3, not 0; "),
@@ -209,8 +182,6 @@ def test_a_type_of_ones_own_is_added_and_replaces_ours_of_its_name(tmp_path: Pat
         (re.sub(r"\[\{user: .Is it far.*", "[]", LATER_TYPE), ":9: examples.1.dialog: "),
         (TYPE + "name: other\n", ":8: not valid YAML: duplicate key 'name'"),
         (TYPE + "turns: [1\n", ":9: not valid YAML: "),
-        (TYPE + "---\n" + TYPE, ":8: not valid YAML: "),
-        ("{[a]: b}", ":1: not valid YAML: "),
         ("- direct\n", ":1: not a question type; give at least the keys"),
         (TYPE.replace("way-to", "2024-99-99"), ": not valid YAML: "),
         ("[" * 5000, ": not valid YAML: "),
@@ -227,27 +198,22 @@ def test_a_bad_type_file_is_one_line_with_the_place(tmp_path: Path, text: str | 
 
 
 def test_a_folder_that_can_not_be_used_is_one_line(tmp_path: Path) -> None:
-    def refused(folder: Path) -> str:
-        with pytest.raises(TaxonomyError) as caught:
-            read_types(folder)
-        return str(caught.value)
-
-    assert refused(tmp_path / "nowhere").startswith(f"taxonomy.path={tmp_path}/nowhere: does not exist")
-    assert refused(tmp_path).startswith(f"taxonomy.path={tmp_path}: has no question type")
+    with pytest.raises(TaxonomyError, match=r"taxonomy\.path=.*nowhere: does not exist"):
+        read_types(tmp_path / "nowhere")
+    with pytest.raises(TaxonomyError, match=r"taxonomy\.path=.*has no question type"):
+        read_types(tmp_path)
     for name in ("a.yaml", "b.yaml"):
         (tmp_path / name).write_text(TYPE)
-    assert refused(tmp_path).startswith(f"{tmp_path}/b.yaml: name: ")
-    assert "is not a folder" in refused(tmp_path / "a.yaml")
+    with pytest.raises(TaxonomyError, match=r"b\.yaml: name: "):
+        read_types(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("first", "later", "message"),
     [
         ({"comparativ": 1}, {}, "taxonomy.first.comparativ: unknown question type; did you mean 'comparative'?"),
-        ({"x": 1}, {}, "taxonomy.first.x: unknown question type; choose from: aggregate, clarification, "),
         ({"follow-up": 1}, {}, "taxonomy.first.follow-up: is a type for later turns"),
         ({"direct": 1}, {"follow-up": 0.9, "direct": 0.1}, "taxonomy.later.direct: is a type for first turns"),
-        ({}, {}, "taxonomy.first: no type has a weight above 0"),
         ({"direct": 0}, {}, "taxonomy.first: no type has a weight above 0"),
         ({"direct": 1}, {"correction": 3, "follow-up": 2}, "taxonomy.later.correction: has 0.6 of the weights"),
     ],
@@ -276,17 +242,6 @@ def test_first_types_meet_their_shares_in_every_block_and_every_prefix(shares: t
         assert all(abs(count - i * BLOCK * share) < 4 for i, count in enumerate(ends, 1))
 
 
-def test_the_order_in_a_block_is_random_and_depends_on_the_seed() -> None:
-    def block(seed: int, number: int) -> list[str]:
-        return [first_type(MIXED, seed, number * BLOCK + i).name for i in range(BLOCK)]
-
-    assert len({tuple(block(seed, number)) for seed in range(3) for number in range(3)}) == 9
-    # All orders are alike: each type opens about its share of the blocks.
-    opens = Counter(block(0, number)[0] for number in range(200))
-    assert opens["direct"] == pytest.approx(60, abs=20)
-    assert opens["unanswerable"] == pytest.approx(20, abs=15)
-
-
 @pytest.mark.parametrize("turns", [(1,), (2,), (3, 4, 5), (8,)])
 def test_later_types_meet_their_shares_over_dialogs_and_never_repeat_a_correction(turns: tuple[int, ...]) -> None:
     dialogs = [[t.name for t in later_types(MIXED, 3, i, turns[i % len(turns)])] for i in range(300)]
@@ -295,28 +250,3 @@ def test_later_types_meet_their_shares_over_dialogs_and_never_repeat_a_correctio
         assert sum(d.count(s.type.name) for d in dialogs) == pytest.approx(total * s.share, rel=0.03)
         assert all(abs(d.count(s.type.name) - len(d) * s.share) < 1 for d in dialogs)
     assert not any(pair == ("correction", "correction") for d in dialogs for pair in itertools.pairwise(d))
-
-
-def test_a_type_that_may_not_repeat_can_have_half_of_the_turns() -> None:
-    taxonomy = make({"direct": 1}, {"correction": 0.5, "follow-up": 0.5})
-    for index, n in itertools.product(range(30), range(9)):
-        names = [t.name for t in later_types(taxonomy, 0, index, n)]
-        assert len(names) == n
-        assert all(pair != ("correction", "correction") for pair in itertools.pairwise(names))
-
-
-def test_plans_are_pure_functions_of_seed_and_index() -> None:
-    def plan() -> list[str]:
-        return [first_type(MIXED, 1, i).name + "".join(t.name for t in later_types(MIXED, 1, i, 4)) for i in range(30)]
-
-    expected = plan()
-    assert expected != [plan()[0]] * 30
-    assert later_types(MIXED, 1, 29, 4) == later_types(MIXED, 1, 29, 4)
-    # Another process hashes strings otherwise; the plan must not notice.
-    code = (
-        "from taxonomy import *; from tests.taxonomy.test_taxonomy import MIXED as m; "
-        "print([first_type(m, 1, i).name + ''.join(t.name for t in later_types(m, 1, i, 4)) for i in range(30)])"
-    )
-    run = [sys.executable, "-c", code]
-    out = subprocess.run(run, capture_output=True, text=True, check=True, cwd=ROOT, env={"PYTHONHASHSEED": "5"})
-    assert out.stdout.strip() == str(expected)

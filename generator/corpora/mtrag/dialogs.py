@@ -8,17 +8,7 @@ from typing import Any, NamedTuple
 from generator.corpora.files import File
 from generator.corpora.human import human_dialog, human_turn
 from generator.corpora.json_records import read_json, read_json_lines, validate_record
-from generator.corpora.mtrag.forms import (
-    AgentMessage,
-    AnsweredTask,
-    Context,
-    Conversation,
-    Evaluation,
-    Labels,
-    Query,
-    Task,
-    UserMessage,
-)
+from generator.corpora.mtrag import forms
 from generator.corpora.mtrag.names import NO_LABEL, SPEAKER, domain_of, format_turn_id, from_published_label
 from generator.errors import CorpusError
 from generator.schema import UNLABELLED, Dialog, Evidence, Hit, Passage, SkippedRecord, Turn
@@ -31,8 +21,8 @@ class _Exchange(NamedTuple):
     answer: str
     original: str
     others: list[str]
-    labels: Labels
-    contexts: list[Context]
+    labels: forms.Labels
+    contexts: list[forms.Context]
     relevant: set[int]
 
 
@@ -50,7 +40,7 @@ class Queries:
     def read(self, file: File) -> Iterator[SkippedRecord]:
         """Add a `<domain>_questions.jsonl` or `<domain>_rewrite.jsonl`, and yield the lines that can't be read."""
         for where, line in read_json_lines(file):
-            query = validate_record(Query, where, line)
+            query = validate_record(forms.Query, where, line)
             if isinstance(query, SkippedRecord):
                 yield query
             elif "_rewrite." in file.name:
@@ -94,14 +84,14 @@ def _conversations(
 ) -> Iterator[Dialog | SkippedRecord]:
     for index, item in enumerate(items):
         where = f"{file.where}: [{index}]"
-        record = validate_record(Conversation, where, item)
+        record = validate_record(forms.Conversation, where, item)
         if isinstance(record, SkippedRecord):
             yield record
             continue
         if domain not in (None, domain_of(record.collection)):
             continue
-        user = [message for message in record.messages[::2] if isinstance(message, UserMessage)]
-        agent = [message for message in record.messages[1::2] if isinstance(message, AgentMessage)]
+        user = [message for message in record.messages[::2] if isinstance(message, forms.UserMessage)]
+        agent = [message for message in record.messages[1::2] if isinstance(message, forms.AgentMessage)]
         if len(user) + len(agent) < len(record.messages) or len(user) != len(agent):
             yield SkippedRecord(where=where, reason="messages: user and agent don't take turns")
             continue
@@ -127,7 +117,7 @@ def _tasks(
     conversations: dict[str, dict[int, tuple[str, _Exchange]]] = {}
     collections: dict[str, str] = {}
     for where, item in items:
-        task = validate_record(Task, where, item)
+        task = validate_record(forms.Task, where, item)
         if isinstance(task, SkippedRecord):
             yield task
             continue
@@ -176,10 +166,10 @@ def read_responses(file: File, corpus: str) -> Iterator[Dialog | SkippedRecord]:
         CorpusError: the file can't be read to its end, or is neither.
     """
     content = None if _is_lines(file) else read_json(file)
-    tasks: dict[tuple[str, int], AnsweredTask] = {}
+    tasks: dict[tuple[str, int], forms.AnsweredTask] = {}
     file_model = re.sub(r"\.jsonl(\.gz)?$", "", file.name.rpartition("/")[2], flags=re.IGNORECASE)
     for where, item in _read_tasks(file, content):
-        task = validate_record(AnsweredTask, where, item)
+        task = validate_record(forms.AnsweredTask, where, item)
         if isinstance(task, SkippedRecord):
             yield task
         elif content is not None:
@@ -191,7 +181,7 @@ def read_responses(file: File, corpus: str) -> Iterator[Dialog | SkippedRecord]:
                 model = file_model if len(task.predictions) == 1 else f"{file_model}-{number}"
                 yield _response(where, corpus, task, prediction.model_id or model, prediction.text)
     for where, item in _members(file, content, "evaluations") if content is not None else ():
-        record = validate_record(Evaluation, where, item)
+        record = validate_record(forms.Evaluation, where, item)
         if isinstance(record, SkippedRecord):
             yield record
         elif record.task_id not in tasks:
@@ -200,7 +190,7 @@ def read_responses(file: File, corpus: str) -> Iterator[Dialog | SkippedRecord]:
             yield _response(where, corpus, tasks[record.task_id], record.model, record.response)
 
 
-def _response(where: str, corpus: str, task: AnsweredTask, model: str, answer: str) -> Dialog | SkippedRecord:
+def _response(where: str, corpus: str, task: forms.AnsweredTask, model: str, answer: str) -> Dialog | SkippedRecord:
     if [message.speaker for message in task.input] != [*(["user", "agent"] * (len(task.input) // 2)), "user"]:
         return SkippedRecord(where=where, reason="input: user and agent don't take turns up to a question")
     *given, query = task.input

@@ -12,7 +12,7 @@ from threading import Event, Thread
 from typing import Any
 
 from generator.common.console import note
-from generator.errors import GroundedDialogsError, RunError
+from generator.errors import GroundedDialogsError, RunError, describe
 
 # Object store of a cluster that is started here: rows are small, and Ray's default is a third of the memory.
 _OBJECT_STORE_BYTES = 512 << 20
@@ -51,7 +51,7 @@ class Cluster:
         self._connected.wait()
         if self._failure:
             where = "no Ray cluster at this address" if address else "can't start a Ray cluster on this machine"
-            why = _first_line(self._failure)
+            why = describe(self._failure)
             raise RunError(
                 f"executor.address={address or 'null'}: {where} ({why}); `ray start --head` starts one"
             ) from self._failure
@@ -151,10 +151,4 @@ def as_run_error() -> Iterator[None]:
     except RayError as error:
         if isinstance(error, RayTaskError):
             raise
-        raise RunError(f"executor=ray: {_first_line(error)}; the same command continues the run") from error
-
-
-def _first_line(error: Exception) -> str:
-    """Return the first line of an error that isn't empty."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
+        raise RunError(f"executor=ray: {describe(error)}; the same command continues the run") from error

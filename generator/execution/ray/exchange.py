@@ -4,8 +4,6 @@ A small actor on the driver's node, so that it ends with the driver. It doesn't 
 """
 
 import asyncio
-import os
-from contextlib import suppress
 
 # Plan number, dialog id, key of the call, stage, turn, and the reply as JSON.
 Call = tuple[int, str, str, str, int, str]
@@ -25,17 +23,6 @@ class Exchange:
         self._untaken: list[Call] = []
         self._workers = 0
         self._closed, self._news, self._changed = asyncio.Event(), asyncio.Event(), asyncio.Condition()
-
-    async def watch(self, driver: int) -> None:
-        """Close when the driver, the process with this id, ends: Ray lets workers run on for some seconds."""
-        with suppress(AttributeError, OSError):  # not on Linux, or in a container that can't see the process
-            ended, loop = os.pidfd_open(driver), asyncio.get_running_loop()
-
-            def close() -> None:
-                loop.remove_reader(ended)
-                self._closing = asyncio.ensure_future(self.close())
-
-            loop.add_reader(ended, close)
 
     async def allow(self, end: int) -> None:
         """Allow plans below `end` to start."""

@@ -5,7 +5,6 @@ local run. Ray replaces workers that die, and their dialogs are generated again.
 """
 
 import asyncio
-import os
 import pickle
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing, contextmanager, suppress
@@ -145,10 +144,7 @@ class RayExecutor(Executor):
         for dialog_id, key, reply in store.all_calls():
             calls.setdefault(dialog_id, {})[key] = reply.model_dump_json()
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-        actor = ray.remote(num_cpus=0, scheduling_strategy=here)(Exchange)
-        exchange = actor.remote(first, calls)
-        exchange.watch.remote(os.getpid())
-        return exchange
+        return ray.remote(num_cpus=0, scheduling_strategy=here)(Exchange).remote(first, calls)
 
     def _rows(self, exchange: Any, first: int, work: Work) -> Any:
         """Return the dataset of all dialogs."""

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Any, Literal
@@ -30,13 +31,7 @@ _NOTE_EVERY_S = 10.0
 
 
 class Contents(Record):
-    """The contents of an index, stored as `_meta` in its mapping; an index of anything else is refused.
-
-    Attributes:
-        parts: the ways it can be searched.
-        model: of the dense vectors; None without that part.
-        elser_model: of the token weights; None without that part.
-    """
+    """The contents of an index, stored as `_meta` in its mapping; an index of anything else is refused."""
 
     made_by: str = "grounded-dialogs"
     format: int = FORMAT
@@ -59,7 +54,7 @@ _NAMES = {
 }
 
 
-def document_keys(library: Library) -> NDArray[np.uint64]:
+def _document_keys(library: Library) -> NDArray[np.uint64]:
     """Return `Library.split_keys` as an index holds them; shape (documents,)."""
     return library.split_keys() >> np.uint64(64 - KEY_BITS)
 
@@ -71,39 +66,37 @@ def split_filters(library: Library, validation: NDArray[np.bool_]) -> dict[Split
     """
     if not validation.any():
         return {"train": None, "validation": None}
-    bound = int(document_keys(library)[validation].max())
+    bound = int(_document_keys(library)[validation].max())
     return {"train": {"range": {"split_key": {"gt": bound}}}, "validation": {"range": {"split_key": {"lte": bound}}}}
 
 
+@dataclass
 class Index:
     """One index and what belongs in it.
 
-    Args:
-        name: of the index.
+    Attributes:
         properties: of the mapping, for the fields that `fields` returns.
         fields: returns the fields of some passages for the ways of searching them, such as vectors.
         chunk: passages in a bulk request.
         shards: of the index, when it is created.
     """
 
-    def __init__(
-        self,
-        server: Server,
-        name: str,
-        contents: Contents,
-        library: Library,
-        properties: Fields,
-        fields: Callable[[Sequence[Passage]], list[Fields]],
-        chunk: int,
-        shards: int,
-    ) -> None:
-        self._server, self.name, self._contents, self._library = server, name, contents, library
-        self._properties, self._fields, self._chunk, self._shards = properties, fields, chunk, shards
-        self.place = f"index {name} at {server.access.where}"
+    server: Server
+    name: str
+    contents: Contents
+    library: Library
+    properties: Fields
+    fields: Callable[[Sequence[Passage]], list[Fields]]
+    chunk: int
+    shards: int
+
+    @property
+    def place(self) -> str:
+        return f"index {self.name} at {self.server.access.where}"
 
     @cached_property
     def _keys(self) -> NDArray[np.uint64]:
-        return document_keys(self._library)
+        return _document_keys(self.library)
 
     def build(self) -> None:
         """Make sure that the index exists and is complete; only missing passages are sent.
@@ -114,7 +107,7 @@ class Index:
             RetrieverError: the index holds something else, or can't be created, filled or read; one line. What was
                 loaded stays, and the next call continues from there.
         """
-        file = self._library.folder / f"{quote(self.name, safe='')[-100:]}.lock"
+        file = self.library.folder / f"{quote(self.name, safe='')[-100:]}.lock"
         try:
             lock = FileLock(file).acquire()
         except OSError as error:
@@ -125,14 +118,14 @@ class Index:
             if not created:
                 meta = meta or self._read_meta() or {}
                 self._check_contents(meta)
-                if meta.get("complete") and self._count() == self._library.passage_count:
+                if meta.get("complete") and self._count() == self.library.passage_count:
                     return
             self._load(created)
             self._finish()
 
     def _read_meta(self) -> Fields | None:
         """Return what the index says of its contents; None if there is no such index."""
-        found = self._server.request(
+        found = self.server.request(
             "looking for the index",
             lambda client: body(client.options(ignore_status=404).indices.get_mapping(index=self.name)),
             fail_fast=True,
@@ -142,22 +135,22 @@ class Index:
         return next(iter(found.values()))["mappings"].get("_meta", {})
 
     def _check_contents(self, meta: Fields) -> None:
-        for key, wanted in self._contents.model_dump(mode="json").items():
+        for key, wanted in self.contents.model_dump(mode="json").items():
             if meta.get(key) != wanted:
                 raise RetrieverError(
-                    f"{self.place}: holds another {_NAMES.get(key, f'retriever.{key}')}, {_text(meta.get(key))} and "
-                    f"not {_text(wanted)}; leave out retriever.index or give another name, or delete that index"
+                    f"{self.place}: holds another {_NAMES.get(key, f'retriever.{key}')}, {meta.get(key)} and "
+                    f"not {wanted}; leave out retriever.index or give another name, or delete that index"
                 )
 
     def _create(self) -> bool:
         """Create the index; return False if it already exists."""
         mappings = {
             "dynamic": "strict",
-            "_meta": self._contents.model_dump(mode="json") | {"complete": False},
-            "properties": {"row": {"type": "integer"}, "split_key": {"type": "long"}} | self._properties,
+            "_meta": self.contents.model_dump(mode="json") | {"complete": False},
+            "properties": {"row": {"type": "integer"}, "split_key": {"type": "long"}} | self.properties,
         }
         # Loading is fastest without replicas and refreshes.
-        settings = {"number_of_shards": self._shards, "number_of_replicas": 0, "refresh_interval": "-1"}
+        settings = {"number_of_shards": self.shards, "number_of_replicas": 0, "refresh_interval": "-1"}
 
         def create(client: Any) -> bool:
             from elasticsearch import BadRequestError
@@ -170,10 +163,10 @@ class Index:
                 return False
             return True
 
-        return self._server.request("creating the index", create)
+        return self.server.request("creating the index", create)
 
     def _load(self, new: bool) -> None:
-        total = self._library.passage_count
+        total = self.library.passage_count
         note(f"{self.place}: loading {total} passages" if new else f"{self.place}: looking for missing passages")
         done = sent = 0
         start = last = time.monotonic()
@@ -190,14 +183,14 @@ class Index:
 
     def _chunks(self, new: bool) -> Iterator[tuple[list[tuple[int, Passage]], set[int]]]:
         """Yield all passages by row, in chunks, with the rows of those that the server has."""
-        rows = enumerate(self._library.passages())
+        rows = enumerate(self.library.passages())
         while several := list(islice(rows, _LOOKUP)):
             known = set() if new else self._known([row for row, _ in several])
-            for first in range(0, len(several), self._chunk):
-                yield several[first : first + self._chunk], known
+            for first in range(0, len(several), self.chunk):
+                yield several[first : first + self.chunk], known
 
     def _known(self, rows: list[int]) -> set[int]:
-        found = self._server.request(
+        found = self.server.request(
             "looking for missing passages",
             lambda client: body(client.mget(index=self.name, ids=[str(row) for row in rows], source=False)),
         )
@@ -206,8 +199,8 @@ class Index:
     def _send(self, passages: list[tuple[int, Passage]]) -> None:
         """Load some passages; those that the server rejects temporarily are sent again."""
         waiting = {
-            str(row): {"row": row, "split_key": int(self._keys[self._library.document_rows[row]])} | fields
-            for (row, _), fields in zip(passages, self._fields([p for _, p in passages]), strict=True)
+            str(row): {"row": row, "split_key": int(self._keys[self.library.document_rows[row]])} | fields
+            for (row, _), fields in zip(passages, self.fields([p for _, p in passages]), strict=True)
         }
 
         # `elasticsearch.helpers.bulk` retries rejected items too, but fails when a connection breaks.
@@ -220,19 +213,19 @@ class Index:
                 else:
                     refusals.append(Refusal(item["index"]["status"], item["index"]["error"]))
             # A permanent one goes first, since retries can't help.
-            for refusal in sorted(refusals, key=self._server.transient):
+            for refusal in sorted(refusals, key=self.server.transient):
                 raise refusal
 
-        self._server.request("loading passages", send)
+        self.server.request("loading passages", send)
 
     def _count(self) -> int:
-        count: int = self._server.request(
+        count: int = self.server.request(
             "counting passages", lambda client: body(client.count(index=self.name))["count"]
         )
         return count
 
     def _finish(self) -> None:
-        request, name, total = self._server.request, self.name, self._library.passage_count
+        request, name, total = self.server.request, self.name, self.library.passage_count
         refresh = {"index": {"refresh_interval": None}}
         request("refreshing the index", lambda client: client.indices.put_settings(index=name, settings=refresh))
         request("refreshing the index", lambda client: client.indices.refresh(index=name))
@@ -241,11 +234,5 @@ class Index:
                 f"{self.place}: holds {count} passages after loading, not {total}; delete that index, or give another "
                 "name as retriever.index, and the same command builds it again"
             )
-        meta = self._contents.model_dump(mode="json") | {"complete": True}
+        meta = self.contents.model_dump(mode="json") | {"complete": True}
         request("marking the index as complete", lambda client: client.indices.put_mapping(index=name, meta=meta))
-
-
-def _text(value: object) -> str:
-    if value is None:
-        return "none"
-    return " and ".join(map(str, value)) if isinstance(value, list) else str(value)

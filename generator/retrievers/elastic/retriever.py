@@ -153,11 +153,7 @@ class Elasticsearch(Ranker):
         self._batcher = Batcher(self._rank_batch, QUERIES, REQUESTS)
 
     async def rank(self, query: str, k: int, split: Split) -> Ranking:
-        """Return the best `k` passages of `split`; with `bm25` alone, only those that share a word with `query`.
-
-        Raises:
-            RetrieverError: the server doesn't answer, or refuses; the run can be continued.
-        """
+        """Rank as `Ranker.rank`; with `bm25` alone, only passages that share a word with `query` are hits."""
         if not query.strip() or not self._allowed[split].any():
             return []
         settings = self._settings
@@ -176,11 +172,7 @@ class Elasticsearch(Ranker):
         return ranking
 
     def check(self) -> None:
-        """Search once, before a run relies on it.
-
-        Raises:
-            RetrieverError: the server refuses.
-        """
+        """Search once, before a run relies on it."""
 
         def search(client: Any) -> None:
             (result,) = self._rank_batch([_Query(self._library.passage(0).text[:100], 1, "train")], client)

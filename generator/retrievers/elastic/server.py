@@ -72,13 +72,7 @@ class Access(Record):
 
 
 class Refusal(Exception):
-    """An error that Elasticsearch returned, for a request or for one of the items in it.
-
-    Attributes:
-        status: the HTTP status.
-        kind: Elasticsearch's name of the error, such as `index_not_found_exception`.
-        reason: in words, with its causes.
-    """
+    """An error that Elasticsearch returned, for a request or for one of the items in it: HTTP status, type, reason."""
 
     def __init__(self, status: int, error: Any) -> None:
         if not isinstance(error, dict):
@@ -169,13 +163,11 @@ class Server:
             raise self.explain(doing, error, self.access.build_timeout_s) from error
 
     def transient(self, error: BaseException) -> bool:
-        """Return whether the same request may succeed later."""
+        """Return True if the same request may succeed later."""
         from elastic_transport import ApiError, ConnectionError, ConnectionTimeout, TlsError
 
-        if isinstance(error, ApiError):
-            return error.meta.status in TRANSIENT
-        if isinstance(error, Refusal):
-            return error.status in TRANSIENT
+        if isinstance(error, ApiError | Refusal):
+            return (error.status if isinstance(error, Refusal) else error.meta.status) in TRANSIENT
         return isinstance(error, ConnectionError | ConnectionTimeout) and not isinstance(error, TlsError)
 
     def explain(self, doing: str, error: Exception, timeout_s: float) -> Exception:

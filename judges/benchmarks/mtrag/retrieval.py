@@ -35,15 +35,7 @@ CONCURRENCY = 64
 
 
 def evaluate_run(folder: Path, split: str | None, run: Path) -> list[Row]:
-    """Return the figures of the rankings in a file in TREC's format.
-
-    Args:
-        folder, split: the tasks; see `read_collections`.
-
-    Raises:
-        CorpusError: tasks or rankings can't be read.
-        ConfigError: pytrec_eval-terrier isn't installed.
-    """
+    """Return the figures of the rankings in a file in TREC's format; see `evaluate_retriever`."""
     return list(_rows(run.name, _read(folder, split), read_run(run)))
 
 
@@ -85,21 +77,13 @@ def evaluate_retriever(
 def retriever_settings(
     name: str, changes: Sequence[str], passage_tokens: int = WHOLE, overlap: int = 0
 ) -> RetrieverSettings:
-    """Return the settings of `conf/retriever/<name>.yaml` with changes, each a `setting=value`.
-
-    Raises:
-        ConfigError: there is no such retriever or setting, or a value is wrong.
-    """
+    """Return the settings of `conf/retriever/<name>.yaml` with changes, each a `setting=value`."""
     lengths = [f"passage_tokens={passage_tokens}", f"overlap={overlap}"]
     return cast(RetrieverSettings, build_choice("retriever", compose_choice("retriever", name, [*lengths, *changes])))
 
 
 def open_library(name: str, corpus: Path, settings: RetrieverSettings, cache: Path) -> Library:
-    """Return the library of a collection's passages, building it unless it is in `cache`.
-
-    Raises:
-        CorpusError: the file of the passages can't be read.
-    """
+    """Return the library of a collection's passages, building it unless it is in `cache`."""
     try:
         fingerprint = digest(corpus)
     except OSError as error:

@@ -11,6 +11,8 @@ from rich.console import Console
 from generator.output.tables import ABSENT, Line, as_markdown, as_text
 from judges.metrics.ranking import CUTS, Figures
 
+_HEADER = ["queries", *(f"{name}@{cut}" for name in ("R", "nDCG") for cut in CUTS)]
+
 
 class Row(NamedTuple):
     """The figures of a subset of the queries, as in table 4 of Katsis et al. 2025.
@@ -28,21 +30,13 @@ class Row(NamedTuple):
 
 
 def table(rows: Sequence[Row], form: str, console: Console | None = None) -> str:
-    """Return the table as text that ends in a line break: for a terminal, as `markdown`, `csv` or `json`.
-
-    Args:
-        console: the terminal, with its width and styles; None: as wide as needed, and plain.
-    """
+    """Return the table as text that ends in a line break: for a terminal, as `markdown`, `csv` or `json`."""
     if form == "json":
         return json.dumps([_object(row) for row in rows], ensure_ascii=False, indent=1) + "\n"
     if form == "csv":
         return _csv(rows)
     lines = map(_line, rows)
-    return as_markdown(_header(), lines) if form == "markdown" else as_text(_header(), lines, console)
-
-
-def _header() -> list[str]:
-    return ["queries", *(f"{name}@{cut}" for name in ("R", "nDCG") for cut in CUTS)]
+    return as_markdown(_HEADER, lines) if form == "markdown" else as_text(_HEADER, lines, console)
 
 
 def _object(row: Row) -> dict[str, object]:
@@ -60,18 +54,18 @@ def _object(row: Row) -> dict[str, object]:
 def _csv(rows: Sequence[Row]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    header = _header()
-    writer.writerow(["ranking", "by", "subset", *header])
+    writer.writerow(["ranking", "by", "subset", *_HEADER])
     for row in rows:
-        values = [round(value, 6) for value in (*row.figures.recall, *row.figures.ndcg)] if row.figures else []
-        empty = [""] * (len(header) - 1 - len(values))
-        writer.writerow([row.ranking, row.by, row.subset, row.figures.number if row.figures else 0, *values, *empty])
+        values: list[object] = [0, *([""] * (len(_HEADER) - 1))]
+        if row.figures:
+            values = [row.figures.number, *(round(v, 6) for v in (*row.figures.recall, *row.figures.ndcg))]
+        writer.writerow([row.ranking, row.by, row.subset, *values])
     return text.getvalue()
 
 
 def _line(row: Row) -> Line:
     section = f"{row.ranking}: by {row.by}" if row.by else row.ranking
     if row.figures is None:
-        return Line(section, row.subset, ["0", *([ABSENT] * (len(_header()) - 1))])
+        return Line(section, row.subset, ["0", *([ABSENT] * (len(_HEADER) - 1))])
     values = (*row.figures.recall, *row.figures.ndcg)
     return Line(section, row.subset, [f"{row.figures.number:,}", *(f"{value:.3f}" for value in values)])

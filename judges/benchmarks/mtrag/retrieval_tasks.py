@@ -5,6 +5,8 @@
 <collection>/<collection>_rewrite.jsonl     the question rewritten to stand alone
 <collection>/qrels/dev.tsv                  the relevant passages: query-id, corpus-id, score
 <collection>/corpus*.jsonl                  the passages: _id, title, text
+
+What can't be read, or has an id twice, is a `CorpusError` with its place.
 """
 
 import csv
@@ -47,14 +49,10 @@ class Collection(NamedTuple):
 
     @property
     def query_ids(self) -> set[str]:
-        """The ids of all queries."""
         return set().union(*self.queries.values())
 
     def standalone(self, query: str) -> bool | None:
-        """Return whether the rewrite equals the question up to case, punctuation and white space.
-
-        None without a rewrite or a question.
-        """
+        """Return True if the rewrite equals the question up to case, punctuation and white space; None without both."""
         question, rewrite = (self.queries.get(form, {}).get(query) for form in ("lastturn", "rewrite"))
         if question is None or rewrite is None:
             return None
@@ -115,11 +113,7 @@ def turn_number(query: str) -> int:
 
 
 def read_queries(path: Path) -> dict[str, str]:
-    """Return the queries of a file by id, without the speaker that mtRAG writes before each line.
-
-    Raises:
-        CorpusError: it can't be read, or has an id twice.
-    """
+    """Return the queries of a file by id, without the speaker that mtRAG writes before each line."""
     found: dict[str, str] = {}
     for where, query in _records(path, _Query):
         if query.id in found:
@@ -129,11 +123,7 @@ def read_queries(path: Path) -> dict[str, str]:
 
 
 def read_documents(path: Path) -> Iterator[Document]:
-    """Yield the passages of a collection.
-
-    Raises:
-        CorpusError: one can't be read.
-    """
+    """Yield the passages of a collection."""
     for where, passage in _records(path, _Passage):
         document = make_document(where, passage.id, passage.text, passage.title or "", passage.url or None)
         if isinstance(document, SkippedRecord):
@@ -142,11 +132,7 @@ def read_documents(path: Path) -> Iterator[Document]:
 
 
 def read_qrels(path: Path) -> dict[str, dict[str, int]]:
-    """Return the grades of each query's relevant passages, from a file of query, passage and grade with a header.
-
-    Raises:
-        CorpusError: it can't be read.
-    """
+    """Return the grades of each query's relevant passages, from a file of query, passage and grade with a header."""
     found: dict[str, dict[str, int]] = {}
     for where, line in _lines(path):
         try:
@@ -167,9 +153,6 @@ def read_run(path: Path) -> dict[str, dict[str, float]]:
     """Return the rankings of a file in TREC's format: query, Q0, passage, rank, score, name of the run.
 
     The score counts and not the rank, as in trec_eval.
-
-    Raises:
-        CorpusError: it can't be read, or has a passage twice for a query.
     """
     found: dict[str, dict[str, float]] = {}
     for where, line in _lines(path):
@@ -202,7 +185,7 @@ def _collection(folder: Path, split: str | None) -> Collection:
     chosen = [path for path in splits if path.stem == (split or "dev")] or ([] if split else splits)
     if len(chosen) != 1:
         there = (
-            f"there are {', '.join(path.stem for path in splits)}; choose one with --split" if splits else "is empty"
+            f"there are {', '.join(path.stem for path in splits)}; choose one with split=…" if splits else "is empty"
         )
         raise CorpusError(f"{folder / 'qrels'}: no {split or 'dev'}.tsv; {there}")
     queries = {form: read_queries(path) for form, path in _forms(folder).items()}

@@ -1,0 +1,35 @@
+"""Records for tests, with usual values for all fields that a test doesn't name."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from generator.schema import Dialog, Evidence, Hit, Passage, Turn
+
+
+def make_turn(number: int, **fields: Any) -> Turn:
+    """Return a turn of an answerable question."""
+    usual = {"query": f"Q{number}?", "question_type": "direct", "answerability": "answerable", "reasoning": ""}
+    return Turn(**{"turn": number, "answer": f"A{number}.", "consistent": True} | usual | fields)
+
+
+def make_dialog(*turns: Turn, passages: Sequence[Passage] = (), **fields: Any) -> Dialog:
+    """Return a complete dialog of Algorithm 2."""
+    usual = {"id": "d", "corpus": "c", "algorithm": "multi", "split": "train", "ended": "complete", "lm": "m"}
+    documents = tuple(dict.fromkeys(p.document_id for p in passages)) or ("d",)
+    found = {"document_ids": documents, "passages": tuple(passages), "turns": turns}
+    return Dialog(**usual | found | {"prompt_version": "v", "seed": 0} | fields)
+
+
+def make_passage(name: str, text: str, **fields: Any) -> Passage:
+    """Return a whole document as a passage."""
+    return Passage(**{"id": name, "document_id": "d", "text": text, "start": 0, "end": len(text)} | fields)
+
+
+def make_hits(*passage_ids: str) -> tuple[Hit, ...]:
+    """Return the hits of a search, all new."""
+    return tuple(Hit(passage_id=name, score=1, rank=rank, new=True) for rank, name in enumerate(passage_ids, start=1))
+
+
+def make_evidence(*passage_ids: str) -> tuple[Evidence, ...]:
+    """Return evidence, the first two characters of each passage."""
+    return tuple(Evidence(passage_id=name, start=0, end=2, text="Of") for name in passage_ids)
