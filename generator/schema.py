@@ -85,13 +85,8 @@ Address = Annotated[str, AfterValidator(_check_address)]
 LocalPath = Annotated[Path, BeforeValidator(_read_path)]
 
 
-class _Operational:
-    """The type of `Operational`."""
-
-
-# Marks a setting that changes only how a run is made and not what its data is, as in `Annotated[int, Operational]`: a
-# stored run can be continued with another value.
-Operational = _Operational()
+class Operational:
+    """Marks a setting, as in `Annotated[int, Operational]`, that a continued run may change: not what its data is."""
 
 
 class Record(BaseModel):
@@ -239,12 +234,7 @@ class Usage(Cost):
     cached: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
-        return Usage(
-            calls=self.calls + other.calls,
-            prompt=self.prompt + other.prompt,
-            cached=self.cached + other.cached,
-            completion=self.completion + other.completion,
-        )
+        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
 
 
 class Planned(Record):

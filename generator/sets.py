@@ -21,7 +21,6 @@ from generator.schema import Dialog, SkippedRecord
 M = TypeVar("M", bound=BaseModel)
 Records = Iterator[Dialog | SkippedRecord]
 
-_REPORTED = 10_000  # dialogs between two lines of progress
 _FIRST = 10  # records by which a file of dialogs is recognised
 
 
@@ -75,8 +74,6 @@ class DialogSet(NamedTuple):
             count += 1
             if count == limit:
                 break
-            if count % _REPORTED == 0:
-                note(f"{self.path}: {count} dialogs")
         message = f"{self.path}: has no dialogs" + (": the run has accepted none" if self.dialogs_wanted else "")
         if first is not None:
             total = f"{skipped} of {count + skipped} records can't be read"

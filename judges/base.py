@@ -57,11 +57,7 @@ class ModelJudge(dspy.Module):
         return [predictor.signature for predictor in self.predictors()]
 
     async def judge(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
-        """Judge one turn; see `generator.schema.Judge`.
-
-        Raises:
-            ModelError, RunError: as `generator.dialogs.calls.call`.
-        """
+        """Judge one turn; see `generator.schema.Judge`."""
         if (verdict := self.judge_without_model(passages, turn)) is not None:
             return verdict
         try:
@@ -74,11 +70,7 @@ class ModelJudge(dspy.Module):
         return None
 
     async def judge_with_model(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
-        """Ask the model with the inputs that the signature has.
-
-        Raises:
-            Rejected, ModelError, RunError: as `generator.dialogs.calls.call`.
-        """
+        """Ask the model with the inputs that the signature has."""
         inputs = {
             "documents": Documents(passages=tuple(passages)),
             "dialog": Conversation(turns=tuple(history)),

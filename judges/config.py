@@ -63,15 +63,7 @@ def load_judging(cfg: DictConfig) -> JudgingSettings:
 
 
 def judging_identity(settings: JudgingSettings, fingerprint: str, prompts: str) -> dict[str, Any]:
-    """Return what decides the verdicts, by name; see `generator.config.settings.identity`.
-
-    Args:
-        fingerprint: of the input's dialogs, which stands for the input.
-        prompts: the version of all prompts.
-
-    Raises:
-        ConfigError: a model's file can't be read.
-    """
+    """Return what decides the verdicts, by name; see `generator.config.settings.identity`."""
     judge = settings.judge.model_copy(update={"lm": None, "panel": {}, "filter": "pairs"})
     decided = [pair for name, part in {"judge": judge, **settings.endpoints}.items() for pair in identify(name, part)]
     contents = {"input (content)": fingerprint[:16], "prompt_version": prompts}

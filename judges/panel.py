@@ -13,11 +13,7 @@ def median_name(models: Sequence[str]) -> str:
 
 
 def median_of(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return the verdict with the median of all scores; `unjudged` if there is none.
-
-    Args:
-        verdicts: of one judge with different models.
-    """
+    """Return the verdict with the median of all scores; `unjudged` if there is none."""
     scores = [verdict.score for verdict in verdicts if verdict.score is not None]
     each = (f"{v.model} {v.label if v.score is None else format(v.score, 'g')}" for v in verdicts)
     return Verdict(

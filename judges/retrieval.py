@@ -31,7 +31,7 @@ COMMAND = Command(
 
 
 class RetrievalSettings(Record):
-    """Which tasks are evaluated, and where the table goes."""
+    """Settings of `python -m judges.retrieval`."""
 
     folder: LocalPath = Field(description="The tasks.")
     queries: Literal["lastturn", "questions", "rewrite"] | None = Field(
@@ -47,12 +47,7 @@ class RetrievalSettings(Record):
 
 
 def evaluate(cfg: "DictConfig", job: object) -> None:
-    """Print the figures of the configured retriever or rankings.
-
-    Raises:
-        ConfigError: a setting is wrong, or pytrec_eval-terrier isn't installed.
-        CorpusError, RetrieverError: the tasks can't be read or searched.
-    """
+    """Print the figures of the configured retriever or rankings."""
     from hydra.core.hydra_config import HydraConfig
 
     from generator.config.parts import build_choice, plain, validate

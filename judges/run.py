@@ -83,9 +83,6 @@ class Member:
 class JudgingRun(Session[JudgingSummary]):
     """A run of judging that is ready to start or to continue: settings are checked, and the input has been read once.
 
-    Args:
-        configuration: the settings as YAML, for the run folder.
-
     Raises:
         GroundedDialogsError: a setting or the input can't be used; the run folder has not been touched.
     """
@@ -174,11 +171,7 @@ class JudgingRun(Session[JudgingSummary]):
 
 
 async def judge_dialog(dialog: Dialog, members: Sequence[Member], journal: Journal) -> Outcome:
-    """Return a dialog with the verdicts of `members`, which replace earlier ones of the same judges and models.
-
-    Raises:
-        ModelError: a model can't be used any more; finished calls are in the journal.
-    """
+    """Return a dialog with the verdicts of `members`, which replace earlier ones of the same judges and models."""
     found = await together(_verdicts(dialog, member, journal) for member in members)
     has_median = len(members) > 1 and members[0].judge.best is not None
     turns = list(dialog.turns[: -len(dialog.own_turns)])
@@ -221,11 +214,7 @@ def _readable(source: DialogSet) -> Iterator[Dialog]:
 
 
 def _read_through(source: DialogSet) -> tuple[Sequence[int], str, list[SkippedRecord]]:
-    """Return a hash of each dialog, valid in this process, a digest of all dialogs, and the records that were skipped.
-
-    Raises:
-        CorpusError: there are no dialogs.
-    """
+    """Return a hash of each dialog, valid in this process, a digest of all dialogs, and the skipped records."""
     known, digest, skipped = array("q"), hashlib.sha256(), []
     for record in source.records():
         if isinstance(record, SkippedRecord):

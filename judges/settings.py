@@ -1,4 +1,4 @@
-"""The settings of `python -m judges` that belong to no part of it; light to import, so that `--help` can show them."""
+"""The plain settings of `python -m judges`; light to import, so that `--help` can show them."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from generator.schema import LocalPath, Operational, Record
 
 
 class JudgingRunSettings(Record):
-    """What is judged, and where the verdicts go."""
+    """Settings of `python -m judges` that belong to no part of it."""
 
     input: LocalPath = Field(
         description="What to judge: a run folder, a file of dialogs, or a file of mtRAG's conversations, tasks, "

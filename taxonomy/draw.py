@@ -72,7 +72,7 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
 
 
 def _standalone(taxonomy: Taxonomy, seed: int, index: int, links: Sequence[Facet | None]) -> list[bool | None]:
-    """Return for each turn whether it is to be standalone; None of the first turn, which always is."""
+    """Return True for each turn that is planned to be standalone; None for the first turn, which always is."""
     rate = taxonomy.non_standalone
     if rate is None:
         return [None] * len(links)

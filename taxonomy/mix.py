@@ -159,11 +159,7 @@ def _facet_shares(dimension: Dimension, weights: Weights) -> tuple[FacetShare, .
 
 
 def _normalise(setting: str, weights: Weights) -> dict[str, float]:
-    """Return the shares of the weights above 0; they sum to 1.
-
-    Raises:
-        TaxonomyError: no weight is above 0.
-    """
+    """Return the shares of the weights above 0; they sum to 1."""
     total = sum(weights.values())
     if total == 0:
         raise TaxonomyError(f"{setting}: no type has a weight above 0; give one, such as {setting}={{TYPE: 1}}")

@@ -150,6 +150,7 @@ def test_sets_stand_beside_each_other_each_counted_for_itself(tmp_path: Path) ->
     assert read["question types, of all turns: clarification"] == ["0.0", "0.25"]
     assert read["variety: questions that repeat one of the set"] == ["0.5", "0.5"]
     assert [value[::-1] for value in read.values()] == list(figures(other, one).values())
+    assert figures(other, "dialogs=1")["size: dialogs"] == ["1"]
     reordered = written(tmp_path / "reordered.jsonl", HARBOUR, FERRY)
     assert list(figures(other).values())[1:] == list(figures(reordered).values())[1:]
 
@@ -164,15 +165,6 @@ def test_what_a_set_has_nothing_of_is_empty_and_not_zero(tmp_path: Path) -> None
     both = figures(path, written(tmp_path / "both.jsonl", HARBOUR))
     assert both["multi-turn types, of later turns: follow-up"] == ["", "1.0"]
     assert re.search(r"distinct-1 of queries +–$", command(path).out, re.MULTILINE)
-
-
-def test_the_first_dialogs_alone(tmp_path: Path) -> None:
-    path = written(tmp_path / "dialogs.jsonl", HARBOUR, FERRY)
-    with path.open("a") as file:
-        file.write("not read\n")
-    first = figures(path, "dialogs=1")
-    assert list(first.values())[1:] == list(figures(written(tmp_path / "first.jsonl", HARBOUR)).values())[1:]
-    assert command(path, "dialogs=2").err == "", "the line after it isn't looked at"
 
 
 # The input
@@ -257,11 +249,8 @@ def test_paths_without_dialogs(tmp_path: Path) -> None:
     [
         ([], "paths"),
         (["dialogs=0"], "dialogs=0"),
-        (["format=html"], "format=html"),
-        (["formt=csv"], "formt"),
         (["corpus=sample"], "corpus"),
         (["corpus=quac", "corpus.no_anwser=x"], "no_anwser"),
-        (["corpus=quac", "corpus.split=test"], "corpus.split=test"),
     ],
 )
 def test_wrong_arguments(tmp_path: Path, arguments: list[str], words: str) -> None:

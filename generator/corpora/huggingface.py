@@ -60,7 +60,7 @@ class HuggingFaceCorpus(FieldCorpus):
         number = -1
         try:
             for file in files:
-                _check_json(file)
+                _check_json(file, alone=len(files) == 1)
             with _without_linked_folders(self.path, files) as path:
                 for number, row in enumerate(self._rows(path)):
                     yield self.document(f"{self.path}: {self.split}[{number}]", row, str(number))
@@ -151,9 +151,10 @@ def _without_linked_folders(path: str, files: Sequence[File]) -> Iterator[str]:
         yield copy
 
 
-def _check_json(file: File) -> None:
-    """Raise CorpusError at a JSON file that has `null` in place of records, at which `datasets` ends the process."""
+def _check_json(file: File, alone: bool) -> None:
+    """Raise CorpusError at JSON without records: at `null` `datasets` ends the process. One of several may be empty."""
     if not file.fault and file.name.lower().endswith((".json", ".jsonl", ".json.gz", ".jsonl.gz")):
         with open_file(file) as stream:
-            if stream.read(1 << 16).lstrip()[:1] not in (b"", b"{", b"[", b"\xef"):  # the last begins a byte order mark
+            first = stream.read(1 << 16).lstrip()[:1]
+            if first not in (b"{", b"[", b"\xef") and (first or alone):  # b"\xef" begins a byte order mark
                 raise CorpusError(f"{file.where}: begins with neither {{ nor [, so it has no records")

@@ -174,8 +174,9 @@ class Library:
     def split_keys(self) -> NDArray[np.uint64]:
         """Return the hashes of the documents' ids, the lowest of which are validation's; shape (documents,)."""
         with _explained(self.folder):
-            ids = self._db.execute("SELECT id FROM documents ORDER BY row")
-            return np.fromiter((_hash(str(document_id)) for (document_id,) in ids), dtype=np.uint64, count=len(self))
+            rows = self._db.execute("SELECT id FROM documents ORDER BY row")
+            hashes = (int.from_bytes(hashlib.sha256(row[0].encode()).digest()[:8]) for row in rows)
+            return np.fromiter(hashes, dtype=np.uint64, count=len(self))
 
     def _passage(self, document: Document, row: int) -> Passage:
         return passage(document, int(self._starts[row]), int(self._ends[row]))
@@ -225,7 +226,3 @@ def _build(
         raise CorpusError(f"corpus {corpus} has no document with text; check corpus.path")
     # Transposed: each of the three columns is contiguous when mapped into memory.
     np.save(folder / "passages.npy", np.array(spans, dtype=np.int32).reshape(-1, 3).T.copy())
-
-
-def _hash(document_id: str) -> int:
-    return int.from_bytes(hashlib.sha256(document_id.encode()).digest()[:8])

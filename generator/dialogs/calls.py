@@ -33,11 +33,9 @@ _ENDPOINT_ERRORS = (
 
 
 async def call(predict: dspy.Predict, stage: str, profile: Profile, turn: int, **inputs: object) -> dspy.Prediction:
-    """Call the model of the current context with a step's decoding profile (Lee et al. 2024, section 2.3).
+    """Call the model of the current context with the decoding profile of a step (Lee et al. 2024, section 2.3).
 
-    Args:
-        stage: the step's name, for the journal and for drops.
-        turn: the number of the turn that the call is for.
+    The journal and the drops name the step (`stage`) and the number of its turn.
 
     Raises:
         Rejected: the prompt doesn't fit, the server refuses this request, or two replies in a row can't be parsed.

@@ -106,15 +106,17 @@ class Deduplicator:
 
         A repeated first question is a duplicate even on another document: the same opening teaches a model little.
         """
-        for text, least in _utterances(dialog) if len(self._references) else ():
-            if len(words(text)) >= least and (match := self._references.nearest(text)):
-                return Duplicate(part="contamination", exact=match.exact, text=text, of=match.name)
+        for turn in dialog.turns if len(self._references) else ():
+            for text, least in ((turn.query, _LEAST_QUESTION_WORDS), (turn.answer, _LEAST_ANSWER_WORDS)):
+                if len(words(text)) >= least and (match := self._references.nearest(text)):
+                    return Duplicate(part="contamination", exact=match.exact, text=text, of=match.name)
         if not self._between_dialogs:
             return None
-        if match := self._dialogs.nearest(_join_turns(dialog)):
-            return Duplicate(part="dialog", exact=match.exact, text=_join_turns(dialog), of=match.name)
-        if match := self._first_questions.nearest(dialog.turns[0].query):
-            return Duplicate(part="first question", exact=match.exact, text=dialog.turns[0].query, of=match.name)
+        whole, first = _join_turns(dialog), dialog.turns[0].query
+        if match := self._dialogs.nearest(whole):
+            return Duplicate(part="dialog", exact=match.exact, text=whole, of=match.name)
+        if match := self._first_questions.nearest(first):
+            return Duplicate(part="first question", exact=match.exact, text=first, of=match.name)
         return None
 
     def add(self, dialog: Dialog) -> None:
@@ -149,12 +151,10 @@ class RepeatCounter:
 
     def add(self, questions: Sequence[str]) -> None:
         """Add the questions of one dialog, in their order."""
-        earlier: list[Shingles] = []
-        for question in questions:
-            mine = question_shingles(question)
-            repeats = any(jaccard(mine, other) >= self._threshold for other in earlier)
-            earlier.append(mine)
-            self.questions += 1
+        found = [question_shingles(question) for question in questions]
+        self.questions += len(found)
+        for place, mine in enumerate(found):
+            repeats = any(jaccard(mine, other) >= self._threshold for other in found[:place])
             self.repeated_in_dialog += repeats
             if len(mine):
                 self._store(mine, repeats)
@@ -182,21 +182,14 @@ class RepeatCounter:
         self._ends.append(len(self._shingles))
         self._repeats.append(repeats)
 
-    def _are_alike(self, row: int, other: int) -> bool:
-        return jaccard(self._shingles_of(row), self._shingles_of(other)) >= self._threshold
-
-    def _shingles_of(self, row: int) -> Shingles:
-        return np.frombuffer(self._shingles, dtype=np.uint32)[self._ends[row] : self._ends[row + 1]]
+    def _are_alike(self, *rows: int) -> bool:
+        every = np.frombuffer(self._shingles, dtype=np.uint32)
+        one, other = (every[self._ends[row] : self._ends[row + 1]] for row in rows)
+        return jaccard(one, other) >= self._threshold
 
 
 def _join_turns(dialog: Dialog) -> str:
     return "\n".join(text for turn in dialog.turns for text in (turn.query, turn.answer))
-
-
-def _utterances(dialog: Dialog) -> Iterator[tuple[str, int]]:
-    for turn in dialog.turns:
-        yield turn.query, _LEAST_QUESTION_WORDS
-        yield turn.answer, _LEAST_ANSWER_WORDS
 
 
 def _read_texts(path: Path) -> Iterator[tuple[str, str]]:

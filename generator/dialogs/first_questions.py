@@ -28,10 +28,7 @@ def read_first_questions(run: Path, shares: Sequence[Share]) -> list[StoredQuest
     """Return the first questions of a run's accepted dialogs, in their order, whose type is one of `shares`.
 
     A measured question can have several types, joined by `+`: it counts as the first of them that is in `shares`. The
-    number of questions left out is printed.
-
-    Args:
-        run: the run's folder, or its `dialogs.jsonl`.
+    number of questions left out is printed. `run` is the run's folder, or its `dialogs.jsonl`.
 
     Raises:
         ConfigError: the file can't be read, or holds no such question.

@@ -37,10 +37,11 @@ class GeneratedDialog(Record):
     usage: tuple[tuple[str, Usage], ...]
 
 
+@dataclass(frozen=True, kw_only=True)
 class DialogGenerator:
     """Generates the dialogs of one run, many at a time.
 
-    Args:
+    Attributes:
         corpus: the corpus's name, for the records.
         judging: None leaves every pair without a verdict.
         keep: which pairs are kept, as in `judge.filter`.
@@ -48,21 +49,15 @@ class DialogGenerator:
         prompt_version: a hash of the prompts.
     """
 
-    def __init__(
-        self,
-        *,
-        corpus: str,
-        program: DialogProgram,
-        planner: Planner,
-        clients: Clients,
-        adapter: SharedPrefixAdapter,
-        judging: Judging | None,
-        keep: Filter,
-        min_turns: int,
-        prompt_version: str,
-    ) -> None:
-        self.corpus, self.program, self.planner, self.clients, self.adapter = corpus, program, planner, clients, adapter
-        self.judging, self.keep, self.min_turns, self.prompt_version = judging, keep, min_turns, prompt_version
+    corpus: str
+    program: DialogProgram
+    planner: Planner
+    clients: Clients
+    adapter: SharedPrefixAdapter
+    judging: Judging | None
+    keep: Filter
+    min_turns: int
+    prompt_version: str
 
     async def generate(self, plan: Plan, calls: Calls) -> GeneratedDialog:
         """Return the dialog of a plan, generated and judged.
@@ -87,8 +82,13 @@ class DialogGenerator:
                     for turn, given in zip(dialog.turns, verdicts, strict=True)
                 ]
                 dialog = dialog.model_copy(update={"turns": tuple(turns)})
-                if drop := self._drop_without_pairs(dialog):
-                    dialog, drops = None, [*drops, drop]
+                kept, removed = filter_pairs(dialog, self.keep)
+                if not kept:
+                    reason = "an answer judged incorrect" if self.keep == "dialog" else "no answer judged correct"
+                    text, dialog = removed[0].text, None
+                    drops.append(
+                        Drop(dialog_id=plan.dialog_id, scope="dialog", stage="judge", reason=reason, text=text)
+                    )
             return GeneratedDialog(
                 dialog_id=plan.dialog_id, dialog=dialog, drops=tuple(drops), usage=journal.by_stage()
             )
@@ -169,11 +169,3 @@ class DialogGenerator:
             verdicts = await together(judge_turn(judge, turn) for judge in judging.judges for turn in judged)
         by_turn = {turn.turn: tuple(verdicts[place :: len(judged)]) for place, turn in enumerate(judged)}
         return [by_turn.get(turn.turn, ()) for turn in dialog.turns]
-
-    def _drop_without_pairs(self, dialog: Dialog) -> Drop | None:
-        """Return a drop for a dialog of which the judges' verdicts leave no pair, or None."""
-        kept, removed = filter_pairs(dialog, self.keep)
-        if kept:
-            return None
-        reason = "an answer judged incorrect" if self.keep == "dialog" else "no answer judged correct"
-        return Drop(dialog_id=dialog.id, scope="dialog", stage="judge", reason=reason, text=removed[0].text)

@@ -13,9 +13,7 @@ class Calls(Protocol):
         """Return the replies of a dialog without an outcome, by the key of their request."""
         ...
 
-    def add_call(self, dialog_id: str, key: str, stage: str, turn: int, reply: ChatReply) -> None:
-        """Store a finished call."""
-        ...
+    def add_call(self, dialog_id: str, key: str, stage: str, turn: int, reply: ChatReply) -> None: ...
 
 
 class Journal:
@@ -28,8 +26,7 @@ class Journal:
 
     def find(self, key: str, stage: str, turn: int) -> ChatReply | None:
         """Return the stored reply to a call, or None."""
-        reply = self._replies.get(key)
-        if reply is not None:
+        if (reply := self._replies.get(key)) is not None:
             self._count(stage, turn, reply)
         return reply
 

@@ -11,13 +11,9 @@ from generator.schema import Judge, Record
 
 
 class JudgeSettings(Record, ABC):
-    """The base of every judge's settings. A file in `conf/judge/` holds those that have an effect for its judge.
+    """The base of every judge's settings. A file in `conf/judge/` holds those that have an effect for its judge."""
 
-    Attributes:
-        asks_model: whether the judge sends prompts to a model.
-    """
-
-    asks_model: ClassVar[bool] = True
+    asks_model: ClassVar[bool] = True  # the judge sends prompts to a model
 
     name: str = Field(description="Name of the judge, in its verdicts and in the name of the run folder.")
     filter: Filter = Field(
@@ -38,11 +34,7 @@ class JudgeSettings(Record, ABC):
 
     @abstractmethod
     def build(self, model: str) -> Judge | None:
-        """Return the judge; None if there is to be none.
-
-        Args:
-            model: name of the judging model, for the verdicts; the model itself comes with the call.
-        """
+        """Return the judge, None if there is to be none; `model` is the judging model's name, for the verdicts."""
 
 
 class NoJudge(JudgeSettings):

@@ -40,8 +40,7 @@ class MultiDocumentDialog(DialogProgram):
         moving: bool = False,
     ) -> None:
         super().__init__(repetition, planned)
-        self.rewrite = Rewrite()
-        self.answer = Answer()
+        self.rewrite, self.answer = Rewrite(), Answer()
         self.retriever, self.k, self.query, self.moving = retriever, k, query, moving
 
     async def turn(

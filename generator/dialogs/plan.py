@@ -9,7 +9,7 @@ import random
 import sys
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 
 import numpy as np
 
@@ -47,10 +47,11 @@ class Plan:
         return self.dialog_id if isinstance(self.source, str) else self.source.document_id
 
 
+@dataclass
 class Planner:
     """Computes plan number `index`.
 
-    Args:
+    Attributes:
         library: the documents.
         validation: for each document row, true if it belongs to the validation split.
         taxonomy: the question types and their shares.
@@ -62,20 +63,17 @@ class Planner:
         first_questions: one for each plan; without any, first questions are generated from the documents.
     """
 
-    def __init__(
-        self,
-        library: Library,
-        validation: np.ndarray,
-        taxonomy: Taxonomy,
-        turns: Turns,
-        seed: int,
-        per_document: int,
-        window: int,
-        first_questions: Sequence[StoredQuestion] = (),
-    ) -> None:
-        self.library, self.taxonomy, self.turns, self.seed = library, taxonomy, turns, seed
-        self.per_document, self.window, self.first_questions = per_document, window, first_questions
-        order = np.random.default_rng(seed).permutation(len(library))
+    library: Library
+    validation: InitVar[np.ndarray]
+    taxonomy: Taxonomy
+    turns: Turns
+    seed: int
+    per_document: int
+    window: int
+    first_questions: Sequence[StoredQuestion] = ()
+
+    def __post_init__(self, validation: np.ndarray) -> None:
+        order = np.random.default_rng(self.seed).permutation(len(self.library))
         self.rows: dict[Split, np.ndarray] = {
             "train": order[~validation[order]],
             "validation": order[validation[order]],

@@ -8,11 +8,8 @@ from generator.schema import QueryForm, Turn
 def form_query(form: QueryForm, history: Sequence[Turn], question: str, rewritten: str) -> str:
     """Return the text to search for, one utterance a line; on the first turn, the question in every form.
 
-    Args:
-        form: `last_turn`, the question as asked; `rewrite`, the question rewritten to stand alone; `user_turns`, all
-            questions so far; `full`, all questions and answers so far.
-        history: the turns before the question.
-        rewritten: the rewritten question, used by `rewrite` after the first turn only.
+    `last_turn` is the question as asked; `rewrite` is `rewritten`, the question rewritten to stand alone; `user_turns`
+    all questions so far; `full` all questions and answers so far.
     """
     if form == "last_turn" or not history:
         return question

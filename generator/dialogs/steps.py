@@ -88,11 +88,7 @@ class AskFirst(Ask):
         super().__init__(FirstQuestion, repetition)
 
     async def aforward(self, documents: Documents, question_type: QuestionType, focus: str) -> str:
-        """Return the question as the user types it.
-
-        Raises:
-            Rejected: as in `ask_until_accepted`, or the draft is inconsistent.
-        """
+        """Return the question; `Rejected` as in `ask_until_accepted`, or if the draft is inconsistent."""
         signature: SignatureType = self.predict.signature
         if not question_type.may_decline:
             signature = _without_can_ask(signature)
@@ -115,11 +111,7 @@ class AskNext(Ask):
     async def aforward(
         self, documents: Documents, history: Sequence[Turn], question_type: QuestionType, focus: str = ""
     ) -> str:
-        """Return the question as the user types it.
-
-        Raises:
-            Rejected: as in `ask_until_accepted`.
-        """
+        """Return the question; `Rejected` as in `ask_until_accepted`."""
         prediction = await self.ask_until_accepted(self.predict.signature, documents, history, question_type, focus)
         return _on_one_line(prediction.question)
 

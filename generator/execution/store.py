@@ -89,7 +89,7 @@ class Store:
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = NORMAL")
                 self._db.executescript(_TABLES)
-                self._file = _file_id(folder / "run.db")
+                self._inode = (folder / "run.db").stat().st_ino
                 self._same_run({name: json.dumps(value, sort_keys=True) for name, value in identity.items()}, begun)
             except BaseException:
                 self._lock.release()
@@ -253,7 +253,8 @@ class Store:
     def _writing(self) -> Iterator[None]:
         with _as_run_error(self.folder):
             # SQLite would continue to write to a deleted file, which nobody can open.
-            if _file_id(self.folder / "run.db") != self._file:
+            file = self.folder / "run.db"
+            if not file.exists() or file.stat().st_ino != self._inode:
                 raise RunError(
                     f"{self.folder}: run.db was deleted or replaced while the run was using it; put it back and the "
                     "same command continues"
@@ -288,15 +289,6 @@ def _as_run_error(folder: Path) -> Iterator[None]:
             f"{folder}: run.db is damaged, or from another version of this program ({describe(error)}); restore it, "
             "or set another run_dir, or fresh=true to start over"
         ) from error
-
-
-def _file_id(path: Path) -> tuple[int, int] | None:
-    """Return the device and inode of a file, or None if there is none."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 def _empty(folder: Path) -> None:

@@ -15,7 +15,8 @@ from typing import Annotated, Any, Self
 import aiohttp
 from dspy import lm15
 from pydantic import Field, model_validator
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
+from tenacity import AsyncRetrying, RetryCallState, stop_after_attempt
+from tenacity.retry import retry_if_exception_type, retry_if_not_exception_type
 
 from generator.common.concurrency import backoff
 from generator.common.sanitize import server_message
@@ -140,7 +141,7 @@ class HttpClient:
         retrying = AsyncRetrying(
             stop=stop_after_attempt(self._endpoint.retries + 1),
             wait=self._wait,
-            retry=retry_if_exception(_is_transient),
+            retry=retry_if_exception_type(lm15.RETRYABLE_ERRORS) & retry_if_not_exception_type(ServerGone),
             reraise=True,
         )
         try:
@@ -256,10 +257,6 @@ class HttpClient:
 def _gone(how: str, error: lm15.LM15Error) -> str:
     why = error.message.partition("\n")[0]  # lm15 adds advice for its own users below
     return f"the model server {how}: {why}; when it is back, the same command continues"
-
-
-def _is_transient(error: BaseException) -> bool:
-    return isinstance(error, lm15.RETRYABLE_ERRORS) and not isinstance(error, ServerGone)
 
 
 def _raise_file_limit(sockets: int) -> None:

@@ -32,7 +32,7 @@ class ServerPool:
 
     def __init__(self, clients: Sequence[HttpClient], retries: int, retry_wait_s: float) -> None:
         self.model = clients[0].model
-        self._clients = list(clients)
+        self.clients = list(clients)
         self._stop, self._wait = stop_after_attempt(retries + 1), backoff(retry_wait_s)
         self._dialogs: Counter[HttpClient] = Counter()
         self._down_until: dict[HttpClient, float] = {}
@@ -44,22 +44,17 @@ class ServerPool:
         try:
             yield client
         finally:
-            client.leave()
+            self.leave(client.server)
 
     def enter(self, document: str) -> HttpClient:
         """Choose the server for a dialog on `document`."""
-        up = [
-            client for client in self._clients if time.monotonic() >= self._down_until.get(client, 0)
-        ] or self._clients
-        first = crc32(document.encode()) % len(self._clients)
-        preferred = [client for client in self._clients[first:] + self._clients[:first] if client in up]
+        up = [client for client in self.clients if time.monotonic() >= self._down_until.get(client, 0)] or self.clients
+        first = crc32(document.encode()) % len(self.clients)
+        preferred = [client for client in self.clients[first:] + self.clients[:first] if client in up]
         share = (sum(self._dialogs[client] for client in up) + 1) / len(up)
         chosen = next(client for client in preferred if self._dialogs[client] < share * _SLACK + 1)
         self._dialogs[chosen] += 1
         return chosen
-
-    def __len__(self) -> int:
-        return len(self._clients)
 
     def retrying(self) -> AsyncRetrying:
         """Return retries for as long as all servers are down."""
@@ -74,7 +69,7 @@ class ServerPool:
         now = time.monotonic()
         new = now >= self._down_until.get(client, 0)
         self._down_until[client] = now + _DOWN_S
-        others = any(now >= self._down_until.get(other, 0) for other in self._clients)
+        others = any(now >= self._down_until.get(other, 0) for other in self.clients)
         if new:
             what = "its dialogs move to another one" if others else "no other one is up; waiting for one"
             note(f"the model server {client.api_base} is down; {what}")
@@ -86,7 +81,7 @@ class _DialogClient:
 
     def __init__(self, pool: ServerPool, document: str) -> None:
         self._pool, self._document = pool, document
-        self._client = client = pool.enter(document)
+        self.server = client = pool.enter(document)
         # The same for all servers of the pool.
         self.model, self.max_tokens, self.context = client.model, client.max_tokens, client.context
         self.sampling = client.sampling
@@ -97,16 +92,13 @@ class _DialogClient:
     async def _on_any_server(self, request: ChatRequest) -> ChatReply:
         failed = 0
         while True:
-            client = self._client
+            client = self.server
             try:
                 return await client.chat(request)
             except ServerGone:
                 failed += 1
-                if not self._pool.mark_down(client) or failed == len(self._pool):
+                if not self._pool.mark_down(client) or failed == len(self._pool.clients):
                     raise
-                if client is self._client:  # otherwise another call has already moved the dialog
-                    self.leave()
-                    self._client = self._pool.enter(self._document)
-
-    def leave(self) -> None:
-        self._pool.leave(self._client)
+                if client is self.server:  # otherwise another call has already moved the dialog
+                    self._pool.leave(client)
+                    self.server = self._pool.enter(self._document)

@@ -12,7 +12,6 @@ class ExportSource(NamedTuple):
     """Generated or human dialogs and the documents behind them, as streams that can be read more than once.
 
     Attributes:
-        corpus: the name of the corpus.
         dialogs: reads the dialogs, in a stable order.
         documents: reads all documents of the corpus, each with its passages; without passages a document is searched
             as a whole. Raises CorpusError if they can't be read.
@@ -28,12 +27,10 @@ class ExportSource(NamedTuple):
 
 
 class Exporter(Protocol):
-    """Writes dialogs in the format of other tools."""
+    """Writes dialogs in the format of other tools; `name` is its and of its folder in the run folder."""
 
     @property
-    def name(self) -> str:
-        """The name of the format, and of its folder in the run folder."""
-        ...
+    def name(self) -> str: ...
 
     def write(self, source: ExportSource, folder: Path) -> None:
         """Write the files into `folder`, which is empty and replaces the previous export afterwards.

@@ -40,14 +40,7 @@ _WARNING = """
 
 
 class Origin(Record):
-    """The facts on the card of human dialogs. All of them are published.
-
-    Args:
-        name: of the dataset.
-        command: the command line that reproduces it.
-        corpus, licence, source, language: of the `Corpus`.
-        filter: which pairs become rows, see `generator.dialogs.filter.filter_pairs`.
-    """
+    """The facts on the card of human dialogs: of the dataset, and of its `Corpus`. All of them are published."""
 
     name: str
     command: str
@@ -61,10 +54,8 @@ class Origin(Record):
 class DatasetInfo(Origin):
     """The further facts on the card of generated dialogs that the dialogs themselves don't hold.
 
-    Args:
+    Attributes:
         settings: those that decide what the dialogs are, as text, by title.
-        shares: of each question type and whatever else was planned, by name: target and achieved.
-        dropped: the counts of all that was not kept, by stage and reason.
         toy: the model is too small for its dialogs to train on.
     """
 
@@ -110,7 +101,6 @@ def render_card(info: Origin, statistics: Statistics, splits: Mapping[Split, Spl
 
 
 def _generated(info: DatasetInfo, statistics: Statistics) -> dict[str, str]:
-    grounding = "one document" if info.algorithm == "single" else "passages retrieved after every user turn"
     dropped = [
         [f"{scope}, {line(f'{stage}: {reason}')}", f"{count:,}"]
         for scope, stages in info.dropped.items()
@@ -118,7 +108,7 @@ def _generated(info: DatasetInfo, statistics: Statistics) -> dict[str, str]:
         for reason, count in reasons.items()
     ]
     return {
-        "grounding": grounding,
+        "grounding": "one document" if info.algorithm == "single" else "passages retrieved after every user turn",
         "warning": _WARNING if info.toy else "",
         "settings": "\n".join(f"- {name}: {line(value)}" for name, value in info.settings.items()),
         "question_types": table(
@@ -138,6 +128,8 @@ def _metadata(info: Origin, splits: Mapping[Split, SplitFile]) -> dict[str, Any]
     rows = sum(file.rows for file in splits.values())
     slug = re.sub(r"[^a-z0-9.]+", "-", info.licence.lower()).strip("-") or "unknown"
     licence = {"license": slug} if slug in _HUB_LICENCES else {"license": "other", "license_name": slug}
+    synthetic = ["synthetic"] if isinstance(info, DatasetInfo) else []
+    data_files = [{"split": split, "path": file.path} for split, file in splits.items()]
     if "license_name" in licence and info.source.startswith(("http://", "https://")):
         licence["license_link"] = info.source
     return {
@@ -146,19 +138,8 @@ def _metadata(info: Origin, splits: Mapping[Split, SplitFile]) -> dict[str, Any]
         **licence,
         "task_categories": ["question-answering", "text-generation"],
         "size_categories": [_SIZES[sum(rows >= bound for bound in _BOUNDS)]],
-        "tags": [
-            *(["synthetic"] if isinstance(info, DatasetInfo) else []),
-            "grounded-dialogs",
-            "multi-turn",
-            "conversational",
-            "rag",
-        ],
-        "configs": [
-            {
-                "config_name": "default",
-                "data_files": [{"split": split, "path": file.path} for split, file in splits.items()],
-            }
-        ],
+        "tags": [*synthetic, "grounded-dialogs", "multi-turn", "conversational", "rag"],
+        "configs": [{"config_name": "default", "data_files": data_files}],
     }
 
 
@@ -166,18 +147,10 @@ def _statistics(statistics: Statistics) -> str:
     """Return two tables: table 9 of Lee et al. 2024, and the shares of the turns."""
     head = ("First question", "Dialogs", "Turns/dialog", "Query", "Response", "Document", "Passages/dialog")
     lines = [*((line(name), means) for name, means in statistics.by_type), ("**total**", statistics.total)]
-    means = [
-        (
-            name,
-            f"{m.dialogs:,}",
-            f"{m.turns:.1f}",
-            f"{m.query:.1f}",
-            f"{m.response:.1f}",
-            f"{m.document:,.0f}",
-            f"{m.passages:.1f}",
-        )
-        for name, m in lines
-    ]
+    means = []
+    for name, m in lines:
+        turns, query, response, passages = (f"{mean:.1f}" for mean in (m.turns, m.query, m.response, m.passages))
+        means.append((name, f"{m.dialogs:,}", turns, query, response, f"{m.document:,.0f}", passages))
     shares = [
         [f"{kind}: {line(p.name)}", f"{p.count:,}", f"{p.share:.1%}"]
         for kind, portions in (

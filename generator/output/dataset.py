@@ -12,22 +12,14 @@ from generator.common.atomic_files import atomic_replace, digest
 from generator.errors import ExportError
 from generator.output.card import Origin, SplitFile, render_card
 from generator.output.chat import Row, rows
-from generator.output.stats.statistics import Statistics, Tally
-from generator.schema import Dialog, Record, Split
+from generator.output.stats.statistics import Tally
+from generator.schema import Dialog, Split
 
 # A row repeats its passages: some 50 kB, so that a group stays below 15 MB.
 ROWS_PER_GROUP = 256
 
 
-class DatasetResult(Record):
-    """The rows written to each split, and the statistics of the dialogs."""
-
-    train: int
-    validation: int
-    statistics: Statistics
-
-
-def write_dataset(dialogs: Iterable[Dialog], folder: Path, info: Origin) -> DatasetResult:
+def write_dataset(dialogs: Iterable[Dialog], folder: Path, info: Origin) -> None:
     """Write the pairs that `info.filter` keeps; the same dialogs give the same bytes.
 
     A split without rows has no file, since `datasets` refuses to load an empty one.
@@ -36,10 +28,10 @@ def write_dataset(dialogs: Iterable[Dialog], folder: Path, info: Origin) -> Data
         ExportError: there are no pairs, or the folder can't be written. The old folder is still complete.
     """
     with atomic_replace(folder, "the dataset") as new:
-        return _write(dialogs, new, info)
+        _write(dialogs, new, info)
 
 
-def _write(dialogs: Iterable[Dialog], folder: Path, info: Origin) -> DatasetResult:
+def _write(dialogs: Iterable[Dialog], folder: Path, info: Origin) -> None:
     (folder / "data").mkdir()
     tally, example = Tally(), None
     with ExitStack() as stack:
@@ -51,10 +43,9 @@ def _write(dialogs: Iterable[Dialog], folder: Path, info: Origin) -> DatasetResu
                 example = example or row
     if example is None:
         raise ExportError(f"{folder}: no context-response pair to write; drops.jsonl has the reasons")
-    statistics = tally.statistics()
     splits = {split: _with_content_name(file, split) for split, file in files.items() if file.rows}
-    (folder / "README.md").write_text(render_card(info, statistics, splits, example), encoding="utf-8", newline="\n")
-    return DatasetResult(train=files["train"].rows, validation=files["validation"].rows, statistics=statistics)
+    card = render_card(info, tally.statistics(), splits, example)
+    (folder / "README.md").write_text(card, encoding="utf-8", newline="\n")
 
 
 def _with_content_name(file: "_SplitWriter", split: Split) -> SplitFile:

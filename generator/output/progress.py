@@ -2,7 +2,6 @@
 
 import time
 from datetime import timedelta
-from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, SpinnerColumn, TextColumn
@@ -20,18 +19,11 @@ class Display:
 
     Args:
         accepted, attempted, dialogs, completion: as in `Progress`, of the run so far.
-        verb: for the accepted dialogs.
         drops: show how many dialogs were attempted and dropped.
     """
 
     def __init__(
-        self,
-        accepted: int,
-        attempted: int,
-        dialogs: int,
-        completion: int,
-        verb: str = "accepted",
-        drops: bool = True,
+        self, accepted: int, attempted: int, dialogs: int, completion: int, verb: str = "accepted", drops: bool = True
     ) -> None:
         self._verb, self._drops = verb, drops
         self._console = Console(stderr=True)
@@ -61,9 +53,7 @@ class Display:
         self._bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._bar.stop()
         if self._pending:
             self.note(self._pending)

@@ -40,9 +40,6 @@ class Encoder:
         """Return unit vectors; shape (texts, dimensions). The model truncates texts that are too long for it.
 
         The last bits of a vector depend on the texts that are encoded with it.
-
-        Raises:
-            RetrieverError: the model fails, such as for lack of memory.
         """
         try:
             vectors: NDArray[np.float32] = self._model.encode(

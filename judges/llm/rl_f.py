@@ -76,11 +76,8 @@ class FaithfulnessJudge(ModelJudge):
         shown = {"documents": Documents(passages=tuple(passages)), "claims": listed}
         signature = _support_of(len(claims))
         found = await call(self.support, "judge", "sampled", turn.turn, signature=signature, **shown)
-        missing = [
-            f"“{claim}” ({finding.reason})"
-            for claim, finding in zip(claims, found.findings, strict=True)
-            if not finding.supported
-        ]
+        pairs = zip(claims, found.findings, strict=True)
+        missing = [f"“{claim}” ({finding.reason})" for claim, finding in pairs if not finding.supported]
         supported = len(claims) - len(missing)
         explanation = f"{supported} of {len(claims)} claims supported"
         if missing:

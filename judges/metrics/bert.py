@@ -58,10 +58,7 @@ class Bert:
     def recall(self, response: str, reference: str) -> float:
         """Return how much of the reference the response covers: 1 at most; rescaled, about 0 for unrelated texts.
 
-        0 if one of them has no letter or digit.
-
-        Raises:
-            Rejected: the encoder fails, for instance out of memory.
+        0 if one of them has no letter or digit. An encoder that fails, such as out of memory, raises `Rejected`.
         """
         return self._similarity(reference, response, self._baseline[1])
 

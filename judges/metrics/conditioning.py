@@ -48,10 +48,6 @@ def _is_right(answerability: Answerability, idk: str) -> bool | None:
 
 
 def answerability_accuracy(pairs: Iterable[tuple[Answerability, str]]) -> float | None:
-    """Return the share of responses whose label predicts the answerability (section 6.3.3), 0 to 1; None if of none.
-
-    Args:
-        pairs: answerability and label of each response; pairs that are neither right nor wrong don't count.
-    """
+    """Return the share of responses whose label predicts the answerability (section 6.3.3), 0 to 1; None if of none."""
     right = [r for answerability, idk in pairs if (r := _is_right(answerability, idk)) is not None]
     return sum(right) / len(right) if right else None

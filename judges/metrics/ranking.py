@@ -33,9 +33,6 @@ def to_scores(ranking: Sequence[str]) -> dict[str, float]:
 def measure(relevant: Relevant, found: Scores) -> dict[str, Figures]:
     """Return the figures of each query of `relevant`; they are 0 for one without a ranking in `found`.
 
-    Args:
-        relevant: of each query at least one passage.
-
     Raises:
         ConfigError: pytrec_eval-terrier isn't installed.
     """

@@ -71,9 +71,6 @@ def rouge_l(response: str, reference: str) -> float:
 
     Words are those of rouge-score (of a-z and 0-9, so none in other scripts; with articles), unstemmed, as in mtRAG's
     published scores.
-
-    Raises:
-        ConfigError: rouge-score isn't installed.
     """
     return float(_rouge().score(reference, response)["rougeL"].fmeasure)
 

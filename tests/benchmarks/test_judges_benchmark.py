@@ -112,10 +112,3 @@ def test_a_model_is_asked_and_compared(
     assert (
         row == "| squad2 | answerability | 4 | 0 | 0.75 | 0.30 to 0.95 | 0.50 | 0.58 | 3 answerable, 1 unanswerable |"
     )
-
-
-@pytest.mark.parametrize("pair", ["q2:idk", "mtrag_scores:correctness"])
-def test_an_unknown_pair_is_one_line(pair: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", ["judges", "--data", str(tmp_path), "--pairs", pair])
-    with pytest.raises(SystemExit, match=f"error: --pairs {pair}: .*choose from"):
-        main()

@@ -55,13 +55,9 @@ def passages(export: Path, name: str) -> dict[str, list[str]]:
     return {row["task_id"][-1]: [context["document_id"] for context in row["contexts"]] for row in rows}
 
 
-def run(export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_task_gets_its_passages(export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["settings", str(export), "--cache", str(export.parent / "cache")])
     main()
-
-
-def test_each_task_gets_its_passages(export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run(export, monkeypatch)
     rag, both = passages(export, "RAG"), passages(export, "reference+RAG")
     assert rag.keys() == {"1", "2", "3"}
     assert (len(rag["1"]), rag["2"][0], rag["3"][0]) == (5, "owl", "hen")
@@ -70,10 +66,3 @@ def test_each_task_gets_its_passages(export: Path, monkeypatch: pytest.MonkeyPat
     assert len(both["1"]) == len(set(both["1"])) == 5
     assert both["1"][2:] == [name for name in rag["1"] if name not in ("ant", "cow")][:3]
     assert both["3"] == rag["3"]
-
-
-def test_an_export_without_rewrites_is_one_line(export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (export / "retrieval_tasks" / "zoo" / "zoo_rewrite.jsonl").unlink()
-    with pytest.raises(SystemExit, match=r"rewritten queries of c<::>1.*retriever\.query=rewrite"):
-        run(export, monkeypatch)
-    assert not (export / "generation_tasks" / "RAG.jsonl").exists()

@@ -1,7 +1,6 @@
 """Paths of every kind: links, archives, URLs, damaged files, and the fingerprint of what they hold."""
 
 import gzip
-import json
 import os
 import zipfile
 from collections.abc import Iterator
@@ -18,20 +17,17 @@ from tests.support.corpora import broken, corpus, good, lines, message, read
 
 # What each corpus is asked for: the ending of its files, and one with the text "One." or another.
 KINDS = {
-    "folder": (".txt", lambda text: text),
-    "jsonl": (".jsonl", lambda text: json.dumps({"text": text}) + "\n"),
-    "huggingface": (".jsonl", lambda text: json.dumps({"text": text}) + "\n"),
-    "quac": (
-        ".json",
-        lambda text: json.dumps({"data": [{"title": "T", "paragraphs": [{"id": text, "context": text}]}]}),
-    ),
+    "folder": (".txt", "{}"),
+    "jsonl": (".jsonl", '{{"text": "{}"}}\n'),
+    "huggingface": (".jsonl", '{{"text": "{}"}}\n'),
+    "quac": (".json", '{{"data": [{{"title": "T", "paragraphs": [{{"id": "{0}", "context": "{0}"}}]}}]}}'),
 }
 
 
 def write(name: str, path: Path, text: str) -> Path:
     """Write a file with one document as the corpus `name` reads it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(KINDS[name][1](text))
+    path.write_text(KINDS[name][1].format(text))
     return path
 
 
@@ -76,10 +72,9 @@ def test_a_tree_of_git_annex_is_read_and_what_is_not_there_is_listed(name: str, 
     os.mkfifo(root / f"pipe{end}")
     skipped = {f"sub/c{end}": "dangling link to ../.git/annex/objects/gone", f"pipe{end}": "not a regular file"}
     assert found(name, root) == (["One.", "Two."], skipped)
-    settings = {"path": str(root)}
-    before = corpus(name, **settings).fingerprint()
+    before = corpus(name, path=str(root)).fingerprint()
     write(name, root / ".git" / "annex" / "objects" / "gone", "Three.")
-    assert corpus(name, **settings).fingerprint() != before
+    assert corpus(name, path=str(root)).fingerprint() != before
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -93,8 +88,6 @@ def test_linked_folders_are_read_and_loops_end(name: str, tmp_path: Path) -> Non
     link(tmp_path / "elsewhere" / "back", root)
     link(root / f"self{end}", f"self{end}")
     assert found(name, root) == (["One.", "Two."], {f"self{end}": "Too many levels of symbolic links"})
-    link(tmp_path / "chosen", root)
-    assert found(name, tmp_path / "chosen")[0] == ["One.", "Two."]
 
 
 # URLs
@@ -130,13 +123,9 @@ def test_a_url_of_any_protocol_is_read(memory: Any, tmp_path: Path) -> None:
         assert [document.id for document in good(read("jsonl", path=path))] == ids, path
     prints = {corpus("jsonl", path=p).fingerprint() for p in ("memory://docs", str(tmp_path / "here"))}
     assert len(prints) == 1, "wherever the files lie"
-    memory.pipe("/docs/a.jsonl", line % b"x")
-    assert corpus("jsonl", path="memory://docs").fingerprint() not in prints
     memory.pipe("/texts/a.txt", b"One.")
     assert [document.id for document in good(read("folder", path="memory://texts"))] == ["a.txt"]
     assert found("huggingface", "memory://docs/a.jsonl") == (["One."], {})
-    memory.pipe("/bad.jsonl", b"{")
-    assert broken(read("jsonl", path="memory://bad.jsonl"))[0][0] == "memory://bad.jsonl:1"
 
 
 @pytest.mark.parametrize(
@@ -157,9 +146,8 @@ def test_a_url_that_cannot_be_read_is_one_line(name: str, path: str, words: str)
 
 @pytest.mark.parametrize("path", ["https://me:secret@host/a.jsonl", "https://host/a.jsonl?X-Amz-Signature=secret"])
 def test_a_url_holds_no_key(path: str) -> None:
-    for name in ("jsonl", "quac"):
-        with pytest.raises(ValidationError, match="no password or key"):
-            corpus(name, path=path)
+    with pytest.raises(ValidationError, match="no password or key"):
+        corpus("jsonl", path=path)
 
 
 # Archives and damaged files
@@ -196,32 +184,28 @@ def test_an_archive_that_is_none_or_holds_nothing_is_an_error(tmp_path: Path) ->
     assert "found 1 .md" in message(lambda: read("jsonl", path=str(path)))
 
 
-def test_a_damaged_file_is_an_error_that_says_how_far_it_goes(tmp_path: Path) -> None:
-    text = b"".join(json.dumps({"id": f"{n}", "text": f"Line {n} {n * n}."}).encode() + b"\n" for n in range(90_000))
-    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(text)[:-1000])
-    damaged = bytearray(gzip.compress(text))
-    damaged[-2000:-1960] = bytes(40)
-    (tmp_path / "b.jsonl.gz").write_bytes(damaged)
-    with zipfile.ZipFile(tmp_path / "c.zip", "w") as archive:
-        archive.writestr("c.jsonl", text)
-    (tmp_path / "c.zip").write_bytes((tmp_path / "c.zip").read_bytes().replace(b"Line 89999", b"Line 89998"))
-    for name in ("a.jsonl.gz", "b.jsonl.gz", "c.zip"):
-        told = message(lambda name=name: read("jsonl", path=str(tmp_path / name)))
-        assert int(told.partition("can't be read after line ")[2].partition(":")[0]) > 80_000
-
-
-@pytest.mark.parametrize("pack", ["zip", "gz"])
-def test_what_unpacks_to_an_endless_line_is_given_up(
-    pack: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(files, "MAX_LINE_BYTES", 1 << 20)
-    bomb, path = b'{"id": "a", "text": "' + b"0" * (8 << 20) + b'"}\n', tmp_path / f"a.jsonl.{pack}"
-    if pack == "zip":
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("a.jsonl", bomb)
+@pytest.mark.parametrize("damage", ["cut short", "overwritten", "zip"])
+def test_a_damaged_file_is_an_error_that_says_how_far_it_goes(tmp_path: Path, damage: str) -> None:
+    text = b"".join(b'{"id": "%d", "text": "Line %d %d."}\n' % (n, n, n * n) for n in range(9000))
+    path, packed = tmp_path / "a.jsonl.gz", bytearray(gzip.compress(text))
+    if damage == "cut short":
+        path.write_bytes(packed[:-1000])
+    elif damage == "overwritten":
+        packed[-2000:-1960] = bytes(40)
+        path.write_bytes(packed)
     else:
-        path.write_bytes(gzip.compress(bomb))
-    assert path.stat().st_size < 20_000
+        path = tmp_path / "a.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("a.jsonl", text)
+        path.write_bytes(path.read_bytes().replace(b"Line 8999 ", b"Line 8998 "))
+    told = message(lambda: read("jsonl", path=str(path)))
+    assert int(told.partition("can't be read after line ")[2].partition(":")[0]) > 1000
+
+
+def test_what_unpacks_to_an_endless_line_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_LINE_BYTES", 1 << 20)
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"id": "a", "text": "' + b"0" * (8 << 20) + b'"}\n'))
     assert "line 1 is longer than 1 MiB" in message(lambda: read("jsonl", path=str(path)))
 
 
@@ -233,9 +217,7 @@ def test_a_path_that_leads_nowhere_is_an_error(name: str, tmp_path: Path) -> Non
     assert "corpus.path is empty" in message(lambda: read(name, path=" "))
     nowhere = str(tmp_path / "nowhere")
     assert f"corpus.path={nowhere}: doesn't exist" in message(lambda: read(name, path=nowhere))
-    assert message(lambda: corpus(name, path=nowhere).fingerprint()) == message(lambda: read(name, path=nowhere))
     assert message(lambda: read(name, path="long" * 100)).endswith(": File name too long")
-    assert "found nothing" in message(lambda: read(name, path=str(tmp_path)))
     for other in ("a.docx", "b.docx", "c"):
         (tmp_path / other).touch()
     assert message(lambda: read(name, path=str(tmp_path))).endswith("found 2 .docx, 1 without a suffix")

@@ -27,18 +27,15 @@ def test_jsonl_is_read_plain_and_gzipped_with_any_field_names(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (b'{"id": "a", "text": "b"', "not JSON: Expecting ',' delimiter (line 1, column 24)"),
         (b'{"id": "a", "text": NaN}', "`text` is null"),
         (b'{"id": "a", "text": "K\xf6ln"}', "not JSON: byte 22 isn't UTF-8"),
         (b"[" * 100_000, "not JSON: nested too deeply"),
         (b'["a", "b"]', "not a JSON object"),
         (b'{"text": "b"}', "no field `id`, only text"),
         (b'{"id": "a", "body": "b"}', "no field `text`, only body, id"),
-        (b"{}", "no field `text`, only nothing"),
         (b'{"id": true, "text": "b"}', "`id` must be a string, not true"),
         (b'{"id": " ", "text": "b"}', "its id is empty"),
         (b'{"id": "a\\n", "text": "b"}', "its id holds a control character"),
-        (b'{"id": "a", "text": 12.5}', "`text` must be a string, not 12.5"),
         (b'{"id": "a", "text": " \\n\\u00a0"}', "it holds no text"),
         (b'{"id": "a", "text": "b", "title": ["c"]}', '`title` must be a string, not ["c"]'),
         (b'{"id": "a", "text": "half \\ud83d"}', "not valid Unicode (surrogates not allowed)"),

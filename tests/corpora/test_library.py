@@ -1,5 +1,4 @@
 import errno
-import sqlite3
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -13,9 +12,7 @@ from generator.schema import Document
 from tests.support.corpora import split
 
 DOCUMENTS = [
-    Document(
-        id="trams", title="Trams", url="https://example.org/trams", text="Köln has trams. They are red. 😀 Really."
-    ),
+    Document(id="trams", title="Trams", url="https://example.org", text="Köln has trams. They are red. 😀 Really."),
     Document(id="ferry", text="One ferry."),
     Document(id="bus", title="Buses", text="Buses run every hour, but not on Sundays; then nothing runs at all."),
 ]
@@ -95,20 +92,12 @@ def test_an_empty_corpus_is_refused(tmp_path: Path) -> None:
         library(tmp_path, [])
 
 
-@pytest.mark.parametrize(
-    ("error", "reason"),
-    [
-        (OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
-        (sqlite3.OperationalError("database or disk is full"), "database or disk is full"),
-    ],
-)
-def test_a_full_disk_is_one_line(tmp_path: Path, error: Exception, reason: str) -> None:
+def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
     def build(folder: Path) -> None:
-        raise error
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    with pytest.raises(RetrieverError) as caught:
+    with pytest.raises(RetrieverError, match=r"^can't write .+: No space left on device; .*cache_dir$"):
         built_once(tmp_path / "index", build)
-    assert str(caught.value) == f"can't write {tmp_path / 'index'}: {reason}; free disk space or set another cache_dir"
     assert not (tmp_path / "index").exists()
 
 
@@ -118,17 +107,6 @@ def test_a_spoilt_library_says_what_to_delete(tmp_path: Path, name: str) -> None
     (folder / name).write_bytes(b"spoilt" * 100)
     with pytest.raises(RetrieverError, match=f"^can't read {folder}: .+; delete that folder to build it again$"):
         library(tmp_path)
-
-
-def test_a_library_that_is_damaged_within_says_what_to_delete(tmp_path: Path) -> None:
-    folder = library(tmp_path, numbered(2000)).folder
-    file = folder / "documents.db"
-    content = bytearray(file.read_bytes())
-    content[8192 : len(content) - 4096] = b"\xa5" * (len(content) - 12288)
-    file.write_bytes(content)
-    for read in (Library.split_keys, lambda lib: list(lib.passages())):
-        with pytest.raises(RetrieverError, match=f"^can't read {folder}: .+; delete that folder"):
-            read(library(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -157,20 +135,3 @@ def test_the_validation_split_hangs_on_ids_and_not_on_their_order(tmp_path: Path
     first = chosen("a", documents)
     assert len(first) == 10
     assert chosen("b", documents[::-1]) == first
-
-
-def test_can_be_read_from_several_threads(tmp_path: Path) -> None:
-    lib = library(tmp_path, numbered(200))
-    failed: list[int] = []
-
-    def read(first: int) -> None:
-        failed.extend(row for row in range(first, 200) if lib.document(row).id != f"d{row}")
-
-    threads = [threading.Thread(target=read, args=(first,)) for first in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failed == []
-    with pytest.raises(RetrieverError, match="no document 200; "):
-        lib.document(200)

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from generator.corpora.base import CorpusSettings
-from generator.corpora.human import DialogCorpus
-from generator.schema import Dialog, SkippedRecord
-from tests.support.corpora import corpus, dialogs, good, holds, lines, message, read, served
+from generator.schema import Dialog
+from tests.support.corpora import corpus, dialogs, good, lines, message, read, read_dialogs, served
 
 CLAPNQ, CLOUD = "mt-rag-clapnq-elser-512-100-20240503", "mt-rag-ibmcloud-elser-512-100-20240502"
 
@@ -74,12 +73,8 @@ def test_a_domain_that_is_not_there_is_an_error_that_says_what_to_put_where(publ
     assert "no document-level corpus of cloud" in told and "corpora/document_level/cloud.jsonl.zip" in told
     folder = str(published / "corpora" / "document_level")
     assert "no passage-level corpus of any domain" in message(lambda: read("mtrag", path=folder))
-    where = corpus("mtrag", path=folder)
-    assert isinstance(where, DialogCorpus)
-    assert "no file ends in conversations.json, " in message(lambda: list(where.dialogs()))
-    where = corpus("mtrag", path=str(published))
-    assert isinstance(where, DialogCorpus)
-    assert "no conversations.json" in message(lambda: list(where.dialogs()))
+    assert "no file ends in conversations.json, " in message(lambda: dialogs("mtrag", folder))
+    assert "no conversations.json" in message(lambda: dialogs("mtrag", published))
 
 
 def test_a_record_has_its_id_under_any_of_four_names_and_may_lack_title_and_address(tmp_path: Path) -> None:
@@ -109,7 +104,7 @@ def test_all_is_fetched_once_and_the_levels_are_kept_apart(
     with served(published) as address:
         for level in ("passage", "document"):
             assert ids(corpus("mtrag", base_url=address, level=level, **settings)) == [f"clapnq-{level}"]
-        (dialog,) = dialogs(corpus("mtrag", base_url=address, **settings))
+        (dialog,) = dialogs("mtrag", base_url=address, **settings)
         assert (dialog.id, dialog.turns[0].retrieval_query) == ("a", "Who is he?")
         told = message(lambda: read("mtrag", base_url=address, domain="govt", cache_dir=settings["cache_dir"]))
     assert f"can't download {address}/corpora/passage_level/govt.jsonl.zip: 404" in told
@@ -139,17 +134,14 @@ def conversation(*exchanges: list[dict[str, Any]], collection: str = CLAPNQ) -> 
     return {"retriever": {"collection": {"name": collection}}, "messages": [m for pair in exchanges for m in pair]}
 
 
-def of(path: Path, *conversations: object, **settings: Any) -> list[Dialog | SkippedRecord]:
+def of(path: Path, *conversations: object, **settings: Any) -> tuple[list[Dialog], list[tuple[str, str]]]:
     path.write_text(json.dumps(conversations))
-    where = corpus("mtrag", path=str(path), **settings)
-    assert isinstance(where, DialogCorpus)
-    return list(where.dialogs())
+    return read_dialogs("mtrag", path, **settings)
 
 
 def test_a_conversation_is_a_dialog_with_what_was_retrieved_and_what_people_found_relevant(tmp_path: Path) -> None:
-    path = tmp_path / "conversations.json"
-    (dialog,) = of(
-        path,
+    (dialog,), _ = of(
+        tmp_path / "conversations.json",
         conversation(
             exchange(
                 "Who?",
@@ -163,7 +155,6 @@ def test_a_conversation_is_a_dialog_with_what_was_retrieved_and_what_people_foun
         ),
     )
     assert isinstance(dialog, Dialog)
-    holds(dialog)
     assert (dialog.corpus, dialog.algorithm, dialog.split, dialog.ended) == ("mtrag", "multi", "train", "complete")
     assert [(p.id, p.document_id, p.title, p.url) for p in dialog.passages] == [
         ("12_3-4-0-99", "12_3-4", "T", "https://example.org"),
@@ -197,53 +188,32 @@ def test_the_questions_tell_a_conversations_id_and_its_rewrites(tmp_path: Path) 
     lines(rewrites, {"_id": "b::2", "text": "|user|: Who is she?"}, {"_id": "b", "text": "|user|: Who?"})
     talk = conversation(exchange("Who?", "He."), exchange("And she?", "She."), collection=CLOUD)
     (tmp_path / "conversations.json").write_text(json.dumps([talk]))
-    where = corpus("mtrag", path=str(tmp_path), domain="cloud")
-    assert isinstance(where, DialogCorpus)
-    told, dialog = where.dialogs()
-    assert told == SkippedRecord(
-        where=f"{rewrites}:2", reason="_id: Value error, 'b' isn't a conversation and a turn joined by <::> or ::"
-    )
-    assert isinstance(dialog, Dialog)
+    (dialog,), bad = read_dialogs("mtrag", tmp_path, domain="cloud")
+    reason = "_id: Value error, 'b' isn't a conversation and a turn joined by <::> or ::"
+    assert bad == [("cloud_rewrite.jsonl:2", reason)]
     assert (dialog.id, [t.retrieval_query for t in dialog.turns]) == ("b", ["", "Who is she?"])
 
 
 def test_only_the_conversations_of_the_domain_are_given(tmp_path: Path) -> None:
     talks = [conversation(exchange("Who?", "He."), collection=c) for c in (CLAPNQ, CLOUD, "mt-rag-other-elser")]
-    none, cloud = of(tmp_path / "c.json", *talks[1:], domain="cloud")[::-1]
-    assert isinstance(cloud, Dialog)
-    assert isinstance(none, SkippedRecord)
-    assert none.reason.endswith("'mt-rag-other-elser' names no domain of mtRAG")
-    assert len(of(tmp_path / "c.json", *talks)) == 3
-    assert of(tmp_path / "c.json", talks[0], domain="cloud") == []
+    found, ((_, reason),) = of(tmp_path / "c.json", *talks, domain="cloud")
+    assert len(found) == 1 and reason.endswith("'mt-rag-other-elser' names no domain of mtRAG")
+    assert len(of(tmp_path / "c.json", *talks)[0]) == 2
 
 
-WRONG: list[tuple[Any, str]] = [
-    (7, "Input should be a valid dictionary"),
-    (conversation(exchange("Who?", "He."))["messages"], "Input should be a valid dictionary"),
-    ({"messages": []}, "retriever.collection.name: Field required"),
-    (conversation(exchange(" ", "He.")), "messages.0.user.text: String should match"),
-    (
-        conversation(exchange("Who?", "He.", can=["MAYBE"])),
-        "messages.0.user.enrichments.Answerability: Input should be",
-    ),
-    (conversation(exchange("Who?", "He.")[:1]), "messages: user and agent don't take turns"),
-    (conversation(exchange("Who?", "He.")[::-1]), "messages: user and agent don't take turns"),
-    (conversation(), "it has no question with an answer"),
-    (conversation(exchange("Who?", "He.", {"document_id": "p"})), "messages.1.agent.contexts.0.text: Field required"),
-    (conversation(exchange("Who?", "He.", context("p"), context("p", text="B."))), "passage p has two texts"),
-]
-
-
-@pytest.mark.parametrize(("record", "reason"), WRONG, ids=[reason for _, reason in WRONG])
-def test_a_conversation_that_cannot_be_read_is_told_by_place_and_field(
-    tmp_path: Path, record: object, reason: str
-) -> None:
-    path = tmp_path / "conversations.json"
-    told, fine = of(path, record, conversation(exchange("Who?", "He.")))
-    assert isinstance(fine, Dialog)
-    assert isinstance(told, SkippedRecord)
-    assert told.where == f"{path}: [0]"
-    assert told.reason.startswith(reason)
+def test_a_conversation_that_cannot_be_read_is_told_by_place_and_field(tmp_path: Path) -> None:
+    wrong: list[tuple[object, str]] = [
+        (7, "Input should be a valid dictionary"),
+        ({"messages": []}, "retriever.collection.name: Field required"),
+        (conversation(exchange(" ", "He.")), "messages.0.user.text: String should match"),
+        (conversation(exchange("Who?", "He.", can=["MAYBE"])), "messages.0.user.enrichments.Answerability: Input"),
+        (conversation(exchange("Who?", "He.")[::-1]), "messages: user and agent don't take turns"),
+        (conversation(), "it has no question with an answer"),
+        (conversation(exchange("Who?", "He.", context("p"), context("p", text="B."))), "passage p has two texts"),
+    ]
+    _, bad = of(tmp_path / "conversations.json", *(record for record, _ in wrong))
+    for number, ((_, expected), (place, reason)) in enumerate(zip(wrong, bad, strict=True)):
+        assert place == f"[{number}]" and reason.startswith(expected)
 
 
 # Generation tasks
@@ -264,11 +234,8 @@ def task(number: int, *contexts: dict[str, Any], name: str = "a<::>{}", **more: 
     } | more
 
 
-def tasks(path: Path, *records: object, **settings: Any) -> list[Dialog | SkippedRecord]:
-    lines(path, *records)
-    where = corpus("mtrag", path=str(path), **settings)
-    assert isinstance(where, DialogCorpus)
-    return list(where.dialogs())
+def tasks(path: Path, *records: object, **settings: Any) -> tuple[list[Dialog], list[tuple[str, str]]]:
+    return read_dialogs("mtrag", lines(path, *records), **settings)
 
 
 def test_the_tasks_of_a_conversation_are_a_dialog_however_they_are_written(tmp_path: Path) -> None:
@@ -276,33 +243,28 @@ def test_the_tasks_of_a_conversation_are_a_dialog_however_they_are_written(tmp_p
     second = task(2, name="a::{}", Collection=CLAPNQ, targets=[{"text": "One."}, {"text": "Two."}])
     del second["collection"]
     bare = json.dumps(task(1)).replace('["Clarification"]', "NaN").replace('"score": 1.5', '"score": NaN')
-    found = tasks(path, second, task(1, collection=CLOUD, name="b<::>{}"), bare)
-    assert [d.id for d in found if isinstance(d, Dialog)] == ["a", "b"]
-    dialog = found[0]
-    assert isinstance(dialog, Dialog)
-    holds(dialog)
+    (dialog, other), bad = tasks(path, second, task(1, collection=CLOUD, name="b<::>{}"), bare)
+    assert (dialog.id, other.id, bad) == ("a", "b", [])
     assert [t.query for t in dialog.turns] == ["Question 1?", "Question 2?"]
     assert [(t.answer, t.other_answers) for t in dialog.turns] == [("Answer 1.", ()), ("One.", ("Two.",))]
     assert [t.multi_turn_type for t in dialog.turns] == [None, "clarification"]
     assert [len(t.evidence) for t in dialog.turns] == [1, 1]
     assert [hit.score for t in dialog.turns for hit in t.hits] == [0, 1.5]
-    assert [d.id for d in tasks(path, second, bare, domain="clapnq") if isinstance(d, Dialog)] == ["a"]
-    assert tasks(path, second, bare, domain="govt") == []
+    assert tasks(path, second, bare, domain="govt") == ([], [])
 
 
 def test_a_task_that_cannot_be_joined_on_is_told(tmp_path: Path) -> None:
     path = tmp_path / "tasks.jsonl"
     unanswered = task(2)
     del unanswered["targets"]
-    found = tasks(path, task(1), unanswered, task(3), task(4), task(1), task(1, name="a-1"))
-    assert [(b.where.removeprefix(f"{path}:"), b.reason) for b in found if isinstance(b, SkippedRecord)] == [
+    (dialog,), bad = tasks(path, task(1), unanswered, task(3), task(4), task(1), task(1, name="a-1"))
+    assert bad == [
         ("2", "targets: Field required"),
         ("5", f"task_id: {path}:1 is the same turn"),
         ("6", "task_id: Value error, 'a-1' isn't a conversation and a turn joined by <::> or ::"),
         ("3", "task_id: turn 2 of its conversation is missing"),
         ("4", "task_id: turn 2 of its conversation is missing"),
     ]
-    (dialog,) = [d for d in found if isinstance(d, Dialog)]
     assert len(dialog.turns) == 1
 
 
@@ -313,12 +275,8 @@ def test_an_analytics_file_has_the_texts_of_its_passages_apart(tmp_path: Path) -
     marked = {"context_relevance": {"system": [1]}}
     first, lost = task(1, *named, annotations=marked), task(2, {"document_id": "r-0-9"})
     path.write_text(json.dumps({"name": "x", "documents": documents, "tasks": [first, lost]}))
-    where = corpus("mtrag", path=str(path))
-    assert isinstance(where, DialogCorpus)
-    told, dialog = where.dialogs()
-    assert told == SkippedRecord(where=f"{path}: tasks[1]", reason="contexts.0.text: Field required")
-    assert isinstance(dialog, Dialog)
-    holds(dialog)
+    (dialog,), bad = read_dialogs("mtrag", path)
+    assert bad == [("tasks[1]", "contexts.0.text: Field required")]
     assert [(p.text, p.title) for p in dialog.passages] == [("One.", "T"), ("Two.", "")]
     assert [e.text for e in dialog.turns[0].evidence] == ["Two."]
 
@@ -326,28 +284,19 @@ def test_an_analytics_file_has_the_texts_of_its_passages_apart(tmp_path: Path) -
 # The real files
 
 
-@pytest.fixture
-def real(data: Path) -> CorpusSettings:
-    return corpus("mtrag", path=str(data / "mtrag"))
-
-
 def rows(path: Path) -> list[list[str]]:
     """Of a TSV file, which quotes nothing."""
     return [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()[1:]]
 
 
-def test_the_real_passages_are_read(real: CorpusSettings, data: Path) -> None:
-    found = good(list(real.read()))
+def test_the_real_passages_are_read(data: Path) -> None:
+    found = good(read("mtrag", path=str(data / "mtrag")))
     assert len(found) == len({document.id for document in found}) == 1559
-    govt = good(read("mtrag", path=str(data / "mtrag"), domain="govt"))
-    assert len(govt) == 447
-    assert all(document.title and document.url for document in govt)
+    assert len(good(read("mtrag", path=str(data / "mtrag"), domain="govt"))) == 447
 
 
-def test_the_real_conversations_are_read_as_the_paper_counts_them(real: CorpusSettings, data: Path) -> None:
-    found = dialogs(real)
-    for dialog in found:
-        holds(dialog)
+def test_the_real_conversations_are_read_as_the_paper_counts_them(data: Path) -> None:
+    found = dialogs("mtrag", data / "mtrag")
     named = rows(data / "mtrag" / "conversation_ids.tsv")
     assert [dialog.id for dialog in found] == [name for _, name, _ in named]
     turns = [turn for dialog in found for turn in dialog.turns]
@@ -358,11 +307,11 @@ def test_the_real_conversations_are_read_as_the_paper_counts_them(real: CorpusSe
     assert statistics.mean(len(turn.query.split()) for turn in turns) == pytest.approx(8.74, abs=0.005)
     assert statistics.mean(len(turn.answer.split()) for turn in answered) == pytest.approx(97.05, abs=0.005)
     assert statistics.mean(len(turn.evidence) for turn in answered) == pytest.approx(2.77, abs=0.005)
-    govt = dialogs(corpus("mtrag", path=str(data / "mtrag"), domain="govt"))
+    govt = dialogs("mtrag", data / "mtrag", domain="govt")
     assert [dialog.id for dialog in govt] == [name for _, name, domain in named if domain == "govt"]
 
 
-def test_what_is_relevant_in_the_real_conversations_is_what_the_qrels_say(real: CorpusSettings, data: Path) -> None:
+def test_what_is_relevant_in_the_real_conversations_is_what_the_qrels_say(data: Path) -> None:
     judged: dict[str, set[str]] = {}
     for file in data.glob("mtrag/retrieval_tasks/*/qrels/dev.tsv"):
         for query, passage, score in rows(file):
@@ -370,7 +319,7 @@ def test_what_is_relevant_in_the_real_conversations_is_what_the_qrels_say(real: 
             judged.setdefault(query, set()).add(passage)
     found = {
         f"{dialog.id}<::>{turn.turn}": {e.passage_id for e in turn.evidence}
-        for dialog in dialogs(real)
+        for dialog in dialogs("mtrag", data / "mtrag")
         for turn in dialog.turns
     }
     assert {query: passages for query, passages in found.items() if passages} == judged
@@ -384,13 +333,12 @@ def test_what_is_relevant_in_the_real_conversations_is_what_the_qrels_say(real: 
     ],
 )
 def test_the_real_tasks_are_the_turns_of_the_real_conversations(
-    real: CorpusSettings, data: Path, file: str, conversations: int, turns: int
+    data: Path, file: str, conversations: int, turns: int
 ) -> None:
-    whole = {dialog.id: dialog for dialog in dialogs(real)}
-    found = dialogs(corpus("mtrag", path=str(data / "mtrag" / file)))
+    whole = {dialog.id: dialog for dialog in dialogs("mtrag", data / "mtrag")}
+    found = dialogs("mtrag", data / "mtrag" / file)
     assert (len(found), sum(len(dialog.turns) for dialog in found)) == (conversations, turns)
     for dialog in found:
-        holds(dialog)
         for turn, same in zip(dialog.turns, whole[dialog.id].turns, strict=False):
             assert (turn.turn, turn.query.strip(), turn.answer) == (same.turn, same.query.strip(), same.answer)
             assert (turn.answerability, turn.multi_turn_type) == (same.answerability, same.multi_turn_type)

@@ -16,7 +16,6 @@ from tests.support.corpora import corpus, good, message, read, served
 PARAGRAPH = {"id": "C_1_0", "context": "Text.", "qas": []}
 LAYOUTS: dict[str, dict[str, object]] = {
     "quac": {"data": [{"title": "Pell", "paragraphs": [PARAGRAPH]}]},
-    "squad": {"data": [{"title": "Pell", "paragraphs": [PARAGRAPH]}]},
     "coqa": {"data": [{"id": "C_1_0", "story": "Text."}]},
     "multidoc2dial": {"doc_data": {"dmv": {"C_1_0": {"doc_text": "Text."}}}},
 }

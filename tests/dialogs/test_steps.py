@@ -96,14 +96,11 @@ def test_the_prompt_of_a_first_question() -> None:
 
 BAD = {
     "repeated": ("Which colour is the tram?", "repeats an earlier question"),
-    "reworded": ("And which colour is that tram, please?", "repeats an earlier question"),
     "scaffolding": ("What does the passage say?", "speaks of the documents"),
     "an example": ("Why did he do that?", "copies an example"),
     "the topic of an example": ("Why did her uncle leave the bike shop?", "is on the topic of an example"),
     "a phrasing as it stands": ("Does that mean … ?", "leaves the gap of a phrasing"),
     "a phrasing up to its gap": ("How long did that?", "is only the beginning of a question"),
-    "a phrasing with another ellipsis": ("Why did ... change it?", "leaves the gap of a phrasing"),
-    "marks": ("…?", "no question"),
     "nothing": ("", "no question"),
 }
 

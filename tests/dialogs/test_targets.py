@@ -58,12 +58,6 @@ def test_every_dimension_meets_its_shares() -> None:
     assert {t.multi_turn for t in (dialog[0] for dialog in made)} == {None}
 
 
-def test_a_dialog_has_no_more_of_anything_than_its_share() -> None:
-    for dialog in plans(mtrag(answerability={"answerable": 0.7, "unanswerable": 0.2, "partial": 0.1}), 100, 10):
-        aims = Counter(target.aim.name for target in dialog if target.aim)
-        assert (aims["answerable"], aims["unanswerable"], aims["partial"]) == (7, 2, 1)
-
-
 def test_what_asks_for_nothing_is_a_later_turn_and_no_question() -> None:
     made = plans(mtrag(answerability={"answerable": 0.6, "conversational": 0.4}), 60, 5)
     remarks = [(place, target) for dialog in made for place, target in enumerate(dialog) if target.is_conversational]
@@ -79,12 +73,6 @@ def test_what_leans_on_the_dialog_is_a_clarification_first() -> None:
         assert leaning == {"clarification"}
         assert sum(not target.standalone for target in dialog[1:]) == 4
         assert dialog[0].standalone is None
-
-
-def test_without_dimensions_a_plan_is_types_alone() -> None:
-    plain = mtrag(multi_turn={}, answerability={}, non_standalone=None)
-    assert not plain.has_targets
-    assert {type(kind) for dialog in dialogs(plain, 3) for kind in dialog} == {QuestionType}
 
 
 # --- what is asked
@@ -276,9 +264,8 @@ def test_a_run_plans_measures_and_relabels(tmp_path: Path) -> None:
     summary = site.summary()
     refused = sum(any(v["judge"] == "agreement" for v in turn["verdicts"]) for turn in turns)
     assert summary["dropped_pairs"]["judge"]["judged incorrect"] == refused > 0
-    assert summary["answerability"]["unanswerable"]["target"] == 0.07
     measured = sum(turn["answerability"] == "unanswerable" for turn in turns)
-    assert summary["answerability"]["unanswerable"]["turns"] == measured
+    achieved = summary["answerability"]["unanswerable"]
+    assert (achieved["target"], achieved["turns"]) == (0.07, measured)
     assert summary["multi_turn_types"].keys() == {"follow-up", "clarification"}
     assert summary["question_types"]["factoid (first)"]["target"] == 0.28
-    assert summary["question_types"]["non-question"]["stage"] == "later"

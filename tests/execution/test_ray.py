@@ -2,7 +2,6 @@
 
 import os
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -156,7 +155,7 @@ def test_a_worker_is_killed_and_the_data_is_that_of_a_local_run(cluster: str, al
     assert mauled.data() == local.data()
     assert mauled.counts() == local.counts()
     mauled.check_ledger()
-    assert repeated <= IN_FLIGHT
+    assert repeated < 30, "what was finished before the kill is read back, however slow the machine is"
     assert ended.err.count("a worker has died") == 1
     assert "ray" not in ended.err.lower(), "nothing of its own on the terminal"
 
@@ -208,28 +207,21 @@ def test_what_ends_a_run_in_a_worker_is_one_line(cluster: str, tmp_path: Path, m
 
 @pytest.mark.engines
 @installed
-def test_a_cluster_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("executor.address=127.0.0.1:9", "no Ray cluster at this address"),
+        ("executor.gpus=999", "too few for executor.workers=2"),  # Ray itself would wait for them for ever
+    ],
+)
+def test_a_missing_cluster_or_gpu_is_one_line(change: str, words: str, tmp_path: Path) -> None:
+    """In a process of its own: Ray can't be with one cluster, started here, and then with another."""
     place = site(tmp_path / "place")
     with OpenAIServer() as server:
-        ended = place.run(server, *settings("single"), *on_ray("127.0.0.1:9"))
+        ended = place.ended(place.start(server, *settings("single"), "executor=ray", change))
     assert ended.code == 2
-    assert "executor.address=127.0.0.1:9: no Ray cluster at this address" in ended.error
+    assert ended.error.startswith(f"{change}: ") and words in ended.error
     assert not place.run_dir.exists(), "nothing is begun before all is there"
-
-
-@pytest.mark.engines
-@installed
-def test_more_gpus_than_this_machine_has_are_one_line(tmp_path: Path) -> None:
-    """Ray itself would wait for them for ever.
-
-    In a process of its own: Ray can't be with one cluster, started here, and then with another.
-    """
-    place = site(tmp_path / "place")
-    with OpenAIServer() as server:
-        ended = place.ended(place.start(server, *settings("single"), "executor=ray", "executor.gpus=999"))
-    assert ended.code == 2
-    assert re.fullmatch(r"executor\.gpus=999: .* too few for executor\.workers=2; .*", ended.error)
-    assert not place.run_dir.exists()
 
 
 def test_without_the_extra_its_name_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,10 +1,6 @@
 """A run whose disk fails; tests/test_resume.py has a disk that is full in mid-run."""
 
 import errno
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,48 +9,9 @@ from generator.common.atomic_files import atomic_replace
 from generator.errors import ExportError
 from tests.faults.test_faults import SETTINGS, same, undisturbed
 from tests.support.openai_server import Body, OpenAIServer, fill
-from tests.support.runs import Ended, Site
+from tests.support.runs import Site
 
 __all__ = ["undisturbed"]
-
-
-def unprivileged(site: Site, server: OpenAIServer) -> Ended:
-    """Run the command in a process that can't write what permissions forbid, as root could."""
-    command = [sys.executable, "-m", "generator", *site.arguments(server, *SETTINGS)]
-    if os.geteuid() == 0:
-        if not (setpriv := shutil.which("setpriv")):
-            pytest.skip(
-                "root may write everywhere, and setpriv (util-linux), which takes that from it, isn't installed"
-            )
-        forgone = "-dac_override,-dac_read_search"
-        command = [setpriv, f"--bounding-set={forgone}", f"--inh-caps={forgone}", *command]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    return Ended(done.returncode, done.stdout, done.stderr)
-
-
-def test_a_folder_that_becomes_read_only(undisturbed: Site, tmp_path: Path) -> None:
-    site = Site(tmp_path)
-
-    def responder(body: Body) -> str:
-        if len(server.bodies) >= 20:
-            site.run_dir.chmod(0o555)
-        return fill(body)
-
-    try:
-        with OpenAIServer(responder) as server:
-            refused = unprivileged(site, server)
-        assert refused.code == 2, refused.err
-        assert str(site.run_dir) in refused.error
-        assert "Permission denied" in refused.error
-        assert "same command" in refused.error
-        kept = site.recorded()
-        assert kept > 15
-    finally:
-        site.run_dir.chmod(0o755)
-    with OpenAIServer() as server:
-        assert site.run(server, *SETTINGS).code == 0
-        assert len(server.bodies) == site.summary()["lm_calls"] - kept
-    assert same(site, undisturbed)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full, a disk that is always full")
@@ -95,22 +52,3 @@ def test_a_folder_that_can_not_take_its_place_leaves_the_old_one_there(
             (new / "rows").write_text("new")
     assert (folder / "rows").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["dataset"]
-
-
-def test_a_run_folder_that_is_removed_in_mid_run(undisturbed: Site, tmp_path: Path) -> None:
-    site = Site(tmp_path)
-
-    def responder(body: Body) -> str:
-        if len(server.bodies) == 20:
-            shutil.rmtree(site.run_dir)
-        return fill(body)
-
-    with OpenAIServer(responder) as server:
-        stopped = site.run(server, *SETTINGS)
-        assert stopped.code == 2
-        assert f"{site.run_dir}: run.db" in stopped.error
-        assert not site.run_dir.exists(), "nothing is written where the run isn't any more"
-        assert len(server.bodies) < 30, "no more is paid for what can't be kept"
-    with OpenAIServer() as server:
-        assert site.run(server, *SETTINGS).code == 0
-    assert same(site, undisturbed)

@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
-from generator.config.choices import compose_config
 from generator.schema import TASK, Dialog, Turn, Verdict
 from judges.__main__ import main
-from judges.config import judging_identity, load_judging
 from tests.support import openai_server as fake
 from tests.support.openai_server import Body, OpenAIServer, openai_server, prompt
+from tests.support.records import make_dialog
 from tests.support.runs import Ended, Site, command, replying
 from tests.support.scripted import piece, said
 from tests.test_resume import until
@@ -46,22 +45,10 @@ class Judging(Site):
 
 
 def dialog(name: str, **changes: Any) -> Dialog:
-    """A dialog of two turns, about a passage of its own."""
-    passage = piece(name)
-    fields: dict[str, Any] = {
-        "id": name,
-        "corpus": "trams",
-        "algorithm": "single",
-        "split": "train",
-        "document_ids": (name,),
-        "turns": said((f"When did the {name} open?", "In May."), ("And its door?", "It is blue.")),
-        "passages": (passage,),
-        "ended": "complete",
-        "lm": "writer",
-        "prompt_version": "p",
-        "seed": 1,
-    }
-    return Dialog(**fields | changes)
+    """Return a dialog of two turns, about a passage of its own."""
+    turns = said((f"When did the {name} open?", "In May."), ("And its door?", "It is blue."))
+    usual = {"id": name, "corpus": "trams", "algorithm": "single", "seed": 1}
+    return make_dialog(*changes.pop("turns", turns), passages=(piece(name),), **usual | changes)
 
 
 def written(path: Path, dialogs: Sequence[Dialog]) -> Path:
@@ -80,9 +67,8 @@ def judge(*arguments: str) -> Ended:
 
 
 def refused(done: Ended) -> str:
-    """What a run that could not go on says: one line."""
-    assert done.code == 2, done.err
-    assert done.err.count("\n") == 1, done.err
+    """Return the error of a run that could not go on: one line."""
+    assert (done.code, done.err.count("\n")) == (2, 1), done.err
     return done.error
 
 
@@ -201,8 +187,13 @@ def jsonl(path: Path, *records: object) -> Path:
 def test_of_predictions_the_models_answer_is_judged_with_the_targets_as_references(
     place: Judging, openai_server: OpenAIServer
 ) -> None:
-    file = jsonl(place.folder / "gpt.jsonl", *PREDICTED)
-    assert place.run(openai_server, f"input={file}", "judge=rb_llm").code == 0
+    wrong = [{"input": [{"speaker": "user", "text": "A?"}] * 2}, {"predictions": []}, {"Collection": "mt-rag-other"}]
+    file = jsonl(place.folder / "gpt.jsonl", *PREDICTED, *(PREDICTED[1] | change for change in wrong))
+    done = place.run(openai_server, f"input={file}", "judge=rb_llm")
+    assert done.code == 0
+    assert "3 of 5 records can't be read" in done.err
+    skipped = [json.loads(line)["reason"] for line in (place.run_dir / "skipped.jsonl").read_text().splitlines()]
+    assert all(name in reason for name, reason in zip(("input: ", "predictions: ", "domain"), skipped, strict=True))
     first, second = (Dialog.model_validate(dialog) for dialog in place.dialogs())
     assert (first.id, second.id) == ("c1<::>1/gpt", "c1<::>2/gpt")
     assert (second.corpus, second.lm, second.ended) == ("mtrag-fiqa", "gpt", TASK)
@@ -266,22 +257,6 @@ def test_of_an_evaluation_every_models_response_is_an_item(place: Judging, opena
         "task_id: no such task, or it can't be read",
         "model_response: String should match pattern '\\S'",
     ]
-
-
-def test_tasks_that_can_not_be_read_are_skipped_with_their_reasons(place: Judging, openai_server: OpenAIServer) -> None:
-    wrong: dict[str, dict[str, Any]] = {
-        "input: user and agent don't take turns": {"input": [{"speaker": "user", "text": "A?"}] * 2},
-        "input: ": {"input": []},
-        "predictions: ": {"predictions": []},
-        "predictions.0.text: ": {"predictions": [{"text": " "}]},
-        "names no domain of mtRAG": {"Collection": "mt-rag-other"},
-    }
-    file = jsonl(place.folder / "gpt.jsonl", PREDICTED[0], *(PREDICTED[1] | change for change in wrong.values()))
-    done = place.run(openai_server, f"input={file}")
-    assert done.code == 0
-    assert "5 of 6 records can't be read" in done.err
-    skipped = [json.loads(line)["reason"] for line in (place.run_dir / "skipped.jsonl").read_text().splitlines()]
-    assert all(reason in found for reason, found in zip(wrong, skipped, strict=True))
 
 
 def test_the_publishers_files(data: Path, place: Judging, openai_server: OpenAIServer) -> None:
@@ -483,21 +458,6 @@ def test_a_judge_without_a_model_opens_none(place: Judging) -> None:
     assert (summary["lm_calls"], figures["model"], figures["all"]["labels"]) == (0, "", {"scored": 2 * DIALOGS})
     assert judge(*arguments).code == 0, "another model changes nothing"
     assert refused(judge(*arguments, "judge.panel.a=embedded")).startswith("judge.panel: ")
-
-
-def test_a_model_file_stands_for_itself_wherever_it_lies(tmp_path: Path) -> None:
-    def decided(path: Path, lm: str) -> dict[str, Any]:
-        cfg = compose_config("judges", ["judge=idk", "input=in.jsonl", f"+lm@{lm}=embedded", f"{lm}.path={path}"])
-        return judging_identity(load_judging(cfg), "dialogs", "prompts")
-
-    for lm, name in (("judge.lm", "judge.lm.path"), ("judge.panel.a", "judge.panel.a.path")):
-        (file := tmp_path / "model.gguf").write_text("weights")
-        there = decided(file, lm)
-        assert there[f"{name} (content)"].startswith("model ")
-        (tmp_path / lm).mkdir()
-        assert decided(file.rename(tmp_path / lm / "model.gguf"), lm) == there
-        file.write_text("other weights")
-        assert decided(file, lm) != there
 
 
 # Errors of settings and input

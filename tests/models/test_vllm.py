@@ -17,6 +17,7 @@ from benchmarks.smollm2 import converted
 from generator.models.endpoints import VllmEndpoint
 from generator.models.lm import ChatReply, ChatRequest, Sampling
 from tests.models.test_client import free_port
+from tests.models.test_embedded import SCHEMA
 from tests.support.openai_server import OpenAIServer
 from tests.support.runs import Ended, Site
 
@@ -36,17 +37,6 @@ FACTS = [
     "The inn at Lorsund has nine rooms. Breakfast is from seven to ten. The kitchen closes at eight in winter. Guests "
     "may borrow bicycles for two crowns a day, and a boat for twenty.",
 ]
-SCHEMA = {
-    "type": "object",
-    "properties": {
-        "answer": {"type": "string", "maxLength": 60},
-        "sure": {"type": "boolean"},
-        "kind": {"enum": ["whole", "partial"], "type": "string"},
-        "evidence": {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 12}, "maxItems": 3},
-    },
-    "required": ["answer", "sure", "kind", "evidence"],
-    "additionalProperties": False,
-}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -114,7 +104,7 @@ def test_replies_are_held_to_their_schema(server: VllmEndpoint) -> None:
             server, f"{FACTS[0]} When does the ferry leave?", sampling=sampling, response_format=form, max_tokens=300
         )
         data = json.loads(reply.text)
-        assert set(data) == set(SCHEMA["required"])
+        assert set(data) - {"note"} == set(SCHEMA["required"])
         assert len(data["answer"]) <= 60
         assert len(data["evidence"]) <= 3 and all(1 <= number <= 12 for number in data["evidence"])
 

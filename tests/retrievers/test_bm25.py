@@ -1,19 +1,19 @@
 import asyncio
-from collections.abc import Iterator, Set
+from collections.abc import Set
 from pathlib import Path
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
-import generator.corpora.library
 from generator.config.choices import compose_choice
 from generator.corpora.library import Library
 from generator.dialogs.query import form_query
 from generator.errors import RetrieverError
 from generator.retrievers.base import Ranker
 from generator.retrievers.bm25 import Bm25Settings
-from generator.schema import Document, Passage, QueryForm, Split, Turn
+from generator.schema import Document, QueryForm, Split
+from tests.support.records import make_turn
 
 SETTINGS = compose_choice("retriever", "bm25")
 SETTINGS.pop("_target_")
@@ -75,25 +75,6 @@ def test_only_the_documents_of_the_split_are_found(tmp_path: Path) -> None:
     assert found(retriever, "river tram", split="validation") == ["twin", "ferry"]
 
 
-def test_the_index_is_built_once_for_each_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reads = 0
-    documents = generator.corpora.library.Library.documents
-
-    def counted(self: Library, rows: range) -> Iterator[tuple[Document, list[Passage]]]:
-        nonlocal reads
-        reads += 1
-        return documents(self, rows)
-
-    monkeypatch.setattr(generator.corpora.library.Library, "documents", counted)
-    first = found(bm25(library(tmp_path)), "river tram")
-    assert reads == 1
-    again = bm25(library(tmp_path))
-    assert found(again, "river tram") == first
-    assert reads == 1
-    bm25(library(tmp_path), k1=0.9)
-    assert reads == 2
-
-
 def test_a_damaged_index_says_what_to_delete(tmp_path: Path) -> None:
     bm25(library(tmp_path))
     (file,) = tmp_path.glob("*/bm25-*/indptr.csc.index.npy")
@@ -108,19 +89,10 @@ def test_bad_settings_are_refused(change: dict[str, object]) -> None:
         Bm25Settings(**SETTINGS | change)
 
 
-def turn(number: int, question: str, answer: str) -> Turn:
-    return Turn(
-        turn=number,
-        query=question,
-        question_type="direct",
-        answerability="answerable",
-        reasoning="",
-        answer=answer,
-        consistent=True,
-    )
-
-
-HISTORY = [turn(1, "What runs?", "A tram."), turn(2, "Where?", "Along the river.")]
+HISTORY = [
+    make_turn(1, query="What runs?", answer="A tram."),
+    make_turn(2, query="Where?", answer="Along the river."),
+]
 
 
 @pytest.mark.parametrize(

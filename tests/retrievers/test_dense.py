@@ -97,21 +97,6 @@ def test_finds_what_a_plain_computation_finds(
             assert [hit.score for hit in found] == pytest.approx([score for _, score in expected], abs=1e-6)
 
 
-def test_equal_scores_come_in_the_order_of_the_corpus(tmp_path: Path, word_model: WordModel) -> None:
-    documents = many(40)
-    found = search(opened(library(tmp_path, documents, size=100)), documents[2].text, k=40)
-    assert [hit.passage.document_id for hit in found if hit.passage.document_id in ("d1", "d2")] == ["d1", "d2"]
-    found = [hit for hit in found if hit.passage.document_id in ("d1", "d2")]
-    assert found[0].score == found[1].score
-
-
-def test_a_word_behind_the_first_window_is_seen_and_the_title_is_in_all(tmp_path: Path, word_model: WordModel) -> None:
-    text = " ".join(["river"] * 20 + ["zeppelin"])
-    documents = [Document(id="other", title="Boats", text="boats " * 20), Document(id="d", title="Air", text=text)]
-    assert search(opened(library(tmp_path, documents, 100)), "zeppelin", 1)[0].passage.document_id == "d"
-    assert [text.partition("\n")[0] for text in word_model.encoded] == ["", *["Boats"] * 2, *["Air"] * 2, "zeppelin"]
-
-
 def test_a_score_is_the_same_whatever_other_queries_there_are(tmp_path: Path, word_model: WordModel) -> None:
     """To the last bit: datasets must not depend on the concurrency."""
     documents = many(40)
@@ -144,10 +129,8 @@ def test_vectors_are_computed_once_for_each_model_and_window(
     assert encode(model=str(model)) == 0
     (model / "weights").write_bytes(b"two")
     assert encode(model=str(model)) == first
-    assert encode(model="some/name") == first
-    assert encode(model="some/name") == 0
     assert encode(model="some/name", window=1000) == lib.passage_count
-    assert len(list(lib.folder.glob("dense-*[0-9a-f]"))) == 4
+    assert encode(model="some/name", window=1000) == 0
 
 
 def test_an_interrupted_build_continues(tmp_path: Path, word_model: WordModel, monkeypatch: pytest.MonkeyPatch) -> None:

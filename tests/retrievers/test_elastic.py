@@ -22,13 +22,14 @@ from generator.index import COMMAND
 from generator.retrievers.elastic.retriever import Elasticsearch, ElasticsearchSettings
 from generator.retrievers.hybrid import fuse
 from generator.schema import Document, Split
+from tests.retrievers.test_bm25 import DOCUMENTS
 from tests.support import elasticsearch_server as fake
 from tests.support.elasticsearch_server import ElasticsearchServer, busy
 from tests.support.encoders import WordModel, word_model
-from tests.support.openai_server import OpenAIServer
+from tests.support.openai_server import OpenAIServer, openai_server
 from tests.support.runs import Ended, Site, command
 
-__all__ = ["word_model"]
+__all__ = ["openai_server", "word_model"]
 
 CLIENT = pytest.importorskip("elasticsearch", reason="the extra 'elasticsearch' isn't installed")
 
@@ -41,12 +42,6 @@ MODES: dict[str, dict[str, Any]] = {
     "bm25 and dense": {"mode": "hybrid"},
     "bm25 and elser": {"mode": "hybrid", "parts": ["bm25", "elser"], "weights": [1, 2]},
 }
-DOCUMENTS = [
-    Document(id="tram", title="Trams", text="A tram runs along the river every ten minutes."),
-    Document(id="ferry", title="Ferries", text="Ferries cross the river at night, and they cross the river by day."),
-    Document(id="fees", title="Parking fees", text="You pay two euros an hour."),
-    Document(id="twin", title="Trams", text="A tram runs along the river every ten minutes."),
-]
 
 
 @pytest.fixture(autouse=True)
@@ -59,12 +54,6 @@ def alone(monkeypatch: pytest.MonkeyPatch, word_model: WordModel) -> None:
 @pytest.fixture
 def server() -> Iterator[ElasticsearchServer]:
     with ElasticsearchServer() as server:
-        yield server
-
-
-@pytest.fixture
-def model() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as server:
         yield server
 
 
@@ -281,7 +270,6 @@ CASES = {
     "another product": Case(NOT_OURS, {"product": False}),
     "a web page": Case(NOT_OURS, faults=(("/_mapping", fake.plain("<html>Hi")),)),
     "another JSON API": Case(NOT_OURS, faults=(("/mine", fake.plain("{}", 404, "application/json")),)),
-    "half an answer": Case(NOT_OURS, faults=(("/_mapping", fake.plain('{"a', 200, "application/json")),)),
     "no key": Case(("401", "no credentials", "ELASTICSEARCH_API_KEY"), {"key": "k"}),
     "a wrong key": Case(("401", "the API key in ELASTICSEARCH_API_KEY"), {"key": "k"}, environment=KEY),
     "an invalid key": Case(
@@ -302,11 +290,23 @@ CASES = {
     "no certificate": Case(("retriever.ca_certs=nowhere.crt",), arguments=("retriever.ca_certs=nowhere.crt",)),
     "https where there is none": Case(("write http://",), arguments=("retriever.hosts=https",)),
     "an invalid name": Case(("invalid_index_name", "lowercase"), arguments=("retriever.index=Mine",)),
-    "a licence": Case(("licence does not include ELSER", "start_trial"), {"licence": "basic"}, ELSER),
-    "a model that isn't deployed": Case(("409 status_exception", "not deployed"), {"deployed": False}, ELSER),
-    "a server too old for ELSER on whole passages": Case(("8.19, 9.1 or newer",), {"version": "9.0.4"}, ELSER),
+    "a licence": Case(
+        ("licence does not include ELSER", "start_trial"),
+        arguments=ELSER,
+        faults=(("-ingest", fake.status(403, "security_exception", "license is non-compliant for [inference]")),),
+    ),
+    "a model that isn't deployed": Case(
+        ("409 status_exception", "not deployed"),
+        arguments=ELSER,
+        faults=(("/_bulk", fake.status(409, "status_exception", "Trained model [elser] is not deployed")),),
+    ),
+    "a server too old for ELSER on whole passages": Case(
+        ("8.19, 9.1 or newer",),
+        faults=(("/mine", fake.status(400, "mapper_parsing_exception", "unknown key [chunking_settings]")),),
+    ),
     "a server too old for the client": Case(
-        (f"version {CLIENT.__version__[0]}", "install the client"), {"version": f"{CLIENT.__version__[0] - 1}.19.0"}
+        (f"version {CLIENT.__version__[0]}", "install the client"),
+        faults=(("/_mapping", fake.status(400, "media_type_header_exception", "Accept version must be 8")),),
     ),
     "a full disk": Case(
         ("cluster_block_exception", "disk space"),
@@ -451,10 +451,10 @@ def test_the_index_command_builds_the_index(server: ElasticsearchServer, tmp_pat
     assert server.written().total() == 8
 
 
-def test_a_whole_run(server: ElasticsearchServer, model: OpenAIServer, tmp_path: Path) -> None:
+def test_a_whole_run(server: ElasticsearchServer, openai_server: OpenAIServer, tmp_path: Path) -> None:
     site = Site(tmp_path)
     chosen = ("retriever.mode=hybrid", "retriever.parts=[bm25,elser]", "retriever.weights=[1,2]")
-    done = site.run(model, "dialogs=6", "retriever.k=2", "validation=0.4", *elastic(server, *chosen))
+    done = site.run(openai_server, "dialogs=6", "retriever.k=2", "validation=0.4", *elastic(server, *chosen))
     assert done.code == 0, done.err
     site.check_ledger()
     sides: dict[str, set[str]] = {"train": set(), "validation": set()}
@@ -465,22 +465,22 @@ def test_a_whole_run(server: ElasticsearchServer, model: OpenAIServer, tmp_path:
     assert not sides["train"] & sides["validation"]
 
 
-def test_another_server_may_continue_a_run(model: OpenAIServer, tmp_path: Path) -> None:
+def test_another_server_may_continue_a_run(openai_server: OpenAIServer, tmp_path: Path) -> None:
     site = Site(tmp_path)
     for dialogs, name in ((1, "one"), (2, "other")):
         with ElasticsearchServer() as server:
             arguments = elastic(server, f"retriever.index={name}", f"retriever.chunk={dialogs}")
-            done = site.run(model, f"dialogs={dialogs}", *arguments)
+            done = site.run(openai_server, f"dialogs={dialogs}", *arguments)
         assert done.code == 0, done.err
     with ElasticsearchServer() as server:
-        refused = site.run(model, "dialogs=3", *elastic(server, "retriever.mode=dense"))
+        refused = site.run(openai_server, "dialogs=3", *elastic(server, "retriever.mode=dense"))
     assert refused.code == 2
     assert "retriever.mode" in refused.error
 
 
 @pytest.mark.parametrize("sign_in", ["key", "password"])
 def test_secrets_are_nowhere(
-    sign_in: str, model: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sign_in: str, openai_server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = Site(tmp_path)
     more = []
@@ -492,7 +492,7 @@ def test_secrets_are_nowhere(
         server = ElasticsearchServer(user=("elastic", "hunter2 ö"))
         more = ["retriever.user=elastic", "retriever.password_env=MY_PASSWORD"]
     with server:
-        done = site.run(model, "dialogs=2", *elastic(server, *more))
+        done = site.run(openai_server, "dialogs=2", *elastic(server, *more))
     assert done.code == 0, done.err
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert {"config.yaml", "run.db"} <= {file.name for file in files}

@@ -3,7 +3,7 @@
 import json
 import threading
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -41,7 +41,7 @@ def good(found: list[Document | SkippedRecord]) -> list[Document]:
     return [record for record in found if isinstance(record, Document)]
 
 
-def broken(found: list[Document | SkippedRecord]) -> list[tuple[str, str]]:
+def broken(found: Iterable[object]) -> list[tuple[str, str]]:
     return [(record.where, record.reason) for record in found if isinstance(record, SkippedRecord)]
 
 
@@ -58,12 +58,22 @@ def lines(path: Path, *records: object) -> str:
     return str(path)
 
 
-def dialogs(where: CorpusSettings) -> list[Dialog]:
-    """The human dialogs of a corpus that is without fault."""
+def read_dialogs(name: str, /, path: object, **settings: Any) -> tuple[list[Dialog], list[tuple[str, str]]]:
+    """The human dialogs, and what was skipped: the place below `path`, and the reason."""
+    where = corpus(name, path=path and str(path), **settings)
     assert isinstance(where, DialogCorpus)
     found = list(where.dialogs())
-    assert [record for record in found if isinstance(record, SkippedRecord)] == []
-    return [record for record in found if isinstance(record, Dialog)]
+    read = [record for record in found if isinstance(record, Dialog)]
+    for dialog in read:
+        holds(dialog)
+    return read, [(place.removeprefix(str(path)).lstrip(":/ "), reason) for place, reason in broken(found)]
+
+
+def dialogs(name: str, /, path: object = None, **settings: Any) -> list[Dialog]:
+    """The human dialogs of a corpus that is without fault."""
+    found, skipped = read_dialogs(name, path, **settings)
+    assert skipped == []
+    return found
 
 
 def holds(dialog: Dialog) -> None:

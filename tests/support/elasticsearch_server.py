@@ -6,7 +6,7 @@
 
 It ranks as the real one does: BM25 with Lucene's formula, exact dot products, sums of products of token weights. It
 refuses keys that it doesn't know with the status and type of the real one. Things go wrong on demand (`faults`,
-`refusals`, `deployed`, …).
+`refusals`).
 """
 
 import asyncio
@@ -77,11 +77,8 @@ class ElasticsearchServer:
     """Listens on 127.0.0.1 in a thread of its own while the block lasts.
 
     Args:
-        version: of Elasticsearch; its major one must be that of the client, or the one after.
         key: the API key that it requires, if any.
         user: (name, password) that it requires, if any.
-        licence: `basic` forbids inference.
-        deployed: False: an inference endpoint exists and its model isn't deployed.
         product: False for something that is not Elasticsearch.
         certificate: (certificate, key) files, for https.
     """
@@ -89,15 +86,12 @@ class ElasticsearchServer:
     def __init__(
         self,
         *,
-        version: str = "9.1.0",
         key: str | None = None,
         user: tuple[str, str] | None = None,
-        licence: str = "trial",
-        deployed: bool = True,
         product: bool = True,
         certificate: tuple[Path, Path] | None = None,
     ) -> None:
-        self.version, self.licence, self.deployed, self.product = version, licence, deployed, product
+        self.product = product
         self._credentials = f"ApiKey {key}" if key is not None else None
         if user is not None:
             self._credentials = "Basic " + base64.b64encode(":".join(user).encode()).decode()
@@ -160,7 +154,8 @@ class ElasticsearchServer:
             if request.path.endswith(suffix) and faults:
                 return await faults.pop(0)(request)
         try:
-            self._check_headers(request)
+            if self._credentials and request.headers.get("Authorization") != self._credentials:
+                raise Refused(401, "security_exception", f"unable to authenticate for REST request [{request.path}]")
             return self.response(200, self.answer(request, body))
         except Refused as refused:
             return self.response(refused.status, refused.body)
@@ -168,24 +163,8 @@ class ElasticsearchServer:
     def response(self, status: int, body: Json) -> web.Response:
         """Return a response with the headers of Elasticsearch's."""
         headers = {"X-Elastic-Product": "Elasticsearch"} if self.product else {}
-        kind = f"application/vnd.elasticsearch+json;compatible-with={self._major}"
+        kind = "application/vnd.elasticsearch+json;compatible-with=9"
         return web.Response(status=status, body=json.dumps(body), headers={**headers, "Content-Type": kind})
-
-    @property
-    def _major(self) -> int:
-        return int(self.version.partition(".")[0])
-
-    def _check_headers(self, request: web.Request) -> None:
-        if self._credentials and request.headers.get("Authorization") != self._credentials:
-            raise Refused(401, "security_exception", f"unable to authenticate for REST request [{request.path}]")
-        accepted = re.search(r"compatible-with=(\d+)", request.headers.get("Accept", ""))
-        if accepted and int(accepted[1]) not in (self._major, self._major - 1):
-            raise Refused(
-                400,
-                "media_type_header_exception",
-                f"Invalid media-type value on headers [Accept]: Accept version must be either version {self._major} or "
-                f"{self._major - 1}, but found {accepted[1]}.",
-            )
 
     def answer(self, request: web.Request, body: bytes) -> Json:
         """Return the answer to a request when nothing goes wrong."""
@@ -244,8 +223,6 @@ class ElasticsearchServer:
         _only(body["mappings"], {"dynamic", "_meta", "properties"}, "mapper_parsing_exception")
         for definition in body["mappings"]["properties"].values():
             known = _FIELD_PARAMETERS[definition["type"]] | {"type"}
-            if self.version < "8.19" or "9.0" <= self.version < "9.1":
-                known = known - {"chunking_settings"}
             _only(definition, known, "mapper_parsing_exception")
         self.indexes[name] = Index(body["mappings"], body["settings"])
         return {"acknowledged": True, "shards_acknowledged": True, "index": name}
@@ -276,7 +253,7 @@ class ElasticsearchServer:
                 case "dense_vector":
                     _check_vector(properties[name], value)
                 case "semantic_text":
-                    self._check_inference(properties[name]["inference_id"])
+                    assert properties[name]["inference_id"] in self.endpoints
                     words = value.split()
                     size = len(words) if properties[name]["chunking_settings"] == {"strategy": "none"} else 250
                     chunks = (" ".join(words[first : first + size]) for first in range(0, len(words), size))
@@ -308,8 +285,7 @@ class ElasticsearchServer:
 
     def _nearest(self, index: Index, knn: Json) -> dict[str, float]:
         _only(knn, {"field", "query_vector", "k", "num_candidates", "filter"}, "x_content_parse_exception")
-        if not 1 <= knn["k"] <= knn["num_candidates"] <= 10_000:
-            raise Refused(400, "illegal_argument_exception", "[num_candidates] cannot be less than [k] or exceed 10000")
+        assert 1 <= knn["k"] <= knn["num_candidates"] <= 10_000
         _check_vector(index.mappings["properties"][knn["field"]], knn["query_vector"])
         allowed = self._scores(index, knn["filter"]) if "filter" in knn else index.visible
         scores = {
@@ -341,7 +317,7 @@ class ElasticsearchServer:
                 return _bm25(index, name, analysed(given["query"]))
             case "sparse_vector":
                 _only(body, {"field", "inference_id", "query", "prune"}, "x_content_parse_exception")
-                self._check_inference(body["inference_id"])
+                assert body["inference_id"] in self.endpoints
                 tokens = weights(body["query"])
                 scores = {
                     key: max(sum(weight * chunk.get(token, 0) for token, weight in tokens.items()) for chunk in chunks)
@@ -353,7 +329,6 @@ class ElasticsearchServer:
     # Inference
 
     def _inference(self, method: str, parts: list[str], lines: list[Json]) -> Json:
-        self._check_licence()
         name = parts[-1]
         if method == "GET":
             if name not in self.endpoints:
@@ -361,22 +336,9 @@ class ElasticsearchServer:
             return {"endpoints": [self.endpoints[name]]}
         (body,) = lines
         _only(body, {"service", "service_settings"}, "status_exception")
-        settings = body["service_settings"]
-        _only(settings, {"model_id", "num_threads", "adaptive_allocations"}, "status_exception")
+        _only(body["service_settings"], {"model_id", "num_threads", "adaptive_allocations"}, "status_exception")
         self.endpoints[name] = {"inference_id": name, "task_type": parts[0], **body}
         return self.endpoints[name]
-
-    def _check_licence(self) -> None:
-        if self.licence == "basic":
-            raise Refused(403, "security_exception", "current license is non-compliant for [inference]")
-
-    def _check_inference(self, endpoint: str) -> None:
-        self._check_licence()
-        if endpoint not in self.endpoints:
-            raise Refused(404, "resource_not_found_exception", f"Inference endpoint not found [{endpoint}]")
-        if not self.deployed:
-            model = self.endpoints[endpoint]["service_settings"]["model_id"]
-            raise Refused(409, "status_exception", f"Trained model [{model}] is not deployed")
 
 
 def analysed(text: str) -> list[str]:

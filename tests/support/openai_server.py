@@ -52,6 +52,9 @@ class OpenAIServer:
 
     Attributes:
         silent: True: connections are accepted and requests never answered.
+        bodies: of all calls, in order of arrival.
+        times: when they arrived, in seconds of the monotonic clock.
+        in_flight: the number of calls without a reply yet; `peak`: the largest at a time.
     """
 
     silent = False
@@ -72,11 +75,10 @@ class OpenAIServer:
         self.faults = faults
         self.model, self.key, self.lists_models = model, key, lists_models
         self.delay_s, self.hold, self.port = delay_s, hold, port
-        self._lock = threading.Lock()
-        self._bodies: list[Body] = []
-        self._times: list[float] = []
+        self.bodies: list[Body] = []
+        self.times: list[float] = []
         self._finished: Counter[str] = Counter()
-        self._in_flight = self._peak = 0
+        self.in_flight = self.peak = 0
         self._blocks: set[str] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -98,34 +100,9 @@ class OpenAIServer:
         return f"http://127.0.0.1:{self.port}/v1"
 
     @property
-    def bodies(self) -> list[Body]:
-        """Bodies of all calls, in order of arrival."""
-        with self._lock:
-            return list(self._bodies)
-
-    @property
-    def times(self) -> list[float]:
-        """Arrival time of each call, in seconds of the monotonic clock."""
-        with self._lock:
-            return list(self._times)
-
-    @property
     def finished(self) -> Counter[str]:
         """Number of complete replies to each body, by the body's hash."""
-        with self._lock:
-            return Counter(self._finished)
-
-    @property
-    def in_flight(self) -> int:
-        """Number of calls without a reply yet."""
-        with self._lock:
-            return self._in_flight
-
-    @property
-    def peak(self) -> int:
-        """Largest number of calls in flight at a time."""
-        with self._lock:
-            return self._peak
+        return self._finished.copy()
 
     def endpoint(self, **settings: Any) -> OpenAIEndpoint:
         """Return settings that reach this server, with hardly a pause between attempts."""
@@ -180,12 +157,11 @@ class OpenAIServer:
         if denied := self._denied(request):
             return denied
         body = await request.json()
-        with self._lock:
-            self._bodies.append(body)
-            self._times.append(time.monotonic())
-            number = len(self._bodies)
-            self._in_flight += 1
-            self._peak = max(self._peak, self._in_flight)
+        self.bodies.append(body)
+        self.times.append(time.monotonic())
+        number = len(self.bodies)
+        self.in_flight += 1
+        self.peak = max(self.peak, self.in_flight)
         try:
             if fault := self._fault(number, body):
                 return await fault(request, body)
@@ -198,8 +174,7 @@ class OpenAIServer:
                 await asyncio.sleep(0.01)
             return await self._answer(request, body)
         finally:
-            with self._lock:
-                self._in_flight -= 1
+            self.in_flight -= 1
 
     def _fault(self, number: int, body: Body) -> Fault | None:
         if callable(self.faults):
@@ -212,24 +187,22 @@ class OpenAIServer:
         completion = _completion(body, self.responder(body), cached=self._cached(prompt(body)))
         response = web.json_response(completion)
         await response.prepare(request)
-        with self._lock:
-            self._finished[digest(body)] += 1
+        self._finished[digest(body)] += 1
         await response.write_eof()
         return response
 
     def _cached(self, text: str) -> int:
         """Return how many tokens at a prompt's start an earlier prompt started with, and cache those of this one."""
-        with self._lock:
-            known = True
-            cached = 0
-            state = hashlib.sha256()
-            for end in range(_BLOCK, len(text) + 1, _BLOCK):
-                state.update(text[end - _BLOCK : end].encode())
-                block = state.hexdigest()
-                known = known and block in self._blocks
-                cached += known
-                self._blocks.add(block)
-            return cached * _BLOCK // _TOKEN
+        known = True
+        cached = 0
+        state = hashlib.sha256()
+        for end in range(_BLOCK, len(text) + 1, _BLOCK):
+            state.update(text[end - _BLOCK : end].encode())
+            block = state.hexdigest()
+            known = known and block in self._blocks
+            cached += known
+            self._blocks.add(block)
+        return cached * _BLOCK // _TOKEN
 
     async def _another(self, _: web.Request) -> web.Response:
         """Answer like a server of another kind."""

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from generator.corpora.files import File
@@ -19,11 +19,11 @@ class _Exchange(NamedTuple):
 
     query: str
     answer: str
-    original: str
-    others: list[str]
     labels: forms.Labels
     contexts: list[forms.Context]
-    relevant: set[int]
+    relevant: Set[int] = frozenset()
+    original: str = ""
+    others: Sequence[str] = ()
 
 
 class Queries:
@@ -72,7 +72,7 @@ def read_dialogs(file: File, corpus: str, domain: str | None, queries: Queries) 
     Raises:
         CorpusError: the file can't be read to its end, or is none of these.
     """
-    content = None if _is_lines(file) else read_json(file)
+    content = _read_content(file)
     if isinstance(content, list):
         yield from _conversations(file, content, corpus, domain, queries)
     else:
@@ -97,13 +97,12 @@ def _conversations(
             continue
         exchanges = [
             _Exchange(
-                query=question.text,
-                answer=answer.text,
+                question.text,
+                answer.text,
+                question.enrichments,
+                answer.contexts,
+                {place for place, context in enumerate(answer.contexts) if context.relevant},
                 original=answer.original_text,
-                others=[],
-                labels=question.enrichments,
-                contexts=answer.contexts,
-                relevant={place for place, context in enumerate(answer.contexts) if context.relevant},
             )
             for question, answer in zip(user, agent, strict=True)
         ]
@@ -130,18 +129,9 @@ def _tasks(
             continue
         collections.setdefault(conversation, task.collection)
         marked = {place for place, context in enumerate(task.contexts) if context.relevant}
-        turns[number] = (
-            where,
-            _Exchange(
-                query=task.input[-1].text,
-                answer=task.targets[0].text,
-                original="",
-                others=[target.text for target in task.targets[1:]],
-                labels=task,
-                contexts=task.contexts,
-                relevant=marked | set(task.annotations.context_relevance.system),
-            ),
-        )
+        answer, *others = (target.text for target in task.targets)
+        relevant = marked | set(task.relevant)
+        turns[number] = where, _Exchange(task.input[-1].text, answer, task, task.contexts, relevant, others=others)
     for conversation, turns in conversations.items():
         missing = next(number for number in range(1, len(turns) + 2) if number not in turns)
         for number in sorted(turns):
@@ -165,7 +155,7 @@ def read_responses(file: File, corpus: str) -> Iterator[Dialog | SkippedRecord]:
     Raises:
         CorpusError: the file can't be read to its end, or is neither.
     """
-    content = None if _is_lines(file) else read_json(file)
+    content = _read_content(file)
     tasks: dict[tuple[str, int], forms.AnsweredTask] = {}
     file_model = re.sub(r"\.jsonl(\.gz)?$", "", file.name.rpartition("/")[2], flags=re.IGNORECASE)
     for where, item in _read_tasks(file, content):
@@ -196,7 +186,7 @@ def _response(where: str, corpus: str, task: forms.AnsweredTask, model: str, ans
     *given, query = task.input
     pairs = zip(given[::2], given[1::2], strict=True)
     turns = [human_turn(number, user.text, agent.text) for number, (user, agent) in enumerate(pairs, start=1)]
-    exchange = _Exchange(query.text, answer, "", [], task, task.contexts, set())
+    exchange = _Exchange(query.text, answer, task, task.contexts)
     passages: dict[str, Passage] = {}
     last = _turn(where, len(turns) + 1, exchange, passages, "")
     if isinstance(last, SkippedRecord):
@@ -209,8 +199,9 @@ def _response(where: str, corpus: str, task: forms.AnsweredTask, model: str, ans
     return human_dialog(where, corpus, dialog_id, "multi", [*turns, last], list(passages.values()), model=model)
 
 
-def _is_lines(file: File) -> bool:
-    return file.name.lower().endswith((".jsonl", ".jsonl.gz"))
+def _read_content(file: File) -> Any:
+    """Return what a JSON file holds, or None for JSON lines."""
+    return None if file.name.lower().endswith((".jsonl", ".jsonl.gz")) else read_json(file)
 
 
 def _members(file: File, content: Any, key: str) -> Iterator[tuple[str, Any]]:
@@ -262,9 +253,8 @@ def _turn(
         passage = context.passage()
         if passages.get(passage.id, passage).text != passage.text:
             return SkippedRecord(where=where, reason=f"passage {passage.id} has two texts")
-        hits.append(
-            Hit(passage_id=passage.id, score=context.score or 0, rank=place + 1, new=passage.id not in passages)
-        )
+        new = passage.id not in passages
+        hits.append(Hit(passage_id=passage.id, score=context.score or 0, rank=place + 1, new=new))
         passages.setdefault(passage.id, passage)
         if place in exchange.relevant:
             evidence[passage.id] = Evidence(passage_id=passage.id, start=0, end=len(passage.text), text=passage.text)

@@ -35,23 +35,18 @@ class Mark(BaseModel):
     value: str
 
 
-class Feedback(BaseModel):
-    relevant: dict[str, Mark] = {}
-
-
 class Context(BaseModel):
     document_id: _Text
     text: _Text
     title: str | None = None
     url: str | None = None
     score: float | None = None
-    feedback: Feedback = Feedback()
+    marks: dict[str, Mark] = Field(default={}, validation_alias=AliasPath("feedback", "relevant"))
 
     @property
     def relevant(self) -> bool:
         """Return the last mark: an editor's comes after an annotator's."""
-        marks = list(self.feedback.relevant.values())
-        return bool(marks) and marks[-1].value == "yes"
+        return bool(self.marks) and list(self.marks.values())[-1].value == "yes"
 
     def passage(self) -> Passage:
         """Return the passage; its document is named without the passage's offsets."""
@@ -91,21 +86,16 @@ class Message(BaseModel):
     text: _Text
 
 
-class Relevance(BaseModel):
-    system: list[int] = []
-
-
-class Annotations(BaseModel):
-    context_relevance: Relevance = Relevance()
-
-
-class Task(Labels):
+class _TaskLabels(Labels):
     task_id: _TurnId
     collection: _Collection = Field(validation_alias=AliasChoices("Collection", "collection"))
+    contexts: list[Context]
+
+
+class Task(_TaskLabels):
     input: list[Message] = Field(min_length=1)
     targets: list[Message] = Field(min_length=1)
-    contexts: list[Context]
-    annotations: Annotations = Annotations()
+    relevant: list[int] = Field(default=[], validation_alias=AliasPath("annotations", "context_relevance", "system"))
 
 
 class Utterance(Message):
@@ -116,12 +106,9 @@ class Prediction(Message):
     model_id: str | None = None
 
 
-class AnsweredTask(Labels):
-    task_id: _TurnId
-    collection: _Collection = Field(validation_alias=AliasChoices("Collection", "collection"))
+class AnsweredTask(_TaskLabels):
     input: list[Utterance]
     targets: list[Message] = []
-    contexts: list[Context]
     predictions: list[Prediction] = []
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import ray
 
+from generator.common.concurrency import cancel
 from generator.errors import GroundedDialogsError
 
 if TYPE_CHECKING:
@@ -68,8 +69,7 @@ class Worker:
         await asyncio.wait({making, self._closed}, return_when=asyncio.FIRST_COMPLETED)
         if making.done():
             return making.result()
-        making.cancel()
-        await asyncio.gather(making, return_exceptions=True)
+        await cancel(making)
         return ""
 
     async def _open(self) -> "DialogGenerator":

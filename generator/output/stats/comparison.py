@@ -19,32 +19,19 @@ Format = Literal["terminal", "csv", "markdown"]
 _COUNT, _MEAN, _RATIO, _SHARE = "{:,}", "{:,.2f}", "{:.3f}", "{:.1%}"
 
 
-class Target(Record):
-    """The planned share of a label.
-
-    Attributes:
-        stage: `first` or `later` for a question type of these turns, `multi_turn` for a multi-turn type of the later
-            turns, or `answerability`.
-    """
-
-    name: str
-    stage: str
-    share: float
-
-
 class Column(Record):
     """A set of dialogs in numbers.
 
     Attributes:
         name: of the set.
-        targets: of the run that made it; empty for other sets.
+        targets: the planned shares of the run that made it, by stage (a key of `_PLANNED`) and label.
         dialogs_wanted: how many dialogs the run was to make; None for other sets.
     """
 
     name: str
     statistics: Statistics
     variety: Variety
-    targets: tuple[Target, ...] = ()
+    targets: Mapping[tuple[str, str], float] = {}
     dialogs_wanted: int | None = None
 
 
@@ -55,13 +42,7 @@ def count(
     targets: Mapping[tuple[str, str], float],
     dialogs_wanted: int | None,
 ) -> Column:
-    """Return a set of dialogs in numbers.
-
-    Args:
-        near_duplicates: settings by which a question is taken for a repetition.
-        targets: the planned shares, by stage and label; see `Target`.
-        dialogs_wanted: how many dialogs the run was to make, if a run made them.
-    """
+    """Return a set of dialogs in numbers; `near_duplicates` decides which question is a repetition."""
     tally, variety = Tally(), VarietyTally(near_duplicates)
     for dialog in dialogs:
         tally.add(dialog)
@@ -70,7 +51,7 @@ def count(
         name=name,
         statistics=tally.statistics(),
         variety=variety.variety(),
-        targets=tuple(Target(name=label, stage=stage, share=share) for (stage, label), share in targets.items()),
+        targets=targets,
         dialogs_wanted=dialogs_wanted,
     )
 
@@ -109,8 +90,14 @@ def comparison(columns: Sequence[Column], form: Format, console: Console | None 
     names = [printable(column.name) for column in columns]
     rows = [row._replace(figure=printable(row.figure)) for row in _rows(columns)]
     if form == "csv":
-        return _csv(names, rows)
-    lines = map(_line, rows)
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["section", "figure", *names])
+        writer.writerows([r.section, r.figure, *("" if v is None else round(v, 6) for v in r.values)] for r in rows)
+        return text.getvalue()
+    lines = [
+        Line(row.section, row.figure, [ABSENT if v is None else row.form.format(v) for v in row.values]) for row in rows
+    ]
     return as_markdown(names, lines) if form == "markdown" else as_text(names, lines, console)
 
 
@@ -148,8 +135,8 @@ def _rows(columns: Sequence[Column]) -> Iterator[_Row]:
         reached = [c.statistics.total.dialogs if c.dialogs_wanted else None for c in columns]
         yield _Row(section, "dialogs", _COUNT, reached)
         yield _Row(section, "dialogs, target", _COUNT, [c.dialogs_wanted for c in columns])
-    for stage, name in sorted({(t.stage, t.name) for c in columns for t in c.targets}):
-        targets = [_target(c, stage, name) for c in columns]
+    for stage, name in sorted({planned for c in columns for planned in c.targets}):
+        targets = [c.targets.get((stage, name)) for c in columns]
         portions, turns = _PLANNED[stage]
         counted = [portions(s) for s in statistics]
         achieved = [None if t is None else _share(p, name) for t, p in zip(targets, counted, strict=True)]
@@ -164,21 +151,3 @@ def _portions(section: str, portions: Sequence[Sequence[Portion]]) -> Iterator[_
 
 def _share(portions: Sequence[Portion], name: str) -> float | None:
     return next((p.share for p in portions if p.name == name), 0.0 if portions else None)
-
-
-def _target(column: Column, stage: str, name: str) -> float | None:
-    return next((t.share for t in column.targets if (t.stage, t.name) == (stage, name)), None)
-
-
-def _line(row: _Row) -> Line:
-    cells = [ABSENT if value is None else row.form.format(value) for value in row.values]
-    return Line(row.section, row.figure, cells)
-
-
-def _csv(names: Sequence[str], rows: Sequence[_Row]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["section", "figure", *names])
-    for row in rows:
-        writer.writerow([row.section, row.figure, *("" if v is None else round(v, 6) for v in row.values)])
-    return text.getvalue()

@@ -71,12 +71,7 @@ class Tally:
 
     def __init__(self) -> None:
         self._sums: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        self._question_types: Counter[str] = Counter()
-        self._first_types: Counter[str] = Counter()
-        self._later_types: Counter[str] = Counter()
-        self._multi_turn_types: Counter[str] = Counter()
-        self._answerability: Counter[str] = Counter()
-        self._verdicts: Counter[str] = Counter()
+        self._labels: defaultdict[str, Counter[str]] = defaultdict(Counter)  # by the fields of `Statistics`
 
     def add(self, dialog: Dialog) -> None:
         """Count a dialog with at least one turn."""
@@ -97,27 +92,25 @@ class Tally:
             grounded_response=sum(_words(t.answer) for t in grounded),
             grounded_relevant=sum(len(_relevant([t])) for t in grounded),
         )
-        self._question_types.update(label for t in turns for label in _labels(t.question_type))
-        self._first_types.update(_labels(turns[0].question_type))
-        self._later_types.update(label for t in later for label in _labels(t.question_type))
-        self._multi_turn_types.update(label for t in later for label in _labels(t.multi_turn_type))
-        self._answerability.update(t.answerability for t in turns)
-        self._verdicts.update(v.label if (v := deciding_verdict(t)) else "none" for t in turns)
+        count = self._labels
+        count["question_types"].update(label for t in turns for label in _labels(t.question_type))
+        count["first_types"].update(_labels(turns[0].question_type))
+        count["later_types"].update(label for t in later for label in _labels(t.question_type))
+        count["multi_turn_types"].update(label for t in later for label in _labels(t.multi_turn_type))
+        count["answerability"].update(t.answerability for t in turns)
+        count["verdicts"].update(v.label if (v := deciding_verdict(t)) else "none" for t in turns)
 
     def statistics(self) -> Statistics:
         """Return the numbers so far."""
         sums = sum(self._sums.values(), Counter())
         dialogs, turns = sums["dialogs"], sums["turns"]
+        totals = {"question_types": turns, "answerability": turns, "verdicts": turns, "first_types": dialogs}
+        totals |= {"later_types": turns - dialogs, "multi_turn_types": turns - dialogs}
         return Statistics(
             by_type=tuple((name, _means(self._sums[name])) for name in sorted(self._sums)),
             total=_means(sums),
             turns=turns,
-            question_types=_portions(self._question_types, turns),
-            first_types=_portions(self._first_types, dialogs),
-            later_types=_portions(self._later_types, turns - dialogs),
-            multi_turn_types=_portions(self._multi_turn_types, turns - dialogs),
-            answerability=_portions(self._answerability, turns),
-            verdicts=_portions(self._verdicts, turns),
+            **{labels: _portions(self._labels[labels], total) for labels, total in totals.items()},
         )
 
 

@@ -68,8 +68,7 @@ class _Ngrams:
     _LEAST = 1 << 16
 
     def __init__(self, n: int) -> None:
-        self._n = n
-        self._total = 0
+        self._n, self._total = n, 0
         self._known: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self._new = array("q")
 

@@ -89,7 +89,7 @@ class Server:
     """A client that retries what failed temporarily, and explains in one line what remains.
 
     Raises:
-        RetrieverError: the package isn't installed, or a secret or the certificate can't be used. Nothing is sent yet.
+        RetrieverError: the package isn't installed, or a secret or the certificate can't be used.
     """
 
     def __init__(self, access: Access) -> None:
@@ -261,11 +261,7 @@ class Server:
 
 
 def body(response: Any) -> dict[str, Any]:
-    """Return the JSON object of a response.
-
-    Raises:
-        SerializationError: it is something else, such as a login page from a proxy.
-    """
+    """Return the JSON object of a response; raise `SerializationError` if it is another thing, as a login page."""
     from elastic_transport import SerializationError
 
     if not isinstance(response.body, dict):

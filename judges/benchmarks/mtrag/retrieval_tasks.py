@@ -74,10 +74,6 @@ def read_collections(folder: Path, split: str | None = None) -> list[Collection]
 
     Args:
         split: of the qrels; None: `dev`, or the only one.
-
-    Raises:
-        CorpusError: there are none, a file can't be read, no query has a relevant passage, or an id is in two
-            collections or doesn't end in its turn.
     """
     if not folder.is_dir():
         raise CorpusError(f"{folder}: is not a folder; give one with retrieval tasks in mtRAG's layout")
@@ -102,11 +98,7 @@ def read_collections(folder: Path, split: str | None = None) -> list[Collection]
 
 
 def turn_number(query: str) -> int:
-    """Return the number of a query's turn in its conversation, from 1.
-
-    Raises:
-        CorpusError: the id doesn't end in it.
-    """
+    """Return the number of a query's turn in its conversation, from 1."""
     if not (match := _TURN.fullmatch(query)):
         raise CorpusError(f"query {query!r}: its id must end in its turn, as in mtRAG's <conversation><::><turn>")
     return int(match[1])
