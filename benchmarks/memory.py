@@ -59,7 +59,7 @@ class Instant(Endpoint):
         return ChatReply(text=text, finish_reason="stop", model=self.model, usage=usage)
 
 
-def measured(algorithm: str, dialogs: int) -> None:
+def measure_run(algorithm: str, dialogs: int) -> None:
     """Make a run; print the dialogs accepted, seconds, and the highest resident memory in MiB."""
     with tempfile.TemporaryDirectory() as folder:
         corpus = Path(folder, "documents.jsonl")
@@ -96,7 +96,7 @@ def main() -> None:
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.measure:
-        measured(given.algorithm, given.dialogs[0])
+        measure_run(given.algorithm, given.dialogs[0])
         return
     print("| dialogs | calls | seconds | peak memory | growth |\n| --- | --- | --- | --- | --- |")
     before = None

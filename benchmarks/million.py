@@ -36,7 +36,7 @@ class RandomEncoder:
         return "random"
 
 
-async def asked(retriever: dense.Dense, at_once: int) -> list[list[Scored]]:
+async def search_at_once(retriever: dense.Dense, at_once: int) -> list[list[Scored]]:
     return await asyncio.gather(*(retriever.search(str(number), 10, "train") for number in range(at_once)))
 
 
@@ -47,12 +47,12 @@ def main() -> None:
         documents = (Document(id=str(number), text="word") for number in range(count))
         library = Library.open("random", "f" * 64, lambda: documents, Path(folder), 512, 100)
         retriever = dense.Dense(library, np.zeros(count, dtype=np.bool_), "random", 192, 32)
-        asyncio.run(asked(retriever, 1))  # reads the vectors from disk
+        asyncio.run(search_at_once(retriever, 1))  # reads the vectors from disk
         for at_once, rounds in ((1, 9), (64, 3)):
             times = []
             for _ in range(rounds):
                 start = time.perf_counter()
-                asyncio.run(asked(retriever, at_once))
+                asyncio.run(search_at_once(retriever, at_once))
                 times.append(time.perf_counter() - start)
             each = float(np.median(times)) / at_once
             print(f"{count} vectors, {at_once} at once: {each * 1000:.0f} ms a query")

@@ -24,7 +24,7 @@ import aiohttp
 import dspy
 import numpy as np
 
-from benchmarks.smollm2 import converted
+from benchmarks.smollm2 import convert
 from generator.common.passages import sentences, windows
 from generator.corpora.folder import SAMPLE_DOCUMENTS
 from generator.corpora.library import Library
@@ -89,7 +89,7 @@ def script(document: Document) -> tuple[list[str], list[str]]:
     return [f"{' '.join(answer.split()[:9])}, is it so?" for answer in answers], answers
 
 
-async def recorded(algorithm: str, cache: Path) -> tuple[list[list[Call]], dict[str, Any]]:
+async def record(algorithm: str, cache: Path) -> tuple[list[list[Call]], dict[str, Any]]:
     """Return the calls of each dialog in order, and the signatures of the run."""
     library = Library.open("sample", "benchmark", material, cache, 512, 100)
     program: Any = SingleDocumentDialog(Repetition(0.99))
@@ -160,7 +160,7 @@ class Measured:
         ]
 
 
-async def measured(layout: Ours | Plain, dialogs: list[list[Call]], api_base: str, model: str) -> Measured:
+async def measure(layout: Ours | Plain, dialogs: list[list[Call]], api_base: str, model: str) -> Measured:
     """Send all dialogs to the server, a few at a time, the calls of each in order."""
     total = Measured()
     slots = asyncio.Semaphore(AT_ONCE)
@@ -218,7 +218,7 @@ async def server(arguments: argparse.Namespace, folder: Path) -> Any:
     # Algorithm 2 needs more than the 8,192 tokens that the model was trained for; its replies are thrown away anyway.
     os.environ["VLLM_ALLOW_LONG_MAX_MODEL_LEN"] = "1"
     endpoint = VllmEndpoint(
-        model=str(converted(folder / "SmolLM2-135M-Instruct")),
+        model=str(convert(folder / "SmolLM2-135M-Instruct")),
         api_base=f"http://127.0.0.1:{arguments.port}/v1",
         api_key_env="VLLM_API_KEY",
         context=16384,
@@ -248,11 +248,11 @@ async def main() -> None:
     arguments = parser.parse_args()
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        dialogs, signatures = await recorded(arguments.algorithm, folder)
+        dialogs, signatures = await record(arguments.algorithm, folder)
         if arguments.count:
             from transformers import AutoTokenizer
 
-            tokenizer = AutoTokenizer.from_pretrained(converted(folder / "SmolLM2-135M-Instruct"))
+            tokenizer = AutoTokenizer.from_pretrained(convert(folder / "SmolLM2-135M-Instruct"))
         else:
             api_base, model = await stack.enter_async_context(server(arguments, folder))
         print("| layout | calls | prompt tokens | from the cache | computed | seconds |")
@@ -262,7 +262,7 @@ async def main() -> None:
             results[layout.name] = (
                 counted(layout, dialogs, tokenizer)
                 if arguments.count
-                else await measured(layout, dialogs, api_base, model)
+                else await measure(layout, dialogs, api_base, model)
             )
             print(f"| {' | '.join([layout.name, *results[layout.name].row])} |", flush=True)
         ours, plain = results["ours"], results["ChatAdapter"]

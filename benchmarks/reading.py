@@ -36,7 +36,7 @@ def generate(path: Path, count: int) -> None:
             file.write(json.dumps({**record, "id": f"{article}@{block}"}) + "\n")
 
 
-def measured(path: Path, library: bool) -> None:
+def measure_reading(path: Path, library: bool) -> None:
     """Read the collection as a run does; print seconds and the highest resident memory in MiB."""
     corpus = OrquacCorpus(
         name="orquac",
@@ -68,7 +68,7 @@ def main() -> None:
     arguments.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     given = arguments.parse_args()
     if given.measure:
-        measured(given.measure, given.library)
+        measure_reading(given.measure, given.library)
         return
     print("| lines | file | seconds | lines a second | peak memory |\n| --- | --- | --- | --- | --- |")
     for count in (given.count // 10, given.count):

@@ -207,7 +207,7 @@ def plain(url: str, at_once: int, calls: int, bodies: Sequence[dict[str, Any]]) 
     return sampled(lambda: asyncio.run(calling()), None)
 
 
-def measured(trace: Trace, spent: Spent, at_once: int) -> Measured:
+def measure(trace: Trace, spent: Spent, at_once: int) -> Measured:
     """Measure the middle half of the calls."""
     ends = np.sort(trace.ended)
     since, until = ends[len(ends) // 4], ends[3 * len(ends) // 4]
@@ -220,7 +220,7 @@ def measured(trace: Trace, spent: Spent, at_once: int) -> Measured:
     return Measured(float(open_s) / span / at_once, calls / span, cpu / calls * 1000, cpu / span)
 
 
-def traced(trace: Trace, spent: Spent) -> Table:
+def trace_run(trace: Trace, spent: Spent) -> Table:
     """Print for each tenth of a run the calls answered by stage, and the dialogs stored."""
     edges = np.linspace(trace.begun[0], trace.ended[-1] + 2 * SAMPLED_EVERY_S, 11)
     names = ("ask", "rewrite", "answer", "judge")
@@ -275,11 +275,11 @@ def main() -> None:
                     trace, spent = against(delays == "lognormal", ours, *of_run)
                     bodies = bodies or trace.bodies
                     if asked.trace:
-                        console.print(traced(trace, spent))
+                        console.print(trace_run(trace, spent))
                     if profile:
                         pstats.Stats(profile).sort_stats("tottime").print_stats(45)
                         continue
-                found = measured(trace, spent, at_once)
+                found = measure(trace, spent, at_once)
                 figures = (f"{found.in_flight:.3f}", f"{found.calls_s:.0f}", f"{found.cpu_ms:.2f}", f"{found.busy:.2f}")
                 table.add_row(client, delays, str(at_once), *figures)
                 console.print(client, delays, at_once, *figures)

@@ -25,7 +25,7 @@ NAMES = {
 }
 
 
-def converted(folder: Path) -> Path:
+def convert(folder: Path) -> Path:
     """Return `folder`, after writing weights, tokenizer and chat template into it the first time."""
     if (folder / "config.json").exists():
         return folder
@@ -63,4 +63,4 @@ def converted(folder: Path) -> Path:
 
 
 if __name__ == "__main__":
-    print(converted(Path(sys.argv[1])))
+    print(convert(Path(sys.argv[1])))

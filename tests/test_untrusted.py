@@ -13,9 +13,7 @@ from generator.config.parts import build_choice
 from generator.dialogs.prompt import neutralize
 from generator.output.chat import rows as rows_of
 from generator.schema import Dialog, Drop
-from judges.__main__ import main as judging
 from judges.base import ModelJudge
-from tests.judges.test_judging import task
 from tests.support import openai_server as fake
 from tests.support.corpora import broken, good, read
 from tests.support.openai_server import Body, OpenAIServer, openai_server, words
@@ -150,20 +148,6 @@ def test_a_run_over_hostile_documents_is_a_run_like_any_other(algorithm: str, tm
         assert [m["content"] for m in row["messages"]] == [m["content"] for m in kept[row["pair_id"]]["messages"]]
         assert "<passage>" not in row["messages"][0]["content"].replace("<passage>\n", "")
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", done.out + done.err)
-
-
-def test_dialogs_with_lone_surrogates_are_skipped_and_counted(openai_server: OpenAIServer, tmp_path: Path) -> None:
-    tasks = [task(f"c{n}<::>1", "Is it?", answer=text) for n, text in enumerate(["Yes.", "\ud800", ODD])]
-    (tmp_path / "tasks.jsonl").write_text("".join(json.dumps(task) + "\n" for task in tasks), encoding="utf-8")
-    done = command(
-        *("judge=idk", f"input={tmp_path / 'tasks.jsonl'}", "format=mtrag", f"run_dir={tmp_path / 'run'}", "lm=openai"),
-        *(f"lm.model={openai_server.model}", f"lm.api_base={openai_server.url}", "lm.max_tokens=256"),
-        program=judging,
-    )
-    assert done.code == 0, done.err
-    judged = [Dialog.model_validate_json(line) for line in lines(tmp_path / "run" / "dialogs.jsonl")]
-    assert [dialog.turns[-1].answer for dialog in judged] == ["Yes.", ODD]
-    assert len(lines(tmp_path / "run" / "skipped.jsonl")) == 1
 
 
 # --- documents

@@ -47,17 +47,11 @@ def refused(*arguments: str) -> str:
 WRONG_VALUES = [
     ("retriever.k=0", "retriever.k=0: must be 1 or more"),
     ("dialogs=ten", "dialogs=ten: must be a whole number"),
-    ("dialogs=", "dialogs=: must be a whole number"),
     ("seed=-1", "seed=-1: must be 0 or more"),
-    ("validation=2", "validation=2: must be less than 1"),
     ("fresh=perhaps", "fresh=perhaps: must be true or false"),
     ("dedup.threshold=2", "dedup.threshold=2: must be 0.99 or less"),
-    ("lm.greedy.temperature=-1", "lm.greedy.temperature=-1: must be 0 or more"),
-    ("lm.timeout_s=0", "lm.timeout_s=0: must be more than 0"),
-    ("turns=0", "turns=0: must be at least 1"),
     ("turns=abc", "turns=abc: must be a number such as 4, or a range such as 3-6"),
     ("judge.filter=foo", "judge.filter=foo: must be 'pairs', 'prefix' or 'dialog'"),
-    ("retriever.query=foo", "retriever.query=foo: must be 'last_turn', 'rewrite', 'user_turns' or 'full'"),
     ("retriever.overlap=512", "overlap (512) must be less than passage_tokens (512)"),
     ("dedup.against=3", "dedup.against=3: wrong type: expected a list"),
     ("lm.max_tokens=40000", "max_tokens=40000 leaves no room for a prompt in context=32768"),
@@ -68,9 +62,7 @@ WRONG_VALUES = [
     ("lm.model=", "lm.model=: must be a text that isn't empty"),
     ("run_dir=", "run_dir=: is empty"),
     ("taxonomy.first.direct=nan", "taxonomy.first.direct=nan: must be a finite number"),
-    ("dedup.against=['']", "dedup.against=: is empty"),
     ("run_dir=3", "run_dir=3: must be a path"),
-    ("retriever.k1=inf", "retriever.k1=inf: must be a finite number"),
 ]
 
 
