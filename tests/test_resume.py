@@ -67,7 +67,11 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 @pytest.mark.parametrize(
     ("kills", "algorithm"),
-    [(2, "multi"), *(pytest.param(50, algorithm, marks=pytest.mark.slow) for algorithm in ("single", "multi"))],
+    [
+        (4, "multi"),
+        (4, "single"),
+        *(pytest.param(50, algorithm, marks=pytest.mark.slow) for algorithm in ("single", "multi")),
+    ],
 )
 def test_killed_at_random_moments(kills: int, algorithm: str, site: Site, tmp_path: Path) -> None:
     chance = random.Random(f"kill {algorithm}")
