@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from dspy import lm15
 
-from benchmarks.smollm2 import converted
+from benchmarks.smollm2 import convert
 from generator.models.endpoints import VllmEndpoint
 from generator.models.lm import ChatReply, ChatRequest, Sampling
 from tests.models.test_client import free_port
@@ -49,7 +49,7 @@ def _few_resources() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(converted(tmp_path_factory.mktemp("models") / "SmolLM2-135M-Instruct"))
+    return str(convert(tmp_path_factory.mktemp("models") / "SmolLM2-135M-Instruct"))
 
 
 def endpoint(model: str, port: int) -> VllmEndpoint:

@@ -77,7 +77,7 @@ def dialogs(name: str, /, path: object = None, **settings: Any) -> list[Dialog]:
 
 
 def holds(dialog: Dialog) -> None:
-    """What is true of every dialog, whoever led it."""
+    """Assert what holds for every human dialog, whoever led it."""
     passages = {p.id: p for p in dialog.passages}
     assert [t.turn for t in dialog.turns] == list(range(1, len(dialog.turns) + 1))
     assert dialog.document_ids == tuple(dict.fromkeys(p.document_id for p in dialog.passages))
