@@ -98,7 +98,7 @@ def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("file", ["summary.json", "dialogs.jsonl", "dataset", "mtrag"])
 def test_after_a_full_disk_the_same_command_completes_the_folder_and_no_run_takes_it(
-    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, openai_server: OpenAIServer
 ) -> None:
     path = quac(tmp_path / "a.json", *ARTICLES, BROKEN)
     assert human(tmp_path / "undisturbed" / "human", path, "export=mtrag").code == 0
@@ -120,7 +120,8 @@ def test_after_a_full_disk_the_same_command_completes_the_folder_and_no_run_take
     assert str(folder / file) in refused.error and "No space left on device" in refused.error
 
     if left := {p.name for p in folder.iterdir()}:
-        assert command(f"run_dir={folder}", "dialogs=1", "fresh=true").code == 2
+        run = ["lm=openai", f"lm.model={openai_server.model}", f"lm.api_base={openai_server.url}", f"run_dir={folder}"]
+        assert command(*run, "dialogs=1", "fresh=true").code == 2
         assert {p.name for p in folder.iterdir()} == left
 
     assert human(folder, path, "export=mtrag").code == 0
