@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import re
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from functools import partial
@@ -54,9 +53,8 @@ def generate(cfg: DictConfig, job: Job) -> float:
         KeyboardInterrupt: the run was interrupted; what is finished is written.
     """
     settings = load(cfg)
-    if settings.run_dir is None and (varied := [f"{k}-{v}" for k, v in job.varied.items() if k not in _NAMED]):
-        # Characters that a command line takes as they are.
-        cfg.run_dir = re.sub(r"[^\w.,+/-]+", "_", f"{settings.folder}-{'-'.join(varied)}")
+    if settings.run_dir is None and (folder := job.name_folder(settings.folder, _NAMED)):
+        cfg.run_dir = folder
         settings = load(cfg)
     return generate_run(settings, OmegaConf.to_yaml(cfg, resolve=True), job)
 

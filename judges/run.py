@@ -54,8 +54,8 @@ def judge(cfg: DictConfig, job: Job) -> None:
         KeyboardInterrupt: the run was interrupted; what is finished is written.
     """
     settings = load_judging(cfg)
-    if settings.run_dir is None and (varied := [f"{k}-{v}" for k, v in job.varied.items() if k not in _NAMED]):
-        cfg.run_dir = re.sub(r"[^\w.,+/-]+", "_", f"{settings.folder}-{'-'.join(varied)}")
+    if settings.run_dir is None and (folder := job.name_folder(settings.folder, _NAMED)):
+        cfg.run_dir = folder
         settings = load_judging(cfg)
     dspy.disable_logging()  # a verdict holds what DSPy would log of a reply
     summary, interrupted = run_session(JudgingRun(settings, OmegaConf.to_yaml(cfg, resolve=True)), closing_table)

@@ -5,6 +5,7 @@ anybody: it is read as data, without defaults, interpolations or a `hydra` secti
 """
 
 import os
+import re
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator, Sequence
@@ -65,6 +66,12 @@ class Job:
     command: str
     varied: dict[str, str]
     optimised: bool
+
+    def name_folder(self, folder: Path, named: set[str]) -> str | None:
+        """Return the run folder's name with the settings that a sweep varies, but those `named` in it; None without."""
+        varied = "-".join(f"{name}-{value}" for name, value in self.varied.items() if name not in named)
+        # Characters that a command line takes as they are.
+        return re.sub(r"[^\w.,+/-]+", "_", f"{folder}-{varied}") if varied else None
 
 
 Task = Callable[[DictConfig, Job], float | None]
