@@ -5,8 +5,9 @@ question, `conf/taxonomy/*.yaml` mixes of them.
 """
 
 from taxonomy.draw import first_type, later_types, turn_types
-from taxonomy.files import read_facets, read_types
-from taxonomy.mix import Mix, Share, Taxonomy, load
+from taxonomy.files import read_facets, read_tasks, read_types
+from taxonomy.mix import Mix, Share, TaskMix, TaskShare, Taxonomy, load
+from taxonomy.tasks import Task, TaskExample
 from taxonomy.types import Example, Exchange, Facet, QuestionType, Target
 
 __all__ = [
@@ -17,11 +18,16 @@ __all__ = [
     "QuestionType",
     "Share",
     "Target",
+    "Task",
+    "TaskExample",
+    "TaskMix",
+    "TaskShare",
     "Taxonomy",
     "first_type",
     "later_types",
     "load",
     "read_facets",
+    "read_tasks",
     "read_types",
     "turn_types",
 ]

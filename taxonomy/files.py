@@ -1,21 +1,23 @@
-"""Read question types from YAML files, ours and those of a user's folder, and report errors with file and line."""
+"""Read question types and tasks from YAML files, ours and those of a user's folder; errors name file and line."""
 
 import difflib
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, cast
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
 from generator.errors import YAML_SLIPS, TaxonomyError, describe
+from taxonomy.tasks import Task, TaskExample
 from taxonomy.types import Example, Exchange, Facet, QuestionType
 
 OURS = Path(__file__).parent / "questions"
+TASKS = Path(__file__).parent / "tasks"
 Dimension = Literal["multi_turn", "answerability"]
-
-# The model that a key belongs to, by how deep it is nested.
-_LEVELS: tuple[type[BaseModel], ...] = (QuestionType, Example, Exchange)
+# The models of a file's keys, by how deep a key is nested.
+Levels = Sequence[type[BaseModel]]
+N = TypeVar("N", QuestionType, Task)
 
 
 def read_types(path: Path | None = None) -> dict[str, QuestionType]:
@@ -24,7 +26,16 @@ def read_types(path: Path | None = None) -> dict[str, QuestionType]:
     Raises:
         TaxonomyError: the folder is missing or empty, a file can't be used, or two of its files have the same name.
     """
-    return _read_folder(OURS) | (_read_folder(path.expanduser()) if path else {})
+    return _read_all(OURS, path, (QuestionType, Example, Exchange), "question type")
+
+
+def read_tasks(path: Path | None = None) -> dict[str, Task]:
+    """Return our tasks and those of the folder `path`, as `read_types` does with question types.
+
+    Raises:
+        TaxonomyError: as `read_types`.
+    """
+    return _read_all(TASKS, path, (Task, TaskExample, Exchange), "task")
 
 
 def read_facets(dimension: Dimension) -> dict[str, Facet]:
@@ -34,28 +45,34 @@ def read_facets(dimension: Dimension) -> dict[str, Facet]:
     return {facet.name: facet for facet in facets}
 
 
-def _read_folder(folder: Path) -> dict[str, QuestionType]:
+def _read_all(
+    ours: Path, path: Path | None, levels: tuple[type[N], *tuple[type[BaseModel], ...]], noun: str
+) -> dict[str, N]:
+    return _read_folder(ours, levels, noun) | (_read_folder(path.expanduser(), levels, noun) if path else {})
+
+
+def _read_folder(folder: Path, levels: tuple[type[N], *tuple[type[BaseModel], ...]], noun: str) -> dict[str, N]:
     if not folder.is_dir():
         problem = "is not a folder" if folder.exists() else "does not exist"
-        raise TaxonomyError(f"taxonomy.path={folder}: {problem}; give a folder of question types (*.yaml)")
+        raise TaxonomyError(f"taxonomy.path={folder}: {problem}; give a folder of {noun}s (*.yaml)")
     files = sorted(file for file in folder.iterdir() if file.suffix in (".yaml", ".yml"))
     if not files:
-        raise TaxonomyError(f"taxonomy.path={folder}: has no question type (*.yaml); add one, or leave it out")
-    types: dict[str, QuestionType] = {}
+        raise TaxonomyError(f"taxonomy.path={folder}: has no {noun} (*.yaml); add one, or leave it out")
+    found: dict[str, N] = {}
     for file in files:
-        found = _read_file(file)
-        if found.name in types:
-            raise TaxonomyError(f"{file}: name: another file has the name {found.name!r} too; rename one")
-        types[found.name] = found
-    return types
+        each = cast(N, _read_file(file, levels, noun))
+        if each.name in found:
+            raise TaxonomyError(f"{file}: name: another file has the name {each.name!r} too; rename one")
+        found[each.name] = each
+    return found
 
 
-def _read_file(file: Path) -> QuestionType:
+def _read_file(file: Path, levels: Levels, noun: str) -> BaseModel:
     try:
         loader = _Loader(file.read_text(encoding="utf-8"))
         node = loader.get_single_node()
         data = loader.construct_document(node) if node else None
-        return QuestionType.model_validate(data)
+        return levels[0].model_validate(data)
     except (OSError, UnicodeDecodeError, yaml.reader.ReaderError) as error:
         raise TaxonomyError(f"{file}: can't be read as UTF-8 text ({describe(error)})") from None
     except yaml.MarkedYAMLError as error:
@@ -64,7 +81,7 @@ def _read_file(file: Path) -> QuestionType:
     except ValidationError as error:
         # A misspelt key is also missing under its right name: report the unknown one.
         problem = min(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
-        raise TaxonomyError(f"{file}:{_line(node, problem['loc'])}: {_explain(problem)}") from None
+        raise TaxonomyError(f"{file}:{_line(node, problem['loc'])}: {_explain(problem, levels, noun)}") from None
     except YAML_SLIPS:
         reason = "an invalid date, number or boolean, or nested too deeply"
         raise TaxonomyError(f"{file}: not valid YAML: {reason}; put text in quotes") from None
@@ -82,14 +99,14 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def _explain(problem: Any) -> str:
+def _explain(problem: Any, levels: Levels, noun: str) -> str:
     """Describe one of pydantic's errors: the key, what is wrong, what is expected."""
     where = ".".join(map(str, problem["loc"]))
     keys = [part for part in problem["loc"] if isinstance(part, str)]
     if not keys:
-        required = (name for name, field in QuestionType.model_fields.items() if field.is_required())
-        return f"not a question type; give at least the keys {', '.join(required)}"
-    known = _LEVELS[len(keys) - 1].model_fields
+        required = (name for name, field in levels[0].model_fields.items() if field.is_required())
+        return f"not a {noun}; give at least the keys {', '.join(required)}"
+    known = levels[len(keys) - 1].model_fields
     if keys[-1] not in known:
         near = difflib.get_close_matches(keys[-1], known, 1)
         advice = f"did you mean {near[0]!r}?" if near else f"choose from: {', '.join(known)}"

@@ -8,7 +8,8 @@ from pydantic import Field
 
 from generator.errors import TaxonomyError
 from generator.schema import LocalPath, OneOrMore, Operational, Record
-from taxonomy.files import Dimension, read_facets, read_types
+from taxonomy.files import Dimension, read_facets, read_tasks, read_types
+from taxonomy.tasks import Task
 from taxonomy.types import Facet, QuestionType
 
 Focus = Literal["sentences", "passages", "none"]
@@ -70,10 +71,32 @@ class Mix(Record):
     )
 
 
+class TaskMix(Record):
+    """The settings of a `conf/taxonomy/<name>.yaml` whose dialogs are of tasks, each written as a whole."""
+
+    name: str = Field(description="Name of the mix, in the run folder's name and on the data card.")
+    path: Annotated[LocalPath | None, Operational] = Field(
+        default=None,
+        description="Folder of your own tasks (`*.yaml`), added to ours; a task with the name of one of ours replaces "
+        "it.",
+    )
+    tasks: Weights = Field(
+        description=f"Weight of each task among the dialogs. {_WEIGHTS} `taxonomy.tasks={{CM: 1, TS: 1}}` replaces "
+        "them all."
+    )
+
+
 class Share(Record):
     """A question type and its share among the questions of its stage, in (0, 1]."""
 
     type: QuestionType
+    share: float
+
+
+class TaskShare(Record):
+    """A task and its share among the dialogs, in (0, 1]."""
+
+    type: Task
     share: float
 
 
@@ -85,12 +108,16 @@ class FacetShare(Record):
 
 
 class Taxonomy(Record):
-    """A mix with its types resolved, from which plans and prompts are made; a dimension not planned is empty."""
+    """A mix with its types resolved, from which plans and prompts are made; a dimension not planned is empty.
+
+    It has either tasks or question types.
+    """
 
     name: str
     focus: Focus
-    first: tuple[Share, ...]
-    later: tuple[Share, ...]
+    first: tuple[Share, ...] = ()
+    later: tuple[Share, ...] = ()
+    tasks: tuple[TaskShare, ...] = ()
     multi_turn: tuple[FacetShare, ...] = ()
     answerability: tuple[FacetShare, ...] = ()
     non_standalone: float | None = None
@@ -102,12 +129,14 @@ class Taxonomy(Record):
         return bool(self.multi_turn or self.answerability or self.non_standalone is not None)
 
 
-def load(mix: Mix) -> Taxonomy:
+def load(mix: Mix | TaskMix) -> Taxonomy:
     """Resolve a mix.
 
     Raises:
         TaxonomyError: a type file or a weight can't be used; one line with the place and the fix.
     """
+    if isinstance(mix, TaskMix):
+        return Taxonomy(name=mix.name, focus="sentences", tasks=_task_shares(mix))
     types = read_types(mix.path)
     for name in mix.without:
         if name not in types:
@@ -156,6 +185,14 @@ def _facet_shares(dimension: Dimension, weights: Weights) -> tuple[FacetShare, .
             raise _unknown(f"{setting}.{name}", name, facets, _DIMENSIONS[dimension])
     shares = _normalise(setting, weights) if weights else {}
     return tuple(FacetShare(type=facets[name], share=share) for name, share in shares.items())
+
+
+def _task_shares(mix: TaskMix) -> tuple[TaskShare, ...]:
+    known = read_tasks(mix.path)
+    for name in mix.tasks:
+        if name not in known:
+            raise _unknown(f"taxonomy.tasks.{name}", name, known, "task")
+    return tuple(TaskShare(type=known[name], share=s) for name, s in _normalise("taxonomy.tasks", mix.tasks).items())
 
 
 def _normalise(setting: str, weights: Weights) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 import re
 
-_WEIGHTS = r"taxonomy\.(?:first|later|multi_turn|answerability)"
+_WEIGHTS = r"taxonomy\.(?:first|later|multi_turn|answerability|tasks)"
 
 
 def normalise_shares(arguments: list[str]) -> list[str]:

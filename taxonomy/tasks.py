@@ -1,0 +1,86 @@
+"""The record of a task of MT-Bench-101: what a dialog of it is like, and how an answer in it is rated.
+
+A YAML file in `tasks/` holds one; generation and judge read the same file. After Bai et al. 2024, table 1 and figures 8
+to 34, in our words.
+"""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from generator.schema import Record, Turns
+from taxonomy.types import Exchange, Text
+
+# What a generated dialog is checked for beside its form; `generator.dialogs.task_checks` has them.
+Check = Literal["answers-ask", "first-answer-asks", "refers-back", "returns", "look-alike", "disputes", "rewrites"]
+# The points of the four bands of a rating (figures 23 to 34).
+POINTS = ("1 to 3", "4 to 6", "7 to 9", "10")
+
+
+class TaskExample(Record):
+    """A dialog of a task."""
+
+    result: str = Field(default="", description="the result that the last answer must hold, where the task has one")
+    mistake: str = Field(default="", description="the wrong words of the first answer, where the task has a mistake")
+    dialog: tuple[Exchange, ...] = Field(min_length=2, description="2 or more pairs of user and agent")
+
+
+class Task(Record):
+    """A task: what User and Agent do in its dialogs, and how the Agent's answers are rated from 1 to 10.
+
+    Error messages show a field's description.
+    """
+
+    name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$", description="a short name, such as CM")
+    title: Text = Field(description="what the task is called, such as context memory")
+    tier: Text = Field(description="the tier of its ability, such as perceptivity")
+    ability: Text = Field(description="the ability that it shows, such as memory")
+    definition: Text = Field(description="one sentence: what the Agent has to be able to do")
+    steps: tuple[Text, ...] = Field(min_length=1, max_length=6, description="what User and Agent do, turn by turn")
+    turns: Annotated[Turns, BeforeValidator(Turns.parse)] = Field(
+        description="the number of turns, or a range such as 3-5"
+    )
+    judged_from: int = Field(default=1, ge=1, description="the first turn whose answer is rated")
+    reference: bool = Field(
+        default=False, description="true if the judge compares an answer with the golden answer of its turn"
+    )
+    result: str = Field(
+        default="",
+        description="what the writer fixes before the dialog and the last answer must hold, such as a number; or empty",
+    )
+    mistake: str = Field(
+        default="",
+        description="what the first answer gets wrong on purpose, as the words to look for; or empty",
+    )
+    checks: tuple[Check, ...] = Field(default=(), description="what a generated dialog is checked for")
+    criteria: tuple[Text, ...] = Field(min_length=1, max_length=6, description="what a good answer does")
+    bands: tuple[Text, ...] = Field(
+        min_length=len(POINTS), max_length=len(POINTS), description="what 1-3, 4-6, 7-9 and 10 points mean"
+    )
+    examples: tuple[TaskExample, ...] = Field(min_length=1, max_length=3, description="1 to 3 dialogs of the task")
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.judged_from > self.turns.least:
+            raise ValueError(f"judged_from: {self.judged_from} is beyond the shortest dialog, of {self.turns.least}")
+        for example in self.examples:
+            if not self.turns.least <= len(example.dialog) <= self.turns.most:
+                raise ValueError(f"examples: one has {len(example.dialog)} turns, which `turns` does not allow")
+            if bool(example.result) != bool(self.result) or bool(example.mistake) != bool(self.mistake):
+                raise ValueError("examples: each has a result and a mistake if, and only if, the task has")
+        return self
+
+    def prompt(self, turns: int) -> str:
+        """Return the task as text for the prompt of its writer, for a dialog of so many turns."""
+        lines = [f"{self.title}: {self.definition}", *(f"{n}. {step}" for n, step in enumerate(self.steps, 1))]
+        for example in self.examples:
+            lines.append("An example on another topic:")
+            lines += [f"Result: {example.result}"] if example.result else []
+            lines += [f"Mistake: {example.mistake}"] if example.mistake else []
+            lines += [f"User: {pair.user}\nAgent: {pair.agent}" for pair in example.dialog]
+        return "\n".join([*lines, f"The dialog has exactly {turns} turns."])
+
+    def rubric(self) -> str:
+        """Return the criteria and bands as text for the prompt of a judge."""
+        bands = (f"{points} points: {band}" for points, band in zip(POINTS, self.bands, strict=True))
+        return "\n".join([self.definition, *(f"- {criterion}" for criterion in self.criteria), *bands])
