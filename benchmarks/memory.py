@@ -55,7 +55,7 @@ class Instant(Endpoint):
             chance = random.Random(request.key)
             reply["answer"] = " ".join(words(chance, 80) for _ in range(9))[:490]
         text = json.dumps(reply)
-        usage = Usage(calls=1, prompt=len(request.prompt) // 4, completion=len(text) // 4)
+        usage = Usage(calls=1, prompt=request.prompt_bytes // 4, completion=len(text) // 4)
         return ChatReply(text=text, finish_reason="stop", model=self.model, usage=usage)
 
 

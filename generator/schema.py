@@ -12,12 +12,14 @@ from typing import Annotated, Any, Literal, Protocol, get_args
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-Algorithm = Literal["single", "multi"]
+Algorithm = Literal["single", "multi", "whole"]
 # `conversational`: thanks, greetings and the like, which ask for nothing (Katsis et al. 2025, section 3.1).
 Answerability = Literal["answerable", "partial", "unanswerable", "conversational"]
 Label = Literal["correct", "incorrect", "unjudged"]
 Scope = Literal["dialog", "turn", "pair"]
 Split = Literal["train", "validation"]
+# The earlier answers that a model under test was shown: the golden ones, or its own.
+Context = Literal["golden", "own"]
 QueryForm = Literal["last_turn", "rewrite", "user_turns", "full"]
 # `Dialog.ended` of a response to a benchmark task: the turns before the last are the task's input.
 TASK = "task"
@@ -300,6 +302,9 @@ class Dialog(Record):
         passages: what the answers are grounded on, in order of first retrieval.
         ended: why it has this number of turns: `complete`, the stage and reason that ended it early, or `task` if only
             the last turn is `lm`'s and those before it are a task's input.
+        task: the benchmark's task that it belongs to; empty if to none.
+        context: in a dialog that a model under test answered, the earlier answers that the model was shown; its
+            answers are then `lm`'s, and the golden ones stand in `other_answers`.
         lm: the model that wrote it.
         prompt_version: a hash of the prompts.
         seed: the decoding seed of its first turn.
@@ -314,6 +319,8 @@ class Dialog(Record):
     turns: tuple[Turn, ...]
     passages: tuple[Passage, ...]
     ended: str
+    task: str = ""
+    context: Context | None = None
     lm: str
     prompt_version: str
     seed: int

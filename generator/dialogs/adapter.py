@@ -44,14 +44,20 @@ class SharedPrefixAdapter(dspy.Adapter):
             prompt describes the format.
         tasks: the signatures of a run by name. They are described at the start of every prompt, all others and rare
             ones at the end of their own.
+        preamble: what the whole is about, with which every prompt begins.
     """
 
-    def __init__(self, structured_outputs: bool = True, tasks: Mapping[str, SignatureType] | None = None) -> None:
+    def __init__(
+        self,
+        structured_outputs: bool = True,
+        tasks: Mapping[str, SignatureType] | None = None,
+        preamble: str = PREAMBLE,
+    ) -> None:
         super().__init__()
         self.structured_outputs = structured_outputs
         self.tasks = {name: task for name, task in (tasks or {}).items() if name not in RARE}
         described = [f"“{name}”: {_describe_task(name, task)}" for name, task in self.tasks.items()]
-        self.rules = "\n\n".join([PREAMBLE, *([TASKS, *described] if described else [])])
+        self.rules = "\n\n".join([preamble, *([TASKS, *described] if described else [])])
 
     def format(
         self, signature: SignatureType, demos: list[dict[str, Any]], inputs: dict[str, Any]

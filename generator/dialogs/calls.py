@@ -3,13 +3,14 @@
 The model and the adapter come from the context (`use_model`), one pair for each dialog.
 """
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 import dspy
 from dspy.utils import exceptions as lm_errors
 
 from generator.errors import GroundedDialogsError, ModelError, Rejected
-from generator.models.lm import Profile
+from generator.models.lm import ChatReply, LanguageModel, Message, Profile
 
 
 def use_model(lm: dspy.LM, adapter: dspy.Adapter) -> AbstractContextManager[None]:
@@ -42,9 +43,28 @@ async def call(predict: dspy.Predict, stage: str, profile: Profile, turn: int, *
         ModelError: the endpoint can't be used at all.
         RunError: the reply can't be stored.
     """
+    with _mapped_errors(stage):
+        return await predict.acall(config={"metadata": _purpose(stage, profile, turn)}, **inputs)
+
+
+async def chat(lm: LanguageModel, messages: tuple[Message, ...], stage: str, turn: int) -> ChatReply:
+    """Send a chat to a model as it is, without a task or a form of ours, and return the reply; decoding is greedy.
+
+    Raises:
+        Rejected, ModelError, RunError: as `call`.
+    """
+    with _mapped_errors(stage):
+        return await lm.chat(messages, _purpose(stage, "greedy", turn))
+
+
+def _purpose(stage: str, profile: Profile, turn: int) -> dict[str, str]:
+    return {"profile": profile, "stage": stage, "turn": str(turn)}
+
+
+@contextmanager
+def _mapped_errors(stage: str) -> Iterator[None]:
     try:
-        config = {"metadata": {"profile": profile, "stage": stage, "turn": str(turn)}}
-        return await predict.acall(config=config, **inputs)
+        yield
     except lm_errors.ContextWindowExceededError as error:
         raise Rejected("context", "the next prompt does not fit lm.context", _first_line(error)) from error
     except lm_errors.AdapterParseError as error:

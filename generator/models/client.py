@@ -23,7 +23,7 @@ from generator.common.sanitize import server_message
 from generator.errors import ModelError
 from generator.models.http_errors import connection_cause, connection_error, error_text, is_overload, status_error
 from generator.models.limiter import Limiter
-from generator.models.lm import ChatReply, ChatRequest, Clients, Profile, Sampling
+from generator.models.lm import ChatReply, ChatRequest, Clients, Message, Profile, Sampling
 from generator.schema import Operational, Record, Usage
 
 _JSON = {"Content-Type": "application/json"}
@@ -233,7 +233,11 @@ class HttpClient:
         if not await self._is_up():
             raise ServerGone(_gone("is gone", error)) from error
         trial = ChatRequest(
-            model=self.model, prompt="Say hello.", sampling=self.sampling("greedy"), seed=0, max_tokens=16
+            model=self.model,
+            messages=(Message(role="user", content="Say hello."),),
+            sampling=self.sampling("greedy"),
+            seed=0,
+            max_tokens=16,
         )
         try:
             await self._post(trial.content)

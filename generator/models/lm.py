@@ -41,11 +41,18 @@ class Sampling(Record):
     )
 
 
+class Message(Record):
+    """One message of a chat."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
 class ChatRequest(Record):
-    """One call: a prompt, sent as one user message, and its sampling."""
+    """One call: the chat so far, whose last message is to be answered, and its sampling."""
 
     model: str
-    prompt: str
+    messages: tuple[Message, ...]
     sampling: Sampling
     seed: int
     max_tokens: int
@@ -55,13 +62,18 @@ class ChatRequest(Record):
         """Return the JSON body of `POST /chat/completions`."""
         fields = {
             "model": self.model,
-            "messages": [{"role": "user", "content": self.prompt}],
+            "messages": [{"role": message.role, "content": message.content} for message in self.messages],
             **self.sampling.model_dump(),
             "seed": self.seed,
             "max_tokens": self.max_tokens,
             "response_format": self.response_format,
         }
         return {name: value for name, value in fields.items() if value is not None}
+
+    @property
+    def prompt_bytes(self) -> int:
+        """The length of all messages in bytes."""
+        return sum(len(message.content.encode()) for message in self.messages)
 
     @cached_property
     def content(self) -> bytes:
@@ -173,21 +185,28 @@ class LanguageModel(dspy.BaseLM):
         metadata: dict[str, str],
         response_format: dict[str, Any] | None = None,
     ) -> list[str]:
-        """Return the text of the reply to one user message.
+        """Return the text of the reply to a chat.
 
         Raises:
             dspy.utils.exceptions.LMError: the call failed; DSPy's class for the failure.
         """
-        (message,) = messages
-        with error_boundary(self.model, unexpected=True):
-            reply = await self._reply(message["content"], _Purpose.model_validate(metadata), response_format)
-        return [reply.text]
+        chat = tuple(Message(role=message["role"], content=message["content"]) for message in messages)
+        return [(await self.chat(chat, metadata, response_format)).text]
 
-    async def _reply(self, prompt: str, purpose: _Purpose, response_format: dict[str, Any] | None) -> ChatReply:
+    async def chat(
+        self, messages: tuple[Message, ...], metadata: dict[str, str], response_format: dict[str, Any] | None = None
+    ) -> ChatReply:
+        """Return the reply to a chat, as `acall` does, with how it ended."""
+        with error_boundary(self.model, unexpected=True):
+            return await self._reply(messages, _Purpose.model_validate(metadata), response_format)
+
+    async def _reply(
+        self, messages: tuple[Message, ...], purpose: _Purpose, response_format: dict[str, Any] | None
+    ) -> ChatReply:
         request = self._with_seed(
             ChatRequest(
                 model=self._client.model,
-                prompt=prompt,
+                messages=messages,
                 sampling=self._client.sampling(purpose.profile),
                 seed=(self._seed + _SEEDS_A_TURN * (purpose.turn - 1)) % _SEEDS,
                 max_tokens=self._client.max_tokens,
@@ -200,12 +219,12 @@ class LanguageModel(dspy.BaseLM):
             reply = await self._client.chat(request)
             self._journal.add(request.key, purpose.stage, purpose.turn, reply)
         if purpose.profile == "greedy" and reply.usage.prompt:  # these calls are sequential: timing has no effect
-            self._tokens_per_byte = reply.usage.prompt / len(request.prompt.encode())
+            self._tokens_per_byte = reply.usage.prompt / request.prompt_bytes
         return reply
 
     def _check_fits(self, request: ChatRequest) -> None:
         """Raise ContextLengthError if prompt and reply exceed the context, by the tokens of the last counted prompt."""
-        tokens = round(len(request.prompt.encode()) * self._tokens_per_byte)
+        tokens = round(request.prompt_bytes * self._tokens_per_byte)
         if tokens + request.max_tokens > self._client.context:
             raise lm15.ContextLengthError(
                 f"about {tokens} prompt and {request.max_tokens} reply tokens exceed lm.context={self._client.context}"

@@ -18,7 +18,7 @@ from generator.errors import ModelError
 from generator.models.client import HttpClient, ServerGone
 from generator.models.endpoints import OpenAIEndpoint
 from generator.models.http_errors import status_error
-from generator.models.lm import ChatReply, ChatRequest, LanguageModel, Sampling
+from generator.models.lm import ChatReply, ChatRequest, LanguageModel, Message, Sampling
 from generator.schema import Usage
 from tests.support import openai_server as fake
 from tests.support.openai_server import OpenAIServer
@@ -50,7 +50,7 @@ class Memory:
 
 def request(prompt: str = "Say something: “né”.", **fields: Any) -> ChatRequest:
     usual = {"model": "test-model", "sampling": Sampling(temperature=0), "seed": 7, "max_tokens": 64}
-    return ChatRequest(prompt=prompt, **{**usual, **fields})
+    return ChatRequest(messages=(Message(role="user", content=prompt),), **{**usual, **fields})
 
 
 def asked(endpoint: OpenAIEndpoint, work: Callable[[HttpClient], Awaitable[T]]) -> T:
@@ -238,7 +238,7 @@ def test_when_attempts_are_used_up_only_the_call_is_lost(fault: fake.Fault, erro
         with pytest.raises(error) as caught:
             chat(server.endpoint(retries=2, timeout_s=0.3))
         assert type(caught.value) is error
-        prompts = [request().prompt] * 3 + ["Say hello.", request().prompt]
+        prompts = [request().messages[0].content] * 3 + ["Say hello.", request().messages[0].content]
         assert [fake.prompt(body) for body in server.bodies] == prompts
 
 
@@ -247,7 +247,11 @@ def test_a_refused_request_is_made_twice(code: int) -> None:
     with OpenAIServer(faults=[fake.status(code), None, fake.status(code)]) as server:
         with pytest.raises(lm15.InvalidRequestError):
             chat(server.endpoint())
-        assert [fake.prompt(body) for body in server.bodies] == [request().prompt, "Say hello.", request().prompt]
+        assert [fake.prompt(body) for body in server.bodies] == [
+            request().messages[0].content,
+            "Say hello.",
+            request().messages[0].content,
+        ]
 
 
 @pytest.mark.parametrize(("code", "calls"), [(400, 2), (429, 4)])

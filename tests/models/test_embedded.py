@@ -15,7 +15,7 @@ from generator.errors import ModelError
 from generator.models import embedded
 from generator.models.client import HttpClient
 from generator.models.embedded import EmbeddedEndpoint
-from generator.models.lm import ChatReply, ChatRequest
+from generator.models.lm import ChatReply, ChatRequest, Message
 from tests.support.runs import command
 
 FACTS = " ".join(f"[{n}] Ferry {n} leaves the harbour of Lorsund at {n + 5} o'clock." for n in range(1, 13))
@@ -64,7 +64,7 @@ def test_it_answers_by_the_schema_and_keeps_the_prefix(capfd: pytest.CaptureFixt
             await client.chat(
                 ChatRequest(
                     model=client.model,
-                    prompt=f"{FACTS}\n{task} Answer in a few words.",
+                    messages=(Message(role="user", content=f"{FACTS}\n{task} Answer in a few words."),),
                     sampling=settings.sampled,
                     seed=3,
                     max_tokens=client.max_tokens,
@@ -96,7 +96,11 @@ def test_it_stops_with_the_run_even_in_the_middle_of_a_reply() -> None:
         nonlocal address
         address = client.api_base
         request = ChatRequest(
-            model=client.model, prompt="Tell a long story.", sampling=settings.greedy, seed=1, max_tokens=1000
+            model=client.model,
+            messages=(Message(role="user", content="Tell a long story."),),
+            sampling=settings.greedy,
+            seed=1,
+            max_tokens=1000,
         )
         async with asyncio.timeout(1):
             await client.chat(request)

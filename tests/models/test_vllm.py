@@ -15,7 +15,7 @@ from dspy import lm15
 
 from benchmarks.smollm2 import convert
 from generator.models.endpoints import VllmEndpoint
-from generator.models.lm import ChatReply, ChatRequest, Sampling
+from generator.models.lm import ChatReply, ChatRequest, Message, Sampling
 from tests.models.test_client import free_port
 from tests.models.test_embedded import SCHEMA
 from tests.support.openai_server import OpenAIServer
@@ -92,7 +92,7 @@ def asked(settings: VllmEndpoint, work: Callable[[Any], Awaitable[Any]]) -> Any:
 
 def chat(settings: VllmEndpoint, prompt: str, **fields: Any) -> ChatReply:
     usual = {"model": settings.model, "sampling": settings.greedy, "seed": 7, "max_tokens": 60}
-    request = ChatRequest(prompt=prompt, **{**usual, **fields})
+    request = ChatRequest(messages=(Message(role="user", content=prompt),), **{**usual, **fields})
     reply: ChatReply = asked(settings, lambda client: client.chat(request))
     return reply
 

@@ -42,7 +42,7 @@ class Call:
 
     @property
     def prompt(self) -> str:
-        return self.request.prompt
+        return self.request.messages[-1].content
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class Scripted:
         if isinstance(entry, Exception):
             raise entry
         text = entry if isinstance(entry, str) else json.dumps(self._usual(request) | dict(entry))
-        usage = Usage(calls=1, prompt=len(request.prompt) // 4, completion=len(text) // 4)
+        usage = Usage(calls=1, prompt=request.prompt_bytes // 4, completion=len(text) // 4)
         return ChatReply(text=text, finish_reason="stop", model=self.model, usage=usage)
 
     def _usual(self, request: ChatRequest) -> dict[str, object]:
