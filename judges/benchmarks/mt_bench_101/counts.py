@@ -156,7 +156,6 @@ def print_counts(counts: Mapping[str, Counts]) -> None:
     if is_published(counts):
         differences = compare_with_table_6(counts)
         cells = sum(map(len, _PUBLISHED.values()))
-        print(
-            f"\n{cells - len(differences)} of {cells} cells are as in table 6 of the paper, but for rounding; not these:\n"
-        )
+        same = f"{cells - len(differences)} of {cells} cells"
+        print(f"\n{same} are as in table 6 of the paper, but for rounding; not these:\n")
         print_table(differences, ("task", "figure", "paper", "here"), right=("paper", "here"))
