@@ -22,8 +22,10 @@ from generator.dialogs.generate import DialogGenerator, Judging
 from generator.dialogs.judging import JudgeSettings
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.plan import Planner
+from generator.dialogs.program import Program
 from generator.dialogs.signatures import prompt_version
 from generator.dialogs.single import SingleDocumentDialog
+from generator.dialogs.whole import WholeDialogProgram
 from generator.errors import ConfigError, ModelError
 from generator.models.client import Endpoint
 from generator.models.endpoints import VllmEndpoint
@@ -80,10 +82,13 @@ class Components:
             per_document=settings.dialogs_per_document,
             window=spec.window,
             first_questions=spec.first_questions,
+            topics=settings.corpus.topics,
         )
         repetition = Repetition(settings.dedup.threshold)
-        self.program: SingleDocumentDialog | MultiDocumentDialog
-        if multi:
+        self.program: Program
+        if settings.algorithm.name == "whole":
+            self.program = WholeDialogProgram(repetition, grounded=not settings.corpus.topics)
+        elif multi:
             settings.retriever.build(self.library, spread)
             self.program = MultiDocumentDialog(
                 repetition,
@@ -102,7 +107,9 @@ class Components:
         self.tasks = collect_tasks(self.program) | judge_tasks
         types = [share.type.prompt() for share in (*taxonomy.first, *taxonomy.later)]
         types += [share.type.prompt() for share in (*taxonomy.multi_turn, *taxonomy.answerability)]
-        self.prompt_version = prompt_version(self.tasks.values(), SharedPrefixAdapter(tasks=self.tasks).rules, *types)
+        types += [share.type.model_dump_json() for share in taxonomy.tasks]
+        rules = SharedPrefixAdapter(tasks=self.tasks, preamble=self.program.preamble).rules
+        self.prompt_version = prompt_version(self.tasks.values(), rules, *types)
 
     @asynccontextmanager
     async def connect(self, workers: int | None = None) -> AsyncIterator[DialogGenerator]:
@@ -117,7 +124,7 @@ class Components:
         settings, lm = self.settings, _share(self.settings.lm, workers)
         async with AsyncExitStack() as stack:
             clients = await stack.enter_async_context(lm.open(settings.folder))
-            adapter = SharedPrefixAdapter(lm.structured_outputs, self.tasks)
+            adapter = SharedPrefixAdapter(lm.structured_outputs, self.tasks, self.program.preamble)
             yield DialogGenerator(
                 corpus=settings.corpus.name,
                 program=self.program,
@@ -141,7 +148,8 @@ class Components:
             clients = await stack.enter_async_context(_share(own, workers).open(self.settings.folder))
         except ModelError as error:
             raise ModelError(re.sub(r"\blm\.", "judge.lm.", str(error))) from error
-        return Judging(self.judges, clients, SharedPrefixAdapter(own.structured_outputs, self.tasks))
+        judge_adapter = SharedPrefixAdapter(own.structured_outputs, self.tasks, self.program.preamble)
+        return Judging(self.judges, clients, judge_adapter)
 
 
 def _build_judges(settings: Settings, taxonomy: Taxonomy) -> tuple[Judge, ...]:
@@ -195,7 +203,7 @@ def _share(endpoint: Endpoint, workers: int | None) -> Endpoint:
     return share.model_copy(update={"serve": False}) if isinstance(share, VllmEndpoint) else share
 
 
-def _load_program(program: SingleDocumentDialog | MultiDocumentDialog, path: Path) -> None:
+def _load_program(program: Program, path: Path) -> None:
     try:
         program.load(str(path))
         program.set_lm(None)  # a program that was saved with a model would ask that one, past the run's bookkeeping
