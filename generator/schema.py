@@ -269,6 +269,7 @@ class Turn(Record):
         answer: the agent's answer.
         other_answers: further reference answers, where several people answered.
         original_answer: a model's answer before a person corrected it.
+        truncated: the answer was cut off at the model's longest reply.
         consistent: true if the model's own check found the answer consistent.
         evidence: the sentences that the answer rests on.
         verdicts: the judges', in the order in which judges are configured.
@@ -287,6 +288,7 @@ class Turn(Record):
     answer: str
     other_answers: tuple[str, ...] = ()
     original_answer: str = ""
+    truncated: bool = False
     consistent: bool
     evidence: tuple[Evidence, ...] = ()
     verdicts: tuple[Verdict, ...] = ()

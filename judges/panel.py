@@ -1,10 +1,46 @@
-"""The median verdict of several models (Katsis et al. 2025, appendix F.1)."""
+"""The judges of a run, each with its model, and the median verdict of several (Katsis et al. 2025, appendix F.1)."""
 
+import re
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
+from typing import Generic, TypeVar
 
-from generator.schema import Verdict
+from generator.dialogs.adapter import SharedPrefixAdapter
+from generator.errors import ModelError
+from generator.models.client import Endpoint
+from generator.models.lm import Clients
+from generator.schema import Judge, Verdict
 from judges.base import SCORED, UNJUDGED
+
+J = TypeVar("J", bound=Judge, covariant=True)
+
+
+@dataclass(frozen=True)
+class Member(Generic[J]):
+    """A judge with one model, or with none."""
+
+    judge: J
+    clients: Clients | None
+    adapter: SharedPrefixAdapter
+
+
+async def open_greedy(setting: str, endpoint: Endpoint, folder: Path, stack: AsyncExitStack) -> Clients:
+    """Open a judging model, to be closed with the stack. It decodes greedily: verdicts should be reproducible.
+
+    Args:
+        setting: that the model was chosen by, for messages.
+
+    Raises:
+        ModelError: the model can't be used.
+    """
+    greedy = endpoint.model_copy(update={"sampled": endpoint.greedy})
+    try:
+        return await stack.enter_async_context(greedy.open(folder))
+    except ModelError as error:
+        raise ModelError(re.sub(r"\blm\.", f"{setting}.", str(error))) from error
 
 
 def median_name(models: Sequence[str]) -> str:

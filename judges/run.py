@@ -6,12 +6,10 @@ A plan of the store is an input dialog. Verdicts on many dialogs are requested c
 import asyncio
 import hashlib
 import json
-import re
 import time
 from array import array
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any, cast
@@ -27,16 +25,16 @@ from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.calls import use_model
 from generator.dialogs.journal import Journal
 from generator.dialogs.signatures import prompt_version
-from generator.errors import ConfigError, CorpusError, GroundedDialogsError, ModelError
+from generator.errors import ConfigError, CorpusError, GroundedDialogsError
 from generator.execution.pipeline import Progress
 from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Outcome, Store
-from generator.models.lm import Clients, LanguageModel
+from generator.models.lm import LanguageModel
 from generator.output.progress import Display
 from generator.schema import Dialog, Judge, SkippedRecord, Turn, Verdict
 from generator.sets import DialogSet, dialog_set, response_set
 from judges.config import JudgingSettings, judging_identity, load_judging
-from judges.panel import median_name, median_of
+from judges.panel import Member, median_name, median_of, open_greedy
 from judges.summary import JudgingSummary, closing_table, summarise
 
 # Concurrent dialogs of a judge that asks no model; a judge may work in batches.
@@ -71,15 +69,6 @@ def judge(cfg: DictConfig, job: Job) -> None:
             note(f"{name}: {count} of {each.all.turns} turns are unjudged; the most frequent reason: {reason}")
 
 
-@dataclass(frozen=True)
-class Member:
-    """A judge with one model, or with none."""
-
-    judge: Judge
-    clients: Clients | None
-    adapter: SharedPrefixAdapter
-
-
 class JudgingRun(Session[JudgingSummary]):
     """A run of judging that is ready to start or to continue: settings are checked, and the input has been read once.
 
@@ -112,20 +101,13 @@ class JudgingRun(Session[JudgingSummary]):
         return summary.dialogs, self.total
 
     async def open(self, stack: AsyncExitStack) -> Work:
-        opened = [await self._open(*each, stack) for each in zip(self.endpoints, self.judges, strict=False)]
+        opened = [
+            Member(judge, await open_greedy(*each, self.folder, stack), SharedPrefixAdapter(each[1].structured_outputs))
+            for each, judge in zip(self.endpoints.items(), self.judges, strict=False)
+        ]
         return partial(self._judge, opened or [Member(self.judges[0], None, SharedPrefixAdapter())])
 
-    async def _open(self, setting: str, judge: Judge, stack: AsyncExitStack) -> Member:
-        endpoint = self.endpoints[setting]
-        # Verdicts should be reproducible, so judges are decoded greedily, as turns are.
-        greedy = endpoint.model_copy(update={"sampled": endpoint.greedy})
-        try:
-            clients = await stack.enter_async_context(greedy.open(self.folder))
-        except ModelError as error:
-            raise ModelError(re.sub(r"\blm\.", f"{setting}.", str(error))) from error
-        return Member(judge, clients, SharedPrefixAdapter(endpoint.structured_outputs))
-
-    async def _judge(self, members: list[Member], store: Store, stop: asyncio.Event) -> None:
+    async def _judge(self, members: list[Member[Judge]], store: Store, stop: asyncio.Event) -> None:
         done, last = store.attempted, time.monotonic()
         dialogs = islice(_readable(self.input), done, None)
 
@@ -170,7 +152,7 @@ class JudgingRun(Session[JudgingSummary]):
         return summary
 
 
-async def judge_dialog(dialog: Dialog, members: Sequence[Member], journal: Journal) -> Outcome:
+async def judge_dialog(dialog: Dialog, members: Sequence[Member[Judge]], journal: Journal) -> Outcome:
     """Return a dialog with the verdicts of `members`, which replace earlier ones of the same judges and models."""
     found = await together(_verdicts(dialog, member, journal) for member in members)
     has_median = len(members) > 1 and members[0].judge.best is not None
@@ -183,7 +165,7 @@ async def judge_dialog(dialog: Dialog, members: Sequence[Member], journal: Journ
     return Outcome(dialog=dialog.model_copy(update={"turns": tuple(turns)}), drops=(), usage=journal.by_stage())
 
 
-async def _verdicts(dialog: Dialog, member: Member, journal: Journal) -> list[Verdict]:
+async def _verdicts(dialog: Dialog, member: Member[Judge], journal: Journal) -> list[Verdict]:
     """Return the verdicts of one judge on each turn of a dialog, requested concurrently."""
 
     async def verdict(turn: Turn) -> Verdict:

@@ -63,10 +63,11 @@ class SharedPrefixAdapter(dspy.Adapter):
         self, signature: SignatureType, demos: list[dict[str, Any]], inputs: dict[str, Any]
     ) -> list[dict[str, Any]]:
         """Return one user message: rules, documents, dialog, task."""
-        context = [inputs[name].render() for name, field in signature.input_fields.items() if _is_context(field)]
+        parts = [inputs[name] for name, field in signature.input_fields.items() if _is_context(field)]
+        context = [part.render() for part in parts if part != Documents(passages=())]
         instructions, form = self._state_task(signature)
-        parts = [instructions, *_render_inputs(signature, inputs), *_render_demos(signature, demos), form]
-        task = "\n\n".join(parts)
+        rest = [instructions, *_render_inputs(signature, inputs), *_render_demos(signature, demos), form]
+        task = "\n\n".join(rest)
         return [{"role": "user", "content": "\n\n".join([self.rules, *context, f"<task>\n{task}\n</task>"])}]
 
     def _state_task(self, signature: SignatureType) -> tuple[str, str]:
@@ -256,7 +257,7 @@ def _blank(field: FieldInfo) -> str:
         return "[" + ", ".join([_form(record.model_fields)] * _bound(field, "min_length")) + "]"
     if field.annotation is bool:
         return "true"
-    if field.annotation is int:
+    if field.annotation in (int, float):
         return "0"
     return '"…"' if field.annotation is str or get_origin(field.annotation) is Literal else "[…]"
 
@@ -266,7 +267,7 @@ def _describe_type(field: FieldInfo) -> str:
     longest = _bound(field, "max_length")
     if field.annotation is bool:
         return "true or false"
-    if field.annotation is int:
+    if field.annotation in (int, float):
         return f"whole number from {_bound(field, 'ge')} to {_bound(field, 'le')}"
     if field.annotation is str:
         return f"text, up to {longest} characters" if longest else "text"

@@ -4,7 +4,7 @@ from typing import Literal
 
 from generator.schema import Dialog, Drop, Turn, Verdict
 
-Filter = Literal["pairs", "prefix", "dialog"]
+Filter = Literal["pairs", "prefix", "dialog", "verified"]
 
 # Where judges differ, the strictest decides: correct is what all of them found correct.
 _STRICTEST = ("incorrect", "unjudged", "correct")
@@ -21,16 +21,18 @@ def filter_pairs(dialog: Dialog, keep: Filter) -> tuple[list[Turn], list[Drop]]:
 
     Args:
         keep: `pairs` removes a pair judged incorrect (the paper), `prefix` also those after it, `dialog` all pairs of
-            a dialog with an incorrect one. A pair without a verdict, or that the judge failed on, is not incorrect.
+            a dialog with an incorrect one. A pair without a verdict, or that the judge failed on, is not incorrect,
+            but with `verified` a dialog is also removed for a pair that the judge failed on.
     """
     kept, drops = [], []
-    incorrect = [t.turn for t in dialog.turns if (v := deciding_verdict(t)) is not None and v.label == "incorrect"]
+    failing = {"incorrect", "unjudged"} if keep == "verified" else {"incorrect"}
+    incorrect = [t.turn for t in dialog.turns if (v := deciding_verdict(t)) is not None and v.label in failing]
     for turn in dialog.turns:
         if turn.turn in incorrect:
             reason = "judged incorrect"
         elif keep == "prefix" and incorrect and turn.turn > incorrect[0]:
             reason = "follows an incorrect answer"
-        elif keep == "dialog" and incorrect:
+        elif keep in ("dialog", "verified") and incorrect:
             reason = "in a dialog with an incorrect answer"
         else:
             kept.append(turn)

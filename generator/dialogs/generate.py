@@ -18,6 +18,8 @@ from generator.errors import ModelError
 from generator.models.lm import Clients, LanguageModel
 from generator.schema import Dialog, Drop, Judge, Record, Turn, Usage, Verdict
 
+_WHY_DROPPED = {"dialog": "an answer judged incorrect", "verified": "an answer that its judge did not pass"}
+
 
 @dataclass(frozen=True)
 class Judging:
@@ -84,7 +86,7 @@ class DialogGenerator:
                 dialog = dialog.model_copy(update={"turns": tuple(turns)})
                 kept, removed = filter_pairs(dialog, self.keep)
                 if not kept:
-                    reason = "an answer judged incorrect" if self.keep == "dialog" else "no answer judged correct"
+                    reason = _WHY_DROPPED.get(self.keep, "no answer judged correct")
                     text, dialog = removed[0].text, None
                     drops.append(
                         Drop(dialog_id=plan.dialog_id, scope="dialog", stage="judge", reason=reason, text=text)

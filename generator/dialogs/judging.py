@@ -19,7 +19,8 @@ class JudgeSettings(Record, ABC):
     filter: Filter = Field(
         default="pairs",
         description="What an incorrect answer removes from the dataset: `pairs` its context-response pair (as in the "
-        "paper), `prefix` also the pairs after it, `dialog` the whole dialog.",
+        "paper), `prefix` also the pairs after it, `dialog` the whole dialog; `verified` the whole dialog, for an "
+        "answer that the judge failed on, too.",
     )
     lm: Endpoint | None = Field(
         default=None,

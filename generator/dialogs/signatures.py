@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 import dspy
-
 from pydantic import ConfigDict, Field
 
 from generator.dialogs.prompt import Conversation, Documents
@@ -172,11 +171,12 @@ class GroundedTurn(Record):
 
 class WholeDialog(dspy.Signature):
     """Write a whole conversation between a User and an Agent, of exactly the kind below and about the subject below. \
-First plan it: for each turn one short sentence that says what the User does, what the Agent does, and by which step of \
+First plan it: for each turn one short sentence that says what the User does and what the Agent does, by the steps of \
 the kind. Then write the turns: what the User types, as people write in a chat, and what the Agent replies, in one to \
 five plain sentences. What the Agent says is true, unless the kind wants a mistake. Messages hold their words alone: \
 nobody's name before them, no number of a turn or step. No message comes twice, and no example is copied."""
 
+    documents: Documents = dspy.InputField()
     rejected: str = dspy.InputField(desc=REJECTED)
     kind: str = dspy.InputField(desc="The kind of conversation")
     subject: str = dspy.InputField(desc="The subject")

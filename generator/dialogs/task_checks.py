@@ -26,29 +26,35 @@ _LABEL = re.compile(
 _AGENTS_WORDS = re.compile(r"\b(?:how (?:can|may) i (?:help|assist) you|as an ai\b|i'm an ai\b)", re.IGNORECASE)
 _QUESTION_MARKS = frozenset("?？؟")
 _POINTING = frozenset(
-    "it its itself that this these those there then they them their theirs he him his she her hers one ones such same "
-    "both each either neither former latter other another else so earlier before mentioned said".split()
+    words(
+        "it its itself that this these those there then they them their theirs he him his she her hers one ones such "
+        "same both each either neither former latter other another else so earlier before mentioned said"
+    )
 )
 _DOUBTS = frozenset(
-    "wrong incorrect mistake mistaken error right sure certain correct actually but no not disagree doubt think thought "
-    "heard read believe believed really isn aren doesn don wasn can cannot couldn shouldn check again must should surely "
-    "strange odd though however".split()
+    words(
+        "wrong incorrect mistake mistaken error right sure certain correct actually but no not disagree doubt think "
+        "thought heard read believe believed really isn aren doesn don wasn can cannot couldn shouldn check again must "
+        "should surely strange odd though however"
+    )
 )
 _CORRECTS = frozenset(
-    "not no wrong mistake mistaken incorrect error sorry apologies apologize apologise actually rather instead correct "
-    "correction isn wasn weren doesn didn".split()
+    words(
+        "not no wrong mistake mistaken incorrect error sorry apologies apologize apologise actually rather instead "
+        "correct correction isn wasn weren doesn didn"
+    )
 )
 # Beside those that `content_stems` leaves out, the words that questions on any topic share.
 _COMMON = frozenset(content_stems("what how which who whom whose why when where i my we our they he she you your not"))
-# Shares from which texts belong together, chosen on the 1,388 published dialogs. Of the stems of a question those of the
-# first one: 82 of 83 second questions of TS are below. Of the stems of an answer those of an earlier one: 99.7% of the
-# later answers of CR and FR are above, and 13% of pairs of unrelated ones. Of the words of two questions those in both.
+# Shares from which texts belong together, chosen on the 1,388 published dialogs. Of the stems of a question, those of
+# the first: 82 of 83 second questions of TS are below. Of the stems of an answer, those of an earlier one: 99.7% of the
+# later answers of CR and FR are above, and 13% of unrelated ones. Of the words of two questions, those in both.
 _SAME_TOPIC, _REWRITTEN, _ALIKE = 0.2, 0.1, 0.3
-_NUMBER = re.compile(r"(?<![\w.])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:/[1-9]\d*)?(?![\d/])")
-_NAMES = (
+_NUMBER = re.compile(r"(?<![\w.])[-−]?(?:\d+/[1-9]\d*|(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)(?!\d)")
+_NAMES = words(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen twenty"
-).split()
+)
 _NUMBER_WORDS = {name: Fraction(value) for value, name in enumerate(_NAMES)}
 
 
@@ -93,7 +99,7 @@ def holds(answer: str, wanted: str) -> bool:
 
 
 def _numbers(text: str) -> set[Fraction]:
-    found = {Fraction(match.replace(",", "").replace("−", "-")) for match in _NUMBER.findall(text) if "./" not in match}
+    found = {Fraction(match.replace(",", "").replace("−", "-")) for match in _NUMBER.findall(text)}
     return found | {_NUMBER_WORDS[word] for word in words(text) if word in _NUMBER_WORDS}
 
 

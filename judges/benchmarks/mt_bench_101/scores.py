@@ -1,0 +1,165 @@
+"""Scores of MT-Bench-101 (Bai et al. 2024, section 3.4): by task, ability and tier, and the tables of them."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+from pydantic import Field
+
+from generator.output.tables import ABSENT, print_table
+from generator.schema import Record
+from judges.benchmarks.scores import DIGITS, Rated, Score, TurnScore, count_reasons, mean_score, score_turns
+from taxonomy import Task
+
+# Columns of the table: for each context, and for all of them.
+_HEADS = ("score", "95% interval", "mean")
+_COUNTS = ("dialogs", "unscored")
+# The order of the paper's tables; a user's own tasks follow.
+ORDER = ("CM", "SI", "AR", "TS", "CC", "CR", "FR", "SC", "SA", "MR", "GR", "IC", "PI")
+
+
+class GroupScore(Score):
+    """The score of a task, of an ability or of a tier."""
+
+    mean: float | None = Field(description="The score with the mean of a dialog's turns in place of the minimum.")
+    dialogs: int = Field(description="All of its dialogs.")
+    unscored: int = Field(description="Those with an unjudged turn; they are in neither score nor mean.")
+
+
+class MtBenchScores(Record):
+    """Scores of a model's answers.
+
+    A dialog is the minimum of its judged turns, a task the mean of its dialogs, everything else the mean of its tasks.
+    A dialog with an unjudged turn is in no score, and a task without a scored dialog in no mean.
+    """
+
+    average: Score
+    tasks: Mapping[str, GroupScore]
+    abilities: Mapping[str, GroupScore]
+    tiers: Mapping[str, GroupScore]
+    mean: Score = Field(description="The average with the mean of a dialog's turns in place of the minimum.")
+    turns: Mapping[str, Mapping[str, TurnScore]] = Field(description="By task and number of the turn.")
+    judged: int = Field(description="Turns with a score.")
+    unjudged: int
+    reasons: Mapping[str, int] = Field(description="Why turns have no score.")
+
+
+class DialogScore(NamedTuple):
+    """The minimum and the mean of a dialog's judged turns."""
+
+    minimum: float
+    mean: float
+
+
+def dialog_score(turns: Sequence[Rated]) -> DialogScore | None:
+    """Return the score of a dialog from its rated turns; None if there are none, or one of them has no score."""
+    scores = [turn.score for turn in turns if turn.score is not None]
+    return DialogScore(min(scores), fmean(scores)) if scores and len(scores) == len(turns) else None
+
+
+def score_dialogs(rated: Sequence[Rated], tasks: Mapping[str, Task]) -> MtBenchScores:
+    """Return the scores of the rated turns; those before their task's `judged_from` are left out.
+
+    Args:
+        tasks: by name, at least those of the turns.
+    """
+    rated = [turn for turn in rated if turn.turn >= tasks[turn.task].judged_from]
+    items: dict[str, dict[str, list[Rated]]] = {name: {} for name in in_order({turn.task for turn in rated})}
+    for turn in rated:
+        items[turn.task].setdefault(turn.item, []).append(turn)
+    dialogs = {name: list(map(dialog_score, found.values())) for name, found in items.items()}
+
+    def score(names: Sequence[str], value: Callable[[DialogScore], float]) -> Score:
+        return mean_score([[[value(dialog)] for dialog in dialogs[name] if dialog] for name in names])
+
+    def group(names: Sequence[str]) -> GroupScore:
+        means = [fmean(each) for name in names if (each := [dialog.mean for dialog in dialogs[name] if dialog])]
+        found = [dialog for name in names for dialog in dialogs[name]]
+        return GroupScore(
+            **score(names, lambda dialog: dialog.minimum).model_dump(),
+            mean=round(fmean(means), DIGITS) if means else None,
+            dialogs=len(found),
+            unscored=found.count(None),
+        )
+
+    def groups(of: Callable[[Task], str]) -> dict[str, GroupScore]:
+        names = dict.fromkeys(of(tasks[name]) for name in items)
+        return {group_name: group([name for name in items if of(tasks[name]) == group_name]) for group_name in names}
+
+    turns = score_turns(rated)
+    reasons = count_reasons(rated)
+    return MtBenchScores(
+        average=score(list(items), lambda dialog: dialog.minimum),
+        tasks={name: group([name]) for name in items},
+        abilities=groups(lambda task: task.ability),
+        tiers=groups(lambda task: task.tier),
+        mean=score(list(items), lambda dialog: dialog.mean),
+        turns={name: turns[name] for name in items},
+        judged=len(rated) - sum(reasons.values()),
+        unjudged=sum(reasons.values()),
+        reasons=reasons,
+    )
+
+
+def in_order(tasks: Iterable[str]) -> list[str]:
+    """Return names of tasks in the order of the paper's tables; a user's own follow, sorted."""
+    return sorted(tasks, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
+
+
+def print_scores(scores: Mapping[str, MtBenchScores], tasks: Mapping[str, Task]) -> None:
+    """Print the tables: scores by tier, ability and task, and scores by turn.
+
+    Args:
+        scores: of each context, `golden` or `own`; several stand side by side.
+        tasks: by name, at least those of the scores.
+    """
+    contexts, several = list(scores.values()), len(scores) > 1
+    names = in_order({name for found in contexts for name in found.tasks})
+    rows = [_row("average", [_average(found) for found in contexts])]
+    for tier in dict.fromkeys(tasks[name].tier for name in names):
+        rows.append(_row(tier, [found.tiers.get(tier) for found in contexts]))
+        inside = [name for name in names if tasks[name].tier == tier]
+        for ability in dict.fromkeys(tasks[name].ability for name in inside):
+            rows.append(_row(f"· {ability}", [found.abilities.get(ability) for found in contexts]))
+            for name in (name for name in inside if tasks[name].ability == ability):
+                label = f"· · {name}" if several else f"· · {name} {tasks[name].title}"
+                rows.append(_row(label, [found.tasks.get(name) for found in contexts]))
+    heads = [f"{context}\n{head}" if several else head for context in scores for head in _HEADS]
+    print_table(rows, ["", *heads, *_COUNTS], right=[*heads, *_COUNTS])
+    print()
+    last = max((int(turn) for found in contexts for turns in found.turns.values() for turn in turns), default=0)
+    numbers = [str(turn) for turn in range(1, last + 1)]
+    rows = [
+        [f"{name} {context}" if several else name, *(_turn_cell(found.turns.get(name, {}).get(n)) for n in numbers)]
+        for name in names
+        for context, found in scores.items()
+    ]
+    heads = [f"turn {number}" for number in numbers]
+    print_table(rows, ["score (judged)", *heads], right=heads)
+
+
+def _average(scores: MtBenchScores) -> GroupScore:
+    return GroupScore(
+        **scores.average.model_dump(),
+        mean=scores.mean.score,
+        dialogs=sum(task.dialogs for task in scores.tasks.values()),
+        unscored=sum(task.unscored for task in scores.tasks.values()),
+    )
+
+
+def _row(label: str, each: Sequence[GroupScore | None]) -> list[str]:
+    cells = [cell for score in each for cell in _cells(score)]
+    dialogs = dict.fromkeys(str(score.dialogs) if score else ABSENT for score in each)  # mostly the same ones
+    unscored = [str(score.unscored) if score else ABSENT for score in each]
+    return [label, *cells, ", ".join(dialogs), ", ".join(unscored)]
+
+
+def _cells(score: GroupScore | None) -> list[str]:
+    if score is None or score.score is None:
+        return [ABSENT] * len(_HEADS)
+    interval = ABSENT if score.low is None else f"{score.low:.2f}{ABSENT}{score.high:.2f}"
+    return [f"{score.score:.2f}", interval, f"{score.mean:.2f}"]
+
+
+def _turn_cell(turn: TurnScore | None) -> str:
+    return f"{turn.score:.2f} ({turn.judged})" if turn and turn.score is not None else ABSENT

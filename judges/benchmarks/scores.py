@@ -1,0 +1,119 @@
+"""Scores of rated turns, with bootstrap intervals: what MT-Bench-101 and RAD-Bench share."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+from scipy import stats
+
+from generator.schema import Dialog, Record
+
+DIGITS = 6
+# Resamples in memory at once.
+_BATCH = 1000
+
+
+class Rated(Record):
+    """A turn that a judge rated, or failed to.
+
+    Attributes:
+        task: the task or scenario of its dialog.
+        item: its dialog.
+        turn: its number, from 1.
+        score: None if it has none.
+        reason: why it has none, a short phrase by which failures are counted.
+    """
+
+    task: str
+    item: str
+    turn: int
+    score: float | None
+    reason: str = ""
+
+
+class Score(Record):
+    """A score with its 95% interval by bootstrap over dialogs; numbers have six digits."""
+
+    score: float | None = Field(description="null: nothing in it has a score.")
+    low: float | None = Field(description="null: the interval needs two dialogs of each task.")
+    high: float | None
+
+
+class TurnScore(Record):
+    """The mean of `judged` turns with the same number; null if there are none."""
+
+    score: float | None
+    judged: int
+
+
+def rated_turns(dialog: Dialog) -> list[Rated]:
+    """Return the turns of a dialog that have a verdict, each as its last verdict rates it, a panel's median."""
+    return [
+        Rated(
+            task=dialog.task,
+            item=dialog.id,
+            turn=turn.turn,
+            score=turn.verdicts[-1].score,
+            reason="" if turn.verdicts[-1].score is not None else turn.verdicts[-1].explanation.partition(":")[0],
+        )
+        for turn in dialog.turns
+        if turn.verdicts
+    ]
+
+
+def mean_score(tasks: Sequence[Sequence[Sequence[float | None]]]) -> Score:
+    """Return the unweighted mean over tasks.
+
+    A task has a row of values for each dialog: one value, or one for each turn. Its score is the mean over the columns
+    of their means over the dialogs. The interval is of 9,999 resamples with replacement of the dialogs of each task,
+    and the same for the same values.
+
+    Args:
+        tasks: None marks a value that is missing; rows without any value, and tasks without such rows, are left out.
+    """
+    arrays = [np.array(rows, dtype=np.float64) for task in tasks if (rows := [row for row in task if has_value(row)])]
+    if not arrays:
+        return Score(score=None, low=None, high=None)
+
+    def statistic(*chosen: NDArray[np.int64], axis: int) -> NDArray[np.float64]:
+        return np.mean([_mean(array[rows]) for array, rows in zip(arrays, chosen, strict=True)], axis=0)
+
+    dialogs = [np.arange(len(array)) for array in arrays]
+    low = high = None
+    if all(len(array) > 1 for array in arrays):
+        low, high = stats.bootstrap(
+            dialogs, statistic, batch=_BATCH, method="percentile", rng=np.random.default_rng(0)
+        ).confidence_interval
+        low, high = round(float(low), DIGITS), round(float(high), DIGITS)
+    return Score(score=round(float(statistic(*dialogs, axis=-1)), DIGITS), low=low, high=high)
+
+
+def _mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the mean over the last axis of the means over the axis before it; nan is left out of either."""
+    with np.errstate(invalid="ignore"):  # a column without values has no mean
+        columns = np.nansum(values, axis=-2) / np.sum(~np.isnan(values), axis=-2)
+    return np.nanmean(columns, axis=-1)
+
+
+def has_value(values: Iterable[float | None]) -> bool:
+    """Return whether one of the values isn't missing."""
+    return any(value is not None for value in values)
+
+
+def score_turns(rated: Iterable[Rated]) -> dict[str, dict[str, TurnScore]]:
+    """Return the mean score by task and number of the turn, as in figure 4 of Bai et al. 2024."""
+    found: dict[str, dict[str, TurnScore]] = {}
+    ordered = sorted(rated, key=lambda turn: (turn.task, turn.turn))
+    for (task, number), turns in groupby(ordered, key=lambda turn: (turn.task, turn.turn)):
+        scores = [turn.score for turn in turns if turn.score is not None]
+        mean = round(float(np.mean(scores)), DIGITS) if scores else None
+        found.setdefault(task, {})[str(number)] = TurnScore(score=mean, judged=len(scores))
+    return found
+
+
+def count_reasons(rated: Iterable[Rated]) -> dict[str, int]:
+    """Return how many turns have no score, by reason, the most frequent first."""
+    return dict(Counter(turn.reason for turn in rated if turn.score is None).most_common())
