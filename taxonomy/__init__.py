@@ -4,7 +4,7 @@
 question, `conf/taxonomy/*.yaml` mixes of them.
 """
 
-from taxonomy.draw import first_type, later_types, turn_types
+from taxonomy.draw import TaskDraw, first_type, later_types, turn_types
 from taxonomy.files import read_facets, read_scenarios, read_tasks, read_types
 from taxonomy.mix import Mix, Share, TaskMix, TaskShare, Taxonomy, load
 from taxonomy.scenarios import Scenario, ScenarioExample, ScenarioTurn
@@ -23,6 +23,7 @@ __all__ = [
     "Share",
     "Target",
     "Task",
+    "TaskDraw",
     "TaskExample",
     "TaskMix",
     "TaskShare",
