@@ -5,8 +5,9 @@ question, `conf/taxonomy/*.yaml` mixes of them.
 """
 
 from taxonomy.draw import TaskDraw, first_type, later_types, turn_types
-from taxonomy.files import read_facets, read_tasks, read_types
+from taxonomy.files import read_facets, read_scenarios, read_tasks, read_types
 from taxonomy.mix import Mix, Share, TaskMix, TaskShare, Taxonomy, load
+from taxonomy.scenarios import Scenario, ScenarioExample, ScenarioTurn
 from taxonomy.tasks import Task, TaskExample
 from taxonomy.types import Example, Exchange, Facet, QuestionType, Target
 
@@ -16,6 +17,9 @@ __all__ = [
     "Facet",
     "Mix",
     "QuestionType",
+    "Scenario",
+    "ScenarioExample",
+    "ScenarioTurn",
     "Share",
     "Target",
     "Task",
@@ -28,6 +32,7 @@ __all__ = [
     "later_types",
     "load",
     "read_facets",
+    "read_scenarios",
     "read_tasks",
     "read_types",
     "turn_types",

@@ -29,7 +29,7 @@ class MtBench101(Benchmark):
     @cached_property
     def tasks(self) -> dict[str, Task]:
         """The tasks by name."""
-        return read_tasks(self.path)
+        return read_tasks(self.path, "benchmark.path")
 
     @property
     def prompts(self) -> Sequence[str]:
