@@ -132,7 +132,7 @@ class Shelf:
     def __post_init__(self) -> None:
         self.asked: list[tuple[str, int, Split]] = []
 
-    async def search(self, query: str, k: int, split: Split) -> list[Scored]:
+    async def search(self, query: str, k: int, split: Split, document: str | None = None) -> list[Scored]:
         self.asked.append((query, k, split))
         passages = self.found[len(self.asked) - 1] if len(self.asked) <= len(self.found) else []
         return [Scored(passage=p, score=10.0 - rank) for rank, p in enumerate(passages)]
