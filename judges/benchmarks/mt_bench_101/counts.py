@@ -16,7 +16,7 @@ from generator.errors import ConfigError, CorpusError
 from generator.output.tables import print_table
 from generator.schema import Dialog, SkippedRecord
 from generator.sets import dialog_set
-from judges.benchmarks.mt_bench_101.scores import in_order
+from judges.benchmarks.mt_bench_101.scores import in_order, task_of
 from taxonomy import Task
 
 OVERALL = "Overall"
@@ -107,12 +107,8 @@ def count_dialogs(dialogs: Iterable[Dialog], tasks: Mapping[str, Task]) -> dict[
     """
     words: dict[str, list[list[int]]] = {}
     for dialog in dialogs:
-        if dialog.task not in tasks:
-            raise ConfigError(
-                f"tasks: no file describes the task {dialog.task!r} of dialog {dialog.id}; add its folder"
-            )
         turns = [len(turn.query.split()) + len(turn.answer.split()) for turn in dialog.turns]
-        words.setdefault(dialog.task, []).append(turns)
+        words.setdefault(task_of(dialog, tasks).name, []).append(turns)
     judged = {name: sum(len(turns[tasks[name].judged_from - 1 :]) for turns in words[name]) for name in words}
     every = _count(list(chain.from_iterable(words.values())), sum(judged.values()))
     return {OVERALL: every} | {name: _count(words[name], judged[name]) for name in in_order(words)}
