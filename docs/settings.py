@@ -64,7 +64,7 @@ def reference() -> str:
         defaults = yaml.safe_load((CONF / f"{primary}.yaml").read_text(encoding="utf-8"))
         fields = getattr(import_module(module), name).model_fields
         rows = [_row(key, defaults[key], fields[key]) for key in fields if key in defaults]
-        parts.append(f"## {title}\n\n{_table([(row, []) for row in rows])}")
+        parts.append(f"## {title}\n\n{_table([(row, '') for row in rows])}")
     for group, title in GENERATOR_GROUPS:
         if group == "experiment":  # which has no settings of its own
             continue
@@ -74,8 +74,7 @@ def reference() -> str:
                 found.setdefault((row.name, row.values, row.text), []).append((choice, row))
         listed = ", ".join(f"`{choice}`" for choice in choices(group))
         merged = [(rows[0][1]._replace(default=_defaults(rows)), [c for c, _ in rows]) for rows in found.values()]
-        every = len(choices(group))
-        table = _table([(row, [] if len(names) == every else names) for row, names in merged])
+        table = _table([(row, _only(names, choices(group))) for row, names in merged])
         parts.append(f"## {group}\n\n{title[:1].upper()}{title[1:]}: {listed}.\n\n{table}")
     return "\n".join(parts)
 
@@ -132,11 +131,17 @@ def _defaults(rows: list[tuple[str, Row]]) -> str:
     return ", ".join([usual, *(f"{default} ({', '.join(names[default])})" for default in others)])
 
 
-def _table(rows: list[tuple[Row, list[str]]]) -> str:
+def _only(names: list[str], every: list[str]) -> str:
+    """Return which choices have a setting, or those that have not, if they are fewer; empty: all have it."""
+    others = [name for name in every if name not in names]
+    shorter = ", ".join(names) if len(names) <= len(others) else f"all but {', '.join(others)}"
+    return f" ({shorter})" if others else ""
+
+
+def _table(rows: list[tuple[Row, str]]) -> str:
     lines = ["| setting | default | values | what it does |", "| --- | --- | --- | --- |"]
-    for row, only in rows:
+    for row, where in rows:
         text = re.sub(r"\s+", " ", row.text).replace("|", "\\|")
-        where = f" ({', '.join(only)})" if only else ""
         lines.append(f"| {row.name}{where} | {row.default} | {row.values.replace('|', chr(92) + '|')} | {text} |")
     return "\n".join(lines) + "\n"
 

@@ -115,7 +115,7 @@ def _explain(problem: Any, levels: Levels, noun: str) -> str:
     if problem["type"] == "missing":
         return f"missing key {where!r}; {expected}"
     quotes = " (put text with a colon in quotes)" if isinstance(problem["input"], dict) else ""
-    return f"{where}: {problem['msg']}{quotes}; {expected}"
+    return f"{where}: {problem['msg'].removeprefix('Value error, ')}{quotes}; {expected}"
 
 
 def _line(node: yaml.Node | None, loc: tuple[int | str, ...]) -> int:

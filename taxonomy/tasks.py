@@ -4,9 +4,10 @@ A YAML file in `tasks/` holds one; generation and judge read the same file. Afte
 to 34, in our words.
 """
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 from generator.schema import Record, Turns
 from taxonomy.types import Exchange, Text
@@ -57,18 +58,23 @@ class Task(Record):
     bands: tuple[Text, ...] = Field(
         min_length=len(POINTS), max_length=len(POINTS), description="what 1-3, 4-6, 7-9 and 10 points mean"
     )
-    examples: tuple[TaskExample, ...] = Field(min_length=1, max_length=3, description="1 to 3 dialogs of the task")
+    examples: tuple[TaskExample, ...] = Field(
+        min_length=1, max_length=3, description="1 to 3 dialogs of the task, of as many turns as `turns` allows"
+    )
 
-    @model_validator(mode="after")
-    def _fits_together(self) -> Self:
-        if self.judged_from > self.turns.least:
-            raise ValueError(f"judged_from: {self.judged_from} is beyond the shortest dialog, of {self.turns.least}")
-        for example in self.examples:
-            if not self.turns.least <= len(example.dialog) <= self.turns.most:
-                raise ValueError(f"examples: one has {len(example.dialog)} turns, which `turns` does not allow")
-            if bool(example.result) != bool(self.result) or bool(example.mistake) != bool(self.mistake):
-                raise ValueError("examples: each has a result and a mistake if, and only if, the task has")
-        return self
+    @field_validator("judged_from", "examples")
+    @classmethod
+    def _fits_in(cls, value: Any, info: ValidationInfo) -> Any:
+        turns = info.data.get("turns")
+        if turns and info.field_name == "judged_from" and value > turns.least:
+            raise PydanticCustomError("turns", "is beyond the shortest dialog, of {least}", {"least": turns.least})
+        for n, example in enumerate(value if info.field_name == "examples" else (), 1):
+            if turns and not turns.least <= (length := len(example.dialog)) <= turns.most:
+                raise PydanticCustomError("turns", "number {n} has {length} turns", {"n": n, "length": length})
+            for key in ("result", "mistake"):
+                if bool(getattr(example, key)) != bool(info.data.get(key)):
+                    raise PydanticCustomError("keys", "each has a {key} if the task has, else none", {"key": key})
+        return value
 
     def prompt(self, turns: int) -> str:
         """Return the task as text for the prompt of its writer, for a dialog of so many turns."""

@@ -25,7 +25,7 @@ from generator.models.embedded import EmbeddedEndpoint
 from generator.output.base import Exporter
 from generator.retrievers.base import RetrieverSettings
 from generator.schema import Algorithm, LocalPath, Operational, Record
-from taxonomy import Mix
+from taxonomy import Mix, TaskMix
 
 _PARTS = ("corpus", "taxonomy", "lm", "retriever", "judge", "dedup", "executor", "export")
 
@@ -46,7 +46,7 @@ class Settings(RunSettings):
 
     algorithm: AlgorithmSettings
     corpus: CorpusSettings
-    taxonomy: Mix
+    taxonomy: Mix | TaskMix
     lm: Endpoint
     retriever: RetrieverSettings
     judge: JudgeSettings
