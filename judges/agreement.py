@@ -189,6 +189,8 @@ def sheet_row(dialog: Dialog, task: "Task") -> dict[str, str]:
 
 
 def _lines(dialog: Dialog, task: "Task") -> Iterable[str]:
+    for passage in dialog.passages:
+        yield f"DOCUMENT: {passage.title}\n{passage.text}"
     for turn in dialog.turns:
         yield f"USER: {turn.query}"
         if not turn.verdicts or turn.turn < task.judged_from:
@@ -317,11 +319,11 @@ def print_agreement(report: AgreementReport) -> None:
             row(f"judge, {name} of turns, and people together", None, judge.kappa),
         ]
     print_table(rows, ("", "agreement", "Fleiss' kappa"), right=("agreement", "Fleiss' kappa"))
-    same = "band of 1-3, 4-6, 7-9, 10" if report.scale == "bands" else "points"
     print(
-        f"\n{report.people} people, {report.dialogs} dialogs; kappa over the {report.complete} that all rated; "
-        f"{report.ties} without a majority. Ratings agree on the same {same}."
+        f"\n{report.people} people rated {report.dialogs} dialogs, {report.ties} of them without a majority; kappas are "
+        f"over the {report.complete} that all rated."
     )
+    print(f"Ratings agree if they {'lie in the same band' if report.scale == 'bands' else 'are the same points'}.")
 
 
 def main() -> int:

@@ -15,7 +15,7 @@ from judges.benchmarks.mt_bench_101.scores import DialogScore
 from judges.benchmarks.sheets import read_sheet, write_sheet
 from taxonomy import read_tasks
 from tests.support import runs
-from tests.support.records import make_dialog, make_turn
+from tests.support.records import make_dialog, make_passage, make_turn
 from tests.support.runs import Ended
 
 TASKS = read_tasks()
@@ -86,9 +86,10 @@ def test_a_sheet_is_drawn_evenly_from_the_tasks_and_read_back(tmp_path: Path) ->
 
 
 def test_the_answers_to_rate_are_marked() -> None:
-    dialog = evaluated("1", "CM", 1, 5, 5)
+    dialog = evaluated("1", "CM", 1, 5, 5).model_copy(update={"passages": (make_passage("p", "Facts."),)})
     text = sheet_row(dialog, TASKS["CM"])["dialog"]
     assert text.split("\n\n") == [
+        "DOCUMENT: \nFacts.",
         "USER: Q1?",
         "AGENT: response 1",
         "USER: Q2?",
