@@ -319,10 +319,8 @@ def print_agreement(report: AgreementReport) -> None:
             row(f"judge, {name} of turns, and people together", None, judge.kappa),
         ]
     print_table(rows, ("", "agreement", "Fleiss' kappa"), right=("agreement", "Fleiss' kappa"))
-    print(
-        f"\n{report.people} people rated {report.dialogs} dialogs, {report.ties} of them without a majority; kappas are "
-        f"over the {report.complete} that all rated."
-    )
+    rated = f"{report.people} people rated {report.dialogs} dialogs, {report.ties} of them without a majority"
+    print(f"\n{rated}; kappas are over the {report.complete} that all rated.")
     print(f"Ratings agree if they {'lie in the same band' if report.scale == 'bands' else 'are the same points'}.")
 
 
