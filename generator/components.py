@@ -1,7 +1,7 @@
 """The parts of a run, put together the same way in every process that generates dialogs."""
 
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,15 +15,17 @@ from generator.config.parts import build_choice
 from generator.config.settings import Settings
 from generator.corpora.base import read_documents
 from generator.corpora.library import Library
-from generator.dialogs.adapter import SharedPrefixAdapter, collect_tasks
+from generator.dialogs.adapter import SharedPrefixAdapter, SignatureType, collect_tasks
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.first_questions import StoredQuestion
 from generator.dialogs.generate import DialogGenerator, Judging
 from generator.dialogs.judging import JudgeSettings
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.plan import Planner
+from generator.dialogs.program import Program
 from generator.dialogs.signatures import prompt_version
 from generator.dialogs.single import SingleDocumentDialog
+from generator.dialogs.whole import WholeDialogProgram
 from generator.errors import ConfigError, ModelError
 from generator.models.client import Endpoint
 from generator.models.endpoints import VllmEndpoint
@@ -80,10 +82,13 @@ class Components:
             per_document=settings.dialogs_per_document,
             window=spec.window,
             first_questions=spec.first_questions,
+            topics=settings.corpus.topics,
         )
         repetition = Repetition(settings.dedup.threshold)
-        self.program: SingleDocumentDialog | MultiDocumentDialog
-        if multi:
+        self.program: Program
+        if settings.algorithm.name == "whole":
+            self.program = WholeDialogProgram(repetition, grounded=not settings.corpus.topics)
+        elif multi:
             settings.retriever.build(self.library, spread)
             self.program = MultiDocumentDialog(
                 repetition,
@@ -102,7 +107,9 @@ class Components:
         self.tasks = collect_tasks(self.program) | judge_tasks
         types = [share.type.prompt() for share in (*taxonomy.first, *taxonomy.later)]
         types += [share.type.prompt() for share in (*taxonomy.multi_turn, *taxonomy.answerability)]
-        self.prompt_version = prompt_version(self.tasks.values(), SharedPrefixAdapter(tasks=self.tasks).rules, *types)
+        types += [share.type.model_dump_json() for share in taxonomy.tasks]
+        rules = SharedPrefixAdapter(tasks=self.tasks, preamble=self.program.preamble).rules
+        self.prompt_version = prompt_version(self.tasks.values(), rules, *types)
 
     @asynccontextmanager
     async def connect(self, workers: int | None = None) -> AsyncIterator[DialogGenerator]:
@@ -117,31 +124,31 @@ class Components:
         settings, lm = self.settings, _share(self.settings.lm, workers)
         async with AsyncExitStack() as stack:
             clients = await stack.enter_async_context(lm.open(settings.folder))
-            adapter = SharedPrefixAdapter(lm.structured_outputs, self.tasks)
             yield DialogGenerator(
                 corpus=settings.corpus.name,
                 program=self.program,
                 planner=self.planner,
                 clients=clients,
-                adapter=adapter,
-                judging=await self._connect_judges(adapter, workers, stack),
+                adapter=self._adapter(lm, self.tasks if self.program.shares_prompts else {}),
+                judging=await self._connect_judges(workers, stack),
                 keep=settings.judge.filter,
                 min_turns=settings.min_turns,
                 prompt_version=self.prompt_version,
             )
 
-    async def _connect_judges(
-        self, adapter: SharedPrefixAdapter, workers: int | None, stack: AsyncExitStack
-    ) -> Judging | None:
+    def _adapter(self, endpoint: Endpoint, tasks: Mapping[str, SignatureType]) -> SharedPrefixAdapter:
+        return SharedPrefixAdapter(endpoint.structured_outputs, tasks, self.program.preamble)
+
+    async def _connect_judges(self, workers: int | None, stack: AsyncExitStack) -> Judging | None:
         if not self.judges:
             return None
         if (own := self.settings.judge.lm) is None:
-            return Judging(self.judges, None, adapter)
+            return Judging(self.judges, None, self._adapter(self.settings.lm, self.tasks))
         try:
             clients = await stack.enter_async_context(_share(own, workers).open(self.settings.folder))
         except ModelError as error:
             raise ModelError(re.sub(r"\blm\.", "judge.lm.", str(error))) from error
-        return Judging(self.judges, clients, SharedPrefixAdapter(own.structured_outputs, self.tasks))
+        return Judging(self.judges, clients, self._adapter(own, self.tasks))
 
 
 def _build_judges(settings: Settings, taxonomy: Taxonomy) -> tuple[Judge, ...]:
@@ -195,7 +202,7 @@ def _share(endpoint: Endpoint, workers: int | None) -> Endpoint:
     return share.model_copy(update={"serve": False}) if isinstance(share, VllmEndpoint) else share
 
 
-def _load_program(program: SingleDocumentDialog | MultiDocumentDialog, path: Path) -> None:
+def _load_program(program: Program, path: Path) -> None:
     try:
         program.load(str(path))
         program.set_lm(None)  # a program that was saved with a model would ask that one, past the run's bookkeeping

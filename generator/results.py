@@ -6,7 +6,7 @@ A run's files are derived from its store, those of human dialogs from the corpus
 import hashlib
 import json
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
@@ -23,8 +23,14 @@ from generator.output.base import Exporter, ExportSource
 from generator.output.card import DatasetInfo, Origin
 from generator.output.dataset import write_dataset
 from generator.output.summary import HumanSummary, Summary, summarise
-from generator.schema import Corpus, Dialog, Document, Passage, Record, SkippedRecord
+from generator.schema import Algorithm, Corpus, Dialog, Document, Passage, Record, SkippedRecord
 from taxonomy import Taxonomy
+
+_ALGORITHMS: Mapping[Algorithm, str] = {
+    "single": "1 (single document) of Lee et al. (2024)",
+    "multi": "2 (multiple documents) of Lee et al. (2024)",
+    "whole": "a whole dialog in one call, as Bai et al. (2024)",
+}
 
 
 def write_results(
@@ -221,9 +227,10 @@ def _info(settings: Settings, summary: Summary, store: Store, prompt_version: st
         language=corpus.language,
         filter=judge.filter,
         algorithm=settings.algorithm.name,
+        topics=corpus.topics,
         settings={
             "corpus": f"{corpus.name}, {corpus.licence}, {corpus.source}",
-            "algorithm": f"{'2 (multiple documents)' if multi else '1 (single document)'} of Lee et al. (2024)",
+            "algorithm": _ALGORITHMS[settings.algorithm.name],
             "taxonomy": settings.taxonomy.name,
             "model": settings.lm.model,
             "retriever": f"{name}, k={retriever.k}, query={retriever.query}" if multi else "none",
@@ -238,7 +245,7 @@ def _info(settings: Settings, summary: Summary, store: Store, prompt_version: st
         attempted=summary.attempted,
         shares=tuple(
             (name, share)
-            for shares in (summary.question_types, summary.multi_turn_types, summary.answerability)
+            for shares in (summary.tasks, summary.question_types, summary.multi_turn_types, summary.answerability)
             for name, share in shares.items()
         ),
         dropped={"dialog": summary.dropped, "turn": summary.dropped_turns, "pair": summary.dropped_pairs},
@@ -264,7 +271,8 @@ def _prepare_human(folder: Path) -> None:
 
 def _in_split(dialog: Dialog, settings: Settings) -> Dialog:
     """Return the dialog in its split; dialogs that begin with the same document are in the same one."""
-    hashed = hashlib.sha256(f"{settings.seed}/{dialog.document_ids[0]}".encode()).digest()
+    first = next(iter(dialog.document_ids), dialog.id)
+    hashed = hashlib.sha256(f"{settings.seed}/{first}".encode()).digest()
     held_out = int.from_bytes(hashed[:8]) < settings.validation * 2**64
     return dialog.model_copy(update={"split": "validation"}) if held_out else dialog
 

@@ -23,6 +23,7 @@ from generator.execution.base import Work as Plans
 from generator.execution.pipeline import Pipeline
 from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Store
+from generator.output.mt_bench_101 import MtBench101Export
 from generator.output.progress import Display, closing_table
 from generator.output.summary import Summary
 from generator.results import write_results
@@ -31,8 +32,8 @@ from taxonomy import load as load_taxonomy
 
 ATTEMPTS_PER_DIALOG = 10
 # Of `lm.context`, tokens that are kept free of documents: for the rules, the task and a dialog of four turns; for each
-# turn more; and for the rules on more dimensions than question types, with the judges that measure them.
-RESERVED_TOKENS, RESERVED_FOR_TURN, RESERVED_FOR_TARGETS = 1500, 120, 600
+# turn more; for the rules on more dimensions than question types, with the judges that measure them; and for a task.
+RESERVED_TOKENS, RESERVED_FOR_TURN, RESERVED_FOR_TARGETS, RESERVED_FOR_TASK = 1500, 120, 600, 500
 # A generous guess at how many of a model's tokens a word or punctuation mark becomes.
 TOKENS_PER_WORD = 1.6
 # New objects that the garbage collector waits for; Python's own 700 take a run a tenth of its processor.
@@ -114,6 +115,7 @@ class Run(Session[Summary]):
         if program is not None and not program.is_file():
             raise ConfigError(f"dspy_program={program}: no such file; give one that DSPy's `save` wrote")
         taxonomy = load_taxonomy(settings.taxonomy)
+        _check_tasks(settings, taxonomy)
         window = _window(settings, taxonomy)
         source = settings.algorithm.first_questions
         first_questions = read_first_questions(source, taxonomy.first) if source else []
@@ -190,10 +192,30 @@ def _frozen() -> Iterator[None]:
         gc.unfreeze()
 
 
+def _check_tasks(settings: Settings, taxonomy: Taxonomy) -> None:
+    """Raise ConfigError where some of the settings are about tasks, and others are not."""
+    algorithm, whole = f"algorithm={settings.algorithm.name}", settings.algorithm.name == "whole"
+    if taxonomy.tasks and not whole:
+        raise ConfigError(f"{algorithm}: can't write the tasks of taxonomy={taxonomy.name}; set algorithm=whole")
+    if whole and not taxonomy.tasks:
+        raise ConfigError(
+            f"algorithm=whole: taxonomy={taxonomy.name} has no tasks; set one that has, such as taxonomy=mt_bench_101"
+        )
+    if settings.corpus.topics and not whole:
+        raise ConfigError(
+            f"corpus={settings.corpus.name}: has topics, and no documents that answers could rest on; "
+            "set algorithm=whole, or another corpus"
+        )
+    if isinstance(settings.exporter, MtBench101Export) and not whole:
+        raise ConfigError(f"export=mt_bench_101: writes dialogs of tasks, and {algorithm} has none; leave it out")
+
+
 def _window(settings: Settings, taxonomy: Taxonomy) -> int:
     """Return how much of a document a prompt may hold, in tokens as `generator.common.passages` counts them."""
     reserved = RESERVED_TOKENS + RESERVED_FOR_TURN * max(0, settings.turns.most - 4)
     reserved += RESERVED_FOR_TARGETS * taxonomy.has_targets
+    if taxonomy.tasks:  # the judge's prompt holds what may be a whole reply
+        reserved += RESERVED_FOR_TASK + settings.lm.max_tokens
     free = settings.lm.context - settings.lm.max_tokens - reserved
     if free < RESERVED_TOKENS / 3:
         raise ConfigError(

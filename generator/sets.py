@@ -32,6 +32,7 @@ class _Type(BaseModel):
 
 class _Summary(BaseModel):  # human dialogs have no targets
     human: int | None = None
+    tasks: dict[str, _Type] = {}
     question_types: dict[str, _Type] = {}
     multi_turn_types: dict[str, _Type] = {}
     answerability: dict[str, _Type] = {}
@@ -48,8 +49,8 @@ class DialogSet(NamedTuple):
         path: as it was given.
         records: reads them, as a stream in a stable order; every dialog has a turn. Raises CorpusError if they can't
             be read to their end.
-        targets: the planned shares of a run by stage (`first`, `later`: question types; `multi_turn`, `answerability`)
-            and name; else empty.
+        targets: the planned shares of a run by stage (`first`, `later`: question types, or tasks; `multi_turn`,
+            `answerability`) and name; else empty.
         dialogs_wanted: the number of dialogs that a run was to make; else None.
     """
 
@@ -139,7 +140,8 @@ def _run(path: str, folder: Path) -> DialogSet:
     configuration = _read_yaml(folder / "config.yaml", _Configuration)
     targets: dict[tuple[str, str], float] = {}
     if summary:
-        targets = {(share.stage, share.type): share.target for share in summary.question_types.values()}
+        first_or_later = (*summary.tasks.values(), *summary.question_types.values())
+        targets = {(share.stage, share.type): share.target for share in first_or_later}
         targets |= {("multi_turn", share.type): share.target for share in summary.multi_turn_types.values()}
         targets |= {("answerability", share.type): share.target for share in summary.answerability.values()}
     return DialogSet(

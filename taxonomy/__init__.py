@@ -4,7 +4,7 @@
 question, `conf/taxonomy/*.yaml` mixes of them.
 """
 
-from taxonomy.draw import first_type, later_types, turn_types
+from taxonomy.draw import TaskDraw, first_type, later_types, turn_types
 from taxonomy.files import read_facets, read_tasks, read_types
 from taxonomy.mix import Mix, Share, TaskMix, TaskShare, Taxonomy, load
 from taxonomy.tasks import Task, TaskExample
@@ -19,6 +19,7 @@ __all__ = [
     "Share",
     "Target",
     "Task",
+    "TaskDraw",
     "TaskExample",
     "TaskMix",
     "TaskShare",

@@ -2,11 +2,13 @@
 
 import random
 from bisect import bisect
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import TypeVar
 
 from taxonomy.mix import FacetShare, Share, Taxonomy
+from taxonomy.tasks import Task
 from taxonomy.types import Facet, QuestionType, Target
 
 T = TypeVar("T")
@@ -28,6 +30,31 @@ def first_type(taxonomy: Taxonomy, seed: int, index: int) -> QuestionType:
     """
     block, place = divmod(index, BLOCK)
     return _draw_types(taxonomy.first, BLOCK, block, f"{seed}/first")[place]
+
+
+class TaskDraw:
+    """Draws the tasks of a run's plans, in blocks as `first_type` draws types.
+
+    A draw depends on the seed and the plan's number alone. The counts of the blocks before it are remembered, so that
+    the draws of a run take linear time.
+    """
+
+    def __init__(self, taxonomy: Taxonomy, seed: int) -> None:
+        self._tasks = {share.type.name: share.type for share in taxonomy.tasks}
+        self._shares = [share.share for share in taxonomy.tasks]
+        self._key = f"{seed}/task"
+        self._before = [Counter[str]()]
+
+    def draw(self, index: int) -> tuple[Task, int]:
+        """Return the task of plan number `index` (from 0), and how many plans before it have the same."""
+        block, place = divmod(index, BLOCK)
+        while len(self._before) <= block:
+            self._before.append(self._before[-1] + Counter(self._names(len(self._before) - 1)))
+        names = self._names(block)
+        return self._tasks[names[place]], self._before[block][names[place]] + names[:place].count(names[place])
+
+    def _names(self, block: int) -> tuple[str, ...]:
+        return _draw(list(self._tasks), self._shares, BLOCK, block, self._key)
 
 
 def later_types(taxonomy: Taxonomy, seed: int, index: int, n: int) -> tuple[QuestionType, ...]:

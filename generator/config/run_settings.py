@@ -18,12 +18,14 @@ class RunSettings(Record):
         ge=1, description="Stop when so many dialogs were attempted; null: ten times `dialogs`."
     )
     turns: Annotated[Turns, BeforeValidator(Turns.parse)] = Field(
-        description="Turns of a dialog, a number or a range such as 3-6; a question type may set its own."
+        description="Turns of a dialog, a number or a range such as 3-6; question types may and tasks do set their own."
     )
     min_turns: int = Field(ge=1, description="Drop a dialog that ended with fewer turns than this.")
     seed: int = Field(ge=0, description="Seed of all that is drawn: documents, question types, decoding.")
     dialogs_per_document: int = Field(
-        ge=1, description="Dialogs in a row on one document, which share its tokens in the server's prefix cache."
+        ge=1,
+        description="Dialogs in a row on one document, which share its tokens in the server's prefix cache; not with "
+        "`algorithm=whole`, where each task takes one document after another.",
     )
     validation: float = Field(
         ge=0, lt=1, description="Share of the documents whose dialogs form the validation split; 0: no such split."

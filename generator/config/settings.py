@@ -31,7 +31,7 @@ _PARTS = ("corpus", "taxonomy", "lm", "retriever", "judge", "dedup", "executor",
 
 
 class AlgorithmSettings(Record):
-    """Algorithm 1 (`single`) or 2 (`multi`) of Lee et al. 2024."""
+    """Algorithm 1 (`single`) or 2 (`multi`) of Lee et al. 2024, or a whole dialog in one call (`whole`)."""
 
     name: Algorithm = Field(description="Name of the algorithm, in the run folder's name and the dialogs.")
     first_questions: Annotated[LocalPath | None, Operational] = Field(

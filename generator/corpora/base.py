@@ -37,6 +37,8 @@ class CorpusSettings(Record, ABC):
 
     # Names of settings, beside the operational ones, that don't change the documents.
     beside_documents: ClassVar[frozenset[str]] = frozenset()
+    # Its documents are topics to talk about, a line each, and no sources that answers can rest on.
+    topics: ClassVar[bool] = False
 
     name: str = Field(description="Name of the corpus, for the run folder and the data card.")
     licence: Annotated[str, Operational] = Field(description="Licence of the documents, for the data card.")

@@ -1,7 +1,8 @@
-"""Read folders of text, Markdown, HTML and PDF files, one document each: the user's, or the one in this package."""
+"""Read folders of text, Markdown, HTML and PDF files, one document each: the user's, or those in this package."""
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 from generator.common.console import note
 from generator.corpora.base import FileCorpus, UserCorpus
@@ -10,6 +11,7 @@ from generator.corpora.formats import FORMATS, read_document
 from generator.schema import Document, SkippedRecord
 
 SAMPLE_DOCUMENTS = Path(__file__).with_name("sample_documents")
+TOPICS = Path(__file__).with_name("topics")
 
 
 class FolderCorpus(UserCorpus, FileCorpus):
@@ -40,3 +42,18 @@ class SampleCorpus(FileCorpus):
 
     def records(self, file: File) -> Iterator[Document | SkippedRecord]:
         yield read_document(file)
+
+
+class TopicsCorpus(FileCorpus):
+    """The topics of `topics`, a file each, for dialogs of tasks; a line of it is what a dialog starts from."""
+
+    topics: ClassVar[bool] = True
+
+    def files(self) -> list[File]:
+        return list_files(str(TOPICS), (".txt",))
+
+    def records(self, file: File) -> Iterator[Document | SkippedRecord]:
+        found = read_document(file)
+        if isinstance(found, Document):
+            found = found.model_copy(update={"title": found.title.replace("-", " ")})
+        yield found

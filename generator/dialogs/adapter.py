@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Collection, Mapping
 from functools import lru_cache
-from typing import Annotated, Any, Literal, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError
@@ -29,8 +29,8 @@ TASKS = "These are the tasks. You do one; your reply is one JSON object and noth
 EVIDENCE = "evidence"
 # Tasks whose instructions stand beside their inputs: far from the question type, tiny models ask worse questions.
 INSTRUCTED_LAST = ("ask_first", "ask_next", "ask_new")
-# Tasks of one turn in a hundred, described only in their own prompts.
-RARE = ("chat.remark", "chat.courtesy")
+# Tasks described only in their own prompts: those of one turn in a hundred, and one whose form depends on the plan.
+RARE = ("chat.remark", "chat.courtesy", "draft")
 SignatureType = Any  # type[dspy.Signature]; DSPy carries no types, and mypy won't hash a type[Any]
 _CONTEXT = (Documents, Conversation)
 _REPLY_CONFIG = ConfigDict(extra="ignore", title="Reply")
@@ -163,16 +163,23 @@ def _limit_evidence(schema: dict[str, Any], shown: int) -> dict[str, Any]:
 
     A signature with that limit would need new pydantic models in most calls, the slowest part of a call.
     """
-    fields = schema["properties"]
-    if EVIDENCE not in fields:
-        return schema
     numbers = {"type": "integer", "minimum": 1, "maximum": shown}
-    return {**schema, "properties": {**fields, EVIDENCE: {**fields[EVIDENCE], "items": numbers}}}
+
+    def limit(node: dict[str, Any]) -> dict[str, Any]:
+        fields = node["properties"]
+        if EVIDENCE not in fields:
+            return node
+        return {**node, "properties": {**fields, EVIDENCE: {**fields[EVIDENCE], "items": numbers}}}
+
+    records = {name: limit(node) for name, node in schema.get("$defs", {}).items()}
+    return limit(schema) | ({"$defs": records} if records else {})
 
 
 def _check_evidence(signature: SignatureType, text: str, reply: dict[str, Any], shown: int) -> dict[str, Any]:
     """Return the reply if its evidence is among the `shown` sentences of the prompt."""
-    if wrong := [number for number in reply.get(EVIDENCE, ()) if not 1 <= number <= shown]:
+    records = [part for value in reply.values() if isinstance(value, list) for part in value]
+    numbers = [*reply.get(EVIDENCE, ()), *(n for record in records for n in getattr(record, EVIDENCE, ()))]
+    if wrong := [number for number in numbers if not 1 <= number <= shown]:
         raise _unusable(signature, text, f"{EVIDENCE}: there is no sentence {wrong[0]}, only 1 to {shown}")
     return reply
 
@@ -237,12 +244,17 @@ def _disarm_headings(text: str, headings: Collection[str]) -> str:
 def _describe_outputs(signature: SignatureType) -> str:
     """Return the reply as a JSON form to fill in, which small models need, and a line for each key."""
     fields = signature.output_fields
-    form = ", ".join(f'"{name}": {_blank(field)}' for name, field in fields.items())
     keys = (f'- "{name}" ({_describe_type(field)}): {_desc(field)}' for name, field in fields.items())
-    return "\n".join(["{" + form + "}", *keys])
+    return "\n".join([_form(fields), *keys])
+
+
+def _form(fields: Mapping[str, FieldInfo]) -> str:
+    return "{" + ", ".join(f'"{name}": {_blank(field)}' for name, field in fields.items()) + "}"
 
 
 def _blank(field: FieldInfo) -> str:
+    if record := _record_of_fixed_list(field):
+        return "[" + ", ".join([_form(record.model_fields)] * _bound(field, "min_length")) + "]"
     if field.annotation is bool:
         return "true"
     if field.annotation in (int, float):
@@ -259,10 +271,20 @@ def _describe_type(field: FieldInfo) -> str:
         return f"whole number from {_bound(field, 'ge')} to {_bound(field, 'le')}"
     if field.annotation is str:
         return f"text, up to {longest} characters" if longest else "text"
+    if record := _record_of_fixed_list(field):
+        parts = "; ".join(f'"{key}" {_describe_type(part)}' for key, part in record.model_fields.items())
+        return f"list of exactly {longest}, each with {parts}"
     choices = getattr(field.annotation, "__args__", ())
     if choices and all(isinstance(choice, str) for choice in choices):
         return " or ".join(f'"{choice}"' for choice in choices)
     return f"list, up to {longest}" if longest else "list"
+
+
+def _record_of_fixed_list(field: FieldInfo) -> type[BaseModel] | None:
+    """Return the record that a field lists if their number is fixed: then the form shows each of them."""
+    (record, *_) = get_args(field.annotation) or (None,)
+    fixed = _bound(field, "max_length") is not None and _bound(field, "max_length") == _bound(field, "min_length")
+    return record if fixed and isinstance(record, type) and issubclass(record, BaseModel) else None
 
 
 def _bound(field: FieldInfo, name: str) -> Any:

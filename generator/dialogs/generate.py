@@ -12,7 +12,7 @@ from generator.dialogs.calls import use_model
 from generator.dialogs.filter import Filter, filter_pairs
 from generator.dialogs.journal import Calls, Journal
 from generator.dialogs.plan import Plan, Planner
-from generator.dialogs.program import DialogProgram, Draft
+from generator.dialogs.program import Draft, Program
 from generator.dialogs.relabel import relabel_turn
 from generator.errors import ModelError
 from generator.models.lm import Clients, LanguageModel
@@ -52,7 +52,7 @@ class DialogGenerator:
     """
 
     corpus: str
-    program: DialogProgram
+    program: Program
     planner: Planner
     clients: Clients
     adapter: SharedPrefixAdapter
@@ -74,7 +74,7 @@ class DialogGenerator:
             journal = Journal(calls, plan.dialog_id)
             lm = LanguageModel(client, journal, plan.seed)
             with use_model(lm, self.adapter):
-                draft = await self.program.acall(plan.source, plan.question_types, plan.focus, plan.split)
+                draft = await self.program.write(plan)
             drops, dialog = self._list_losses(plan, draft), None
             if not any(drop.scope == "dialog" for drop in drops):
                 dialog = self._make_record(plan, draft)
@@ -109,7 +109,7 @@ class DialogGenerator:
             )
             for turn, rejected in losses
         ]
-        if draft.turns and len(draft.turns) < min(self.min_turns, len(plan.question_types)):
+        if draft.turns and len(draft.turns) < min(self.min_turns, plan.turns):
             reason = f"fewer than min_turns={self.min_turns} turns"
             drops.append(Drop(dialog_id=plan.dialog_id, scope="dialog", stage="turns", reason=reason))
         return drops
@@ -125,6 +125,7 @@ class DialogGenerator:
             document_ids=tuple(dict.fromkeys((*source, *(p.document_id for p in draft.passages)))),
             turns=draft.turns,
             passages=draft.passages,
+            task=plan.task.name if plan.task else "",
             ended="complete" if draft.end is None else f"{draft.end.stage}: {draft.end.reason}",
             lm=self.clients.model,
             prompt_version=self.prompt_version,

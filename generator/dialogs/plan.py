@@ -6,6 +6,7 @@ are neighbours, for the server's prefix cache; each starts from sentences that t
 
 import hashlib
 import random
+import re
 import sys
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -18,10 +19,11 @@ from generator.corpora.library import Library
 from generator.dialogs.first_questions import StoredQuestion
 from generator.dialogs.focus import FOCUS_CHARS
 from generator.schema import Document, Passage, Split, Turns
-from taxonomy import QuestionType, Taxonomy, first_type, turn_types
+from taxonomy import QuestionType, Task, TaskDraw, Taxonomy, first_type, turn_types
 
 # The number in brackets before every sentence of a prompt.
 NUMBER_TOKENS = 3
+_LINE = re.compile(r"\S.*")
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Plan:
         source: what the first question comes from (in Algorithm 1, every turn): the document, or as much of it around
             `focus` as a prompt holds; or the first question itself, if another run asked it.
         focus: sentences of the source that the first question is to touch on; empty leaves that to the model.
+        turns: the number of turns; `question_types` has one for each, or none where there is a task.
+        task: what the dialog is to be as a whole.
     """
 
     dialog_id: str
@@ -40,6 +44,8 @@ class Plan:
     question_types: tuple[QuestionType, ...]
     source: Passage | str
     focus: str
+    turns: int
+    task: Task | None = None
 
     @property
     def affinity(self) -> str:
@@ -54,13 +60,14 @@ class Planner:
     Attributes:
         library: the documents.
         validation: for each document row, true if it belongs to the validation split.
-        taxonomy: the question types and their shares.
-        turns: the number of turns of a dialog.
+        taxonomy: the question types, or the tasks, and their shares.
+        turns: the number of turns of a dialog, unless it is of a task, which has its own.
         seed: the run's.
-        per_document: consecutive dialogs on the same document.
+        per_document: consecutive dialogs on the same document, unless dialogs are of tasks.
         window: tokens (`generator.common.passages.count_tokens`) of a document with numbered sentences that a prompt
             may hold.
         first_questions: one for each plan; without any, first questions are generated from the documents.
+        topics: documents are topics, a line each for a dialog to start from.
     """
 
     library: Library
@@ -71,9 +78,12 @@ class Planner:
     per_document: int
     window: int
     first_questions: Sequence[StoredQuestion] = ()
+    topics: bool = False
 
     def __post_init__(self, validation: np.ndarray) -> None:
-        order = np.random.default_rng(self.seed).permutation(len(self.library))
+        self.held_out = validation
+        self.tasks = TaskDraw(self.taxonomy, self.seed)
+        self.order = order = np.random.default_rng(self.seed).permutation(len(self.library))
         self.rows: dict[Split, np.ndarray] = {
             "train": order[~validation[order]],
             "validation": order[validation[order]],
@@ -87,6 +97,8 @@ class Planner:
     def plan(self, index: int) -> Plan:
         """Return plan number `index`, from 0."""
         draw = random.Random(f"{self.seed}/{index}")
+        if self.taxonomy.tasks:
+            return self._plan_task(index, draw)
         source: Passage | str
         if self.first_questions:
             stored = self.first_questions[index]
@@ -96,18 +108,47 @@ class Planner:
         else:
             split, document, use = self._pick_document(index)
             first = first_type(self.taxonomy, self.seed, index)
-            span = self._pick_focus(document, use)
+            span = self._pick_focus(document, use, "")
             source, name = self._cut_window(document, span), document.id
             focus = "" if self.taxonomy.focus == "none" else document.text[slice(*span)]
         turns = first.turns or draw.randint(self.turns.least, self.turns.most)
         return Plan(
-            dialog_id=hashlib.sha256(f"{self.seed}/{index}/{name}".encode()).hexdigest()[:16],
+            dialog_id=self._dialog_id(index, name),
             seed=draw.getrandbits(31),
             split=split,
             question_types=turn_types(self.taxonomy, self.seed, index, first, turns),
             source=source,
             focus=focus,
+            turns=turns,
         )
+
+    def _plan_task(self, index: int, draw: random.Random) -> Plan:
+        """Return plan number `index` of a run whose dialogs are of tasks.
+
+        A task takes one document after another, all of them before one returns, and then other sentences of it. Each
+        task begins at another place of the order, so that one document doesn't serve all tasks at a time.
+        """
+        task, use = self.tasks.draw(index)
+        names = [share.type.name for share in self.taxonomy.tasks]
+        rounds, place = divmod(use, len(self.order))
+        first = len(self.order) * names.index(task.name) // len(names)
+        row = int(self.order[(first + place) % len(self.order)])
+        document = self.library.document(row)
+        start, end = self._pick_focus(document, rounds, task.name)
+        turns = draw.randint(task.turns.least, task.turns.most)
+        return Plan(
+            dialog_id=self._dialog_id(index, document.id),
+            seed=draw.getrandbits(31),
+            split="validation" if self.held_out[row] else "train",
+            question_types=(),
+            source=self._cut_window(document, (start, end)),
+            focus=document.text[start:end],
+            turns=turns,
+            task=task,
+        )
+
+    def _dialog_id(self, index: int, name: str) -> str:
+        return hashlib.sha256(f"{self.seed}/{index}/{name}".encode()).hexdigest()[:16]
 
     def _split_of(self, slot: int) -> tuple[Split, int]:
         """Return the split of slot number `slot`, and how many slots before it belong to that split.
@@ -125,15 +166,18 @@ class Planner:
         rounds, row = divmod(before, len(self.rows[split]))
         return split, self.library.document(int(self.rows[split][row])), rounds * self.per_document + place
 
-    def _pick_focus(self, document: Document, use: int) -> tuple[int, int]:
-        """Return the span of a few sentences that earlier plans did not use, while there are any."""
+    def _pick_focus(self, document: Document, use: int, task: str) -> tuple[int, int]:
+        """Return the span of a few sentences that earlier plans of the task did not use, while there are any."""
         chunks: list[tuple[int, int]] = []
-        for start, end in sentences(document.text):
+        if self.topics:
+            chunks = [match.span() for match in _LINE.finditer(document.text)]
+        for start, end in () if self.topics else sentences(document.text):
             if chunks and end - chunks[-1][0] <= FOCUS_CHARS:
                 chunks[-1] = (chunks[-1][0], end)
             else:
                 chunks.append((start, end))
-        shuffled = random.Random(f"{self.seed}/{document.id}").sample(chunks, len(chunks))
+        key = f"{self.seed}/{document.id}" + (f"/{task}" if task else "")
+        shuffled = random.Random(key).sample(chunks, len(chunks))
         return shuffled[use % len(shuffled)]
 
     def _cut_window(self, document: Document, focus: tuple[int, int]) -> Passage:

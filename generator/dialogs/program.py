@@ -1,4 +1,7 @@
-"""The loop that Algorithms 1 and 2 of Lee et al. 2024 share; `single` and `multi` hold what differs, the turn."""
+"""What all programs share: a plan in, a draft out. Then the loop of Algorithms 1 and 2 of Lee et al. 2024.
+
+`single` and `multi` hold what differs between these two, the turn; `whole` is a program of its own.
+"""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -7,7 +10,9 @@ from typing import ClassVar
 
 import dspy
 
+from generator.dialogs.adapter import PREAMBLE
 from generator.dialogs.dedup import Repetition
+from generator.dialogs.plan import Plan
 from generator.dialogs.prompt import Documents
 from generator.dialogs.signatures import NewQuestion
 from generator.dialogs.steps import AskFirst, AskNext, Chat
@@ -33,14 +38,29 @@ class Draft:
     end: Rejected | None
 
 
-class DialogProgram(dspy.Module):
+class Program(dspy.Module):
+    """A way to write a dialog.
+
+    Attributes:
+        preamble: what the prompts of a run begin with.
+        shares_prompts: its calls and those of the judges begin with the same rules, for the server's prefix cache.
+    """
+
+    algorithm: ClassVar[Algorithm]
+    preamble: str = PREAMBLE
+    shares_prompts: ClassVar[bool] = True
+
+    @abstractmethod
+    async def write(self, plan: Plan) -> Draft:
+        """Return the dialog of a plan, without the turns that weren't worth keeping."""
+
+
+class DialogProgram(Program):
     """The loop that Algorithms 1 and 2 share; they differ in `turn`.
 
     Args:
         planned: turns are planned in all of mtRAG's dimensions (`taxonomy.Target`), not by their types alone.
     """
-
-    algorithm: ClassVar[Algorithm]
 
     def __init__(self, repetition: Repetition, planned: bool) -> None:
         super().__init__()
@@ -49,6 +69,10 @@ class DialogProgram(dspy.Module):
         if planned:
             self.ask_new = AskNext(repetition, NewQuestion)
             self.chat = Chat()
+
+    async def write(self, plan: Plan) -> Draft:
+        draft: Draft = await self.acall(plan.source, plan.question_types, plan.focus, plan.split)
+        return draft
 
     async def aforward(
         self, source: Passage | str, question_types: Sequence[QuestionType], focus: str, split: Split

@@ -13,8 +13,10 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 import dspy
+from pydantic import ConfigDict, Field
 
 from generator.dialogs.prompt import Conversation, Documents
+from generator.schema import Record
 
 QUESTION_TYPE = "The kind of question"
 FOCUS = "Let the question touch on this, in your own words"
@@ -146,6 +148,47 @@ from the documents that the User couldn't know. If it stands alone already, repe
     dialog: Conversation = dspy.InputField()
     question: str = dspy.InputField(desc="The User says")
     query: str = dspy.OutputField(desc="the search query", max_length=300)
+
+
+class WrittenTurn(Record):
+    """A turn of a dialog that is written as a whole."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    user: str = Field(max_length=600)
+    agent: str = Field(max_length=900)
+
+
+class GroundedTurn(Record):
+    """The same, grounded: the sentences that the answer rests on come before it."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    user: str = Field(max_length=600)
+    evidence: list[int] = Field(max_length=6)
+    agent: str = Field(max_length=900)
+
+
+class WholeDialog(dspy.Signature):
+    """Write a whole conversation between a User and an Agent, of exactly the kind below and about the subject below. \
+First plan it: for each turn one short sentence that says what the User does and what the Agent does, by the steps of \
+the kind. Then write the turns: what the User types, as people write in a chat, and what the Agent replies, in one to \
+five plain sentences. What the Agent says is true, unless the kind wants a mistake. Messages hold their words alone: \
+nobody's name before them, no number of a turn or step. No message comes twice, and no example is copied."""
+
+    documents: Documents = dspy.InputField()
+    rejected: str = dspy.InputField(desc=REJECTED)
+    kind: str = dspy.InputField(desc="The kind of conversation")
+    subject: str = dspy.InputField(desc="The subject")
+    plan: str = dspy.OutputField(desc="1. … 2. … and so on, a sentence for each turn", max_length=700)
+    result: str = dspy.OutputField(max_length=100)
+    mistake: str = dspy.OutputField(max_length=100)
+    turns: list[WrittenTurn] = dspy.OutputField(desc="the whole conversation, turn by turn")
+
+
+GROUNDED = """\
+What the Agent says is in the documents, unless the kind wants a mistake; first note the numbers of the sentences that \
+an answer rests on, none where the Agent only asks. User and Agent never speak of the documents."""
 
 
 def prompt_version(signatures: Iterable[Any], *texts: str) -> str:

@@ -38,6 +38,47 @@ _WARNING = """
 > often wrong.
 """
 
+_GROUNDING: Mapping[Algorithm, str] = {
+    "single": "one document",
+    "multi": "passages retrieved after every user turn",
+    "whole": "one document",
+}
+_PAIRS = """to train models for
+retrieval-augmented generation. A row is one context-response pair: the passages, the dialog so far, a question, and its
+answer."""
+_TASKS = """of the tasks of
+MT-Bench-101, to test models by. A row is one context-response pair: the dialog so far, what the user says, and the
+golden answer."""
+_SPLIT = """
+The corpus is split by document before generation"""
+_SPLIT_RETRIEVAL = ", and a dialog retrieves only documents of its own split"
+_EVIDENCE = """: no document
+is in both. Every response was generated together with the numbers of the sentences
+that it rests on; those sentences are the `evidence`, word for word from the passages.
+"""
+_VERBATIM = """\
+- Evidence is verbatim by construction. The answers are generated: they can go beyond it, or leave something out.
+"""
+_LEE = r"""@misc{lee2024multidocument,
+  title         = {Multi-Document Grounded Multi-Turn Synthetic Dialog Generation},
+  author        = {Lee, Young-Suk and Gunasekara, Chulaka and Contractor, Danish and Fernandez Astudillo, Ram{\'o}n and
+                   Florian, Radu},
+  year          = {2024},
+  eprint        = {2409.11500},
+  archivePrefix = {arXiv},
+  primaryClass  = {cs.CL}
+}"""
+_BAI = """@misc{bai2024mtbench101,
+  title         = {{MT-Bench-101}: A Fine-Grained Benchmark for Evaluating Large Language Models in Multi-Turn
+                   Dialogues},
+  author        = {Bai, Ge and Liu, Jie and Bu, Xingyuan and He, Yancheng and Liu, Jiaheng and Zhou, Zhanhui and Lin,
+                   Zhuoran and Su, Wenbo and Ge, Tiezheng and Zheng, Bo and Ouyang, Wanli},
+  year          = {2024},
+  eprint        = {2402.14762},
+  archivePrefix = {arXiv},
+  primaryClass  = {cs.CL}
+}"""
+
 
 class Origin(Record):
     """The facts on the card of human dialogs: of the dataset, and of its `Corpus`. All of them are published."""
@@ -56,10 +97,12 @@ class DatasetInfo(Origin):
 
     Attributes:
         settings: those that decide what the dialogs are, as text, by title.
+        topics: the corpus has topics, which answers don't rest on.
         toy: the model is too small for its dialogs to train on.
     """
 
     algorithm: Algorithm
+    topics: bool = False
     settings: Mapping[str, str]
     attempted: int
     shares: tuple[tuple[str, Share], ...]
@@ -107,12 +150,19 @@ def _generated(info: DatasetInfo, statistics: Statistics) -> dict[str, str]:
         for stage, reasons in stages.items()
         for reason, count in reasons.items()
     ]
+    whole = info.algorithm == "whole"
     return {
-        "grounding": "one document" if info.algorithm == "single" else "passages retrieved after every user turn",
+        "grounding": "given only a topic" if info.topics else f"each grounded on {_GROUNDING[info.algorithm]}",
+        "purpose": _TASKS if whole else _PAIRS,
+        "split": "" if info.topics else f"{_SPLIT}{'' if whole else _SPLIT_RETRIEVAL}{_EVIDENCE}",
+        "types": "Tasks" if whole else "Question types",
+        "of_turns": "of dialogs" if whole else "of first turns, or of later ones",
+        "verbatim": "" if info.topics else _VERBATIM,
+        "citation": _BAI if whole else _LEE,
         "warning": _WARNING if info.toy else "",
         "settings": "\n".join(f"- {name}: {line(value)}" for name, value in info.settings.items()),
         "question_types": table(
-            ("Question type", "Target", "Achieved"),
+            ("Task" if whole else "Question type", "Target", "Achieved"),
             ([line(name), f"{share.target:.1%}", f"{share.achieved:.1%}"] for name, share in info.shares),
         ),
         "attempted": f"{info.attempted:,}",

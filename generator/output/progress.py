@@ -94,6 +94,7 @@ def closing_table(summary: Summary) -> None:
         unjudged = f"{summary.unjudged_pairs} of {summary.pairs} pairs, most often: {reason}"
         rows.append(("unjudged", f"{unjudged}; python -m judges judges them again"))
     for title, shares in (
+        ("tasks", summary.tasks),
         ("question types", summary.question_types),
         ("multi-turn types", summary.multi_turn_types),
         ("answerability", summary.answerability),

@@ -11,10 +11,11 @@ from taxonomy import Taxonomy
 
 
 class Share(Record):
-    """The target and achieved share of a question type, a multi-turn type or an answerability.
+    """The target and achieved share of a task, a question type, a multi-turn type or an answerability.
 
     Attributes:
-        stage: the turns that it is a share of: `first`, `later` or `all`. A turn may have several types.
+        stage: the turns that it is a share of: `first`, `later` or `all`; of a task, the first ones, which are as many
+            as dialogs. A turn may have several types.
         turns: how many of them have it.
     """
 
@@ -52,6 +53,7 @@ class Summary(Record):
         pairs: context-response pairs in the dataset: those of accepted dialogs less `dropped_pairs`.
         unjudged: how often a judge failed on one of the `unjudged_pairs`, by reason.
         ended: dialogs by the reason why they have the number of turns they have.
+        tasks: by name, of the dialogs; empty if the taxonomy has question types.
         question_types: by name; with its stage in the name if a type is planned for first and for later turns.
         multi_turn_types, answerability: empty if the taxonomy doesn't plan them.
         pair_cost: by stage, and in total as `all`; empty without pairs.
@@ -68,6 +70,7 @@ class Summary(Record):
     unjudged_pairs: int
     unjudged: Mapping[str, int]
     ended: Mapping[str, int]
+    tasks: Mapping[str, Share]
     question_types: Mapping[str, Share]
     multi_turn_types: Mapping[str, Share]
     answerability: Mapping[str, Share]
@@ -111,6 +114,8 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
         unjudged_pairs=unjudged.total(),
         unjudged=dict(unjudged.most_common()),
         ended=store.endings(),
+        # All turns of a dialog have its task as their question type.
+        tasks=_shares({s.type.name: s.share for s in taxonomy.tasks}, achieved.first_types, "first"),
         question_types=_type_shares(taxonomy, achieved),
         multi_turn_types=_shares(_multi_turn_targets(taxonomy), achieved.multi_turn_types, "later"),
         answerability=_shares({s.type.name: s.share for s in taxonomy.answerability}, achieved.answerability, "all"),
