@@ -1,21 +1,13 @@
 """Sizes of dialogs by task, and where they differ from table 6 of Bai et al. 2024."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import BaseModel
-
-from generator.corpora.files import File, list_files
-from generator.corpora.human import human_turn
-from generator.corpora.json_records import read_json_lines, validate_record
-from generator.errors import ConfigError, CorpusError
 from generator.output.tables import print_table
-from generator.schema import Dialog, SkippedRecord
-from generator.sets import dialog_set
+from generator.schema import Dialog
 from judges.benchmarks.mt_bench_101.scores import in_order, task_of
 from taxonomy import Task
 
@@ -50,50 +42,6 @@ class Difference(NamedTuple):
     figure: str
     published: str
     counted: str
-
-
-def read_dialogs(path: str) -> Iterator[Dialog]:
-    """Yield the dialogs of a run folder, of a dialogs.jsonl, or of a file in the publisher's format.
-
-    Raises:
-        CorpusError, RunError: they can't be read, or there are none.
-    """
-    with suppress(ConfigError):
-        return dialog_set(path, None).dialogs()
-    (file,) = list_files(path, ("",), setting="input")
-    return _published(file)
-
-
-class _Exchange(BaseModel):
-    user: str
-    bot: str
-
-
-class _Published(BaseModel):
-    task: str
-    id: int
-    history: list[_Exchange]
-
-
-def _published(file: File) -> Iterator[Dialog]:
-    for where, line in read_json_lines(file):
-        record = validate_record(_Published, where, line)
-        if isinstance(record, SkippedRecord):
-            raise CorpusError(f"{where}: {record.reason}")
-        yield Dialog(
-            id=str(record.id),
-            corpus="mt_bench_101",
-            algorithm="whole",
-            split="train",
-            document_ids=(),
-            turns=tuple(human_turn(n, pair.user, pair.bot) for n, pair in enumerate(record.history, start=1)),
-            passages=(),
-            ended="complete",
-            task=record.task,
-            lm="human",
-            prompt_version="",
-            seed=0,
-        )
 
 
 def count_dialogs(dialogs: Iterable[Dialog], tasks: Mapping[str, Task]) -> dict[str, Counts]:
