@@ -14,9 +14,13 @@ from judges.agreement import draw_dialogs, main, measure_agreement, sheet_row, t
 from judges.benchmarks.mt_bench_101.scores import DialogScore
 from judges.benchmarks.sheets import read_sheet, write_sheet
 from taxonomy import read_tasks
+from tests.judges.benchmarks.test_evaluate import Evaluating, reply
 from tests.support import runs
+from tests.support.openai_server import OpenAIServer, openai_server
 from tests.support.records import make_dialog, make_passage, make_turn
 from tests.support.runs import Ended
+
+__all__ = ["openai_server"]
 
 TASKS = read_tasks()
 
@@ -111,6 +115,23 @@ def test_of_two_contexts_the_golden_one_is_rated(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["minimum"]["people"]["agreement"] == 0
     ended = command(run, f"sheets={filled(tmp_path / 'b.csv', {'1': 8})}", f"output={tmp_path / 'b.json'}")
     assert json.loads((tmp_path / "b.json").read_text(encoding="utf-8"))["minimum"]["people"]["agreement"] == 1
+
+
+def test_a_run_of_judges_evaluate_is_rated(
+    tmp_path: Path, openai_server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    openai_server.responder = reply
+    site = Evaluating(tmp_path)
+    assert site.run(openai_server, "context=both").code == 0
+    assert command(site.run_dir, "sheet=sheet.csv").code == 0
+    rows = {row["task"]: row["dialog"] for row in rows_of(tmp_path / "sheet.csv")}
+    assert sorted(rows) == ["AR", "GR", "SC"]
+    assert ">>> TO RATE: Own answer 2.\n\n(THE DIALOG GOES ON WITH THIS ANSWER: It is 9 m.)" in rows["AR"]
+    assert rows["GR"].endswith("(REFERENCE: 49 m together.)")
+    filled(tmp_path / "ann.csv", {"a": 3, "g": 8})
+    assert command(site.run_dir, "sheets=ann.csv", "output=found.json").code == 0
+    assert json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))["dialogs"] == 2
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", "a\r\nb;c", 'x "y", \u2028 z'])
