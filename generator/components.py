@@ -1,7 +1,7 @@
 """The parts of a run, put together the same way in every process that generates dialogs."""
 
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ from generator.config.parts import build_choice
 from generator.config.settings import Settings
 from generator.corpora.base import read_documents
 from generator.corpora.library import Library
-from generator.dialogs.adapter import SharedPrefixAdapter, collect_tasks
+from generator.dialogs.adapter import SharedPrefixAdapter, SignatureType, collect_tasks
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.first_questions import StoredQuestion
 from generator.dialogs.generate import DialogGenerator, Judging
@@ -124,32 +124,31 @@ class Components:
         settings, lm = self.settings, _share(self.settings.lm, workers)
         async with AsyncExitStack() as stack:
             clients = await stack.enter_async_context(lm.open(settings.folder))
-            adapter = SharedPrefixAdapter(lm.structured_outputs, self.tasks, self.program.preamble)
             yield DialogGenerator(
                 corpus=settings.corpus.name,
                 program=self.program,
                 planner=self.planner,
                 clients=clients,
-                adapter=adapter,
-                judging=await self._connect_judges(adapter, workers, stack),
+                adapter=self._adapter(lm, self.tasks if self.program.shares_prompts else {}),
+                judging=await self._connect_judges(workers, stack),
                 keep=settings.judge.filter,
                 min_turns=settings.min_turns,
                 prompt_version=self.prompt_version,
             )
 
-    async def _connect_judges(
-        self, adapter: SharedPrefixAdapter, workers: int | None, stack: AsyncExitStack
-    ) -> Judging | None:
+    def _adapter(self, endpoint: Endpoint, tasks: Mapping[str, SignatureType]) -> SharedPrefixAdapter:
+        return SharedPrefixAdapter(endpoint.structured_outputs, tasks, self.program.preamble)
+
+    async def _connect_judges(self, workers: int | None, stack: AsyncExitStack) -> Judging | None:
         if not self.judges:
             return None
         if (own := self.settings.judge.lm) is None:
-            return Judging(self.judges, None, adapter)
+            return Judging(self.judges, None, self._adapter(self.settings.lm, self.tasks))
         try:
             clients = await stack.enter_async_context(_share(own, workers).open(self.settings.folder))
         except ModelError as error:
             raise ModelError(re.sub(r"\blm\.", "judge.lm.", str(error))) from error
-        judge_adapter = SharedPrefixAdapter(own.structured_outputs, self.tasks, self.program.preamble)
-        return Judging(self.judges, clients, judge_adapter)
+        return Judging(self.judges, clients, self._adapter(own, self.tasks))
 
 
 def _build_judges(settings: Settings, taxonomy: Taxonomy) -> tuple[Judge, ...]:

@@ -85,17 +85,20 @@ def human_dialog(
     collection: str = "",
     *,
     model: str = HUMAN,
+    task: str = "",
 ) -> Dialog | SkippedRecord:
     """Return a human dialog, or the reason why there is none.
 
     Args:
         where: for a record that can't be read, as in `SkippedRecord`.
-        algorithm: the one that would generate such a dialog: `single` if one document is known from the start.
+        algorithm: the one that would generate such a dialog: `single` if one document is known from the start, `whole`
+            if it may have none.
         model: writer of the last answer, where the turns before were given as a task.
+        task: the benchmark's task that it belongs to.
     """
     if not turns:
         return SkippedRecord(where=where, reason="it has no question with an answer")
-    if not passages and model == HUMAN:
+    if not passages and model == HUMAN and algorithm != "whole":
         return SkippedRecord(where=where, reason="it has no document")
     for number, turn in enumerate(turns, start=1):
         if not turn.query.strip() or not turn.answer.strip():
@@ -110,6 +113,7 @@ def human_dialog(
         turns=tuple(turns),
         passages=tuple(passages),
         ended="complete" if model == HUMAN else TASK,
+        task=task,
         lm=model,
         prompt_version="",
         seed=0,

@@ -43,10 +43,12 @@ class Program(dspy.Module):
 
     Attributes:
         preamble: what the prompts of a run begin with.
+        shares_prompts: its calls and those of the judges begin with the same rules, for the server's prefix cache.
     """
 
     algorithm: ClassVar[Algorithm]
     preamble: str = PREAMBLE
+    shares_prompts: ClassVar[bool] = True
 
     @abstractmethod
     async def write(self, plan: Plan) -> Draft:

@@ -188,8 +188,7 @@ nobody's name before them, no number of a turn or step. No message comes twice, 
 
 GROUNDED = """\
 What the Agent says is in the documents, unless the kind wants a mistake; first note the numbers of the sentences that \
-an answer rests on, none where the Agent only asks. User and Agent never speak of documents, passages, texts or \
-sentences."""
+an answer rests on, none where the Agent only asks. User and Agent never speak of the documents."""
 
 
 def prompt_version(signatures: Iterable[Any], *texts: str) -> str:

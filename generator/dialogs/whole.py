@@ -35,6 +35,7 @@ class WholeDialogProgram(Program):
     """
 
     algorithm = "whole"
+    shares_prompts = False  # it makes one call, before any judge's
 
     def __init__(self, repetition: Repetition, grounded: bool) -> None:
         super().__init__()

@@ -83,7 +83,8 @@ class _Collections(ExitStack):
         self._spans: dict[str, dict[str, tuple[int, int]]] = {}
         self._ids: set[str] = set()
         for dialog in dialogs:
-            self._spans.setdefault(dialog.document_ids[0], {})
+            for document_id in dialog.document_ids[:1]:
+                self._spans.setdefault(document_id, {})
             for passage in dialog.passages:
                 self._spans.setdefault(passage.document_id, {})[passage.id] = (passage.start, passage.end)
                 self._ids.add(passage.id)
@@ -92,7 +93,8 @@ class _Collections(ExitStack):
 
     def collection_of(self, dialog: Dialog) -> str:
         """Return the collection that a dialog is about: that of its first document."""
-        return dialog.collection or self._collection_of.get(dialog.document_ids[0], self._corpus)
+        first = next(iter(dialog.document_ids), "")
+        return dialog.collection or self._collection_of.get(first, self._corpus)
 
     def add(self, document: Document, passages: Sequence[Passage]) -> None:
         """Write the passages of a document; without any those that dialogs have of it, or else the whole document."""
