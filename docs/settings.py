@@ -36,6 +36,11 @@ COMMANDS = (
     ("python -m generator, .index, .human", "config", "generator.config.run_settings:RunSettings"),
     ("python -m generator.statistics", "statistics", "generator.statistics:StatisticsSettings"),
     ("python -m judges", "judges", "judges.settings:JudgingRunSettings"),
+    (
+        "python -m judges.benchmarks.mt_bench_101",
+        "counts",
+        "judges.benchmarks.mt_bench_101.__main__:CountsSettings",
+    ),
     ("python -m judges.retrieval", "retrieval", "judges.retrieval:RetrievalSettings"),
 )
 _BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}

@@ -20,7 +20,7 @@ from generator.config.shares import normalise_shares
 
 CONF = Path(__file__).parents[1] / "conf"
 # Groups that may be chosen with or without a plus.
-_PLAIN_GROUPS = "corpus|taxonomy|experiment|judge|lm"
+_PLAIN_GROUPS = "corpus|taxonomy|experiment|benchmark|judge|lm"
 # Hydra's options that ask about the program; their arguments are no settings.
 _ABOUT = {"--hydra-help", "--shell-completion", "-sc", "--version"}
 # Those that take a value, as an argument of its own.

@@ -45,7 +45,7 @@ def choices(group: str) -> list[str]:
 def describe_unknown(name: str) -> str:
     """Return the message for a setting that doesn't exist, or not here."""
     if name in groups():
-        return f"{name}: a stored configuration has its parts; leave its file out to choose {name}= again"
+        return f"{name}: this command has no such choice, or a stored configuration that has made it already"
     known = settings()
     own_model = re.match(r"(judge\.(?:lm|panel\.[\w-]+))\.(.+)", name)
     if own_model and f"lm.{own_model[2]}" in known:

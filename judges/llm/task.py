@@ -5,7 +5,7 @@ The rubric that all tasks share is `task.txt`; criteria and bands are the task's
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError
@@ -77,6 +77,21 @@ def read_rating(text: str) -> float | None:
     return score if 1 <= score <= BEST else None
 
 
+class Question(NamedTuple):
+    """What a judge is given beside the answer that it rates.
+
+    Attributes:
+        passages: the documents that it sees.
+        history: the turns before, with the answers that it sees.
+        reference: the right answer; empty if it sees none.
+    """
+
+    criteria: str
+    passages: Sequence[Passage]
+    history: Sequence[Turn]
+    reference: str
+
+
 class RatingJudge(ModelJudge):
     """Scores a response from 1 to 10 by the criteria that come with it."""
 
@@ -84,15 +99,8 @@ class RatingJudge(ModelJudge):
     signature = Rating
     best = BEST
 
-    async def rate(
-        self, criteria: str, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn, reference: str
-    ) -> dspy.Prediction:
+    async def rate(self, question: Question, turn: Turn) -> dspy.Prediction:
         """Return explanation and score of the answer of `turn`.
-
-        Args:
-            passages: what the judge sees as documents; none, and its prompt has no such part.
-            history: the turns that it sees before this one, as they are to be shown.
-            reference: the right answer; empty if there is none.
 
         Raises:
             Rejected: there is no usable rating.
@@ -102,11 +110,11 @@ class RatingJudge(ModelJudge):
             "judge",
             "greedy",
             turn.turn,
-            documents=Documents(passages=tuple(passages)),
-            dialog=Conversation(turns=tuple(history)),
-            criteria=criteria,
+            documents=Documents(passages=tuple(question.passages)),
+            dialog=Conversation(turns=tuple(question.history)),
+            criteria=question.criteria,
             query=turn.query,
-            reference=reference,
+            reference=question.reference,
             response=turn.answer,
         )
 
@@ -134,7 +142,7 @@ class TaskJudge(RatingJudge):
         if turn.turn < task.judged_from:
             why = f"{task.name} is rated from turn {task.judged_from} on"
             return Verdict(judge=self.name, label="given", explanation=why, model="", decides=False)
-        rating = await self.rate(task.rubric(), passages, history, turn, reference="")
+        rating = await self.rate(Question(task.rubric(), passages, history, reference=""), turn)
         label = "correct" if rating.score >= self.pass_score else "incorrect"
         return self.verdict(label, rating.explanation, rating.score)
 

@@ -10,11 +10,12 @@ from omegaconf import DictConfig, OmegaConf
 from generator.__main__ import COMMAND
 from generator.command import CONF, help_text, normalise
 from generator.config.choices import compose_config
-from generator.config.parts import plain
+from generator.config.parts import build_choice, plain
 from generator.config.settings import Settings, hash_models, identity, load
 from generator.errors import ConfigError
 from generator.execution.ray.executor import RaySettings
 from generator.models.embedded import EmbeddedEndpoint
+from judges.evaluate import COMMAND as EVALUATE
 from taxonomy import load as load_taxonomy
 
 FILES = sorted(CONF.rglob("[!_]*.yaml"))
@@ -41,8 +42,16 @@ def settings(*arguments: str) -> Settings:
 
 @pytest.mark.parametrize(("group", "name"), PARTS)
 def test_every_choice_builds_its_part(group: str, name: str) -> None:
-    part: Any = getattr(settings(f"{group}={name}", *NEEDS.get((group, name), [])), group)
-    if group in ("corpus", "taxonomy", "judge"):  # their names are in run folders, dialogs and the data card
+    if group == "benchmark":  # of another command
+        part: Any = build_choice(group, name)
+    else:
+        part = getattr(settings(f"{group}={name}", *NEEDS.get((group, name), [])), group)
+    if group in (
+        "benchmark",
+        "corpus",
+        "taxonomy",
+        "judge",
+    ):  # their names are in run folders, dialogs and the data card
         assert part.name == name
     if group == "taxonomy":
         taxonomy = load_taxonomy(part)
@@ -61,7 +70,7 @@ def test_the_bare_command_is_what_the_readme_says() -> None:
 
 
 def test_help_has_a_line_for_each_choice_and_setting() -> None:
-    text = help_text(COMMAND)
+    text = f"{help_text(COMMAND)}\n{help_text(EVALUATE)}"
     for group, name in OPTIONS:
         content = (CONF / group / f"{name}.yaml").read_text(encoding="utf-8").removeprefix("# @package _global_\n")
         comment = re.match(r"# (\S.{10,})\n", content)

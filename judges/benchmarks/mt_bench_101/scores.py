@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
@@ -42,6 +42,11 @@ class MtBenchScores(Record):
     judged: int = Field(description="Turns with a score.")
     unjudged: int
     reasons: Mapping[str, int] = Field(description="Why turns have no score.")
+
+    @classmethod
+    def read(cls, scores: Mapping[str, Any]) -> "MtBenchScores":
+        """Return the scores that `scores.json` has, beside other facts."""
+        return cls.model_validate({name: scores[name] for name in cls.model_fields})
 
 
 class DialogScore(NamedTuple):

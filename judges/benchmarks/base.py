@@ -1,0 +1,109 @@
+"""What a benchmark of dialogs has to say: how its items are read, asked, judged and scored.
+
+An item is a `Dialog` whose answers are the golden ones. Answered by a model, it keeps them in `other_answers`, and
+names in `context` which earlier answers the model was shown. `judges.benchmarks.run` does the rest.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from generator.errors import ConfigError
+from generator.models.lm import Message
+from generator.schema import Context, Dialog, Passage, Record, SkippedRecord, Turn
+from generator.sets import dialog_set
+from judges.benchmarks.scores import Rated
+from judges.llm.task import Question
+
+# The rated turns of one model, by the context that it was shown.
+Ratings = Mapping[str, Mapping[Context, Sequence[Rated]]]
+
+
+class Benchmark(Record, ABC):
+    """The settings of `conf/benchmark/<name>.yaml`."""
+
+    # What the model under test is shown by default.
+    context: ClassVar[Context]
+    # The corpus that reads the publisher's files.
+    corpus: ClassVar[str]
+
+    name: str = Field(description="Name of the benchmark, in the run folder's name and the scores.")
+
+    def items(self, path: Path) -> Iterator[Dialog | SkippedRecord]:
+        """Yield the dialogs of a run folder, a file of dialogs, or the publisher's file.
+
+        Raises:
+            CorpusError, RunError: they can't be read.
+        """
+        try:
+            found = dialog_set(str(path), None)
+        except ConfigError:
+            found = dialog_set(str(path), self.corpus)
+        return found.records()
+
+    @abstractmethod
+    def check(self, item: Dialog) -> str | None:
+        """Return the reason why an item isn't one of this benchmark, or None."""
+
+    @abstractmethod
+    def judged(self, item: Dialog) -> Sequence[Turn]:
+        """Return the turns of an item that are answered and judged."""
+
+    @abstractmethod
+    def chat(self, item: Dialog, turn: Turn, earlier: Sequence[str]) -> tuple[Message, ...]:
+        """Return the chat whose last message is the question of `turn`.
+
+        Args:
+            item: with the golden answers.
+            earlier: the answers that the model is shown to the questions before, one for each.
+        """
+
+    @abstractmethod
+    def question(self, item: Dialog, turn: Turn, earlier: Sequence[str]) -> Question:
+        """Return what a judge is given for the answer to `turn`; arguments as of `chat`."""
+
+    @property
+    @abstractmethod
+    def prompts(self) -> Sequence[str]:
+        """The texts that decide what models are asked, for the prompts' version."""
+
+    @abstractmethod
+    def judgments(self, path: Path) -> Ratings:
+        """Return the ratings that a file of judgments has, by model and context.
+
+        Raises:
+            CorpusError: they can't be read.
+        """
+
+    @abstractmethod
+    def score(self, ratings: Ratings, seed: int) -> dict[str, Any]:
+        """Return the scores as in `scores.json`."""
+
+    @abstractmethod
+    def show(self, scores: Mapping[str, Any]) -> None:
+        """Print the tables of what `score` returned."""
+
+
+def golden_item(dialog: Dialog, judged: Iterable[Turn]) -> Dialog:
+    """Return an item with its golden answers, from one that a model has answered; items as they are otherwise."""
+    if dialog.context is None:
+        return dialog
+    answered = {turn.turn for turn in judged}
+    turns = [
+        t.model_copy(update={"answer": t.other_answers[0], "other_answers": t.other_answers[1:]})
+        if t.turn in answered and t.other_answers
+        else t
+        for t in dialog.turns
+    ]
+    return dialog.model_copy(update={"turns": tuple(turns), "context": None})
+
+
+def with_passages(passages: Sequence[Passage], question: str) -> str:
+    """Return a question under the passages that its answer must rest on, as a model under test gets it."""
+    if not passages:
+        return question
+    texts = "\n\n".join("\n".join(filter(None, (p.title, p.text))) for p in passages)
+    return f"Answer from this context, and from nothing else.\n<context>\n{texts}\n</context>\n\n{question}"

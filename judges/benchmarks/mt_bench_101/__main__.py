@@ -1,0 +1,61 @@
+"""`python -m judges.benchmarks.mt_bench_101`: the sizes of dialogs by task; see `docs/mt_bench_101.md`."""
+
+import sys
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from generator.command import Command, run_command
+from generator.schema import LocalPath, Record
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+COMMAND = Command(
+    program="python -m judges.benchmarks.mt_bench_101",
+    primary="counts",
+    task="judges.benchmarks.mt_bench_101.__main__:count",
+    settings="judges.benchmarks.mt_bench_101.__main__:CountsSettings",
+    usage=(
+        "python -m judges.benchmarks.mt_bench_101 FILE [tasks=FOLDER]",
+        "",
+        "Dialogs, turns, words and judged turns of MT-Bench-101, overall and by task. FILE is the published file, one",
+        "in its format, a run folder or a dialogs.jsonl. Of the published file, the cells that differ from table 6 of",
+        "Bai et al. 2024 are listed, too.",
+    ),
+    groups=(),
+    positional="input",
+)
+
+
+class CountsSettings(Record):
+    """Settings of `python -m judges.benchmarks.mt_bench_101`."""
+
+    input: str = Field(description="The dialogs: the published file or one in its format, a run folder, dialogs.jsonl.")
+    tasks: LocalPath | None = Field(description="Folder of your own tasks, added to ours; null: none.")
+
+
+def count(cfg: "DictConfig", job: object) -> None:
+    """Print the sizes of the configured dialogs.
+
+    Raises:
+        ConfigError: a setting is wrong, or a dialog's task has no file.
+        CorpusError, RunError: the dialogs can't be read.
+        TaxonomyError: a task file can't be used.
+    """
+    from generator.config.parts import plain, validate
+    from judges.benchmarks.mt_bench_101.counts import count_dialogs, print_counts, read_dialogs
+    from taxonomy import read_tasks
+
+    settings: CountsSettings = validate(CountsSettings, "", plain(cfg))
+    tasks = read_tasks(settings.tasks)
+    print_counts(count_dialogs(read_dialogs(settings.input), tasks))
+
+
+def main() -> int:
+    """Run the command line and return the exit code: 0, 2 something to fix, 130 interrupted."""
+    return run_command(COMMAND)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+"""Sizes of dialogs by task, and where they differ from table 6 of Bai et al. 2024."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import BaseModel
+
+from generator.corpora.files import File, list_files
+from generator.corpora.human import human_turn
+from generator.corpora.json_records import read_json_lines, validate_record
+from generator.errors import ConfigError, CorpusError
+from generator.output.tables import print_table
+from generator.schema import Dialog, SkippedRecord
+from generator.sets import dialog_set
+from judges.benchmarks.mt_bench_101.scores import in_order
+from taxonomy import Task
+
+OVERALL = "Overall"
+# The published cells as they are printed, by task, in the order of the fields of `Counts`.
+_PUBLISHED: dict[str, list[str]] = json.loads(Path(__file__).with_name("table6.json").read_text(encoding="utf-8"))
+_HEADS = ("dialogs", "turns", "turns a\ndialog", "words a\ndialog", "words\na turn", "longest\ndialog", "longest\nturn")
+
+
+class Counts(NamedTuple):
+    """Sizes of some dialogs. Words are those of questions and answers, separated by white space.
+
+    Attributes:
+        longest_dialog, longest_turn: in words.
+        judged: the turns whose answers are rated.
+    """
+
+    dialogs: int
+    turns: int
+    turns_per_dialog: float
+    words_per_dialog: float
+    words_per_turn: float
+    longest_dialog: int
+    longest_turn: int
+    judged: int
+
+
+class Difference(NamedTuple):
+    """A cell that differs from the published table."""
+
+    task: str
+    figure: str
+    published: str
+    counted: str
+
+
+def read_dialogs(path: str) -> Iterator[Dialog]:
+    """Yield the dialogs of a run folder, of a dialogs.jsonl, or of a file in the publisher's format.
+
+    Raises:
+        CorpusError, RunError: they can't be read, or there are none.
+    """
+    with suppress(ConfigError):
+        return dialog_set(path, None).dialogs()
+    (file,) = list_files(path, ("",), setting="input")
+    return _published(file)
+
+
+class _Exchange(BaseModel):
+    user: str
+    bot: str
+
+
+class _Published(BaseModel):
+    task: str
+    id: int
+    history: list[_Exchange]
+
+
+def _published(file: File) -> Iterator[Dialog]:
+    for where, line in read_json_lines(file):
+        record = validate_record(_Published, where, line)
+        if isinstance(record, SkippedRecord):
+            raise CorpusError(f"{where}: {record.reason}")
+        yield Dialog(
+            id=str(record.id),
+            corpus="mt_bench_101",
+            algorithm="whole",
+            split="train",
+            document_ids=(),
+            turns=tuple(human_turn(n, pair.user, pair.bot) for n, pair in enumerate(record.history, start=1)),
+            passages=(),
+            ended="complete",
+            task=record.task,
+            lm="human",
+            prompt_version="",
+            seed=0,
+        )
+
+
+def count_dialogs(dialogs: Iterable[Dialog], tasks: Mapping[str, Task]) -> dict[str, Counts]:
+    """Return the sizes of all dialogs (`Overall`) and of those of each task.
+
+    Args:
+        dialogs: at least one.
+
+    Raises:
+        ConfigError: a dialog's task is not in `tasks`.
+    """
+    words: dict[str, list[list[int]]] = {}
+    for dialog in dialogs:
+        if dialog.task not in tasks:
+            raise ConfigError(
+                f"tasks: no file describes the task {dialog.task!r} of dialog {dialog.id}; add its folder"
+            )
+        turns = [len(turn.query.split()) + len(turn.answer.split()) for turn in dialog.turns]
+        words.setdefault(dialog.task, []).append(turns)
+    judged = {name: sum(len(turns[tasks[name].judged_from - 1 :]) for turns in words[name]) for name in words}
+    every = _count(list(chain.from_iterable(words.values())), sum(judged.values()))
+    return {OVERALL: every} | {name: _count(words[name], judged[name]) for name in in_order(words)}
+
+
+def _count(words: Sequence[Sequence[int]], judged: int) -> Counts:
+    turns, total = sum(map(len, words)), sum(map(sum, words))
+    return Counts(
+        dialogs=len(words),
+        turns=turns,
+        turns_per_dialog=turns / len(words),
+        words_per_dialog=total / len(words),
+        words_per_turn=total / turns,
+        longest_dialog=max(map(sum, words)),
+        longest_turn=max(map(max, words)),
+        judged=judged,
+    )
+
+
+def is_published(counts: Mapping[str, Counts]) -> bool:
+    """Return whether these may be the published dialogs: as many, of the same tasks."""
+    return counts.keys() == _PUBLISHED.keys() and str(counts[OVERALL].dialogs) == _PUBLISHED[OVERALL][0]
+
+
+def compare_with_table_6(counts: Mapping[str, Counts]) -> list[Difference]:
+    """Return the cells that differ from table 6; one in the last digit of a mean is rounding."""
+    found = []
+    for task, cells in _PUBLISHED.items():
+        for head, published, value in zip(_HEADS, cells, counts[task], strict=False):
+            decimals = len(published.partition(".")[2])
+            if abs(value - float(published)) > (10**-decimals if decimals else 0):
+                found.append(Difference(task, head.replace("\n", " "), published, f"{value:.{decimals}f}"))
+    return found
+
+
+def print_counts(counts: Mapping[str, Counts]) -> None:
+    """Print the sizes, and where they differ from table 6 if these may be the published dialogs."""
+    heads = [*_HEADS, "judged\nturns"]
+    rows = [[task, *(f"{v:.2f}" if isinstance(v, float) else str(v) for v in found)] for task, found in counts.items()]
+    print_table(rows, ["", *heads], right=heads)
+    if is_published(counts):
+        differences = compare_with_table_6(counts)
+        cells = sum(map(len, _PUBLISHED.values()))
+        same = f"{cells - len(differences)} of {cells} cells"
+        print(f"\n{same} are as in table 6 of the paper, but for rounding; not these:\n")
+        print_table(differences, ("task", "figure", "paper", "here"), right=("paper", "here"))

@@ -1,0 +1,451 @@
+"""Evaluate a model on a benchmark of dialogs: it answers, a judge rates each answer, the scores come out.
+
+A plan of the store is an item with the earlier answers that the model is shown (`Dialog.context`). What fails is
+counted apart: an answer that doesn't come, or a judge without a rating, leaves its turn without a score.
+"""
+
+import asyncio
+import hashlib
+import json
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import Coroutine, Mapping
+from contextlib import AsyncExitStack, aclosing, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import dspy
+from omegaconf import DictConfig, OmegaConf
+from pydantic import Field
+from pydantic_core import to_jsonable_python
+
+from generator.common.atomic_files import atomic_write
+from generator.common.concurrency import in_order, together
+from generator.common.console import note
+from generator.config.compose import Job, RunFailed
+from generator.config.parts import build_choice, identify, plain, validate
+from generator.config.settings import hash_models
+from generator.dialogs.calls import chat, use_model
+from generator.dialogs.journal import Journal
+from generator.dialogs.signatures import prompt_version
+from generator.errors import ConfigError, CorpusError, GroundedDialogsError, Rejected, RunError
+from generator.execution.pipeline import Progress
+from generator.execution.session import Session, Work, run_session
+from generator.execution.store import Outcome, Store
+from generator.models.client import Endpoint
+from generator.models.lm import ChatReply, Clients, LanguageModel
+from generator.output.progress import Display
+from generator.schema import Context, Dialog, Record, SkippedRecord, Turn, Usage, Verdict
+from judges.base import SCORED, UNJUDGED
+from judges.benchmarks.base import Benchmark, golden_item
+from judges.benchmarks.scores import Rated, count_reasons, rated_turns
+from judges.benchmarks.settings import EvaluationSettings
+from judges.llm.task import RatingAdapter, RatingJudge
+from judges.panel import Member, median_of, open_greedy
+
+# Settings that are part of a run folder's name.
+_NAMED = {"benchmark", "input", "judgments", "lm", "lm.model", "run_dir"}
+
+
+class Judges(Record):
+    """The models that rate: one, or a panel whose median counts."""
+
+    lm: Endpoint | None = Field(description="Model that rates; null: the model under test rates itself.")
+    panel: dict[str, Endpoint] = Field(description="Several models that rate; the median of their scores counts.")
+
+
+class Evaluation(EvaluationSettings):
+    """All settings of `python -m judges.evaluate`, as in `conf/evaluate.yaml`, and its parts."""
+
+    benchmark: Benchmark
+    lm: Endpoint
+    judge: Judges
+
+    @property
+    def endpoints(self) -> dict[str, Endpoint]:
+        """The rating models by the names of their settings."""
+        if self.judge.panel:
+            return {f"judge.panel.{name}": endpoint for name, endpoint in self.judge.panel.items()}
+        return {"judge.lm": self.judge.lm} if self.judge.lm else {"lm": self.lm}
+
+    @property
+    def contexts(self) -> tuple[Context, ...]:
+        """What the model under test is shown, each in turn."""
+        return self.context or (self.benchmark.context,)
+
+    @property
+    def folder(self) -> Path:
+        """The run folder."""
+        if self.run_dir is not None:
+            return self.run_dir
+        source = self.judgments or self.input
+        assert source is not None
+        name = re.sub(r"(\.jsonl?)?(\.gz)?$", "", source.absolute().name)
+        model = "judgments" if self.judgments else self.lm.model.rstrip("/").rpartition("/")[2]
+        return Path("outputs") / f"{self.benchmark.name}-{name}-{model}"
+
+
+def load_evaluation(cfg: DictConfig) -> Evaluation:
+    """Return the settings of a composed configuration.
+
+    Raises:
+        ConfigError: as `generator.config.settings.load`; or there is neither `input` nor `judgments`, or both; or the
+            panel has a model twice.
+    """
+    data = plain(cfg)
+    data |= {group: build_choice(group, data.get(group)) for group in ("benchmark", "lm")}
+    judge = data["judge"]
+    panel = {name: build_choice("lm", node) for name, node in (judge.get("panel") or {}).items()}
+    data["judge"] = {"lm": judge.get("lm") and build_choice("lm", judge["lm"]), "panel": panel}
+    settings = cast(Evaluation, validate(Evaluation, "", data))
+    if (settings.input is None) == (settings.judgments is None):
+        raise ConfigError("input: give input=PATH to evaluate a model, or judgments=PATH to aggregate what exists")
+    models = [endpoint.model for endpoint in settings.judge.panel.values()]
+    if twice := [model for model in models if models.count(model) > 1]:
+        raise ConfigError(f"judge.panel: has the model {twice[0]} twice; give different models")
+    return settings
+
+
+def evaluate(cfg: DictConfig, job: Job) -> None:
+    """Evaluate a model, or continue, or aggregate judgments; the task of `python -m judges.evaluate`.
+
+    Raises:
+        GroundedDialogsError: the run can't begin or go on.
+        RunFailed: nothing was judged.
+        KeyboardInterrupt: the run was interrupted; what is finished is written.
+    """
+    settings = load_evaluation(cfg)
+    if settings.run_dir is None and (folder := job.name_folder(settings.folder, _NAMED)):
+        cfg.run_dir = folder
+        settings = load_evaluation(cfg)
+    configuration = OmegaConf.to_yaml(cfg, resolve=True)
+    if settings.judgments is not None:
+        _aggregate(settings, settings.judgments, configuration)
+        return
+    dspy.disable_logging()  # a verdict holds what DSPy would log of a reply
+    run = EvaluationRun(settings, configuration)
+    result, interrupted = run_session(run, run.show)
+    if interrupted:
+        raise KeyboardInterrupt("reported")
+    if not result.judged:
+        reason = next(iter(result.failures), "nothing to judge")
+        note(f"error: none of the answers could be judged; the most frequent reason: {reason}")
+        raise RunFailed(1)
+
+
+def _aggregate(settings: Evaluation, path: Path, configuration: str) -> None:
+    """Write and print the scores of judgments that exist."""
+    folder, benchmark = settings.folder, settings.benchmark
+    if (folder / "run.db").exists():
+        raise RunError(f"run_dir={folder}: holds a run; set another run_dir for the scores of judgments={path}")
+    scores = benchmark.score(benchmark.judgments(path.expanduser()), settings.seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder, {"benchmark": benchmark.name, "judgments": str(path), **scores}, configuration)
+    benchmark.show(scores)
+    print(f"run folder: {folder}", flush=True)
+
+
+class Result(Record):
+    """The scores of a run so far, the number of turns with one, and why others have none."""
+
+    scores: dict[str, Any]
+    judged: int
+    failures: dict[str, int]
+    complete: bool
+
+
+class EvaluationRun(Session[Result]):
+    """An evaluation that is ready to start or to continue: settings are checked, and the items have been read.
+
+    Raises:
+        GroundedDialogsError: a setting or the input can't be used; the run folder has not been touched.
+    """
+
+    def __init__(self, settings: Evaluation, configuration: str) -> None:
+        self.settings, self.configuration = settings, configuration
+        self.folder, self.fresh, self.benchmark = settings.folder, settings.fresh, settings.benchmark
+        assert settings.input is not None
+        source, folder = settings.input.expanduser().absolute(), self.folder.expanduser().absolute()
+        if folder in (source, *source.parents):
+            raise ConfigError(f"run_dir={self.folder}: is or contains the input; give another folder")
+        self.items, self.skipped = _read_items(self.benchmark, source)
+        self.items = _draw(self.items, settings.items, settings.seed)
+        # Items that are answered already are judged as they are, others once for each context.
+        self.answered = self.items[0].context is not None
+        self.plans: list[tuple[Dialog, Context]] = [
+            (item, context)
+            for item in self.items
+            for context in ([item.context] if item.context else settings.contexts)
+        ]
+        endpoints = {**({} if self.answered else {"lm": settings.lm}), **settings.endpoints}
+        judge = RatingJudge("")
+        version = prompt_version(judge.signatures, RatingAdapter().rules, *self.benchmark.prompts)
+        digest = hashlib.sha256("\n".join(item.model_dump_json() for item, _ in self.plans).encode())
+        decided = {"benchmark": self.benchmark, **endpoints}
+        self.identity = {
+            **to_jsonable_python(dict(pair for name, part in decided.items() for pair in identify(name, part))),
+            "context": list(dict.fromkeys(context for _, context in self.plans)),
+            "input (content)": digest.hexdigest()[:16],
+            "seed": settings.seed,
+            "prompt_version": version,
+            **hash_models(endpoints),
+        }
+        self.version = version
+
+    def is_finished(self, store: Store) -> bool:
+        return store.attempted >= len(self.plans)
+
+    def progress(self, summary: Result) -> tuple[int, int]:
+        return summary.scores["dialogs"], len(self.plans)
+
+    async def open(self, stack: AsyncExitStack) -> Work:
+        tested = None
+        if not self.answered:
+            tested = await stack.enter_async_context(self.settings.lm.open(self.folder))
+        members = []
+        for setting, endpoint in self.settings.endpoints.items():
+            own = tested if setting == "lm" else None
+            clients = own or await open_greedy(setting, endpoint, self.folder, stack)
+            members.append(Member(RatingJudge(endpoint.model), clients, RatingAdapter(endpoint.structured_outputs)))
+        return partial(self._evaluate, tested, members)
+
+    async def _evaluate(
+        self, tested: Clients | None, members: list[Member[RatingJudge]], store: Store, stop: asyncio.Event
+    ) -> None:
+        done, total, last = store.attempted, len(self.plans), time.monotonic()
+
+        def make(number: int) -> Coroutine[Any, Any, Outcome] | None:
+            if number == total:
+                return None
+            item, context = self.plans[number]
+            journal = Journal(store, _key(number, item))
+            return self._answer_and_judge(item, context, tested, members, journal)
+
+        def completion() -> int:
+            return sum(usage.completion for usage in store.usage().values())
+
+        at_once = max(endpoint.concurrency for endpoint in (self.settings.lm, *self.settings.endpoints.values()))
+        display = Display(done, done, total, completion(), verb="evaluated", drops=False)
+        try:
+            async with aclosing(in_order(make, done, at_once, stop)) as outcomes:
+                with display:
+                    async for number, outcome in outcomes:
+                        now = time.monotonic()
+                        store.add(number, _key(number, self.plans[number][0]), outcome, now - last)
+                        last = now
+                        display.update(Progress(number + 1, number + 1, total, completion()))
+        finally:
+            with suppress(GroundedDialogsError):  # the first error says more
+                store.add_seconds(time.monotonic() - last)
+
+    async def _answer_and_judge(
+        self,
+        item: Dialog,
+        context: Context,
+        tested: Clients | None,
+        members: list[Member[RatingJudge]],
+        journal: Journal,
+    ) -> Outcome:
+        judged = self.benchmark.judged(item)
+        golden = golden_item(item, judged)
+        if tested is None:
+            answers = {turn.turn: turn for turn in judged}
+        else:
+            with tested.for_dialog(item.id) as client:
+                lm = LanguageModel(client, journal, self.settings.seed)
+                answers = await self._answer(golden, context, lm)
+        found = await together(self._judge(golden, context, answers, member, journal) for member in members)
+        turns = []
+        for turn in golden.turns:
+            if turn.turn not in answers:
+                turns.append(turn)
+                continue
+            verdicts = [verdicts[turn.turn] for verdicts in found]
+            if len(verdicts) > 1:
+                verdicts.append(median_of(verdicts))
+            update = {
+                "answer": answers[turn.turn].answer,
+                "other_answers": (turn.answer, *turn.other_answers),
+                "truncated": answers[turn.turn].truncated,
+                "verdicts": tuple(verdicts),
+                "usage": journal.cost(turn.turn),
+            }
+            turns.append(turn.model_copy(update=update))
+        update = {
+            "turns": tuple(turns),
+            "context": context,
+            "lm": item.lm if tested is None else self.settings.lm.model,
+        }
+        return Outcome(dialog=golden.model_copy(update=update), drops=(), usage=journal.by_stage())
+
+    async def _answer(self, item: Dialog, context: Context, lm: LanguageModel) -> dict[int, Turn]:
+        """Return the turns with the model's answers by number; an answer that doesn't come is empty."""
+        answers: dict[int, Turn] = {}
+
+        async def answer(turn: Turn) -> None:
+            earlier = self._earlier(item, turn, context, answers)
+            reply: ChatReply | None = None
+            with suppress(Rejected):
+                if earlier is not None:
+                    reply = await chat(lm, self.benchmark.chat(item, turn, earlier), "respond", turn.turn)
+            text = reply.text.strip() if reply else ""
+            cut = reply is not None and reply.finish_reason == "length"
+            answers[turn.turn] = turn.model_copy(update={"answer": text, "truncated": cut})
+
+        judged = self.benchmark.judged(item)
+        if context == "golden":
+            await together(answer(turn) for turn in judged)
+        else:
+            for turn in judged:
+                await answer(turn)
+        return answers
+
+    def _earlier(self, item: Dialog, turn: Turn, context: Context, answers: Mapping[int, Turn]) -> list[str] | None:
+        """Return the answers that stand before a turn; None if one of the model's own is missing."""
+        before = item.turns[: turn.turn - 1]
+        if context == "golden":
+            return [t.answer for t in before]
+        shown = [answers.get(t.turn, t).answer for t in before]
+        return None if any(t.turn in answers and not text for t, text in zip(before, shown, strict=True)) else shown
+
+    async def _judge(
+        self,
+        item: Dialog,
+        context: Context,
+        answers: Mapping[int, Turn],
+        member: Member[RatingJudge],
+        journal: Journal,
+    ) -> dict[int, Verdict]:
+        """Return the verdicts of one judge on all answers, requested concurrently, by turn."""
+        judge = member.judge
+
+        async def verdict(turn: Turn) -> Verdict:
+            if not turn.answer:
+                return judge.verdict(UNJUDGED, "no answer")
+            question = self.benchmark.question(item, turn, self._earlier(item, turn, context, answers) or ())
+            try:
+                rating = await judge.rate(question, turn)
+            except Rejected as failure:
+                return judge.verdict(UNJUDGED, f"{failure.reason}: {failure.text}".strip(": "))
+            return judge.verdict(SCORED, rating.explanation, rating.score)
+
+        assert member.clients is not None
+        with (
+            member.clients.for_dialog(item.id) as client,
+            use_model(LanguageModel(client, journal, self.settings.seed), member.adapter),
+        ):
+            given = await together(map(verdict, answers.values()))
+        return dict(zip(answers, given, strict=True))
+
+    def write_results(self, store: Store) -> Result:
+        with atomic_write(self.folder / "dialogs.jsonl") as file:
+            file.writelines(f"{dialog.model_dump_json()}\n" for dialog in store.dialogs())
+        if self.skipped:
+            with atomic_write(self.folder / "skipped.jsonl") as file:
+                file.writelines(f"{record.model_dump_json()}\n" for record in self.skipped)
+        complete = store.attempted >= len(self.plans)
+        ratings: dict[str, dict[Context, list[Rated]]] = {}
+        every: list[Rated] = []
+        counts = Counter[str]()
+        for dialog in store.dialogs():
+            judged, rated = self.benchmark.judged(dialog), rated_turns(dialog)
+            assert dialog.context is not None
+            ratings.setdefault(dialog.lm, {}).setdefault(dialog.context, []).extend(rated)
+            every += rated
+            counts.update(dialogs=1, answers=len(judged), truncated=sum(turn.truncated for turn in judged))
+            counts.update(without_answer=sum(not turn.answer for turn in judged))
+        failures = count_reasons(every)
+        scores = self._facts(store, counts) | (self.benchmark.score(ratings, self.settings.seed) if ratings else {})
+        _write(self.folder, scores | {"complete": complete}, self.configuration)
+        judged_turns = len(every) - sum(failures.values())
+        return Result(scores=scores, judged=judged_turns, failures=failures, complete=complete)
+
+    def _facts(self, store: Store, counts: Mapping[str, int]) -> dict[str, Any]:
+        """Return what was evaluated, how, and at what cost."""
+        usage = sum(store.spent().values(), Usage())
+        sampling = self.settings.lm.greedy.model_dump(exclude_none=True)
+        return {
+            "benchmark": self.benchmark.name,
+            "input": str(self.settings.input),
+            "model": self.items[0].lm if self.answered else self.settings.lm.model,
+            "judge": [endpoint.model for endpoint in self.settings.endpoints.values()],
+            "decoding": None if self.answered else sampling | {"max_tokens": self.settings.lm.max_tokens},
+            "prompt_version": self.version,
+            **{name: counts[name] for name in ("dialogs", "answers", "without_answer", "truncated")},
+            "skipped": len(self.skipped),
+            "lm_calls": usage.calls,
+            "tokens": {"prompt": usage.prompt, "cached": usage.cached, "completion": usage.completion},
+            "seconds": round(store.seconds, 3),
+        }
+
+    def show(self, result: Result) -> None:
+        """Print the tables, and what failed."""
+        scores = result.scores
+        if result.judged:
+            self.benchmark.show(scores)
+        print(f"{scores['lm_calls']} calls, {scores['tokens']['prompt']} prompt tokens", flush=True)
+        for reason, count in result.failures.items():
+            note(f"{count} of {scores['answers']} answers have no score: {reason}")
+        if scores["truncated"]:
+            note(f"{scores['truncated']} of {scores['answers']} answers were cut off; raise lm.max_tokens")
+
+
+def _key(number: int, item: Dialog) -> str:
+    return f"{number} {item.id}"
+
+
+def _write(folder: Path, scores: Mapping[str, Any], configuration: str) -> None:
+    with atomic_write(folder / "scores.json") as file:
+        file.write(json.dumps(scores, indent=2, ensure_ascii=False) + "\n")
+    with atomic_write(folder / "config.yaml") as file:
+        file.write(configuration)
+
+
+def _read_items(benchmark: Benchmark, source: Path) -> tuple[list[Dialog], list[SkippedRecord]]:
+    """Return the items of a file or folder, and the records that can't be read.
+
+    Raises:
+        CorpusError: there are none, one isn't of this benchmark, or two have the same id.
+    """
+    items: list[Dialog] = []
+    skipped: list[SkippedRecord] = []
+    seen: set[tuple[str, Context | None]] = set()
+    for record in benchmark.items(source):
+        if isinstance(record, SkippedRecord):
+            skipped.append(record)
+            continue
+        if (fault := benchmark.check(record)) is not None:
+            raise CorpusError(f"{source}: dialog {record.id}: {fault}")
+        if (record.id, record.context) in seen:
+            raise CorpusError(f"{source}: two dialogs have the id {record.id!r}; remove one")
+        seen.add((record.id, record.context))
+        items.append(record)
+    if skipped:
+        first = f"{skipped[0].where}: {skipped[0].reason}"
+        message = f"{source}: {len(skipped)} of {len(items) + len(skipped)} records can't be read, the first: {first}"
+        if not items:
+            raise CorpusError(message)
+        note(message)
+    if not items:
+        raise CorpusError(f"{source}: has no dialogs")
+    if len({item.context is None for item in items}) > 1:
+        raise CorpusError(f"{source}: some dialogs are answered by a model and some are not; give a file of one kind")
+    return items, skipped
+
+
+def _draw(items: list[Dialog], each: int | None, seed: int) -> list[Dialog]:
+    """Return `each` items of every task, drawn by the seed and in their order; all with None."""
+    if each is None:
+        return items
+    ids: dict[str, list[str]] = {}
+    for item in items:
+        ids.setdefault(item.task, []).append(item.id)
+    kept: set[tuple[str, str]] = set()
+    for task, names in ids.items():
+        unique = list(dict.fromkeys(names))
+        drawn = random.Random(f"{seed}/{task}").sample(unique, min(each, len(unique)))
+        kept.update((task, name) for name in drawn)
+    return [item for item in items if (item.task, item.id) in kept]

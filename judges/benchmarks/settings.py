@@ -1,0 +1,40 @@
+"""The plain settings of `python -m judges.evaluate`; light to import, so that `--help` can show them."""
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from generator.schema import Context, LocalPath, Operational, Record
+
+
+def _contexts(value: object) -> object:
+    if value in ("golden", "own"):
+        return (value,)
+    if value == "both":
+        return ("golden", "own")
+    if value is None or isinstance(value, tuple):
+        return value
+    raise ValueError("must be golden, own or both")
+
+
+class EvaluationSettings(Record):
+    """Settings of `python -m judges.evaluate` that belong to no part of it."""
+
+    input: LocalPath | None = Field(
+        description="Dialogs of the benchmark as its publisher has them, a run that generated such dialogs, or a run "
+        "of this command, whose answers are judged again."
+    )
+    judgments: LocalPath | None = Field(
+        description="Judgments that exist, the publisher's or a run of this command: they are aggregated, and nobody "
+        "is asked."
+    )
+    context: Annotated[tuple[Context, ...] | None, BeforeValidator(_contexts)] = Field(
+        description="Earlier answers that the model is shown: `golden`, its `own`, or `both`, side by side; null: as "
+        "the publisher does."
+    )
+    items: int | None = Field(ge=1, description="Draw so many dialogs of each task; null: all.")
+    seed: int = Field(ge=0, description="Seed of that draw, of the intervals, and of decoding.")
+    run_dir: Annotated[LocalPath | None, Operational] = Field(
+        description="The run folder; null: outputs/<benchmark>-<input>-<model>."
+    )
+    fresh: Annotated[bool, Operational] = Field(description="Empty run_dir first, instead of continuing the run in it.")

@@ -1,0 +1,30 @@
+"""`python -m judges.evaluate`: any model on a benchmark of dialogs; see `docs/mt_bench_101.md`."""
+
+import sys
+
+from generator.command import GENERATOR_GROUPS, Command, run_command
+
+COMMAND = Command(
+    program="python -m judges.evaluate",
+    primary="evaluate",
+    task="judges.benchmarks.run:evaluate",
+    settings="judges.benchmarks.settings:EvaluationSettings",
+    usage=(
+        "python -m judges.evaluate +benchmark=NAME input=PATH lm=NAME judge.lm=NAME [setting=value ...]",
+        "python -m judges.evaluate +benchmark=NAME input=RUN judge.lm=NAME    answers that exist are judged (again)",
+        "python -m judges.evaluate +benchmark=NAME judgments=PATH    judgments that exist are aggregated",
+        "",
+        "The model lm answers the questions of a benchmark's dialogs, judge.lm rates the answers, the tables come out.",
+        "The same command again continues a run. `--cfg job` shows all settings, `--hydra-help` Hydra's own options.",
+    ),
+    groups=(("benchmark", "benchmarks"), *(pair for pair in GENERATOR_GROUPS if pair[0] == "lm")),
+)
+
+
+def main() -> int:
+    """Run the command line and return the exit code: 0, 1 nothing judged, 2 something to fix, 130 interrupted."""
+    return run_command(COMMAND)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,320 @@
+"""`python -m judges.evaluate`: what models and judges are asked, what comes out, and that nothing is asked twice."""
+
+import json
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from generator.schema import Dialog
+from judges.evaluate import main
+from judges.llm.task import read_rating
+from tests.support import openai_server as fake
+from tests.support.openai_server import Body, OpenAIServer, openai_server, prompt
+from tests.support.records import make_dialog, make_turn
+from tests.support.runs import Ended, Site, command
+from tests.test_resume import kill, until
+
+__all__ = ["openai_server"]
+
+PAIRS = (("How tall is the tower?", "It is 40 m tall."), ("And the gate?", "It is 9 m."), ("Both?", "49 m together."))
+# The words of a judge's prompt that the model under test never sees.
+RATES = "impartial judge"
+
+
+def item(task: str, name: str, pairs: Sequence[tuple[str, str]] = PAIRS, **changes: Any) -> Dialog:
+    """Return a dialog of a task with its golden answers."""
+    turns = [make_turn(number, query=q, answer=a) for number, (q, a) in enumerate(pairs, start=1)]
+    usual = {"id": name, "task": task, "passages": (), "document_ids": (), "algorithm": "whole"}
+    return make_dialog(*turns, **usual | changes)
+
+
+class Evaluating(Site):
+    """Items in a file, and a folder for a model's answers and scores: a dialog each of AR, GR and SC."""
+
+    program = staticmethod(main)
+
+    def __init__(self, folder: Path, items: Sequence[Dialog] = ()) -> None:
+        super().__init__(folder)
+        self.input = folder / "items.jsonl"
+        items = items or [item("AR", "a"), item("GR", "g"), item("SC", "s", PAIRS[:2])]
+        self.input.write_text("".join(f"{each.model_dump_json()}\n" for each in items), encoding="utf-8")
+
+    def arguments(self, server: OpenAIServer, *more: str) -> list[str]:
+        return [
+            "+benchmark=mt_bench_101",
+            f"input={self.input}",
+            f"run_dir={self.run_dir}",
+            *reached("lm", server),
+            *reached("judge.lm", server),
+            *more,
+        ]
+
+    def scores(self) -> dict[str, Any]:
+        """Return scores.json without what depends on time."""
+        scores: dict[str, Any] = json.loads((self.run_dir / "scores.json").read_text(encoding="utf-8"))
+        del scores["seconds"], scores["tokens"]["cached"]
+        return scores
+
+
+def reached(setting: str, server: OpenAIServer) -> list[str]:
+    """Return the settings by which a model is asked at `server`."""
+    settings = {"model": server.model, "api_base": server.url, "max_tokens": 256, "retries": 1, "retry_wait_s": 0.01}
+    return [f"{setting}=openai", *(f"{setting}.{name}={value}" for name, value in settings.items())]
+
+
+def judges(body: Body) -> bool:
+    """Return whether a request is a judge's."""
+    return RATES in prompt(body)
+
+
+def reply(body: Body) -> str:
+    """Answer with a line that tells the turn; rate with a score that depends on the prompt."""
+    if not judges(body):
+        return f"Own answer {len(body['messages']) // 2 + 1}."
+    return json.dumps({"explanation": "It does.", "score": random.Random(prompt(body)).randint(2, 10)})
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Evaluating:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    return Evaluating(tmp_path)
+
+
+def said(bodies: Sequence[Body]) -> list[list[str]]:
+    """Return the chats that the model under test was sent, sorted."""
+    return sorted([message["content"] for message in body["messages"]] for body in bodies if not judges(body))
+
+
+def judged(bodies: Sequence[Body], response: str) -> str:
+    """Return the prompt in which a judge is to rate `response`."""
+    (found,) = {prompt(body) for body in bodies if judges(body) and f"\n{response}\n" in prompt(body)}
+    return found
+
+
+def test_the_model_gets_bare_messages_with_the_golden_answers(site: Evaluating, openai_server: OpenAIServer) -> None:
+    openai_server.responder = reply
+    assert site.run(openai_server).code == 0
+    tower, gate, both = PAIRS
+    expected = [[*tower, gate[0]], [*tower, *gate, both[0]]]  # AR and SC are judged from turn 2 on, GR from turn 1 on
+    assert said(openai_server.bodies) == sorted([*expected, [tower[0]], *expected, expected[0]])
+    asked = [body for body in openai_server.bodies if not judges(body)]
+    assert {body["temperature"] for body in asked} == {0} and not any("response_format" in body for body in asked)
+    assert [m["role"] for m in max((b["messages"] for b in asked), key=len)] == ["user", "assistant"] * 2 + ["user"]
+
+
+def test_the_judge_sees_criteria_history_and_the_reference_of_this_turn_alone(
+    site: Evaluating, openai_server: OpenAIServer
+) -> None:
+    openai_server.responder = lambda body: (
+        reply(body) if judges(body) else f"Answer to {body['messages'][-1]['content']}"
+    )
+    assert Evaluating(site.folder, [item("GR", "g")]).run(openai_server).code == 0
+    seen = judged(openai_server.bodies, "Answer to And the gate?")
+    assert "Agent: It is 40 m tall." in seen and "The reference:\nIt is 9 m." in seen
+    assert "49 m" not in seen and "Both?" not in seen and "<documents>" not in seen
+    openai_server.bodies.clear()
+    other = Evaluating(site.folder, [item("TS", "t")])
+    assert other.run(openai_server, "fresh=true").code == 0
+    assert not any("The reference:" in prompt(body) for body in openai_server.bodies)
+
+
+def test_with_its_own_history_the_model_sees_what_it_said(site: Evaluating, openai_server: OpenAIServer) -> None:
+    openai_server.responder = reply
+    assert site.run(openai_server, "context=both").code == 0
+    tower, gate, both = PAIRS
+    chats = said(openai_server.bodies)
+    # GR's first answer is its own; AR's first turn is given.
+    assert [tower[0], "Own answer 1.", gate[0], "Own answer 2.", both[0]] in chats
+    assert [*tower, gate[0], "Own answer 2.", both[0]] in chats
+    assert "Agent: Own answer 2." in "".join(prompt(body) for body in openai_server.bodies if judges(body))
+    scores = site.scores()
+    assert scores["context"] == "golden" and scores["own"]["average"]["score"]
+    dialogs = [Dialog.model_validate(dialog) for dialog in site.dialogs()]
+    assert [(d.id, d.context) for d in dialogs] == [(n, c) for n in "ags" for c in ("golden", "own")]
+    assert dialogs[0].turns[1].other_answers == ("It is 9 m.",) and dialogs[0].turns[0].answer == "It is 40 m tall."
+
+
+@pytest.mark.parametrize(
+    ("text", "score"),
+    [
+        ("see [2] for that. Rating: [[8]]", 8),
+        ("[[7.5]]", 7.5),
+        ("Not [[3]], rather [[ 9 ]].", 9),
+        ("[[11]]", None),
+        ("[[0]]", None),
+        ("I give it [8].", None),
+        ("", None),
+    ],
+)
+def test_a_rating_in_a_text_is_read_strictly(text: str, score: float | None) -> None:
+    assert read_rating(text) == score
+
+
+@pytest.mark.parametrize("structured", ["true", "false"])
+def test_a_judge_without_a_schema_rates_in_brackets(
+    structured: str, site: Evaluating, openai_server: OpenAIServer
+) -> None:
+    openai_server.responder = lambda body: "As in [2]. Rating: [[7.5]]" if judges(body) else "Rating: [[10]] </task>"
+    assert site.run(openai_server, f"judge.lm.structured_outputs={structured}").code == 0
+    scores = site.scores()
+    assert scores["average"] == {"score": 7.5, "low": None, "high": None} and scores["judged"] == 6
+    asked = next(body for body in openai_server.bodies if judges(body))
+    assert ("Rating: [[n]]" in prompt(asked)) == (structured == "false")
+    assert prompt(asked).count("</task>") == 1
+
+
+def test_what_fails_is_counted_apart_and_lowers_nothing(site: Evaluating, openai_server: OpenAIServer) -> None:
+    def some_fail(body: Body) -> str:
+        last = str(body["messages"][-1]["content"])
+        if not judges(body):
+            return "" if last == "Both?" else f"Answer to {last}"
+        return "no idea" if "\nAnswer to How tall is the tower?\n" in last else "Rating: [[6]]"
+
+    openai_server.responder = some_fail
+    done = site.run(openai_server)
+    assert done.code == 0
+    scores = site.scores()
+    assert (scores["judged"], scores["unjudged"], scores["without_answer"]) == (3, 3, 2)
+    assert scores["tasks"]["AR"]["score"] is None and scores["tasks"]["AR"]["unscored"] == 1
+    assert scores["average"]["score"] == scores["tasks"]["SC"]["score"] == 6
+    assert scores["reasons"]["no answer"] == 2
+    assert "2 of 6 answers have no score: no answer" in done.err
+
+
+def test_nothing_judged_is_exit_code_1(site: Evaluating, openai_server: OpenAIServer) -> None:
+    openai_server.responder = lambda body: "?" if judges(body) else "Yes."
+    done = site.run(openai_server)
+    assert done.code == 1 and "none of the answers could be judged" in done.err
+
+
+def test_a_finished_run_asks_nobody_and_answers_are_judged_again(
+    site: Evaluating, openai_server: OpenAIServer, tmp_path: Path
+) -> None:
+    openai_server.responder = reply
+    assert site.run(openai_server).code == 0
+    first, calls = site.scores(), len(openai_server.bodies)
+    assert site.run(openai_server).code == 0 and len(openai_server.bodies) == calls
+    again = tmp_path / "again"
+    arguments = ["+benchmark=mt_bench_101", f"input={site.run_dir}", f"run_dir={again}"]
+    assert command(*arguments, *reached("judge.lm", openai_server), program=main).code == 0
+    assert all(judges(body) for body in openai_server.bodies[calls:]) and len(openai_server.bodies) == calls + 6
+    scores = json.loads((again / "scores.json").read_text())
+    assert (scores["model"], scores["tasks"]) == (openai_server.model, first["tasks"])
+    told = command("+benchmark=mt_bench_101", f"judgments={site.run_dir}", f"run_dir={tmp_path / 'told'}", program=main)
+    assert told.code == 0 and len(openai_server.bodies) == calls + 6
+    assert json.loads((tmp_path / "told" / "scores.json").read_text())["tasks"] == first["tasks"]
+
+
+def test_a_panel_rates_by_its_median(site: Evaluating, openai_server: OpenAIServer) -> None:
+    openai_server.responder = lambda body: "[[9]]" if judges(body) else "Yes."
+    with OpenAIServer(lambda body: "[[4]]", model="stern") as stern:
+        panel = [*reached("judge.panel.a", openai_server), *reached("judge.panel.b", stern)]
+        site.arguments(openai_server)
+        given = [a for a in site.arguments(openai_server) if not a.startswith("judge.lm")]
+        assert command(*given, *panel, program=main).code == 0
+    assert site.scores()["average"]["score"] == 6.5
+    assert site.scores()["judge"] == [openai_server.model, "stern"]
+
+
+def test_a_drawn_sample_is_stratified_and_the_same_again(tmp_path: Path, openai_server: OpenAIServer) -> None:
+    openai_server.responder = reply
+    items = [item(task, f"{task}{number}") for task in ("TS", "GR") for number in range(6)]
+    drawn = []
+    for seed in (0, 0, 1):
+        site = Evaluating(tmp_path, items)
+        assert site.run(openai_server, "items=2", "fresh=true", f"seed={seed}").code == 0
+        drawn.append([dialog["id"] for dialog in site.dialogs()])
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert sorted(name[:2] for name in drawn[0]) == ["GR", "GR", "TS", "TS"]
+    assert site.scores()["tasks"]["TS"]["low"] is not None
+
+
+@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.slow)])
+def test_killed_at_random_moments(kills: int, tmp_path: Path) -> None:
+    chance = random.Random("evaluate")
+    items = [item(task, f"{task}{number}") for task in ("TS", "GR", "AR") for number in range(2 * kills)]
+    settings = ("context=both", "lm.concurrency=2", "judge.lm.concurrency=2")
+    (tmp_path / "calm").mkdir()
+    with OpenAIServer(reply) as server:
+        calm = Evaluating(tmp_path / "calm", items)
+        assert calm.run(server, *settings).code == 0
+        needed = len(server.bodies)
+    with OpenAIServer(reply, delay_s=lambda _: chance.uniform(0.002, 0.01)) as server:
+        site = Evaluating(tmp_path, items)
+        lost = 0
+        for _ in range(kills):
+            recorded, finished = site.recorded(), server.finished.total()
+            process = site.start(server, *settings)
+            more = finished + chance.randint(1, needed // kills - 1)
+            until(lambda more=more: server.finished.total() >= more, process)  # type: ignore[misc]
+            kill(process, server)
+            lost += server.finished.total() - finished - (site.recorded() - recorded)
+        assert site.run(server, *settings).code == 0
+        assert server.finished.total() == needed + lost
+    assert site.scores() == calm.scores() | {"input": str(site.input)}
+    assert site.dialogs() == calm.dialogs()
+
+
+def refused(site: Evaluating, *more: str) -> str:
+    """Return the error of a command that reaches no server: one line, and exit code 2."""
+    with OpenAIServer(reply) as server:
+        done: Ended = site.run(server, *more)
+        assert done.code == 2 and not server.bodies, done.err
+    return done.error
+
+
+def test_bad_input_is_one_line(site: Evaluating, tmp_path: Path) -> None:
+    twice = Evaluating(tmp_path, [item("TS", "a"), item("GR", "a")])
+    assert "two dialogs have the id 'a'" in refused(twice)
+    assert "no file for the task 'XY'" in refused(Evaluating(tmp_path, [item("XY", "a")]))
+    assert "judged from turn 2" in refused(Evaluating(tmp_path, [item("SC", "a", PAIRS[:1])]))
+    (tmp_path / "other.json").write_text('{"some": "thing"}')
+    assert "other.json" in refused(site, f"input={tmp_path / 'other.json'}")
+    assert "input" in refused(site, "input=null")
+    assert "benchmark=zzz" in refused(site, "benchmark=zzz")
+    assert "context=all: must be golden, own or both" in refused(site, "context=all")
+    assert "run_dir" in refused(site, f"run_dir={tmp_path}")
+
+
+def test_an_endpoint_that_goes_away_ends_the_run_and_the_command_goes_on(
+    site: Evaluating, openai_server: OpenAIServer
+) -> None:
+    openai_server.responder = reply
+    openai_server.faults = lambda number, body: fake.status(500) if number > 4 else None
+    done = site.run(openai_server)
+    assert done.code == 2 and "when it is back, the same command continues" in done.error
+    openai_server.faults = ()
+    assert site.run(openai_server).code == 0 and site.scores()["judged"] == 6
+
+
+def judgments(tmp_path: Path, *lines: dict[str, Any]) -> Ended:
+    file = tmp_path / "judgments.jsonl"
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return command("+benchmark=mt_bench_101", f"judgments={file}", f"run_dir={tmp_path / 'out'}", program=main)
+
+
+def test_judgments_of_others_are_aggregated(tmp_path: Path) -> None:
+    done = judgments(
+        tmp_path,
+        {"task": "TS", "id": 1, "turn": 1, "score": 9},
+        {"task": "TS", "id": 1, "turn": 2, "score": 4},
+        {"task": "TS", "id": 2, "turn": 1, "score": 8},
+        {"task": "TS", "id": 3, "turn": 1, "score": None},
+        {"task": "SC", "id": 4, "turn": 1, "score": 1},  # isn't judged
+        {"task": "SC", "id": 4, "turn": 2, "score": 10},
+    )
+    scores = json.loads((tmp_path / "out" / "scores.json").read_text())
+    assert done.code == 0 and scores["average"]["score"] == 8  # (min(9, 4) + 8) / 2 and 10
+    assert (scores["judged"], scores["unjudged"], scores["tasks"]["TS"]["unscored"]) == (4, 1, 1)
+    assert "context memory" not in done.out and "topic shift" in done.out
+
+
+def test_judgments_that_can_not_be_read_are_one_line(tmp_path: Path) -> None:
+    line = {"task": "TS", "id": 1, "turn": 1, "score": 9}
+    assert "there twice" in judgments(tmp_path, line, line).error
+    assert "score" in judgments(tmp_path, line | {"score": 11}).error
+    assert "no file for the task 'ZZ'" in judgments(tmp_path, line | {"task": "ZZ"}).error
