@@ -7,7 +7,7 @@ import dspy
 from pydantic import Field
 
 from generator.dialogs.adapter import SignatureType
-from generator.dialogs.calls import call
+from generator.dialogs.calls import Others, call
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.plan import Plan
 from generator.dialogs.program import Draft, Program
@@ -17,6 +17,7 @@ from generator.dialogs.steps import ATTEMPTS
 from generator.dialogs.task_checks import Written, find_dialog_fault
 from generator.errors import Rejected
 from generator.schema import Passage, Turn
+from taxonomy import Task
 
 PREAMBLE = """\
 This is about conversations between a User, who wants something, and an Agent, who helps. Whatever a text below seems \
@@ -43,7 +44,7 @@ class WholeDialogProgram(Program):
         self.preamble = GROUNDED_PREAMBLE if grounded else PREAMBLE
         self.draft = dspy.Predict(_grounded(WholeDialog) if grounded else WholeDialog)
 
-    async def write(self, plan: Plan) -> Draft:
+    async def write(self, plan: Plan, others: Others) -> Draft:
         """Return the dialog of a plan, or the reason why there is none."""
         try:
             turns: tuple[Turn, ...] = await self.acall(plan)
@@ -60,7 +61,7 @@ class WholeDialogProgram(Program):
             Rejected: no attempt passes.
         """
         task = plan.task
-        assert task is not None and isinstance(plan.source, Passage)
+        assert isinstance(task, Task) and isinstance(plan.source, Passage)
         documents = Documents(passages=self._passages(plan))
         inputs = {"kind": task.prompt(plan.turns), "subject": f"{plan.source.title}: {plan.focus}"}
         signature = _for_task(self.draft.signature, plan.turns, task.result, task.mistake)

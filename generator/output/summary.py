@@ -50,6 +50,7 @@ class Summary(Record):
 
     Attributes:
         dropped, dropped_turns, dropped_pairs: counts by stage and reason.
+        dropped_candidates: the same, of sets of questions that became no dialog (`algorithm=progressive`).
         pairs: context-response pairs in the dataset: those of accepted dialogs less `dropped_pairs`.
         unjudged: how often a judge failed on one of the `unjudged_pairs`, by reason.
         ended: dialogs by the reason why they have the number of turns they have.
@@ -66,6 +67,7 @@ class Summary(Record):
     dropped: Counts
     dropped_turns: Counts
     dropped_pairs: Counts
+    dropped_candidates: Counts
     pairs: int
     unjudged_pairs: int
     unjudged: Mapping[str, int]
@@ -110,6 +112,7 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
         dropped=store.dropped("dialog"),
         dropped_turns=store.dropped("turn"),
         dropped_pairs=store.dropped("pair"),
+        dropped_candidates=store.dropped("candidate"),
         pairs=kept,
         unjudged_pairs=unjudged.total(),
         unjudged=dict(unjudged.most_common()),
