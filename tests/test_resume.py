@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import openai_server as fake
+from tests.support import scenarios
 from tests.support.openai_server import Body, Fault, OpenAIServer
 from tests.support.runs import Site
 
@@ -70,13 +71,18 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Site:
     [
         (4, "multi"),
         (4, "single"),
+        (4, "progressive"),
+        pytest.param(10, "progressive", marks=pytest.mark.slow),
         *(pytest.param(50, algorithm, marks=pytest.mark.slow) for algorithm in ("single", "multi")),
     ],
 )
 def test_killed_at_random_moments(kills: int, algorithm: str, site: Site, tmp_path: Path) -> None:
     chance = random.Random(f"kill {algorithm}")
-    settings = (f"lm.concurrency={IN_FLIGHT}", f"dialogs={DIALOGS if kills < 10 else 80}", f"algorithm={algorithm}")
-    with OpenAIServer(delay_s=lambda _: chance.uniform(0.005, 0.025)) as server:
+    settings = [f"lm.concurrency={IN_FLIGHT}", f"dialogs={DIALOGS if kills < 10 else 80}", f"algorithm={algorithm}"]
+    responder = fake.fill
+    if algorithm == "progressive":
+        settings, responder = scenarios.settings(*settings), scenarios.reply
+    with OpenAIServer(responder, delay_s=lambda _: chance.uniform(0.005, 0.025)) as server:
         lost = finished = recorded = 0
         for _ in range(kills):
             process = site.start(server, *settings)
@@ -94,7 +100,7 @@ def test_killed_at_random_moments(kills: int, algorithm: str, site: Site, tmp_pa
         assert server.finished.total() - lost == site.summary()["lm_calls"]
     (tmp_path / "whole").mkdir()
     whole = Site(tmp_path / "whole")
-    with OpenAIServer() as server:
+    with OpenAIServer(responder) as server:
         assert whole.run(server, *settings).code == 0
     assert same(site, whole)
 
