@@ -71,7 +71,6 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Site:
     [
         (4, "multi"),
         (4, "single"),
-        (4, "progressive"),
         pytest.param(10, "progressive", marks=pytest.mark.slow),
         *(pytest.param(50, algorithm, marks=pytest.mark.slow) for algorithm in ("single", "multi")),
     ],
