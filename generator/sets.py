@@ -100,13 +100,14 @@ def dialog_set(path: str, corpus: str | Mapping[str, Any] | None) -> DialogSet:
         return _run(path, Path(path))
     if folder and (Path(path) / "run.db").exists():
         raise RunError(f"{path}: the run has no dialogs.jsonl yet; the command that started it continues it")
-    if corpus is not None:
-        return DialogSet(path, human_corpus(corpus, path).dialogs, {}, None)
+    published = None if corpus is None else human_corpus(corpus, path)
     if not folder:
         (file,) = list_files(path, ("",), archives=False, setting="")
         lines = partial(_lines, file)
         if file.name.lower().endswith((".jsonl", ".jsonl.gz")) and _has_dialogs(lines):
             return DialogSet(path, lines, {}, None)
+    if published is not None:
+        return DialogSet(path, published.dialogs, {}, None)
     raise ConfigError(
         f"{path}: not a run folder or a file of dialogs as dialogs.jsonl is; give corpus=NAME to read it as one of "
         f"{', '.join(human_corpora())}"

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from generator.errors import ConfigError
 from generator.models.lm import Message
 from generator.schema import Context, Dialog, Passage, Record, SkippedRecord, Turn
 from generator.sets import dialog_set
@@ -38,11 +37,7 @@ class Benchmark(Record, ABC):
         Raises:
             CorpusError, RunError: they can't be read.
         """
-        try:
-            found = dialog_set(str(path), None)
-        except ConfigError:
-            found = dialog_set(str(path), self.corpus)
-        return found.records()
+        return dialog_set(str(path), self.corpus).records()
 
     @abstractmethod
     def check(self, item: Dialog) -> str | None:

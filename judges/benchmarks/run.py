@@ -171,6 +171,8 @@ class EvaluationRun(Session[Result]):
         source, folder = settings.input.expanduser().absolute(), self.folder.expanduser().absolute()
         if folder in (source, *source.parents):
             raise ConfigError(f"run_dir={self.folder}: is or contains the input; give another folder")
+        if "lm" in settings.endpoints:
+            note(f"judge.lm is not set: {settings.lm.model} rates, also answers of its own")
         self.items, self.skipped = _read_items(self.benchmark, source)
         self.items = _draw(self.items, settings.items, settings.seed)
         # Items that are answered already are judged as they are, others once for each context.

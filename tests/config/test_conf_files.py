@@ -51,7 +51,7 @@ def test_every_choice_builds_its_part(group: str, name: str) -> None:
         "corpus",
         "taxonomy",
         "judge",
-    ):  # their names are in run folders, dialogs and the data card
+    ):  # their names are in run folders
         assert part.name == name
     if group == "taxonomy":
         taxonomy = load_taxonomy(part)

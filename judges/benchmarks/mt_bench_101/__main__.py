@@ -44,12 +44,13 @@ def count(cfg: "DictConfig", job: object) -> None:
         TaxonomyError: a task file can't be used.
     """
     from generator.config.parts import plain, validate
-    from judges.benchmarks.mt_bench_101.counts import count_dialogs, print_counts, read_dialogs
+    from generator.sets import dialog_set
+    from judges.benchmarks.mt_bench_101.counts import count_dialogs, print_counts
     from taxonomy import read_tasks
 
     settings: CountsSettings = validate(CountsSettings, "", plain(cfg))
     tasks = read_tasks(settings.tasks)
-    print_counts(count_dialogs(read_dialogs(settings.input), tasks))
+    print_counts(count_dialogs(dialog_set(settings.input, "mt_bench_101").dialogs(), tasks))
 
 
 def main() -> int:

@@ -1,22 +1,14 @@
 """Sizes of dialogs by task, and where they differ from table 6 of Bai et al. 2024."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import BaseModel
-
-from generator.corpora.files import File, list_files
-from generator.corpora.human import human_turn
-from generator.corpora.json_records import read_json_lines, validate_record
-from generator.errors import ConfigError, CorpusError
 from generator.output.tables import print_table
-from generator.schema import Dialog, SkippedRecord
-from generator.sets import dialog_set
-from judges.benchmarks.mt_bench_101.scores import in_order
+from generator.schema import Dialog
+from judges.benchmarks.mt_bench_101.scores import in_order, task_of
 from taxonomy import Task
 
 OVERALL = "Overall"
@@ -52,50 +44,6 @@ class Difference(NamedTuple):
     counted: str
 
 
-def read_dialogs(path: str) -> Iterator[Dialog]:
-    """Yield the dialogs of a run folder, of a dialogs.jsonl, or of a file in the publisher's format.
-
-    Raises:
-        CorpusError, RunError: they can't be read, or there are none.
-    """
-    with suppress(ConfigError):
-        return dialog_set(path, None).dialogs()
-    (file,) = list_files(path, ("",), setting="input")
-    return _published(file)
-
-
-class _Exchange(BaseModel):
-    user: str
-    bot: str
-
-
-class _Published(BaseModel):
-    task: str
-    id: int
-    history: list[_Exchange]
-
-
-def _published(file: File) -> Iterator[Dialog]:
-    for where, line in read_json_lines(file):
-        record = validate_record(_Published, where, line)
-        if isinstance(record, SkippedRecord):
-            raise CorpusError(f"{where}: {record.reason}")
-        yield Dialog(
-            id=str(record.id),
-            corpus="mt_bench_101",
-            algorithm="whole",
-            split="train",
-            document_ids=(),
-            turns=tuple(human_turn(n, pair.user, pair.bot) for n, pair in enumerate(record.history, start=1)),
-            passages=(),
-            ended="complete",
-            task=record.task,
-            lm="human",
-            prompt_version="",
-            seed=0,
-        )
-
-
 def count_dialogs(dialogs: Iterable[Dialog], tasks: Mapping[str, Task]) -> dict[str, Counts]:
     """Return the sizes of all dialogs (`Overall`) and of those of each task.
 
@@ -107,12 +55,8 @@ def count_dialogs(dialogs: Iterable[Dialog], tasks: Mapping[str, Task]) -> dict[
     """
     words: dict[str, list[list[int]]] = {}
     for dialog in dialogs:
-        if dialog.task not in tasks:
-            raise ConfigError(
-                f"tasks: no file describes the task {dialog.task!r} of dialog {dialog.id}; add its folder"
-            )
         turns = [len(turn.query.split()) + len(turn.answer.split()) for turn in dialog.turns]
-        words.setdefault(dialog.task, []).append(turns)
+        words.setdefault(task_of(dialog, tasks).name, []).append(turns)
     judged = {name: sum(len(turns[tasks[name].judged_from - 1 :]) for turns in words[name]) for name in words}
     every = _count(list(chain.from_iterable(words.values())), sum(judged.values()))
     return {OVERALL: every} | {name: _count(words[name], judged[name]) for name in in_order(words)}

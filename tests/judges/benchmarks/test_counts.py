@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from generator.sets import dialog_set
 from judges.benchmarks.mt_bench_101.__main__ import main
-from judges.benchmarks.mt_bench_101.counts import Counts, compare_with_table_6, count_dialogs, read_dialogs
+from judges.benchmarks.mt_bench_101.counts import Counts, compare_with_table_6, count_dialogs
 from taxonomy import read_tasks
 from taxonomy.files import TASKS
 from tests.support import runs
@@ -34,7 +35,7 @@ def test_words_turns_and_judged_turns_are_counted_by_task(tmp_path: Path) -> Non
         dialog(2, "CM", ("one", "two"), ("three", "four")),
         dialog(3, "CM", ("one", "two"), ("three", "four"), ("a b c", "d e f g")),
     )
-    assert count_dialogs(read_dialogs(str(file)), read_tasks()) == {
+    assert count_dialogs(dialog_set(str(file), "mt_bench_101").dialogs(), read_tasks()) == {
         "Overall": Counts(3, 7, 7 / 3, 23 / 3, 23 / 7, 11, 7, 5),
         "CM": Counts(2, 5, 2.5, 7.5, 3, 11, 7, 3),
         "PI": Counts(1, 2, 2, 8, 4, 8, 5, 2),
@@ -70,7 +71,7 @@ def test_a_file_of_another_shape_is_one_line(tmp_path: Path, line: str) -> None:
 
 def test_the_published_file_is_as_in_table_6_but_for_four_cells(data: Path) -> None:
     file = data / "mtbench101" / "mtbench101.jsonl"
-    counts = count_dialogs(read_dialogs(str(file)), read_tasks())
+    counts = count_dialogs(dialog_set(str(file), "mt_bench_101").dialogs(), read_tasks())
     assert [tuple(cell) for cell in compare_with_table_6(counts)] == [
         ("CM", "longest turn", "323", "142"),
         ("SI", "words a turn", "84.76", "51.44"),

@@ -1,0 +1,333 @@
+"""`python -m judges.agreement`: agreement of a judge of MT-Bench-101 with people; see `docs/mt_bench_101.md`.
+
+A sheet to fill in is drawn from a run of `python -m judges.evaluate`, and read back with the ratings of each person
+(Bai et al. 2024, section 4.5, tables 5 and 9).
+"""
+
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from generator.command import Command, run_command
+from generator.errors import ConfigError, CorpusError
+from generator.schema import Dialog, LocalPath, OneOrMore, Record
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+    from judges.benchmarks.mt_bench_101.scores import DialogScore
+    from taxonomy import Task
+
+COMMAND = Command(
+    program="python -m judges.agreement",
+    primary="agreement",
+    task="judges.agreement:agree",
+    settings="judges.agreement:AgreementSettings",
+    usage=(
+        "python -m judges.agreement RUN_DIR sheet=FILE.csv [items=100] [seed=0]",
+        "python -m judges.agreement RUN_DIR sheets=[FILE.csv,FILE.csv,...] [output=FILE.json]",
+        "",
+        "How far a judge of MT-Bench-101 agrees with people. The first form writes a sheet with dialogs of a run of",
+        "python -m judges.evaluate; each person fills in a copy of it, one rating from 1 to 10 a dialog. The second",
+        "form reads the copies, and prints agreement and Fleiss' kappa as in tables 5 and 9 of Bai et al. 2024.",
+    ),
+    groups=(),
+    positional="run",
+)
+RATING = "rating"
+Scale = Literal["bands", "points"]
+
+
+class AgreementSettings(Record):
+    """Settings of `python -m judges.agreement`."""
+
+    run: LocalPath = Field(description="Run folder of `python -m judges.evaluate`.")
+    sheet: LocalPath | None = Field(description="File for a new sheet to fill in, CSV; null: none.")
+    items: int = Field(ge=1, description="Dialogs of a new sheet, drawn evenly from the tasks.")
+    seed: int = Field(description="Of the draw.")
+    sheets: Annotated[tuple[LocalPath, ...], OneOrMore] = Field(description="Filled-in sheets, one for each person.")
+    scale: Scale = Field(
+        description="Ratings agree if they lie in the same band of 1-3, 4-6, 7-9, 10 (bands), or only if they are the "
+        "same points, rounded (points)."
+    )
+    tasks: LocalPath | None = Field(description="Folder of your own tasks, added to ours; null: none.")
+    output: LocalPath | None = Field(description="File for the figures of filled-in sheets, JSON; null: none.")
+
+
+class Agreement(Record):
+    """Agreement of two kinds of raters.
+
+    Attributes:
+        agreement: the chance that two different raters, one of each kind, agree on a random dialog; None if there are
+            no two.
+        kappa: Fleiss' kappa over the dialogs that everyone rated; None if there are no two raters, or one category.
+    """
+
+    agreement: float | None
+    kappa: float | None
+
+
+class JudgeAgreement(Record):
+    """Agreement of a judge with people.
+
+    Attributes:
+        people: with each person; the kappa is the mean of those of the judge and one person.
+        majority: with the most frequent rating of a dialog; where two are equally frequent there is none.
+        kappa: of the judge and all people as raters of the same kind.
+    """
+
+    people: Agreement
+    majority: Agreement
+    kappa: float | None
+
+
+class AgreementReport(Record):
+    """Agreement among people and of the judge with them, by the minimum and by the mean of a dialog's turns.
+
+    Attributes:
+        people: sheets.
+        dialogs: those that somebody rated.
+        complete: those that everybody rated, over which kappas are.
+        ties: those without a majority.
+    """
+
+    scale: Scale
+    people: int
+    dialogs: int
+    complete: int
+    ties: int
+    among_people: Agreement
+    minimum: JudgeAgreement
+    mean: JudgeAgreement
+
+
+def agree(cfg: "DictConfig", job: object) -> None:
+    """Write a sheet, or print the agreement of those that are filled in.
+
+    Raises:
+        ConfigError: a setting is wrong, a dialog's task has no file, or statsmodels isn't installed.
+        CorpusError, RunError: the run or a sheet can't be read or written.
+        TaxonomyError: a task file can't be used.
+    """
+    from generator.common.atomic_files import atomic_write
+    from generator.config.parts import plain, validate
+    from judges.benchmarks.sheets import read_sheet, write_sheet
+    from taxonomy import read_tasks
+
+    settings: AgreementSettings = validate(AgreementSettings, "", plain(cfg))
+    if bool(settings.sheet) == bool(settings.sheets):
+        raise ConfigError("sheet, sheets: give one of them: sheet=FILE writes a sheet, sheets=[FILE,…] reads them")
+    tasks = read_tasks(settings.tasks)
+    dialogs = read_judged(settings.run, tasks)
+    if settings.sheet:
+        drawn = draw_dialogs([dialog for dialog, _ in dialogs], settings.items, settings.seed)
+        write_sheet(settings.sheet, [sheet_row(dialog, tasks[dialog.task]) for dialog in drawn], [RATING])
+        print(f"{settings.sheet}: {len(drawn)} dialogs to rate from 1 to 10; give each person a copy")
+        return
+    scores = {dialog.id: score for dialog, score in dialogs}
+    ratings = [read_sheet(sheet, RATING, parse_points, scores) for sheet in settings.sheets]
+    report = measure_agreement(ratings, scores, settings.scale)
+    if settings.output:
+        with atomic_write(settings.output) as file:
+            file.write(report.model_dump_json(indent=1) + "\n")
+    print_agreement(report)
+
+
+def read_judged(run: Path, tasks: Mapping[str, "Task"]) -> list[tuple[Dialog, "DialogScore"]]:
+    """Return the dialogs of a run whose turns are all judged, with their scores; of two contexts the golden one.
+
+    Raises:
+        ConfigError: a dialog's task is not in `tasks`.
+        CorpusError, RunError: they can't be read, or there are none.
+    """
+    from generator.sets import dialog_set
+    from judges.benchmarks.mt_bench_101.scores import dialog_score, task_of
+    from judges.benchmarks.scores import rated_turns
+
+    dialogs = list(dialog_set(str(run), None).dialogs())
+    golden = [dialog for dialog in dialogs if dialog.context == "golden"]
+    found = []
+    for dialog in golden or dialogs:
+        first = task_of(dialog, tasks).judged_from
+        if score := dialog_score([turn for turn in rated_turns(dialog) if turn.turn >= first]):
+            found.append((dialog, score))
+    if not found:
+        raise CorpusError(f"run={run}: has no dialog with a score; give a run folder of python -m judges.evaluate")
+    return found
+
+
+def draw_dialogs(dialogs: Sequence[Dialog], items: int, seed: int) -> list[Dialog]:
+    """Return `items` dialogs, or all if there are fewer: equally many of each task, as far as it has them."""
+    from judges.benchmarks.mt_bench_101.scores import in_order
+
+    chance = random.Random(seed)
+    drawn = []
+    order = in_order({dialog.task for dialog in dialogs})
+    for task in order:
+        members = [dialog for dialog in dialogs if dialog.task == task]
+        drawn += [(rank, chance.random(), dialog) for rank, dialog in enumerate(chance.sample(members, len(members)))]
+    chosen = [dialog for _, _, dialog in sorted(drawn, key=lambda each: each[:2])[:items]]
+    return sorted(chosen, key=lambda dialog: order.index(dialog.task))
+
+
+def sheet_row(dialog: Dialog, task: "Task") -> dict[str, str]:
+    """Return the row of a dialog: what to judge by, and the dialog with the answers to judge marked."""
+    return {
+        "id": dialog.id,
+        "task": task.name,
+        "title": task.title,
+        "criteria": task.rubric(),
+        "dialog": "\n\n".join(_lines(dialog, task)),
+    }
+
+
+def _lines(dialog: Dialog, task: "Task") -> Iterable[str]:
+    for passage in dialog.passages:
+        yield f"DOCUMENT: {passage.title}\n{passage.text}"
+    for turn in dialog.turns:
+        yield f"USER: {turn.query}"
+        if not turn.verdicts or turn.turn < task.judged_from:
+            yield f"AGENT: {turn.answer}"
+            continue
+        yield f">>> TO RATE: {turn.answer}"
+        for golden in turn.other_answers[:1]:
+            if task.reference:
+                yield f"(REFERENCE: {golden})"
+            elif dialog.context == "golden" and turn is not dialog.turns[-1]:
+                yield f"(THE DIALOG GOES ON WITH THIS ANSWER: {golden})"
+
+
+def parse_points(text: str) -> int:
+    """Return a person's rating.
+
+    Raises:
+        ValueError: it is not a whole number from 1 to 10.
+    """
+    try:
+        points = float(text)
+    except ValueError:
+        points = 0
+    if points not in range(1, 11):
+        raise ValueError("must be a whole number from 1 to 10")
+    return int(points)
+
+
+def to_category(points: float, scale: Scale) -> int:
+    """Return what must be equal for ratings to agree: whole points, halves rounded up, or the number of their band."""
+    whole = int(points + 0.5)
+    return whole if scale == "points" else (whole - 1) // 3
+
+
+def measure_agreement(
+    ratings: Sequence[Mapping[str, int]], scores: Mapping[str, "DialogScore"], scale: Scale
+) -> AgreementReport:
+    """Return the agreement of people and judge.
+
+    Args:
+        ratings: each person's, by dialog; at least one person and one rating.
+        scores: the judge's, for all of these dialogs.
+
+    Raises:
+        ConfigError: statsmodels isn't installed.
+    """
+    votes: dict[str, dict[int, int]] = {}
+    for person, rated in enumerate(ratings):
+        for name, points in rated.items():
+            votes.setdefault(name, {})[person] = to_category(points, scale)
+    majority = {name: most for name, by in votes.items() if (most := _majority(list(by.values()))) is not None}
+    complete = [name for name, by in votes.items() if len(by) == len(ratings)]
+
+    def judged(value: Mapping[str, int]) -> JudgeAgreement:
+        alone = [fleiss([[value[name], votes[name][person]] for name in complete]) for person in range(len(ratings))]
+        known = [kappa for kappa in alone if kappa is not None]
+        return JudgeAgreement(
+            people=Agreement(
+                agreement=_mean(fmean(vote == value[name] for vote in by.values()) for name, by in votes.items()),
+                kappa=_mean(known),
+            ),
+            majority=Agreement(
+                agreement=_mean(most == value[name] for name, most in majority.items()),
+                kappa=fleiss([[value[name], majority[name]] for name in complete if name in majority]),
+            ),
+            kappa=fleiss([[value[name], *votes[name].values()] for name in complete]),
+        )
+
+    pairs = [list(combinations(by.values(), 2)) for by in votes.values() if len(by) > 1]
+    return AgreementReport(
+        scale=scale,
+        people=len(ratings),
+        dialogs=len(votes),
+        complete=len(complete),
+        ties=len(votes) - len(majority),
+        among_people=Agreement(
+            agreement=_mean(fmean(one == other for one, other in each) for each in pairs),
+            kappa=fleiss([list(votes[name].values()) for name in complete]),
+        ),
+        minimum=judged({name: to_category(scores[name].minimum, scale) for name in votes}),
+        mean=judged({name: to_category(scores[name].mean, scale) for name in votes}),
+    )
+
+
+def _majority(votes: Sequence[int]) -> int | None:
+    (first, count), *others = Counter(votes).most_common(2)
+    return None if others and others[0][1] == count else first
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    found = list(values)
+    return round(fmean(found), 4) if found else None
+
+
+def fleiss(rows: Sequence[Sequence[int]]) -> float | None:
+    """Return Fleiss' kappa of a category for each item and rater; None without two raters, or with one category.
+
+    Raises:
+        ConfigError: statsmodels isn't installed.
+    """
+    try:
+        from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
+    except ImportError as error:
+        raise ConfigError(
+            f"Fleiss' kappa: the package statsmodels is missing ({error}); install the extra 'agreement' (uv sync "
+            "--extra agreement), or that package alone"
+        ) from error
+    if not rows or len(rows[0]) < 2 or len({category for row in rows for category in row}) < 2:
+        return None
+    return round(float(fleiss_kappa(aggregate_raters(rows)[0])), 4)
+
+
+def print_agreement(report: AgreementReport) -> None:
+    """Print the figures as a table."""
+    from generator.output.tables import ABSENT, print_table
+
+    def row(label: str, agreement: float | None, kappa: float | None) -> list[str]:
+        percent = ABSENT if agreement is None else f"{agreement:.1%}"
+        return [label, percent, ABSENT if kappa is None else f"{kappa:.3f}"]
+
+    rows = [row("people among themselves", report.among_people.agreement, report.among_people.kappa)]
+    for name, judge in (("minimum", report.minimum), ("mean", report.mean)):
+        rows += [
+            row(f"judge, {name} of turns, with people", judge.people.agreement, judge.people.kappa),
+            row(f"judge, {name} of turns, with the majority", judge.majority.agreement, judge.majority.kappa),
+            row(f"judge, {name} of turns, and people together", None, judge.kappa),
+        ]
+    print_table(rows, ("", "agreement", "Fleiss' kappa"), right=("agreement", "Fleiss' kappa"))
+    rated = f"{report.people} people rated {report.dialogs} dialogs, {report.ties} of them without a majority"
+    print(f"\n{rated}; kappas are over the {report.complete} that all rated.")
+    print(f"Ratings agree if they {'lie in the same band' if report.scale == 'bands' else 'are the same points'}.")
+
+
+def main() -> int:
+    """Run the command line and return the exit code: 0, 2 something to fix, 130 interrupted."""
+    return run_command(COMMAND)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

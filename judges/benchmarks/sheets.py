@@ -1,0 +1,86 @@
+"""Sheets for people: CSV files with a row for each item to rate, written, and read back once they are filled in."""
+
+import csv
+from collections.abc import Callable, Container, Mapping, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import TypeVar
+
+from generator.common.atomic_files import atomic_write
+from generator.errors import ConfigError, CorpusError, describe
+
+T = TypeVar("T")
+
+ID = "id"
+# A spreadsheet runs a cell that begins with one of these.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def write_sheet(path: Path, rows: Sequence[Mapping[str, str]], fill: Sequence[str]) -> None:
+    """Write a sheet that spreadsheets open as UTF-8, and of which they run no cell.
+
+    Args:
+        rows: at least one, all with the same columns, `id` among them.
+        fill: further columns, which stay empty.
+
+    Raises:
+        ConfigError: the file exists.
+        RunError: it can't be written.
+    """
+    if path.exists():
+        raise ConfigError(f"{path}: exists already and may hold ratings; give the new sheet another name")
+    with atomic_write(path) as file:
+        file.write("\ufeff")  # or Excel takes it for another encoding
+        writer = csv.writer(file)
+        writer.writerow([*rows[0], *fill])
+        for row in rows:
+            cells = (f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in row.values())
+            writer.writerow([*cells, *("" for _ in fill)])
+
+
+def read_sheet(path: Path, column: str, parse: Callable[[str], T], known: Container[str]) -> dict[str, T]:
+    """Return what people filled into a column, by id; empty cells are left out.
+
+    The file is CSV in UTF-8 as spreadsheets save it, with commas, semicolons or tabs. The row in a message is the
+    spreadsheet's.
+
+    Args:
+        parse: returns the value of a cell; raises ValueError, which says what it must be.
+        known: the ids that there are.
+
+    Raises:
+        CorpusError: the file can't be read, an id is unknown or there twice, a cell is wrong, or all are empty.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise CorpusError(f"{path}: can't be read: {describe(error)}") from error
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{path}: is not a text in UTF-8; save the sheet as CSV in UTF-8") from error
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
+    found: dict[str, T] = {}
+    seen: set[str] = set()
+    try:
+        sheet = csv.DictReader(StringIO(text), delimiter=delimiter)
+        for name in (ID, column):
+            if name not in (sheet.fieldnames or ()):
+                raise CorpusError(f"{path}: has no column {name!r} in its first row")
+        for number, row in enumerate(sheet, start=2):
+            name, cell = (row[ID] or "").strip(), (row[column] or "").strip()
+            if not name and not cell:
+                continue
+            name = name if name in known else name.removeprefix("'")
+            if name not in known or name in seen:
+                problem = "is there twice" if name in seen else "is not in the run"
+                raise CorpusError(f"{path}: row {number}: the id {name!r} {problem}")
+            seen.add(name)
+            if cell:
+                try:
+                    found[name] = parse(cell)
+                except ValueError as error:
+                    raise CorpusError(f"{path}: row {number}: {column} {cell!r} {error}") from None
+    except csv.Error as error:
+        raise CorpusError(f"{path}: is not CSV: {error}") from error
+    if not found:
+        raise CorpusError(f"{path}: has no {column}s; fill in the column {column!r}")
+    return found
