@@ -78,7 +78,7 @@ class WholeDialogProgram(Program):
             )
             result, mistake = reply.get("result", ""), reply.get("mistake", "")
             written = Written(
-                users=tuple(" ".join(turn.user.split()) for turn in reply.turns),
+                users=tuple(turn.user.strip() for turn in reply.turns),
                 agents=tuple(turn.agent.strip() for turn in reply.turns),
                 result=result,
                 mistake=mistake,

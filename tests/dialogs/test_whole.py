@@ -57,10 +57,10 @@ def write(model: Scripted, of: Plan | None = None, grounded: bool = False, struc
 
 
 def test_the_turns_are_those_that_the_model_wrote() -> None:
-    model = Scripted(write=[reply(*PAIRS[:2], (" Which\nof them  call? ", f" {PAIRS[2][1]}\n"))])
+    model = Scripted(write=[reply(*PAIRS[:2], (" Which\nof them call? ", f" {PAIRS[2][1]}\n"))])
     draft = write(model)
     assert (draft.end, draft.skipped, draft.passages) == (None, (), ())
-    assert spoken(draft) == [*PAIRS[:2], ("Which of them call?", PAIRS[2][1])]
+    assert spoken(draft) == [*PAIRS[:2], ("Which\nof them call?", PAIRS[2][1])]
     assert [(t.turn, t.question_type, t.multi_turn_type) for t in draft.turns] == [
         (1, "CM", None),
         (2, "CM", "CM"),
