@@ -63,11 +63,12 @@ def dialog_score(turns: Sequence[Rated]) -> DialogScore | None:
     return DialogScore(min(scores), fmean(scores)) if scores and len(scores) == len(turns) else None
 
 
-def score_dialogs(rated: Sequence[Rated], tasks: Mapping[str, Task]) -> MtBenchScores:
+def score_dialogs(rated: Sequence[Rated], tasks: Mapping[str, Task], seed: int = 0) -> MtBenchScores:
     """Return the scores of the rated turns; those before their task's `judged_from` are left out.
 
     Args:
         tasks: by name, at least those of the turns.
+        seed: of the intervals.
     """
     rated = [turn for turn in rated if turn.turn >= tasks[turn.task].judged_from]
     items: dict[str, dict[str, list[Rated]]] = {name: {} for name in in_order({turn.task for turn in rated})}
@@ -76,7 +77,7 @@ def score_dialogs(rated: Sequence[Rated], tasks: Mapping[str, Task]) -> MtBenchS
     dialogs = {name: list(map(dialog_score, found.values())) for name, found in items.items()}
 
     def score(names: Sequence[str], value: Callable[[DialogScore], float]) -> Score:
-        return mean_score([[[value(dialog)] for dialog in dialogs[name] if dialog] for name in names])
+        return mean_score([[[value(dialog)] for dialog in dialogs[name] if dialog] for name in names], seed)
 
     def group(names: Sequence[str]) -> GroupScore:
         means = [fmean(each) for name in names if (each := [dialog.mean for dialog in dialogs[name] if dialog])]
