@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from generator.corpora.library import Library
 from generator.dialogs.focus import FOCUS_CHARS
 from generator.dialogs.plan import Plan, Planner
 from generator.schema import Document, Turns
-from taxonomy import Mix, Taxonomy, load
+from taxonomy import Mix, TaskMix, Taxonomy, load
 
 WORDS = ["harbour", "ferry", "crane", "pilot", "buoy", "anchor", "tide", "storm", "light", "quay", "rope", "sail"]
 FIRST = {"direct": 0.5, "comparative": 0.3, "unanswerable": 0.2}
@@ -185,3 +186,76 @@ def test_a_type_can_set_the_number_of_turns(ten: Library) -> None:
     assert lengths == {("direct", 5), ("comparative", 5), ("unanswerable", 2)}
     lengths = {(p.question_types[0].name, len(p.question_types)) for p in plans(planner(ten, turns="1"), 20)}
     assert lengths == {("direct", 1), ("comparative", 1), ("unanswerable", 2)}
+
+
+# --- tasks
+
+
+def task_planner(documents: Library, topics: bool = False, validation: float = 0, **shares: float) -> Planner:
+    mix = TaskMix(name="m", tasks=shares or {"CM": 0.5, "TS": 0.3, "MR": 0.2})
+    return Planner(
+        library=documents,
+        validation=documents.validation(validation, 1),
+        taxonomy=load(mix),
+        turns=Turns(least=9, most=9),
+        seed=1,
+        per_document=2,
+        window=10_000,
+        topics=topics,
+    )
+
+
+def test_every_block_of_plans_has_the_shares_of_the_tasks(ten: Library) -> None:
+    names = [plan.task.name for plan in plans(task_planner(ten), 400) if plan.task]
+    for first in range(0, 400, 20):
+        assert Counter(names[first : first + 20]) == {"CM": 10, "TS": 6, "MR": 4}
+    uneven = Counter(plan.task.name for plan in plans(task_planner(ten, CM=0.61, TS=0.39), 100) if plan.task)
+    assert uneven == {"CM": 61, "TS": 39}
+
+
+def test_a_plan_of_a_task_depends_on_seed_and_number_alone(ten: Library) -> None:
+    in_order = plans(task_planner(ten), 60)
+    other = task_planner(ten)
+    assert {index: other.plan(index) for index in random.Random(0).sample(range(60), 60)} == dict(enumerate(in_order))
+    assert len({plan.dialog_id for plan in in_order}) == 60
+    assert {plan.task.name: plan.turns for plan in in_order if plan.task and plan.task.name == "TS"} == {"TS": 3}
+    assert {plan.turns for plan in in_order if plan.task and plan.task.name == "CM"} == {3, 4, 5}
+    assert {plan.question_types for plan in in_order} == {()}
+
+
+@pytest.mark.parametrize(("topics", "focuses"), [(True, 3), (False, 1)])
+def test_a_task_takes_each_document_once_and_then_another_focus(tmp_path: Path, topics: bool, focuses: int) -> None:
+    """Of a topic, a focus is a line; else it is as many sentences as `FOCUS_CHARS` holds."""
+    made = [Document(id=f"d{n}", title=f"T{n}", text="One line. It has two parts.\n\nAnd\nbirds") for n in range(10)]
+    documents = Library.open("c", "x" * 12, lambda: iter(made), tmp_path, 512, 100)
+    planned = [plan for plan in plans(task_planner(documents, topics), 100) if plan.task and plan.task.name == "CM"]
+    sources = [plan.source.document_id for plan in planned if not isinstance(plan.source, str)]
+    assert len(sources) == 50
+    for first in range(0, 50, 10):
+        assert len(set(sources[first : first + 10])) == 10
+    used = [(source, plan.focus) for source, plan in zip(sources, planned, strict=True)]
+    assert len(set(used[: 10 * focuses])) == 10 * focuses == len(set(used))
+    assert {focus for _, focus in used} == (
+        {"One line. It has two parts.", "And", "birds"} if topics else {made[0].text}
+    )
+    documents.close()
+
+
+def test_tasks_begin_at_different_documents(ten: Library) -> None:
+    firsts = {plan.task.name: plan.source for plan in reversed(plans(task_planner(ten), 40)) if plan.task}
+    assert len({source.document_id for source in firsts.values() if not isinstance(source, str)}) == 3
+
+
+def test_the_split_of_a_dialog_of_a_task_is_its_documents(ten: Library) -> None:
+    made = plans(task_planner(ten, validation=0.3), 100)
+    splits = {(plan.source.document_id, plan.split) for plan in made if not isinstance(plan.source, str)}
+    assert len(splits) == 10
+    assert Counter(split for _, split in splits) == {"train": 7, "validation": 3}
+
+
+def test_planning_many_tasks_takes_linear_time(ten: Library) -> None:
+    made = task_planner(ten)
+    assert made.plan(199_999) == made.plan(199_999)
+    start = time.process_time()
+    plans(made, 2000)
+    assert time.process_time() - start < 5

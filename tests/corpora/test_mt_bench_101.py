@@ -1,0 +1,58 @@
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from generator.human import main
+from generator.sets import dialog_set
+from tests.support.corpora import corpus, dialogs, lines, message, read_dialogs
+from tests.support.runs import command
+
+GOOD = {"task": "SC", "id": 7, "history": [{"user": "Which?", "bot": "That {one}."}, {"user": "No.", "bot": "Right."}]}
+
+
+def test_a_record_is_a_dialog_of_its_task_without_documents(tmp_path: Path) -> None:
+    (found,) = dialogs("mt_bench_101", lines(tmp_path / "a.jsonl", GOOD))
+    assert (found.id, found.task, found.algorithm, found.ended) == ("7", "SC", "whole", "complete")
+    assert (found.document_ids, found.passages) == ((), ())
+    assert [(t.query, t.answer) for t in found.turns] == [("Which?", "That {one}."), ("No.", "Right.")]
+    assert [(t.question_type, t.multi_turn_type) for t in found.turns] == [("SC", None), ("SC", "SC")]
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        ({"task": "SC", "id": 1, "turns": []}, "history: Field required"),
+        ({**GOOD, "id": "7"}, "id: Input should be a valid integer"),
+        ({**GOOD, "task": ""}, "task: String should have at least 1 character"),
+        ({**GOOD, "history": []}, "it has no question with an answer"),
+        ({**GOOD, "history": [{"user": "Which?"}]}, "history.0.bot: Field required"),
+        ({**GOOD, "history": [{"user": "Which?", "bot": " "}]}, "turn 1 has an empty question or answer"),
+        ('{"task": "SC", "id": 1, "hist', "not JSON: Unterminated string"),
+    ],
+)
+def test_a_bad_record_is_skipped_and_named(tmp_path: Path, record: object, reason: str) -> None:
+    read, ((where, why),) = read_dialogs("mt_bench_101", lines(tmp_path / "a.jsonl", record, GOOD))
+    assert [dialog.id for dialog in read] == ["7"]
+    assert where == "1"
+    assert why.startswith(reason)
+
+
+def test_what_the_command_refuses_is_one_line(tmp_path: Path) -> None:
+    twice = lines(tmp_path / "a.jsonl", GOOD, GOOD)
+    arguments = ["corpus=mt_bench_101", f"run_dir={tmp_path / 'run'}"]
+    done = command(*arguments, f"corpus.path={twice}", program=main)
+    assert (done.code, done.error.partition(":")[0]) == (2, "corpus.path")
+    assert "two dialogs have the id '7'" in done.error
+    done = command(*arguments, program=main)
+    assert (done.code, done.error.partition(":")[0]) == (2, "corpus.path")
+    done = command(*arguments, f"corpus.path={lines(tmp_path / 'b.jsonl', GOOD)}", f"cache_dir={tmp_path / 'cache'}")
+    assert (done.code, done.error.partition(":")[0]) == (2, "corpus=mt_bench_101")
+    assert "no documents" in message(lambda: list(corpus("mt_bench_101", path=twice).read()))
+
+
+def test_the_published_file_is_counted(data: Path) -> None:
+    path = data / "mtbench101" / "mtbench101.jsonl"
+    found = list(dialog_set(str(path), "mt_bench_101").dialogs())
+    assert (len(found), sum(len(dialog.turns) for dialog in found)) == (1388, 4208)
+    assert len(Counter(dialog.task for dialog in found)) == 13

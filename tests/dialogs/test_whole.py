@@ -1,0 +1,165 @@
+"""A whole dialog in one call: its prompt, its attempts, its record."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from generator.dialogs.adapter import SharedPrefixAdapter
+from generator.dialogs.calls import use_model
+from generator.dialogs.dedup import Repetition
+from generator.dialogs.plan import Plan
+from generator.dialogs.program import Draft
+from generator.dialogs.whole import WholeDialogProgram
+from generator.models.lm import LanguageModel
+from taxonomy import read_tasks
+from tests.support.scripted import Entry, Scripted, piece, spoken, task
+
+TASKS = read_tasks()
+HARBOUR = piece("harbour")
+PAIRS = [
+    ("How deep is the harbour?", "It has nine metres at low tide."),
+    ("And is it deep enough for ferries?", "For small ones."),
+    ("Which of them call there?", "Two a day, both from Norrey."),
+]
+
+
+def plan(name: str = "CM", turns: int = 3) -> Plan:
+    return Plan(
+        dialog_id="d1",
+        seed=1,
+        split="train",
+        question_types=(),
+        source=HARBOUR,
+        focus="Why its door is blue.",
+        turns=turns,
+        task=TASKS[name],
+    )
+
+
+def reply(*pairs: tuple[str, str], evidence: Sequence[Sequence[int]] = (), **fields: str) -> Mapping[str, Any]:
+    turns: list[dict[str, object]] = [{"user": user, "agent": agent} for user, agent in pairs]
+    for turn, numbers in zip(turns, evidence, strict=False):
+        turn["evidence"] = list(numbers)
+    return {"plan": "1. They meet.", "turns": turns, **fields}
+
+
+def write(model: Scripted, of: Plan | None = None, grounded: bool = False, structured_outputs: bool = True) -> Draft:
+    program = WholeDialogProgram(Repetition(0.8), grounded)
+
+    async def run() -> Draft:
+        adapter = SharedPrefixAdapter(structured_outputs, preamble=program.preamble)
+        with use_model(LanguageModel(model, model, seed=7), adapter):
+            return await program.write(of or plan())
+
+    return model.run(run)
+
+
+def test_the_turns_are_those_that_the_model_wrote() -> None:
+    model = Scripted(write=[reply(*PAIRS[:2], (" Which\nof them  call? ", f" {PAIRS[2][1]}\n"))])
+    draft = write(model)
+    assert (draft.end, draft.skipped, draft.passages) == (None, (), ())
+    assert spoken(draft) == [*PAIRS[:2], ("Which of them call?", PAIRS[2][1])]
+    assert [(t.turn, t.question_type, t.multi_turn_type) for t in draft.turns] == [
+        (1, "CM", None),
+        (2, "CM", "CM"),
+        (3, "CM", "CM"),
+    ]
+    assert [turn.reasoning for turn in draft.turns] == ["1. They meet.", "", ""]
+    assert [(call.stage, call.turn, call.profile) for call in model.calls] == [("write", 1, "greedy")]
+
+
+def test_the_prompt_names_task_topic_and_form() -> None:
+    model = Scripted(write=[reply(*PAIRS)])
+    write(model)
+    (call,) = model.calls
+    assert TASKS["CM"].prompt(3) in call.prompt
+    assert "Harbour: Why its door is blue." in call.prompt
+    assert HARBOUR.text not in call.prompt and "<documents>" not in call.prompt and "<dialog>" not in call.prompt
+    blank = '{"user": "…", "agent": "…"}'
+    assert f'{{"plan": "…", "turns": [{blank}, {blank}, {blank}]}}' in task(call.prompt)
+    turns = call.schema["properties"]["turns"]
+    assert (turns["minItems"], turns["maxItems"]) == (3, 3)
+    assert call.schema["required"] == ["plan", "turns"]
+
+
+def test_a_grounded_dialog_has_the_sentences_that_its_answers_rest_on() -> None:
+    model = Scripted(write=[reply(*PAIRS, evidence=[[], [2], [1, 2, 1]])])
+    draft = write(model, grounded=True)
+    assert draft.passages == (HARBOUR,)
+    assert [[e.text for e in turn.evidence] for turn in draft.turns] == [
+        [],
+        ["It has a blue door."],
+        ["The harbour opened in May.", "It has a blue door."],
+    ]
+    (call,) = model.calls
+    assert "<documents>" in call.prompt and "[2] It has a blue door." in call.prompt
+    (record,) = call.schema["$defs"].values()
+    assert record["properties"]["evidence"]["items"] == {"type": "integer", "minimum": 1, "maximum": 2}
+    assert list(record["properties"]) == record["required"] == ["user", "evidence", "agent"]
+
+
+def test_evidence_beyond_the_documents_is_repaired_and_none_at_all_refused() -> None:
+    beyond, none = reply(*PAIRS, evidence=[[], [3], []]), reply(*PAIRS, evidence=[[], [], []])
+    model = Scripted(write=[beyond, none, reply(*PAIRS, evidence=[[1], [], []])])
+    assert spoken(write(model, grounded=True)) == PAIRS
+    assert "there is no sentence 3, only 1 to 2" in model.calls[1].prompt
+    assert "rests on no sentence" in model.calls[2].prompt
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "first", "last"),
+    [
+        ("MR", {"result": "9"}, "Four and five.", "Nine."),
+        ("SC", {"result": "1862", "mistake": "1826"}, "It opened in 1826.", "You're right, in 1862."),
+    ],
+)
+def test_result_and_mistake_are_fixed_before_the_turns(
+    name: str, fields: dict[str, str], first: str, last: str
+) -> None:
+    pairs = [("When did the harbour open?", first), ("Are you sure about that?", last)]
+    model = Scripted(write=[reply(*pairs, **fields)])
+    draft = write(model, plan(name, 2))
+    assert spoken(draft) == pairs
+    assert all(turn.consistent for turn in draft.turns)
+    (call,) = model.calls
+    assert list(call.schema["properties"]) == ["plan", *fields, "turns"]
+    assert TASKS[name].result in task(call.prompt)
+    noted = draft.turns[0].reasoning.splitlines()[1:]
+    assert noted == [f"{key.capitalize()}: {text}" for key, text in fields.items()]
+
+
+def test_each_attempt_is_told_what_was_wrong_with_those_before() -> None:
+    repeated, labelled = [*PAIRS[:2], PAIRS[0]], [*PAIRS[:2], ("User: why?", "It is.")]
+    model = Scripted(write=[reply(*repeated), reply(*labelled), reply(*PAIRS)])
+    assert spoken(write(model)) == PAIRS
+    one, other = f"repeats a message: “{PAIRS[0][0]}”", "a role or step label in a message: “User: why?”"
+    assert [(one in prompt, other in prompt) for prompt in model.prompts("write")] == [
+        (False, False),
+        (True, False),
+        (True, True),
+    ]
+
+
+def test_after_three_attempts_there_is_no_dialog() -> None:
+    model = Scripted(write=[reply(*PAIRS[:2], PAIRS[0])] * 4)
+    draft = write(model)
+    assert draft.turns == () and draft.end is not None
+    assert (draft.end.stage, draft.end.reason, draft.end.text) == ("write", "repeats a message", PAIRS[0][0])
+    assert len(model.calls) == 3
+
+
+def test_a_dialog_of_another_length_is_repaired_once() -> None:
+    model = Scripted(write=[reply(*PAIRS[:2]), reply(*PAIRS)])
+    assert spoken(write(model)) == PAIRS
+    assert "at least 3 items" in model.calls[1].prompt
+    short: list[Entry] = [reply(*PAIRS[:2])] * 2
+    draft = write(Scripted(write=short))
+    assert draft.end is not None and draft.end.reason == "unusable reply"
+
+
+def test_a_model_without_schemas_may_add_keys() -> None:
+    turns = [{"turn": n, "user": user, "agent": agent} for n, (user, agent) in enumerate(PAIRS, start=1)]
+    model = Scripted(write=["Here: " + json.dumps({"plan": "1. …", "turns": turns, "note": 1})])
+    assert spoken(write(model, structured_outputs=False)) == PAIRS
