@@ -171,8 +171,6 @@ class EvaluationRun(Session[Result]):
         source, folder = settings.input.expanduser().absolute(), self.folder.expanduser().absolute()
         if folder in (source, *source.parents):
             raise ConfigError(f"run_dir={self.folder}: is or contains the input; give another folder")
-        if "lm" in settings.endpoints:
-            note(f"judge.lm is not set: {settings.lm.model} rates, also answers of its own")
         self.items, self.skipped = _read_items(self.benchmark, source)
         self.items = _draw(self.items, settings.items, settings.seed)
         # Items that are answered already are judged as they are, others once for each context.
@@ -204,6 +202,8 @@ class EvaluationRun(Session[Result]):
         return summary.scores["dialogs"], len(self.plans)
 
     async def open(self, stack: AsyncExitStack) -> Work:
+        if "lm" in self.settings.endpoints:
+            note(f"judge.lm is not set: {self.settings.lm.model} rates, also answers of its own")
         tested = None
         if not self.answered:
             tested = await stack.enter_async_context(self.settings.lm.open(self.folder))
