@@ -71,7 +71,7 @@ class WholeDialogProgram(Program):
             reply = await call(
                 self.draft,
                 "write",
-                "greedy",
+                "sampled" if refused else "greedy",  # greedily, a small model writes nearly the same again
                 1,
                 signature=signature,
                 documents=documents,
@@ -100,11 +100,12 @@ class WholeDialogProgram(Program):
 
 
 def _make_turns(
-    task: Task, outline: str, written: Written, evidence: Sequence[tuple[Evidence, ...]]
+    task: Task, plan: Sequence[str], written: Written, evidence: Sequence[tuple[Evidence, ...]]
 ) -> tuple[Turn, ...]:
     """Return the record of each turn; what the writer fixed before the first one is the reasoning of that."""
     fixed = (("Result", written.result), ("Mistake", written.mistake))
-    notes = "\n".join([outline, *(f"{name}: {text}" for name, text in fixed if text)])
+    steps = (f"{number}. {step}" for number, step in enumerate(plan, start=1))
+    notes = "\n".join([*steps, *(f"{name}: {text}" for name, text in fixed if text)])
     return tuple(
         Turn(
             turn=number,
@@ -132,9 +133,10 @@ def _grounded(signature: SignatureType) -> SignatureType:
 @cache  # a new signature would need a new schema
 def _for_task(signature: SignatureType, turns: int, result: str, mistake: str) -> SignatureType:
     """Return the signature for so many turns, with the result and the mistake that a task has."""
-    turn_list = signature.output_fields["turns"].annotation
-    fixed = Annotated[turn_list, Field(min_length=turns, max_length=turns)]  # type: ignore[valid-type]
-    signature = signature.with_updated_fields("turns", type_=fixed)
+    for name in ("plan", "turns"):
+        parts = signature.output_fields[name].annotation
+        fixed = Annotated[parts, Field(min_length=turns, max_length=turns)]  # type: ignore[valid-type]
+        signature = signature.with_updated_fields(name, type_=fixed)
     for name, description in (("result", result), ("mistake", mistake)):
         signature = signature.with_updated_fields(name, desc=description) if description else signature.delete(name)
     return signature
