@@ -34,6 +34,8 @@ class MtBench101Corpus(DialogCorpus):
     )
 
     def files(self) -> list[File]:
+        if not self.path:
+            raise CorpusError("corpus.path is empty; give the publisher's mtbench101.jsonl; it isn't downloaded")
         return list_files(self.path, (".jsonl", ".jsonl.gz"))
 
     def records(self, file: File) -> NoReturn:

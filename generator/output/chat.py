@@ -38,7 +38,9 @@ class Row(Record):
     algorithm: Algorithm = Field(
         description="`single` or `multi` (Algorithms 1 and 2 of Lee et al. 2024), `whole` or `progressive`"
     )
-    document_ids: tuple[str, ...] = Field(description="documents of the whole dialog; the first question's comes first")
+    document_ids: tuple[str, ...] = Field(
+        description="documents of the whole dialog, or its topic; the first one opened it"
+    )
     passage_ids: tuple[str, ...] = Field(description="passages in the first message, in their order there")
     question_type: str = Field(
         description="type that the question was asked as; where that is measured, the types it has, joined by `+`"
@@ -49,7 +51,7 @@ class Row(Record):
     answerability: Answerability = Field(
         description="`answerable`, `partial` or `unanswerable` from the passages; `conversational`: asks for nothing"
     )
-    retrieval_query: str = Field(description="what the retriever was asked at this turn; empty for `single`")
+    retrieval_query: str = Field(description="what the retriever was asked at this turn; empty but for `multi`")
     evidence: tuple[Evidence, ...] = Field(
         description="sentences the answer rests on: `passage_id`, `start`, `end` (characters of the passage), `text`"
     )
