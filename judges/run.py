@@ -6,10 +6,9 @@ A plan of the store is an input dialog. Verdicts on many dialogs are requested c
 import asyncio
 import hashlib
 import json
-import time
 from array import array
 from collections.abc import Coroutine, Iterator, Sequence
-from contextlib import AsyncExitStack, aclosing, suppress
+from contextlib import AsyncExitStack
 from functools import partial
 from itertools import islice
 from typing import Any, cast
@@ -18,24 +17,23 @@ import dspy
 from omegaconf import DictConfig, OmegaConf
 
 from generator.common.atomic_files import atomic_write
-from generator.common.concurrency import in_order, together
+from generator.common.concurrency import together
 from generator.common.console import note
 from generator.config.compose import Job, RunFailed
 from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.calls import use_model
 from generator.dialogs.journal import Journal
 from generator.dialogs.signatures import prompt_version
-from generator.errors import ConfigError, CorpusError, GroundedDialogsError
-from generator.execution.pipeline import Progress
+from generator.errors import ConfigError, CorpusError
 from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Outcome, Store
 from generator.models.lm import LanguageModel
-from generator.output.progress import Display
 from generator.schema import Dialog, Judge, SkippedRecord, Turn, Verdict
 from generator.sets import DialogSet, dialog_set, response_set
 from judges.config import JudgingSettings, judging_identity, load_judging
 from judges.panel import Member, median_name, median_of, open_greedy
 from judges.summary import JudgingSummary, closing_table, summarise
+from judges.work import work_through, write_lines
 
 # Concurrent dialogs of a judge that asks no model; a judge may work in batches.
 _CONCURRENCY = 32
@@ -108,43 +106,26 @@ class JudgingRun(Session[JudgingSummary]):
         return partial(self._judge, opened or [Member(self.judges[0], None, SharedPrefixAdapter())])
 
     async def _judge(self, members: list[Member[Judge]], store: Store, stop: asyncio.Event) -> None:
-        done, last = store.attempted, time.monotonic()
-        dialogs = islice(_readable(self.input), done, None)
+        dialogs = islice(_readable(self.input), store.attempted, None)
+        ids: dict[int, str] = {}
 
-        def make(number: int) -> Coroutine[Any, Any, Outcome] | None:
-            if number == self.total:
-                return None
+        def make(number: int) -> Coroutine[Any, Any, Outcome]:
             dialog = next(dialogs, None)
             if dialog is None or hash(dialog.model_dump_json()) != self.known[number]:
                 raise CorpusError(
                     f"{self.input.path}: was changed during the run, at dialog {number + 1} of {self.total}; restore "
                     "it, and the same command continues"
                 )
-            return judge_dialog(dialog, members, Journal(store, f"{number} {dialog.id}"))
-
-        def completion() -> int:
-            return sum(usage.completion for usage in store.usage().values())
+            ids[number] = f"{number} {dialog.id}"
+            return judge_dialog(dialog, members, Journal(store, ids[number]))
 
         at_once = max((endpoint.concurrency for endpoint in self.endpoints.values()), default=_CONCURRENCY)
-        display = Display(done, done, self.total, completion(), verb="judged", drops=False)
-        try:
-            async with aclosing(in_order(make, done, at_once, stop)) as outcomes:
-                with display:
-                    async for number, outcome in outcomes:
-                        dialog, now = cast(Dialog, outcome.dialog), time.monotonic()
-                        store.add(number, f"{number} {dialog.id}", outcome, now - last)
-                        last = now
-                        display.update(Progress(number + 1, number + 1, self.total, completion()))
-        finally:
-            with suppress(GroundedDialogsError):  # the first error says more
-                store.add_seconds(time.monotonic() - last)
+        await work_through(make, ids.pop, self.total, at_once, "judged", store, stop)
 
     def write_results(self, store: Store) -> JudgingSummary:
-        with atomic_write(self.folder / "dialogs.jsonl") as file:
-            file.writelines(f"{dialog.model_dump_json()}\n" for dialog in store.dialogs())
+        write_lines(self.folder / "dialogs.jsonl", store.dialogs())
         if self.skipped:
-            with atomic_write(self.folder / "skipped.jsonl") as file:
-                file.writelines(f"{record.model_dump_json()}\n" for record in self.skipped)
+            write_lines(self.folder / "skipped.jsonl", self.skipped)
         source, best = str(self.settings.input), self.judges[0].best or 1
         summary = summarise(store, source, self.models, best, len(self.skipped), self.total)
         with atomic_write(self.folder / "summary.json") as file:

@@ -9,10 +9,9 @@ import hashlib
 import json
 import random
 import re
-import time
 from collections import Counter
 from collections.abc import Coroutine, Mapping
-from contextlib import AsyncExitStack, aclosing, suppress
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -23,7 +22,7 @@ from pydantic import Field
 from pydantic_core import to_jsonable_python
 
 from generator.common.atomic_files import atomic_write
-from generator.common.concurrency import in_order, together
+from generator.common.concurrency import together
 from generator.common.console import note
 from generator.config.compose import Job, RunFailed
 from generator.config.parts import build_choice, identify, plain, validate
@@ -31,13 +30,11 @@ from generator.config.settings import hash_models
 from generator.dialogs.calls import chat, use_model
 from generator.dialogs.journal import Journal
 from generator.dialogs.signatures import prompt_version
-from generator.errors import ConfigError, CorpusError, GroundedDialogsError, Rejected, RunError
-from generator.execution.pipeline import Progress
+from generator.errors import ConfigError, CorpusError, Rejected, RunError
 from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Outcome, Store
 from generator.models.client import Endpoint
 from generator.models.lm import ChatReply, Clients, LanguageModel
-from generator.output.progress import Display
 from generator.schema import Context, Dialog, Record, SkippedRecord, Turn, Usage, Verdict
 from judges.base import SCORED, UNJUDGED
 from judges.benchmarks.answers import add_answers
@@ -46,6 +43,7 @@ from judges.benchmarks.scores import Rated, count_reasons, rated_turns
 from judges.benchmarks.settings import EvaluationSettings
 from judges.llm.task import RatingAdapter, RatingJudge
 from judges.panel import Member, median_of, open_greedy
+from judges.work import work_through, write_lines
 
 # Settings that are part of a run folder's name.
 _NAMED = {"benchmark", "input", "answers", "judgments", "lm", "lm.model", "run_dir"}
@@ -185,8 +183,6 @@ class EvaluationRun(Session[Result]):
         source, folder = settings.input.expanduser().absolute(), self.folder.expanduser().absolute()
         if folder in (source, *source.parents):
             raise ConfigError(f"run_dir={self.folder}: is or contains the input; give another folder")
-        if "lm" in settings.endpoints:
-            note(f"judge.lm is not set: {settings.lm.model} rates, also answers of its own")
         self.items, self.skipped = _read_items(self.benchmark, source)
         self.lacking: dict[str, int] = {}
         if settings.answers:
@@ -225,6 +221,8 @@ class EvaluationRun(Session[Result]):
         return summary.scores["dialogs"], len(self.plans)
 
     async def open(self, stack: AsyncExitStack) -> Work:
+        if "lm" in self.settings.endpoints:
+            note(f"judge.lm is not set: {self.settings.lm.model} rates, also answers of its own")
         tested = None
         if not self.answered:
             tested = await stack.enter_async_context(self.settings.lm.open(self.folder))
@@ -238,31 +236,14 @@ class EvaluationRun(Session[Result]):
     async def _evaluate(
         self, tested: Clients | None, members: list[Member[RatingJudge]], store: Store, stop: asyncio.Event
     ) -> None:
-        done, total, last = store.attempted, len(self.plans), time.monotonic()
+        def make(number: int) -> Coroutine[Any, Any, Outcome]:
+            return self._answer_and_judge(*self.plans[number], tested, members, Journal(store, name(number)))
 
-        def make(number: int) -> Coroutine[Any, Any, Outcome] | None:
-            if number == total:
-                return None
-            item, context = self.plans[number]
-            journal = Journal(store, _key(number, item))
-            return self._answer_and_judge(item, context, tested, members, journal)
-
-        def completion() -> int:
-            return sum(usage.completion for usage in store.usage().values())
+        def name(number: int) -> str:
+            return f"{number} {self.plans[number][0].id}"
 
         at_once = max(endpoint.concurrency for endpoint in (self.settings.lm, *self.settings.endpoints.values()))
-        display = Display(done, done, total, completion(), verb="evaluated", drops=False)
-        try:
-            async with aclosing(in_order(make, done, at_once, stop)) as outcomes:
-                with display:
-                    async for number, outcome in outcomes:
-                        now = time.monotonic()
-                        store.add(number, _key(number, self.plans[number][0]), outcome, now - last)
-                        last = now
-                        display.update(Progress(number + 1, number + 1, total, completion()))
-        finally:
-            with suppress(GroundedDialogsError):  # the first error says more
-                store.add_seconds(time.monotonic() - last)
+        await work_through(make, name, len(self.plans), at_once, "evaluated", store, stop)
 
     async def _answer_and_judge(
         self,
@@ -364,11 +345,9 @@ class EvaluationRun(Session[Result]):
         return dict(zip(answers, given, strict=True))
 
     def write_results(self, store: Store) -> Result:
-        with atomic_write(self.folder / "dialogs.jsonl") as file:
-            file.writelines(f"{dialog.model_dump_json()}\n" for dialog in store.dialogs())
+        write_lines(self.folder / "dialogs.jsonl", store.dialogs())
         if self.skipped:
-            with atomic_write(self.folder / "skipped.jsonl") as file:
-                file.writelines(f"{record.model_dump_json()}\n" for record in self.skipped)
+            write_lines(self.folder / "skipped.jsonl", self.skipped)
         complete = store.attempted >= len(self.plans)
         ratings: dict[str, dict[Context, list[Rated]]] = {}
         every: list[Rated] = []
@@ -419,10 +398,6 @@ class EvaluationRun(Session[Result]):
 
 def _name_of(path: Path) -> str:
     return re.sub(r"(\.jsonl?)?(\.gz)?$", "", path.expanduser().absolute().name)
-
-
-def _key(number: int, item: Dialog) -> str:
-    return f"{number} {item.id}"
 
 
 def _write(folder: Path, scores: Mapping[str, Any], configuration: str) -> None:

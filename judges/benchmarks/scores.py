@@ -64,15 +64,15 @@ def rated_turns(dialog: Dialog) -> list[Rated]:
     ]
 
 
-def mean_score(tasks: Sequence[Sequence[Sequence[float | None]]]) -> Score:
+def mean_score(tasks: Sequence[Sequence[Sequence[float | None]]], seed: int = 0) -> Score:
     """Return the unweighted mean over tasks.
 
     A task has a row of values for each dialog: one value, or one for each turn. Its score is the mean over the columns
-    of their means over the dialogs. The interval is of 9,999 resamples with replacement of the dialogs of each task,
-    and the same for the same values.
+    of their means over the dialogs. The interval is of 9,999 resamples with replacement of the dialogs of each task.
 
     Args:
         tasks: None marks a value that is missing; rows without any value, and tasks without such rows, are left out.
+        seed: of the resamples.
     """
     arrays = [np.array(rows, dtype=np.float64) for task in tasks if (rows := [row for row in task if has_value(row)])]
     if not arrays:
@@ -85,7 +85,7 @@ def mean_score(tasks: Sequence[Sequence[Sequence[float | None]]]) -> Score:
     low = high = None
     if all(len(array) > 1 for array in arrays):
         low, high = stats.bootstrap(
-            dialogs, statistic, batch=_BATCH, method="percentile", rng=np.random.default_rng(0)
+            dialogs, statistic, batch=_BATCH, method="percentile", rng=np.random.default_rng(seed)
         ).confidence_interval
         low, high = round(float(low), DIGITS), round(float(high), DIGITS)
     return Score(score=round(float(statistic(*dialogs, axis=-1)), DIGITS), low=low, high=high)

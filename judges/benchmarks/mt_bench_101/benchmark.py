@@ -62,7 +62,7 @@ class MtBench101(Benchmark):
         blocks = {}
         for model, by_context in ratings.items():
             first, *others = (
-                (context, score_dialogs(rated, self.kinds).model_dump(mode="json"))
+                (context, score_dialogs(rated, self.kinds, seed).model_dump(mode="json"))
                 for context, rated in by_context.items()
             )
             blocks[model] = {"context": first[0], **first[1], **dict(others)}

@@ -63,20 +63,29 @@ def dialog_score(turns: Sequence[Rated]) -> DialogScore | None:
     return DialogScore(min(scores), fmean(scores)) if scores and len(scores) == len(turns) else None
 
 
-def score_dialogs(rated: Sequence[Rated], tasks: Mapping[str, Task]) -> MtBenchScores:
-    """Return the scores of the rated turns; those before their task's `judged_from` are left out.
+def score_dialogs(rated: Sequence[Rated], tasks: Mapping[str, Task], seed: int = 0) -> MtBenchScores:
+    """Return the scores of the rated turns.
+
+    Turns before their task's `judged_from` are left out. One that is missing before a rated one is unjudged.
 
     Args:
         tasks: by name, at least those of the turns.
+        seed: of the intervals.
     """
-    rated = [turn for turn in rated if turn.turn >= tasks[turn.task].judged_from]
-    items: dict[str, dict[str, list[Rated]]] = {name: {} for name in in_order({turn.task for turn in rated})}
-    for turn in rated:
+    judged = [turn for turn in rated if turn.turn >= tasks[turn.task].judged_from]
+    items: dict[str, dict[str, list[Rated]]] = {name: {} for name in in_order({turn.task for turn in judged})}
+    for turn in judged:
         items[turn.task].setdefault(turn.item, []).append(turn)
+    for name, found in items.items():
+        for item, turns in found.items():
+            numbers = {turn.turn for turn in turns}
+            lost = set(range(tasks[name].judged_from, max(numbers))) - numbers
+            turns += [Rated(task=name, item=item, turn=n, score=None, reason="missing turn") for n in sorted(lost)]
+    judged = [turn for found in items.values() for turns in found.values() for turn in turns]
     dialogs = {name: list(map(dialog_score, found.values())) for name, found in items.items()}
 
     def score(names: Sequence[str], value: Callable[[DialogScore], float]) -> Score:
-        return mean_score([[[value(dialog)] for dialog in dialogs[name] if dialog] for name in names])
+        return mean_score([[[value(dialog)] for dialog in dialogs[name] if dialog] for name in names], seed)
 
     def group(names: Sequence[str]) -> GroupScore:
         means = [fmean(each) for name in names if (each := [dialog.mean for dialog in dialogs[name] if dialog])]
@@ -92,16 +101,16 @@ def score_dialogs(rated: Sequence[Rated], tasks: Mapping[str, Task]) -> MtBenchS
         names = dict.fromkeys(of(tasks[name]) for name in items)
         return {group_name: group([name for name in items if of(tasks[name]) == group_name]) for group_name in names}
 
-    turns = score_turns(rated)
-    reasons = count_reasons(rated)
+    by_turn = score_turns(judged)
+    reasons = count_reasons(judged)
     return MtBenchScores(
         average=score(list(items), lambda dialog: dialog.minimum),
         tasks={name: group([name]) for name in items},
         abilities=groups(lambda task: task.ability),
         tiers=groups(lambda task: task.tier),
         mean=score(list(items), lambda dialog: dialog.mean),
-        turns={name: turns[name] for name in items},
-        judged=len(rated) - sum(reasons.values()),
+        turns={name: by_turn[name] for name in items},
+        judged=len(judged) - sum(reasons.values()),
         unjudged=sum(reasons.values()),
         reasons=reasons,
     )

@@ -64,7 +64,7 @@ class RadBench(Benchmark):
 
     def score(self, ratings: Ratings, seed: int) -> dict[str, Any]:
         """Return the scores by model, under `models`."""
-        scores = {model: score_model(found["own"], self.kinds) for model, found in ratings.items()}
+        scores = {model: score_model(found["own"], self.kinds, seed) for model, found in ratings.items()}
         return {"models": {model: found.model_dump(mode="json") for model, found in scores.items()}}
 
     def show(self, scores: Mapping[str, Any]) -> None:

@@ -50,16 +50,17 @@ class RadScores(Averages):
     reasons: Mapping[str, int] = Field(description="Why turns have no score.")
 
 
-def score_model(rated: Sequence[Rated], scenarios: Mapping[str, Scenario]) -> RadScores:
+def score_model(rated: Sequence[Rated], scenarios: Mapping[str, Scenario], seed: int = 0) -> RadScores:
     """Return the scores of the rated turns of one model.
 
     Args:
         scenarios: by name, at least those of the turns.
+        seed: of the intervals.
     """
     names = sort_tasks({turn.task for turn in rated}, ORDER)
-    found = _average(names, rated)
+    found = _average(names, rated, seed)
     reasons = count_reasons(rated)
-    published = _average(names, [turn.model_copy(update={"score": turn.score or FAILED}) for turn in rated])
+    published = _average(names, [turn.model_copy(update={"score": turn.score or FAILED}) for turn in rated], seed)
     turns = score_turns(rated)
     abilities = dict.fromkeys(scenarios[name].ability for name in names)
     by_ability: dict[str, dict[str, float | None]] = {}
@@ -85,13 +86,13 @@ def score_model(rated: Sequence[Rated], scenarios: Mapping[str, Scenario]) -> Ra
     )
 
 
-def _average(names: Sequence[str], rated: Sequence[Rated]) -> dict[str, Score]:
+def _average(names: Sequence[str], rated: Sequence[Rated], seed: int) -> dict[str, Score]:
     """Return the score of each scenario by name, and of all under the empty name."""
     rows: dict[str, dict[str, list[float | None]]] = {name: {} for name in names}
     for turn in rated:
         rows[turn.task].setdefault(turn.item, [None] * QUESTIONS)[turn.turn - 1] = turn.score
     dialogs = {name: list(found.values()) for name, found in rows.items()}
-    return {"": mean_score(list(dialogs.values())), **{name: mean_score([dialogs[name]]) for name in names}}
+    return {"": mean_score(list(dialogs.values()), seed), **{name: mean_score([dialogs[name]], seed) for name in names}}
 
 
 def _numbers(scores: Mapping[str, Score]) -> dict[str, Any]:

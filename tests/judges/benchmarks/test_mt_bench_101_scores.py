@@ -76,6 +76,13 @@ def test_a_dialog_with_an_unjudged_turn_is_in_no_minimum_and_counted() -> None:
     assert found.turns["SI"]["1"].judged == 3
 
 
+def test_a_turn_that_is_missing_before_a_rated_one_is_unjudged() -> None:
+    first, _, third = rated("SI", "1", 9, 1, 9)
+    found = scored([third, first], rated("SI", "2", 4), rated("CM", "3", 1, 6)[1:])
+    assert (found.tasks["SI"].score, found.tasks["SI"].unscored, found.tasks["CM"].score) == (4, 1, 6)
+    assert (found.judged, found.unjudged, found.reasons) == (4, 1, {"missing turn": 1})
+
+
 def test_a_task_without_any_score_is_in_no_mean() -> None:
     found = scored(rated("SI", "1", None, None), rated("AR", "2", 1, 4), rated("CR", "3", 1, 8))
     assert found.tasks["SI"].model_dump() == {
