@@ -7,6 +7,7 @@ question, `conf/taxonomy/*.yaml` mixes of them.
 from taxonomy.draw import TaskDraw, first_type, later_types, turn_types
 from taxonomy.files import read_facets, read_scenarios, read_tasks, read_types
 from taxonomy.mix import Mix, ScenarioMix, Share, TaskMix, TaskShare, Taxonomy, load
+from taxonomy.rubric import ItemKind
 from taxonomy.scenarios import QUESTIONS, Scenario, ScenarioExample, ScenarioTurn
 from taxonomy.tasks import Task, TaskExample
 from taxonomy.types import Example, Exchange, Facet, QuestionType, Target
@@ -16,6 +17,7 @@ __all__ = [
     "Example",
     "Exchange",
     "Facet",
+    "ItemKind",
     "Mix",
     "QuestionType",
     "Scenario",

@@ -6,10 +6,13 @@ reasoning, no verdicts, no cost; `lm` is `human`.
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from typing import NoReturn
 
 from pydantic_core import PydanticSerializationError
 
 from generator.corpora.base import FileCorpus
+from generator.corpora.files import File
+from generator.errors import CorpusError
 from generator.schema import (
     TASK,
     UNLABELLED,
@@ -36,6 +39,14 @@ class DialogCorpus(FileCorpus):
         Raises:
             CorpusError: they can't be read, or there are none.
         """
+
+
+class BenchmarkCorpus(DialogCorpus):
+    """A benchmark: dialogs to evaluate models on, and no documents to generate from."""
+
+    def records(self, file: File) -> NoReturn:
+        """Raise CorpusError: there are no documents."""
+        raise CorpusError(f"corpus={self.name}: has dialogs and no documents; choose another corpus to generate from")
 
 
 def human_turn(
@@ -86,6 +97,7 @@ def human_dialog(
     *,
     model: str = HUMAN,
     task: str = "",
+    references: bool = False,
 ) -> Dialog | SkippedRecord:
     """Return a human dialog, or the reason why there is none.
 
@@ -95,13 +107,14 @@ def human_dialog(
             if it may have none.
         model: writer of the last answer, where the turns before were given as a task.
         task: the benchmark's task that it belongs to.
+        references: answers are references, which a question may have none of.
     """
     if not turns:
         return SkippedRecord(where=where, reason="it has no question with an answer")
     if not passages and model == HUMAN and algorithm != "whole":
         return SkippedRecord(where=where, reason="it has no document")
     for number, turn in enumerate(turns, start=1):
-        if not turn.query.strip() or not turn.answer.strip():
+        if not turn.query.strip() or not (turn.answer.strip() or references):
             return SkippedRecord(where=where, reason=f"turn {number} has an empty question or answer")
     dialog = Dialog(
         id=dialog_id,
