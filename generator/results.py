@@ -64,9 +64,11 @@ def write_results(
     _write_summary(folder, summary)
     if summary.pairs:
         write_dataset(store.dialogs(), folder / "dataset", _info(settings, summary, store, prompt_version))
-        _write_export(settings.exporter, _source(settings, library, store), folder, before)
     else:
         shutil.rmtree(folder / "dataset", ignore_errors=True)
+    if summary.accepted:  # an item need not have a pair
+        _write_export(settings.exporter, _source(settings, library, store), folder, before)
+    else:
         _remove_exports(folder)
     return summary
 

@@ -25,6 +25,7 @@ from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Store
 from generator.output.mt_bench_101 import MtBench101Export
 from generator.output.progress import Display, closing_table
+from generator.output.rad_bench import RadBenchExport
 from generator.output.summary import Summary
 from generator.results import write_results
 from generator.schema import Record
@@ -214,8 +215,10 @@ def _check_tasks(settings: Settings, taxonomy: Taxonomy) -> None:
             f"corpus={settings.corpus.name}: has topics, and no documents that answers could rest on; "
             "set algorithm=whole, or another corpus"
         )
-    if isinstance(settings.exporter, MtBench101Export) and not whole:
-        raise ConfigError(f"export=mt_bench_101: writes dialogs of tasks, and {algorithm} has none; leave it out")
+    for export, written in ((MtBench101Export, "tasks"), (RadBenchExport, "scenarios")):
+        if isinstance(settings.exporter, export) and written != wanted:
+            what = f"writes dialogs of {written}, and {algorithm} has none"
+            raise ConfigError(f"export={settings.exporter.name}: {what}; leave it out")
 
 
 def _check_models(settings: Settings) -> None:

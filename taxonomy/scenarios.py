@@ -4,6 +4,7 @@ A YAML file in `scenarios/` holds one; generation and judge read the same file. 
 appendix A and figures 8 to 20, in our words.
 """
 
+import json
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, field_validator
@@ -115,10 +116,13 @@ class Scenario(ItemKind):
         return "\n".join([f"{self.title}: {self.definition}", *turns])
 
     def prompt(self) -> str:
-        """Return the scenario as text for the prompt of the writer of question sets."""
+        """Return the scenario as text for the prompt of the writer of question sets.
+
+        Its examples look as the reply should, which small models follow best.
+        """
         lines = [self.outline(), "The rules:", *(f"- {step}" for step in self.steps)]
         for example in self.examples:
-            lines.append(f"An example on another subject, from {example.source}:")
-            for n, each in enumerate(example.questions, 1):
-                lines.append(f"{n}. {each.question}" + (f" (search: {each.query})" if each.query else ""))
+            turns = [each.model_dump(exclude_defaults=True) for each in example.questions]
+            shown = json.dumps({"turns": turns}, ensure_ascii=False)
+            lines.append(f"An example on another subject, from {example.source}: {shown}")
         return "\n".join(lines)

@@ -96,7 +96,8 @@ class ProgressiveDialog(Program):
     Args:
         retriever: searches the documents of one split, or one of them.
         k: passages a search, as in `retriever.k`.
-        temperatures: of the sets' writers, one set after another, over and over.
+        temperatures: of the sets' writers, one set after another, over and over; a further attempt at a set has the
+            next one.
         generators: the models that write sets in turn, by the names of their settings; empty is the run's own.
         scorers: those that rate them.
         candidates: sets for one item.
@@ -176,7 +177,7 @@ class ProgressiveDialog(Program):
         """
         scenario, source = _read_plan(plan)
         name = self.generators[number % len(self.generators)]
-        signature = _for_scenario(self.ask.signature, plan.turns, any(t.search == "query" for t in scenario.turns))
+        signature = _for_scenario(self.ask.signature, scenario)
         refused: list[str] = []
         with use_model(*others[name]) if name else nullcontext():
             while True:
@@ -185,7 +186,7 @@ class ProgressiveDialog(Program):
                     "candidates",
                     "sampled",
                     1,
-                    self.temperatures[number % len(self.temperatures)],
+                    self.temperatures[(number + len(refused)) % len(self.temperatures)],
                     signature=signature,
                     documents=Documents(passages=(source,)),
                     kind=scenario.prompt(),
@@ -205,7 +206,8 @@ class ProgressiveDialog(Program):
                     raise Rejected("candidates", reason, text)
         by = f" by {others[name].lm.model}" if name else ""
         hits, passages = await self._retrieve(plan, asked)
-        return Candidate(asked, reply.plan, f"Set {number + 1} of {self.candidates}{by}", hits, passages)
+        steps = "\n".join(f"{n}. {step}" for n, step in enumerate(reply.plan, 1))
+        return Candidate(asked, steps, f"Set {number + 1} of {self.candidates}{by}", hits, passages)
 
     async def _retrieve(
         self, plan: Plan, asked: Sequence[Asked]
@@ -325,11 +327,17 @@ def _read_plan(plan: Plan) -> tuple[Scenario, Passage]:
 
 
 @cache  # a new signature would need a new schema
-def _for_scenario(signature: SignatureType, turns: int, searches: bool) -> SignatureType:
-    """Return the signature for so many questions, with search queries if the scenario has some."""
-    turn = SearchedTurn if searches else signature.output_fields["turns"].annotation.__args__[0]
-    fixed = Annotated[list[turn], Field(min_length=turns, max_length=turns)]  # type: ignore[valid-type]
-    return signature.with_updated_fields("turns", type_=fixed)
+def _for_scenario(signature: SignatureType, scenario: Scenario) -> SignatureType:
+    """Return the signature for the turns of a scenario, with search queries if some have one."""
+    count = len(scenario.turns)
+    if any(turn.search == "query" for turn in scenario.turns):
+        signature = signature.with_updated_fields("turns", type_=list[SearchedTurn])
+    for name in ("plan", "turns"):
+        parts = signature.output_fields[name].annotation
+        fixed = Annotated[parts, Field(min_length=count, max_length=count)]  # type: ignore[valid-type]
+        signature = signature.with_updated_fields(name, type_=fixed)
+    progressions = " ".join(f"{n}. {turn.progression}" for n, turn in enumerate(scenario.turns, 1))
+    return signature.with_updated_fields("plan", desc=f"for each turn what the User wants. {progressions}")
 
 
 def _in_context(span: Evidence, source: Passage, contexts: Sequence[Passage]) -> Evidence:

@@ -67,7 +67,7 @@ def find_set_fault(
 
 def _form_first(questions: Sequence[str]) -> Fault | None:
     if not _TEXT.search(questions[0]):
-        return "the first question names no form of a text", questions[0]
+        return "the first question asks for no text, such as a summary or a table", questions[0]
     return next((("a later question names a form", q) for q in questions[1:] if _OWN_FORM.search(q)), None)
 
 

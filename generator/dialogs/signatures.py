@@ -212,17 +212,17 @@ class SearchedTurn(Record):
 
 class QuestionSet(dspy.Signature):
     """Write the three messages that a User sends to an Agent, one after another, of exactly the kind below, about \
-what the document tells. First plan them: for each turn one short sentence that says what the User wants, with names, \
-and the numbers of the sentences that tell it. Then write the messages in the User's own words, as people write in a \
-chat, each in one to three sentences. The first one names in full what it is about. The User never saw the document \
-and never speaks of it, and knows nothing of what the answers will be. No example is copied."""
+what the document tells. First plan them, turn by turn: what the User wants in this turn, with names. Then write the \
+messages as planned, in the User's own words, as people write in a chat, each in one to three sentences. The first one \
+names in full what it is about. The User never saw the document and never speaks of it, and can't know what the \
+answers will be. No example is copied."""
 
     documents: Documents = dspy.InputField()
-    kind: str = dspy.InputField(desc="The kind of messages")
     earlier: str = dspy.InputField(desc="Messages written before; write others, about something else in the document")
     rejected: str = dspy.InputField(desc=REJECTED)
-    plan: str = dspy.OutputField(desc="1. … 2. … 3. …, a sentence for each turn", max_length=500)
-    turns: list[AskedTurn] = dspy.OutputField(desc="the three messages, in their order")
+    kind: str = dspy.InputField(desc="The kind of messages")
+    plan: list[Annotated[str, Field(max_length=160)]] = dspy.OutputField()
+    turns: list[AskedTurn] = dspy.OutputField(desc="what the User types in each turn, as planned")
 
 
 class SetRating(dspy.Signature):

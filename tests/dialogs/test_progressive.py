@@ -32,7 +32,7 @@ def asked(questions: Sequence[str], *queries: str) -> Mapping[str, Any]:
     turns = [{"question": question} for question in questions]
     for turn, query in zip(turns, queries, strict=False):
         turn["query"] = query
-    return {"plan": "1. It burns.", "turns": turns}
+    return {"plan": ["It burns."] * 3, "turns": turns}
 
 
 def write(
@@ -99,7 +99,7 @@ def test_a_synthesis_item_has_points_of_what_was_found_and_the_target_paragraph(
     spans = [e for turn in draft.turns for e in turn.evidence]
     assert all(by_id[e.passage_id].text[e.start : e.end] == e.text for e in spans)
     assert [t.question_type for t in draft.turns] == ["news"] * 3
-    assert draft.turns[0].reasoning == "1. It burns.\nSet 1 of 1, rated 4 of 5: Fine."
+    assert draft.turns[0].reasoning == "1. It burns.\n2. It burns.\n3. It burns.\nSet 1 of 1, rated 4 of 5: Fine."
 
 
 def test_the_target_paragraph_is_placed_in_a_passage_that_was_found_and_else_in_the_source() -> None:
@@ -189,7 +189,9 @@ def test_what_is_wrong_with_a_set_is_told_to_the_next_attempt() -> None:
     model = Scripted(candidates=[bad, asked(NEWS, "a b", "c d", "e f")])
     draft = write(model, shelves(1), plan("news"))
     assert draft.end is None
-    assert "the first question names no form of a text: “What burnt?”" in task(model.prompts("candidates")[1])
+    assert "the first question asks for no text, such as a summary or a table: “What burnt?”" in task(
+        model.prompts("candidates")[1]
+    )
 
 
 def test_a_set_is_given_up_after_three_attempts_and_the_others_go_on() -> None:
@@ -198,10 +200,10 @@ def test_a_set_is_given_up_after_three_attempts_and_the_others_go_on() -> None:
     draft = write(model, shelves(1), plan("news"), candidates=3)
     assert [turn.query for turn in draft.turns] == list(NEWS)
     assert [(unused.stage, unused.reason) for unused in draft.unused] == [
-        ("candidates", "the first question names no form of a text"),
+        ("candidates", "the first question asks for no text, such as a summary or a table"),
         ("candidates", "unusable reply"),
     ]
-    assert draft.turns[0].reasoning.splitlines()[1].startswith("Set 3 of 3, rated ")
+    assert draft.turns[0].reasoning.splitlines()[3].startswith("Set 3 of 3, rated ")
 
 
 @pytest.mark.parametrize(
@@ -237,7 +239,7 @@ def test_several_models_write_in_turn_and_the_mean_of_several_ratings_counts() -
         others={"b": b, "low": low, "high": high},
     )
     assert draft.turns[0].query == "Write a summary of the Birch mill."
-    assert draft.turns[0].reasoning.splitlines()[1].startswith("Set 2 of 3 by model-b, rated 3.5 of 5: ")
+    assert draft.turns[0].reasoning.splitlines()[3].startswith("Set 2 of 3 by model-b, rated 3.5 of 5: ")
     assert [unused.reason[:14] for unused in draft.unused] == ["rated 2.5 of 5", "rated 2.5 of 5"]
     assert model.stages == ["candidates", "candidates", "reference", "reference", "reference"]
     assert (b.stages, low.stages, high.stages) == (["candidates"], ["score"] * 3, ["score"] * 3)

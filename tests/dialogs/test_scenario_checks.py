@@ -45,7 +45,12 @@ def test_each_scenario_refuses_its_own_examples() -> None:
         ("news", 1, "Turn 2: Work in the cause.", "a label or a gap in a question"),
         ("news", 2, "Add what the document says about the owners.", "speaks of the documents"),
         ("news", 2, "Work in what the fire brigade said about the cause!", "repeats an earlier question"),
-        ("news", 0, "What happened at Norrey mill?", "the first question names no form of a text"),
+        (
+            "news",
+            0,
+            "What happened at Norrey mill?",
+            "the first question asks for no text, such as a summary or a table",
+        ),
         ("news", 1, "Make a table of what the fire brigade said.", "a later question names a form"),
         ("news", 2, "Add in 50 words what the owners plan.", "a later question names a form"),
         ("travel", 1, "Please plan the trip now.", "a later question adds no condition"),

@@ -23,7 +23,10 @@ def write_set(body: Body) -> dict[str, Any]:
         {"question": f"{how} {topic} {more}.", "query": topic}
         for how, topic, more in zip(begin, topics, new, strict=True)
     ]
-    return {"plan": "1. One asks.", "turns": [{k: v for k, v in t.items() if k in record["properties"]} for t in turns]}
+    return {
+        "plan": ["One asks."] * 3,
+        "turns": [{k: v for k, v in t.items() if k in record["properties"]} for t in turns],
+    }
 
 
 def reply(body: Body) -> str:
