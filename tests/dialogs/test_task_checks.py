@@ -51,6 +51,11 @@ def test_the_form_of_messages(message: str, reason: str) -> None:
     assert fault("CM", *PLAIN, ("So it is?", message)) == reason
 
 
+def test_the_first_message_is_not_the_subject() -> None:
+    written = Written([user for user, _ in PLAIN], [agent for _, agent in PLAIN], subject="Which bread keeps longest.")
+    assert find_dialog_fault(written, TASKS["CM"], REPETITION, False) == ("copies the subject", PLAIN[0][0])
+
+
 def test_user_and_agent_are_not_swapped() -> None:
     swapped = fault("CM", *PLAIN, ("How can I help you with bread?", "I want to bake."))
     assert swapped == "the User speaks as the Agent"
