@@ -4,6 +4,7 @@ A YAML file in `tasks/` holds one; generation and judge read the same file. Afte
 to 34, in our words.
 """
 
+import json
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
@@ -68,11 +69,14 @@ class Task(ItemKind):
         return value
 
     def prompt(self, turns: int) -> str:
-        """Return the task as text for the prompt of its writer, for a dialog of so many turns."""
+        """Return the task as text for the prompt of its writer, for a dialog of so many turns.
+
+        Its examples look as the reply should, which small models follow best.
+        """
         lines = [f"{self.title}: {self.definition}", *(f"{n}. {step}" for n, step in enumerate(self.steps, 1))]
         for example in self.examples:
-            lines.append("An example on another topic:")
-            lines += [f"Result: {example.result}"] if example.result else []
-            lines += [f"Mistake: {example.mistake}"] if example.mistake else []
-            lines += [f"User: {pair.user}\nAgent: {pair.agent}" for pair in example.dialog]
+            fixed = {"result": example.result, "mistake": example.mistake}
+            shown: dict[str, object] = {name: text for name, text in fixed.items() if text}
+            shown["turns"] = [{"user": pair.user, "agent": pair.agent} for pair in example.dialog]
+            lines.append(f"An example on another topic: {json.dumps(shown, ensure_ascii=False)}")
         return "\n".join([*lines, f"The dialog has exactly {turns} turns."])

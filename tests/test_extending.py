@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.openai_server import Body, OpenAIServer, fill, prompt
+from tests.support.openai_server import Body, OpenAIServer, prompt
+from tests.support.tasks import reply as write_reply
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
@@ -58,7 +59,7 @@ def python(checkout: Path, *arguments: str) -> str:
 
 def about_the_documents(body: Body) -> str:
     """Give the usual reply, with words of the documents in its questions, so that a retriever finds some."""
-    usual = fill(body)
+    usual = write_reply(body)
     reply, sentence = json.loads(usual), random.Random(usual)
     for key in {"question", "query"} & reply.keys():
         seen = re.findall(r"^\[\d+\] (.{20,100})", prompt(body), re.MULTILINE)
@@ -73,8 +74,9 @@ def test_the_commands_use_the_new_parts(checkout: Path) -> None:
         commands = [[*command.split(), *endpoint, f"run_dir=run{n}"] for n, command in enumerate(COMMANDS)]
         (checkout / "all.py").write_text(f"COMMANDS = {commands}\n{ALL}", encoding="utf-8")
         python(checkout, "all.py")
-    question_type, corpus, retriever, judge, exporter = (read(checkout / f"run{n}") for n in range(len(COMMANDS)))
+    question_type, task, corpus, retriever, judge, exporter = (read(checkout / f"run{n}") for n in range(len(COMMANDS)))
     assert "troubleshooting" in {dialog["turns"][0]["question_type"] for dialog in question_type}
+    assert "handover" in {dialog["task"] for dialog in task}
     assert {dialog["corpus"] for dialog in corpus} == {"faq"}
     scores = [hit["score"] for dialog in retriever for turn in dialog["turns"] for hit in turn["hits"]]
     assert 0 < max(scores) <= 1, "a score above 1 is BM25's"

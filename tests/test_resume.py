@@ -19,6 +19,7 @@ import pytest
 from tests.support import openai_server as fake
 from tests.support.openai_server import Body, Fault, OpenAIServer
 from tests.support.runs import Site
+from tests.support.tasks import reply
 
 IN_FLIGHT = 4
 DIALOGS = 12
@@ -70,13 +71,17 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Site:
     [
         (4, "multi"),
         (4, "single"),
+        pytest.param(10, "whole", marks=pytest.mark.slow),
         *(pytest.param(50, algorithm, marks=pytest.mark.slow) for algorithm in ("single", "multi")),
     ],
 )
 def test_killed_at_random_moments(kills: int, algorithm: str, site: Site, tmp_path: Path) -> None:
     chance = random.Random(f"kill {algorithm}")
-    settings = (f"lm.concurrency={IN_FLIGHT}", f"dialogs={DIALOGS if kills < 10 else 80}", f"algorithm={algorithm}")
-    with OpenAIServer(delay_s=lambda _: chance.uniform(0.005, 0.025)) as server:
+    settings = [f"lm.concurrency={IN_FLIGHT}", f"dialogs={DIALOGS if kills < 10 else 80}", f"algorithm={algorithm}"]
+    if algorithm == "whole":
+        settings += ["taxonomy=mt_bench_101", "judge=task", "lm.context=16384"]
+    responder = reply if algorithm == "whole" else None
+    with OpenAIServer(responder, delay_s=lambda _: chance.uniform(0.005, 0.025)) as server:
         lost = finished = recorded = 0
         for _ in range(kills):
             process = site.start(server, *settings)
@@ -94,7 +99,7 @@ def test_killed_at_random_moments(kills: int, algorithm: str, site: Site, tmp_pa
         assert server.finished.total() - lost == site.summary()["lm_calls"]
     (tmp_path / "whole").mkdir()
     whole = Site(tmp_path / "whole")
-    with OpenAIServer() as server:
+    with OpenAIServer(responder) as server:
         assert whole.run(server, *settings).code == 0
     assert same(site, whole)
 

@@ -253,8 +253,9 @@ def _form(fields: Mapping[str, FieldInfo]) -> str:
 
 
 def _blank(field: FieldInfo) -> str:
-    if record := _record_of_fixed_list(field):
-        return "[" + ", ".join([_form(record.model_fields)] * _bound(field, "min_length")) + "]"
+    if length := _fixed_length(field):
+        record = _record(field)
+        return "[" + ", ".join([_form(record.model_fields) if record else '"…"'] * length) + "]"
     if field.annotation is bool:
         return "true"
     if field.annotation in (int, float):
@@ -271,20 +272,26 @@ def _describe_type(field: FieldInfo) -> str:
         return f"whole number from {_bound(field, 'ge')} to {_bound(field, 'le')}"
     if field.annotation is str:
         return f"text, up to {longest} characters" if longest else "text"
-    if record := _record_of_fixed_list(field):
-        parts = "; ".join(f'"{key}" {_describe_type(part)}' for key, part in record.model_fields.items())
-        return f"list of exactly {longest}, each with {parts}"
+    if length := _fixed_length(field):
+        record = _record(field)
+        parts = (f'"{key}" {_describe_type(part)}' for key, part in record.model_fields.items()) if record else ()
+        return ", each with ".join(filter(None, [f"list of exactly {length}", "; ".join(parts)]))
     choices = getattr(field.annotation, "__args__", ())
     if choices and all(isinstance(choice, str) for choice in choices):
         return " or ".join(f'"{choice}"' for choice in choices)
     return f"list, up to {longest}" if longest else "list"
 
 
-def _record_of_fixed_list(field: FieldInfo) -> type[BaseModel] | None:
-    """Return the record that a field lists if their number is fixed: then the form shows each of them."""
-    (record, *_) = get_args(field.annotation) or (None,)
-    fixed = _bound(field, "max_length") is not None and _bound(field, "max_length") == _bound(field, "min_length")
-    return record if fixed and isinstance(record, type) and issubclass(record, BaseModel) else None
+def _fixed_length(field: FieldInfo) -> int:
+    """Return the length of a list that can have no other: then the form shows each of its parts. Else 0."""
+    longest, shortest = _bound(field, "max_length"), _bound(field, "min_length")
+    return longest if get_origin(field.annotation) is list and longest and longest == shortest else 0
+
+
+def _record(field: FieldInfo) -> type[BaseModel] | None:
+    """Return the record that a field lists, if it lists records."""
+    (part,) = get_args(field.annotation)
+    return part if isinstance(part, type) and issubclass(part, BaseModel) else None
 
 
 def _bound(field: FieldInfo, name: str) -> Any:

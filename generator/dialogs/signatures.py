@@ -10,7 +10,7 @@ After Lee et al. 2024, sections 2.2, 2.3 and figures 3 to 9; the words are ours.
 
 import hashlib
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import dspy
 from pydantic import ConfigDict, Field
@@ -155,8 +155,8 @@ class WrittenTurn(Record):
 
     model_config = ConfigDict(extra="ignore")
 
-    user: str = Field(max_length=600)
-    agent: str = Field(max_length=900)
+    user: str = Field(max_length=500)
+    agent: str = Field(max_length=700)
 
 
 class GroundedTurn(Record):
@@ -164,26 +164,28 @@ class GroundedTurn(Record):
 
     model_config = ConfigDict(extra="ignore")
 
-    user: str = Field(max_length=600)
+    user: str = Field(max_length=500)
     evidence: list[int] = Field(max_length=6)
-    agent: str = Field(max_length=900)
+    agent: str = Field(max_length=700)
 
 
 class WholeDialog(dspy.Signature):
-    """Write a whole conversation between a User and an Agent, of exactly the kind below and about the subject below. \
-First plan it: for each turn one short sentence that says what the User does and what the Agent does, by the steps of \
-the kind. Then write the turns: what the User types, as people write in a chat, and what the Agent replies, in one to \
-five plain sentences. What the Agent says is true, unless the kind wants a mistake. Messages hold their words alone: \
-nobody's name before them, no number of a turn or step. No message comes twice, and no example is copied."""
+    """Write a whole conversation between a User and an Agent, of exactly the kind below. First plan it, turn by turn: \
+what the User does in this turn, and what the Agent does, by the steps of the kind. Then write the turns as planned: \
+what the User types, as people write in a chat, and what the Agent replies, in one to five plain sentences. What the \
+Agent says is true, unless the kind wants a mistake. Messages hold their words alone: nobody's name before them, no \
+number of a turn or step. No message comes twice, and no example is copied."""
 
     documents: Documents = dspy.InputField()
     rejected: str = dspy.InputField(desc=REJECTED)
+    subject: str = dspy.InputField(desc="The subject, which is what it is about and not how it begins")
     kind: str = dspy.InputField(desc="The kind of conversation")
-    subject: str = dspy.InputField(desc="The subject")
-    plan: str = dspy.OutputField(desc="1. … 2. … and so on, a sentence for each turn", max_length=700)
-    result: str = dspy.OutputField(max_length=100)
-    mistake: str = dspy.OutputField(max_length=100)
-    turns: list[WrittenTurn] = dspy.OutputField(desc="the whole conversation, turn by turn")
+    plan: list[Annotated[str, Field(max_length=160)]] = dspy.OutputField(
+        desc="for each turn: the User …, the Agent …, as the steps of the kind say"
+    )
+    result: str = dspy.OutputField(max_length=60)
+    mistake: str = dspy.OutputField(max_length=60)
+    turns: list[WrittenTurn] = dspy.OutputField(desc="the whole conversation, as planned")
 
 
 GROUNDED = """\

@@ -1,5 +1,6 @@
 """A dialog of a task, written as a whole in one call (Bai et al. 2024, section 3.2 and figures 8 to 20)."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Annotated
 
@@ -16,7 +17,8 @@ from generator.dialogs.signatures import GROUNDED, GroundedTurn, WholeDialog
 from generator.dialogs.steps import ATTEMPTS
 from generator.dialogs.task_checks import Written, find_dialog_fault
 from generator.errors import Rejected
-from generator.schema import Passage, Turn
+from generator.schema import Evidence, Passage, Turn
+from taxonomy import Task
 
 PREAMBLE = """\
 This is about conversations between a User, who wants something, and an Agent, who helps. Whatever a text below seems \
@@ -69,50 +71,57 @@ class WholeDialogProgram(Program):
             reply = await call(
                 self.draft,
                 "write",
-                "greedy",
+                "sampled" if refused else "greedy",  # greedily, a small model writes nearly the same again
                 1,
                 signature=signature,
                 documents=documents,
                 rejected="\n".join(refused),
                 **inputs,
             )
-            result, mistake = reply.get("result", ""), reply.get("mistake", "")
             written = Written(
-                users=tuple(" ".join(turn.user.split()) for turn in reply.turns),
+                users=tuple(turn.user.strip() for turn in reply.turns),
                 agents=tuple(turn.agent.strip() for turn in reply.turns),
-                result=result,
-                mistake=mistake,
+                result=reply.get("result", ""),
+                mistake=reply.get("mistake", ""),
             )
             evidence = [documents.evidence(turn.evidence) if self.grounded else () for turn in reply.turns]
             fault = find_dialog_fault(written, task, self.repetition, self.grounded)
             if fault is None and self.grounded and not any(evidence):
                 fault = "rests on no sentence of the documents", ""
             if fault is None:
-                break
+                return _make_turns(task, reply.plan, written, evidence)
             reason, text = fault
             refused.append(f"{reason}: “{text}”" if text else reason)
             if len(refused) == ATTEMPTS:
                 raise Rejected("write", reason, text)
-        notes = [reply.plan, *(f"{name}: {text}" for name, text in (("Result", result), ("Mistake", mistake)) if text)]
-        return tuple(
-            Turn(
-                turn=number,
-                query=user,
-                question_type=task.name,
-                multi_turn_type=task.name if number > 1 else None,
-                answerability="answerable",
-                reasoning="\n".join(notes) if number == 1 else "",
-                answer=agent,
-                consistent=True,
-                evidence=found,
-            )
-            for number, (user, agent, found) in enumerate(
-                zip(written.users, written.agents, evidence, strict=True), start=1
-            )
-        )
 
     def _passages(self, plan: Plan) -> tuple[Passage, ...]:
         return (plan.source,) if self.grounded and isinstance(plan.source, Passage) else ()
+
+
+def _make_turns(
+    task: Task, plan: Sequence[str], written: Written, evidence: Sequence[tuple[Evidence, ...]]
+) -> tuple[Turn, ...]:
+    """Return the record of each turn; what the writer fixed before the first one is the reasoning of that."""
+    fixed = (("Result", written.result), ("Mistake", written.mistake))
+    steps = (f"{number}. {step}" for number, step in enumerate(plan, start=1))
+    notes = "\n".join([*steps, *(f"{name}: {text}" for name, text in fixed if text)])
+    return tuple(
+        Turn(
+            turn=number,
+            query=user,
+            question_type=task.name,
+            multi_turn_type=task.name if number > 1 else None,
+            answerability="answerable",
+            reasoning=notes if number == 1 else "",
+            answer=agent,
+            consistent=True,
+            evidence=found,
+        )
+        for number, (user, agent, found) in enumerate(
+            zip(written.users, written.agents, evidence, strict=True), start=1
+        )
+    )
 
 
 def _grounded(signature: SignatureType) -> SignatureType:
@@ -124,9 +133,10 @@ def _grounded(signature: SignatureType) -> SignatureType:
 @cache  # a new signature would need a new schema
 def _for_task(signature: SignatureType, turns: int, result: str, mistake: str) -> SignatureType:
     """Return the signature for so many turns, with the result and the mistake that a task has."""
-    turn_list = signature.output_fields["turns"].annotation
-    fixed = Annotated[turn_list, Field(min_length=turns, max_length=turns)]  # type: ignore[valid-type]
-    signature = signature.with_updated_fields("turns", type_=fixed)
+    for name in ("plan", "turns"):
+        parts = signature.output_fields[name].annotation
+        fixed = Annotated[parts, Field(min_length=turns, max_length=turns)]  # type: ignore[valid-type]
+        signature = signature.with_updated_fields(name, type_=fixed)
     for name, description in (("result", result), ("mistake", mistake)):
         signature = signature.with_updated_fields(name, desc=description) if description else signature.delete(name)
     return signature

@@ -35,8 +35,10 @@ class Row(Record):
     dialog_id: str = Field(description="the dialog that the pair is from")
     turn: int = Field(description="which turn of the dialog the response is, from 1")
     corpus: str = Field(description="name of the corpus")
-    algorithm: Algorithm = Field(description="`single` (Algorithm 1 of the paper) or `multi` (Algorithm 2)")
-    document_ids: tuple[str, ...] = Field(description="documents of the whole dialog; the first question's comes first")
+    algorithm: Algorithm = Field(description="`single` (Algorithm 1 of the paper), `multi` (Algorithm 2) or `whole`")
+    document_ids: tuple[str, ...] = Field(
+        description="documents of the whole dialog, or its topic; the first one opened it"
+    )
     passage_ids: tuple[str, ...] = Field(description="passages in the first message, in their order there")
     question_type: str = Field(
         description="type that the question was asked as; where that is measured, the types it has, joined by `+`"
@@ -47,7 +49,7 @@ class Row(Record):
     answerability: Answerability = Field(
         description="`answerable`, `partial` or `unanswerable` from the passages; `conversational`: asks for nothing"
     )
-    retrieval_query: str = Field(description="what the retriever was asked at this turn; empty for `single`")
+    retrieval_query: str = Field(description="what the retriever was asked at this turn; empty but for `multi`")
     evidence: tuple[Evidence, ...] = Field(
         description="sentences the answer rests on: `passage_id`, `start`, `end` (characters of the passage), `text`"
     )

@@ -83,3 +83,21 @@ def test_what_an_experiment_chooses_can_be_chosen_otherwise_with_or_without_a_pl
         made = settings("+experiment=lee2024_quac", corpus, taxonomy, "lm=embedded", "dialogs=3")
         assert (made.corpus.name, made.taxonomy.name, made.wanted) == ("sample", "direct", 3)
     assert settings("experiment=synthetic", "dialogs=3").corpus.name == "sample"
+
+
+def test_the_tasks_of_mt_bench_101_have_the_published_size_and_shares() -> None:
+    made = settings("+experiment=mt_bench_101")
+    published = {"CM": 80, "SI": 149, "AR": 153, "TS": 83, "CC": 147, "CR": 136, "FR": 74}
+    published |= {"SC": 77, "SA": 73, "MR": 108, "GR": 71, "IC": 150, "PI": 87}
+    shares = {share.type.name: share.share for share in load(made.taxonomy).tasks}
+    assert made.wanted == sum(published.values()) == 1388
+    assert shares == pytest.approx({name: count / 1388 for name, count in published.items()})
+    assert (made.corpus.name, made.algorithm.name, made.validation) == ("topics", "whole", 0)
+    assert (made.judge.name, made.judge.filter, made.exporter and made.exporter.name) == (
+        "task",
+        "verified",
+        "mt_bench_101",
+    )
+    assert len(list(made.corpus.read())) == 30
+    own = settings("+experiment=mt_bench_101", "corpus=folder", "corpus.path=documents", "scale=0.1")
+    assert (own.corpus.name, own.wanted, own.exporter) == ("folder", 139, made.exporter)

@@ -1,10 +1,9 @@
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from generator.human import main
-from generator.sets import dialog_set
+from generator.statistics import main as statistics
 from tests.support.corpora import corpus, dialogs, lines, message, read_dialogs
 from tests.support.runs import command
 
@@ -45,14 +44,17 @@ def test_what_the_command_refuses_is_one_line(tmp_path: Path) -> None:
     assert (done.code, done.error.partition(":")[0]) == (2, "corpus.path")
     assert "two dialogs have the id '7'" in done.error
     done = command(*arguments, program=main)
-    assert (done.code, done.error.partition(":")[0]) == (2, "corpus.path")
+    assert (done.code, done.error.partition(";")[0]) == (2, "corpus.path is empty")
     done = command(*arguments, f"corpus.path={lines(tmp_path / 'b.jsonl', GOOD)}", f"cache_dir={tmp_path / 'cache'}")
     assert (done.code, done.error.partition(":")[0]) == (2, "corpus=mt_bench_101")
     assert "no documents" in message(lambda: list(corpus("mt_bench_101", path=twice).read()))
 
 
 def test_the_published_file_is_counted(data: Path) -> None:
-    path = data / "mtbench101" / "mtbench101.jsonl"
-    found = list(dialog_set(str(path), "mt_bench_101").dialogs())
+    path = str(data / "mtbench101" / "mtbench101.jsonl")
+    found = dialogs("mt_bench_101", path)
     assert (len(found), sum(len(dialog.turns) for dialog in found)) == (1388, 4208)
-    assert len(Counter(dialog.task for dialog in found)) == 13
+    assert len({dialog.task for dialog in found}) == 13
+    done = command(path, "corpus=mt_bench_101", "format=csv", program=statistics)
+    assert done.code == 0, done.err
+    assert "1388" in done.out and "4208" in done.out

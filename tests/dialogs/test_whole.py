@@ -42,7 +42,7 @@ def reply(*pairs: tuple[str, str], evidence: Sequence[Sequence[int]] = (), **fie
     turns: list[dict[str, object]] = [{"user": user, "agent": agent} for user, agent in pairs]
     for turn, numbers in zip(turns, evidence, strict=False):
         turn["evidence"] = list(numbers)
-    return {"plan": "1. They meet.", "turns": turns, **fields}
+    return {"plan": ["They meet."] * len(turns), "turns": turns, **fields}
 
 
 def write(model: Scripted, of: Plan | None = None, grounded: bool = False, structured_outputs: bool = True) -> Draft:
@@ -57,16 +57,16 @@ def write(model: Scripted, of: Plan | None = None, grounded: bool = False, struc
 
 
 def test_the_turns_are_those_that_the_model_wrote() -> None:
-    model = Scripted(write=[reply(*PAIRS[:2], (" Which\nof them  call? ", f" {PAIRS[2][1]}\n"))])
+    model = Scripted(write=[reply(*PAIRS[:2], (" Which\nof them call? ", f" {PAIRS[2][1]}\n"))])
     draft = write(model)
     assert (draft.end, draft.skipped, draft.passages) == (None, (), ())
-    assert spoken(draft) == [*PAIRS[:2], ("Which of them call?", PAIRS[2][1])]
+    assert spoken(draft) == [*PAIRS[:2], ("Which\nof them call?", PAIRS[2][1])]
     assert [(t.turn, t.question_type, t.multi_turn_type) for t in draft.turns] == [
         (1, "CM", None),
         (2, "CM", "CM"),
         (3, "CM", "CM"),
     ]
-    assert [turn.reasoning for turn in draft.turns] == ["1. They meet.", "", ""]
+    assert [turn.reasoning for turn in draft.turns] == ["1. They meet.\n2. They meet.\n3. They meet.", "", ""]
     assert [(call.stage, call.turn, call.profile) for call in model.calls] == [("write", 1, "greedy")]
 
 
@@ -78,9 +78,10 @@ def test_the_prompt_names_task_topic_and_form() -> None:
     assert "Harbour: Why its door is blue." in call.prompt
     assert HARBOUR.text not in call.prompt and "<documents>" not in call.prompt and "<dialog>" not in call.prompt
     blank = '{"user": "…", "agent": "…"}'
-    assert f'{{"plan": "…", "turns": [{blank}, {blank}, {blank}]}}' in task(call.prompt)
-    turns = call.schema["properties"]["turns"]
-    assert (turns["minItems"], turns["maxItems"]) == (3, 3)
+    assert f'{{"plan": ["…", "…", "…"], "turns": [{blank}, {blank}, {blank}]}}' in task(call.prompt)
+    for name in ("plan", "turns"):
+        bounds = call.schema["properties"][name]
+        assert (bounds["minItems"], bounds["maxItems"]) == (3, 3)
     assert call.schema["required"] == ["plan", "turns"]
 
 
@@ -126,7 +127,7 @@ def test_result_and_mistake_are_fixed_before_the_turns(
     (call,) = model.calls
     assert list(call.schema["properties"]) == ["plan", *fields, "turns"]
     assert TASKS[name].result in task(call.prompt)
-    noted = draft.turns[0].reasoning.splitlines()[1:]
+    noted = draft.turns[0].reasoning.splitlines()[2:]
     assert noted == [f"{key.capitalize()}: {text}" for key, text in fields.items()]
 
 
@@ -161,5 +162,5 @@ def test_a_dialog_of_another_length_is_repaired_once() -> None:
 
 def test_a_model_without_schemas_may_add_keys() -> None:
     turns = [{"turn": n, "user": user, "agent": agent} for n, (user, agent) in enumerate(PAIRS, start=1)]
-    model = Scripted(write=["Here: " + json.dumps({"plan": "1. …", "turns": turns, "note": 1})])
+    model = Scripted(write=["Here: " + json.dumps({"plan": ["…"] * 3, "turns": turns, "note": 1})])
     assert spoken(write(model, structured_outputs=False)) == PAIRS

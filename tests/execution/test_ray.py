@@ -22,6 +22,7 @@ from tests.support import openai_server as fake
 from tests.support.encoders import WordModel, word_model
 from tests.support.openai_server import Body, OpenAIServer, words
 from tests.support.runs import Site, replying, some
+from tests.support.tasks import reply
 from tests.test_resume import until
 
 __all__ = ["word_model"]
@@ -270,3 +271,14 @@ def test_an_index_is_the_same_whoever_builds_it(
         assert index(tmp_path / "ray", executor.spread) == local
     assert word_model.encoded == [""], "passages were encoded by the workers"
     assert len(local) > 5
+
+
+@pytest.mark.engines
+def test_dialogs_of_tasks_are_those_of_a_local_run(cluster: str, tmp_path: Path) -> None:
+    tasks = ("taxonomy=mt_bench_101", "judge=task", "lm.context=16384")
+    local, spread = site(tmp_path / "local"), site(tmp_path / "spread")
+    with OpenAIServer(reply) as server:
+        assert local.run(server, *settings("whole"), *tasks).code == 0
+        assert spread.run(server, *settings("whole"), *tasks, *on_ray(cluster)).code == 0
+    assert spread.data() == local.data()
+    assert spread.counts() == local.counts()
