@@ -21,6 +21,7 @@ from generator.execution.store import Store
 from generator.models.embedded import EmbeddedEndpoint
 from generator.output.base import Exporter, ExportSource
 from generator.output.card import DatasetInfo, Origin
+from generator.output.chat import rows
 from generator.output.dataset import write_dataset
 from generator.output.summary import HumanSummary, Summary, summarise
 from generator.schema import Algorithm, Corpus, Dialog, Document, Passage, Record, SkippedRecord
@@ -99,7 +100,7 @@ def write_human(settings: Settings, configuration: str, command: str) -> None:
             if dialog.id in ids:
                 raise CorpusError(f"corpus.path: two dialogs have the id {dialog.id!r}; name only one file with them")
             ids.add(dialog.id)
-            pairs += len(dialog.turns)  # no judge has filtered them
+            pairs += len(rows(dialog, "pairs"))
             file.write(_in_split(dialog, settings).model_dump_json() + "\n")
         # The first file in place: `_prepare_human` knows the folder by it if anything fails from here on.
         summary = HumanSummary(human=len(ids), pairs=pairs, skipped=len(skipped))

@@ -167,6 +167,11 @@ class Passage(Record):
     start: int
     end: int
 
+    @property
+    def titled(self) -> str:
+        """The title, if there is one, and the text below it."""
+        return f"{self.title}\n{self.text}" if self.title else self.text
+
 
 class Hit(Record):
     """A passage that a search returned.
@@ -341,6 +346,11 @@ class Dialog(Record):
             return self.passages
         retrieved = {hit.passage_id for t in self.turns[:turn] for hit in t.hits}
         return tuple(p for p in self.passages if p.id in retrieved)
+
+    def retrieved(self, turn: int) -> tuple[Passage, ...]:
+        """Return the passages that the search of turn number `turn` itself returned, best first."""
+        passages = {p.id: p for p in self.passages}
+        return tuple(passages[hit.passage_id] for hit in self.turns[turn - 1].hits)
 
 
 class Drop(Record):

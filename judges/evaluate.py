@@ -1,4 +1,4 @@
-"""`python -m judges.evaluate`: any model on a benchmark of dialogs; see `docs/mt_bench_101.md`."""
+"""`python -m judges.evaluate`: any model on a benchmark of dialogs; see `docs/mt_bench_101.md`, `docs/rad_bench.md`."""
 
 import sys
 
@@ -11,7 +11,8 @@ COMMAND = Command(
     settings="judges.benchmarks.settings:EvaluationSettings",
     usage=(
         "python -m judges.evaluate +benchmark=NAME input=PATH lm=NAME judge.lm=NAME [setting=value ...]",
-        "python -m judges.evaluate +benchmark=NAME input=RUN judge.lm=NAME    answers that exist are judged (again)",
+        "python -m judges.evaluate +benchmark=NAME input=RUN judge.lm=NAME    a run's answers are judged again",
+        "python -m judges.evaluate +benchmark=NAME input=PATH answers=FILE judge.lm=NAME    those of a file",
         "python -m judges.evaluate +benchmark=NAME judgments=PATH    judgments that exist are aggregated",
         "",
         "The model lm answers the questions of a benchmark's dialogs, judge.lm rates the answers, the tables come out.",

@@ -5,8 +5,10 @@ question, `conf/taxonomy/*.yaml` mixes of them.
 """
 
 from taxonomy.draw import TaskDraw, first_type, later_types, turn_types
-from taxonomy.files import read_facets, read_tasks, read_types
+from taxonomy.files import read_facets, read_scenarios, read_tasks, read_types
 from taxonomy.mix import Mix, Share, TaskMix, TaskShare, Taxonomy, load
+from taxonomy.rubric import ItemKind
+from taxonomy.scenarios import Scenario, ScenarioExample, ScenarioTurn
 from taxonomy.tasks import Task, TaskExample
 from taxonomy.types import Example, Exchange, Facet, QuestionType, Target
 
@@ -14,8 +16,12 @@ __all__ = [
     "Example",
     "Exchange",
     "Facet",
+    "ItemKind",
     "Mix",
     "QuestionType",
+    "Scenario",
+    "ScenarioExample",
+    "ScenarioTurn",
     "Share",
     "Target",
     "Task",
@@ -28,6 +34,7 @@ __all__ = [
     "later_types",
     "load",
     "read_facets",
+    "read_scenarios",
     "read_tasks",
     "read_types",
     "turn_types",

@@ -1,23 +1,21 @@
-"""Read question types and tasks from YAML files, ours and those of a user's folder; errors name file and line."""
+"""Read question types, tasks and scenarios from YAML files, ours and those of a user; errors name file and line."""
 
 import difflib
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
 from generator.errors import YAML_SLIPS, TaxonomyError, describe
-from taxonomy.tasks import Task, TaskExample
-from taxonomy.types import Example, Exchange, Facet, QuestionType
+from taxonomy.scenarios import Scenario
+from taxonomy.tasks import Task
+from taxonomy.types import Facet, QuestionType
 
-OURS = Path(__file__).parent / "questions"
-TASKS = Path(__file__).parent / "tasks"
+OURS = Path(__file__).parent
 Dimension = Literal["multi_turn", "answerability"]
-# The models of a file's keys, by how deep a key is nested.
-Levels = Sequence[type[BaseModel]]
-N = TypeVar("N", QuestionType, Task)
+N = TypeVar("N", QuestionType, Task, Scenario)
 
 
 def read_types(path: Path | None = None) -> dict[str, QuestionType]:
@@ -26,53 +24,61 @@ def read_types(path: Path | None = None) -> dict[str, QuestionType]:
     Raises:
         TaxonomyError: the folder is missing or empty, a file can't be used, or two of its files have the same name.
     """
-    return _read_all(OURS, path, (QuestionType, Example, Exchange), "question type")
+    return _read_all("questions", path, QuestionType, "question type", "taxonomy.path")
 
 
-def read_tasks(path: Path | None = None) -> dict[str, Task]:
-    """Return our tasks and those of the folder `path`, as `read_types` does with question types.
+def read_tasks(path: Path | None = None, setting: str = "taxonomy.path") -> dict[str, Task]:
+    """Return our tasks and those of the folder `path`, the value of `setting`, as `read_types` does with types.
 
     Raises:
         TaxonomyError: as `read_types`.
     """
-    return _read_all(TASKS, path, (Task, TaskExample, Exchange), "task")
+    return _read_all("tasks", path, Task, "task", setting)
+
+
+def read_scenarios(path: Path | None = None, setting: str = "taxonomy.path") -> dict[str, Scenario]:
+    """Return our scenarios and those of the folder `path`, the value of `setting`, as `read_types` does with types.
+
+    Raises:
+        TaxonomyError: as `read_types`.
+    """
+    return _read_all("scenarios", path, Scenario, "scenario", setting)
 
 
 def read_facets(dimension: Dimension) -> dict[str, Facet]:
     """Return the values of a dimension by name."""
-    files = sorted((OURS.parent / dimension).glob("*.yaml"))
+    files = sorted((OURS / dimension).glob("*.yaml"))
     facets = (Facet.model_validate(yaml.safe_load(file.read_text(encoding="utf-8"))) for file in files)
     return {facet.name: facet for facet in facets}
 
 
-def _read_all(
-    ours: Path, path: Path | None, levels: tuple[type[N], *tuple[type[BaseModel], ...]], noun: str
-) -> dict[str, N]:
-    return _read_folder(ours, levels, noun) | (_read_folder(path.expanduser(), levels, noun) if path else {})
+def _read_all(ours: str, path: Path | None, model: type[N], noun: str, setting: str) -> dict[str, N]:
+    theirs = _read_folder(path.expanduser(), model, noun, setting) if path else {}
+    return _read_folder(OURS / ours, model, noun, setting) | theirs
 
 
-def _read_folder(folder: Path, levels: tuple[type[N], *tuple[type[BaseModel], ...]], noun: str) -> dict[str, N]:
+def _read_folder(folder: Path, model: type[N], noun: str, setting: str) -> dict[str, N]:
     if not folder.is_dir():
         problem = "is not a folder" if folder.exists() else "does not exist"
-        raise TaxonomyError(f"taxonomy.path={folder}: {problem}; give a folder of {noun}s (*.yaml)")
+        raise TaxonomyError(f"{setting}={folder}: {problem}; give a folder of {noun}s (*.yaml)")
     files = sorted(file for file in folder.iterdir() if file.suffix in (".yaml", ".yml"))
     if not files:
-        raise TaxonomyError(f"taxonomy.path={folder}: has no {noun} (*.yaml); add one, or leave it out")
+        raise TaxonomyError(f"{setting}={folder}: has no {noun} (*.yaml); add one, or leave it out")
     found: dict[str, N] = {}
     for file in files:
-        each = cast(N, _read_file(file, levels, noun))
+        each = _read_file(file, model, noun)
         if each.name in found:
             raise TaxonomyError(f"{file}: name: another file has the name {each.name!r} too; rename one")
         found[each.name] = each
     return found
 
 
-def _read_file(file: Path, levels: Levels, noun: str) -> BaseModel:
+def _read_file(file: Path, model: type[N], noun: str) -> N:
     try:
         loader = _Loader(file.read_text(encoding="utf-8"))
         node = loader.get_single_node()
         data = loader.construct_document(node) if node else None
-        return levels[0].model_validate(data)
+        return model.model_validate(data)
     except (OSError, UnicodeDecodeError, yaml.reader.ReaderError) as error:
         raise TaxonomyError(f"{file}: can't be read as UTF-8 text ({describe(error)})") from None
     except yaml.MarkedYAMLError as error:
@@ -81,7 +87,7 @@ def _read_file(file: Path, levels: Levels, noun: str) -> BaseModel:
     except ValidationError as error:
         # A misspelt key is also missing under its right name: report the unknown one.
         problem = min(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
-        raise TaxonomyError(f"{file}:{_line(node, problem['loc'])}: {_explain(problem, levels, noun)}") from None
+        raise TaxonomyError(f"{file}:{_line(node, problem['loc'])}: {_explain(problem, model, noun)}") from None
     except YAML_SLIPS:
         reason = "an invalid date, number or boolean, or nested too deeply"
         raise TaxonomyError(f"{file}: not valid YAML: {reason}; put text in quotes") from None
@@ -99,14 +105,16 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def _explain(problem: Any, levels: Levels, noun: str) -> str:
+def _explain(problem: Any, model: type[BaseModel], noun: str) -> str:
     """Describe one of pydantic's errors: the key, what is wrong, what is expected."""
     where = ".".join(map(str, problem["loc"]))
     keys = [part for part in problem["loc"] if isinstance(part, str)]
     if not keys:
-        required = (name for name, field in levels[0].model_fields.items() if field.is_required())
+        required = (name for name, field in model.model_fields.items() if field.is_required())
         return f"not a {noun}; give at least the keys {', '.join(required)}"
-    known = levels[len(keys) - 1].model_fields
+    for key in keys[:-1]:
+        model = _nested(model.model_fields[key].annotation) or model
+    known = model.model_fields
     if keys[-1] not in known:
         near = difflib.get_close_matches(keys[-1], known, 1)
         advice = f"did you mean {near[0]!r}?" if near else f"choose from: {', '.join(known)}"
@@ -116,6 +124,13 @@ def _explain(problem: Any, levels: Levels, noun: str) -> str:
         return f"missing key {where!r}; {expected}"
     quotes = " (put text with a colon in quotes)" if isinstance(problem["input"], dict) else ""
     return f"{where}: {problem['msg'].removeprefix('Value error, ')}{quotes}; {expected}"
+
+
+def _nested(annotation: Any) -> type[BaseModel] | None:
+    """Return the record in the annotation of a field, such as that of a tuple's items; None if it has none."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(filter(None, map(_nested, get_args(annotation))), None)
 
 
 def _line(node: yaml.Node | None, loc: tuple[int | str, ...]) -> int:

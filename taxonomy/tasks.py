@@ -11,12 +11,11 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from generator.schema import Record, Turns
+from taxonomy.rubric import ItemKind
 from taxonomy.types import Exchange, Text
 
 # What a generated dialog is checked for beside its form; `generator.dialogs.task_checks` has them.
 Check = Literal["answers-ask", "first-answer-asks", "refers-back", "returns", "look-alike", "disputes", "rewrites"]
-# The points of the four bands of a rating (figures 23 to 34).
-POINTS = ("1 to 3", "4 to 6", "7 to 9", "10")
 
 
 class TaskExample(Record):
@@ -27,17 +26,13 @@ class TaskExample(Record):
     dialog: tuple[Exchange, ...] = Field(min_length=2, description="2 or more pairs of user and agent")
 
 
-class Task(Record):
+class Task(ItemKind):
     """A task: what User and Agent do in its dialogs, and how the Agent's answers are rated from 1 to 10.
 
     Error messages show a field's description.
     """
 
-    name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$", description="a short name, such as CM")
-    title: Text = Field(description="what the task is called, such as context memory")
     tier: Text = Field(description="the tier of its ability, such as perceptivity")
-    ability: Text = Field(description="the ability that it shows, such as memory")
-    definition: Text = Field(description="one sentence: what the Agent has to be able to do")
     steps: tuple[Text, ...] = Field(min_length=1, max_length=6, description="what User and Agent do, turn by turn")
     turns: Annotated[Turns, BeforeValidator(Turns.parse)] = Field(
         description="the number of turns, or a range such as 3-5"
@@ -55,10 +50,6 @@ class Task(Record):
         description="what the first answer gets wrong on purpose, as the words to look for; or empty",
     )
     checks: tuple[Check, ...] = Field(default=(), description="what a generated dialog is checked for")
-    criteria: tuple[Text, ...] = Field(min_length=1, max_length=6, description="what a good answer does")
-    bands: tuple[Text, ...] = Field(
-        min_length=len(POINTS), max_length=len(POINTS), description="what 1-3, 4-6, 7-9 and 10 points mean"
-    )
     examples: tuple[TaskExample, ...] = Field(
         min_length=1, max_length=3, description="1 to 3 dialogs of the task, of as many turns as `turns` allows"
     )
@@ -89,8 +80,3 @@ class Task(Record):
             shown["turns"] = [{"user": pair.user, "agent": pair.agent} for pair in example.dialog]
             lines.append(f"An example on another topic, without its plan: {json.dumps(shown, ensure_ascii=False)}")
         return "\n".join([*lines, f"The dialog has exactly {turns} turns."])
-
-    def rubric(self) -> str:
-        """Return the criteria and bands as text for the prompt of a judge."""
-        bands = (f"{points} points: {band}" for points, band in zip(POINTS, self.bands, strict=True))
-        return "\n".join([self.definition, *(f"- {criterion}" for criterion in self.criteria), *bands])

@@ -6,10 +6,14 @@ reasoning, no verdicts, no cost; `lm` is `human`.
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from typing import Annotated, ClassVar, NoReturn
 
+from pydantic import Field
 from pydantic_core import PydanticSerializationError
 
 from generator.corpora.base import FileCorpus
+from generator.corpora.files import DataPath, File, list_files
+from generator.errors import CorpusError
 from generator.schema import (
     TASK,
     UNLABELLED,
@@ -18,6 +22,7 @@ from generator.schema import (
     Dialog,
     Evidence,
     Hit,
+    Operational,
     Passage,
     SkippedRecord,
     Turn,
@@ -36,6 +41,26 @@ class DialogCorpus(FileCorpus):
         Raises:
             CorpusError: they can't be read, or there are none.
         """
+
+
+class BenchmarkCorpus(DialogCorpus):
+    """A benchmark: dialogs to evaluate models on, and no documents to generate from."""
+
+    # The name of the publisher's file, for messages.
+    published: ClassVar[str]
+
+    path: Annotated[DataPath, Operational] = Field(
+        description="The publisher's file, or a folder with it, as in docs/corpora.md; it isn't downloaded."
+    )
+
+    def files(self) -> list[File]:
+        if not self.path:
+            raise CorpusError(f"corpus.path is empty; give the publisher's {self.published}; it isn't downloaded")
+        return list_files(self.path, (".jsonl", ".jsonl.gz"))
+
+    def records(self, file: File) -> NoReturn:
+        """Raise CorpusError: there are no documents."""
+        raise CorpusError(f"corpus={self.name}: has dialogs and no documents; choose another corpus to generate from")
 
 
 def human_turn(
@@ -86,6 +111,7 @@ def human_dialog(
     *,
     model: str = HUMAN,
     task: str = "",
+    references: bool = False,
 ) -> Dialog | SkippedRecord:
     """Return a human dialog, or the reason why there is none.
 
@@ -95,13 +121,14 @@ def human_dialog(
             if it may have none.
         model: writer of the last answer, where the turns before were given as a task.
         task: the benchmark's task that it belongs to.
+        references: answers are references, which a question may have none of.
     """
     if not turns:
         return SkippedRecord(where=where, reason="it has no question with an answer")
     if not passages and model == HUMAN and algorithm != "whole":
         return SkippedRecord(where=where, reason="it has no document")
     for number, turn in enumerate(turns, start=1):
-        if not turn.query.strip() or not turn.answer.strip():
+        if not turn.query.strip() or not (turn.answer.strip() or references):
             return SkippedRecord(where=where, reason=f"turn {number} has an empty question or answer")
     dialog = Dialog(
         id=dialog_id,

@@ -73,11 +73,13 @@ def _quote_sentences(text: str) -> tuple[str, ...]:
 
 
 class Conversation(Record):
-    """The turns so far."""
+    """The turns so far; of a turn without an answer the question alone."""
 
     turns: tuple[Turn, ...] = ()
 
     def render(self) -> str:
         """Return the `<dialog>` section."""
-        lines = [f"User: {quote(t.query)}\nAgent: {quote(t.answer)}" for t in self.turns]
-        return "\n".join(["<dialog>", *lines, "</dialog>"])
+        lines = ["<dialog>"]
+        for t in self.turns:
+            lines += [f"User: {quote(t.query)}", *([f"Agent: {quote(t.answer)}"] if t.answer else ())]
+        return "\n".join([*lines, "</dialog>"])

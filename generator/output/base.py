@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from generator.dialogs.filter import Filter
+from generator.common.console import note
+from generator.dialogs.filter import Filter, filter_pairs
+from generator.errors import ExportError
 from generator.schema import Dialog, Document, Passage
 
 
@@ -24,6 +26,27 @@ class ExportSource(NamedTuple):
     documents: Callable[[], Iterator[tuple[Document, Sequence[Passage]]]]
     filter: Filter
     rewritten: bool
+
+
+def kept_items(source: ExportSource, export: str) -> Iterator[Dialog]:
+    """Yield the dialogs of a benchmark's tasks of which every pair is kept; report how many are left out.
+
+    Raises:
+        ExportError: a dialog belongs to no task.
+    """
+    left_out = 0
+    for dialog in source.dialogs():
+        if not dialog.task:
+            raise ExportError(
+                f"export={export}: the dialog {dialog.id} belongs to no task; choose another export, or generate "
+                f"dialogs of tasks (experiment={export})"
+            )
+        if filter_pairs(dialog, source.filter)[1]:
+            left_out += 1
+        else:
+            yield dialog
+    if left_out:
+        note(f"export={export}: left out {left_out} dialogs with a pair that was not kept, see drops.jsonl")
 
 
 class Exporter(Protocol):

@@ -64,8 +64,12 @@ class Row(Record):
 
 
 def rows(dialog: Dialog, keep: Filter) -> list[Row]:
-    """Return a row for each context-response pair of a dialog that `filter_pairs` keeps."""
-    return [_row(dialog, turn) for turn in filter_pairs(dialog, keep)[0]]
+    """Return a row for each context-response pair of a dialog that `filter_pairs` keeps.
+
+    A benchmark's item has no reference answer to some questions, and no pair from the first of them on.
+    """
+    unanswered = min((turn.turn for turn in dialog.turns if not turn.answer), default=len(dialog.turns) + 1)
+    return [_row(dialog, turn) for turn in filter_pairs(dialog, keep)[0] if turn.turn < unanswered]
 
 
 def _row(dialog: Dialog, turn: Turn) -> Row:
@@ -99,8 +103,7 @@ def _row(dialog: Dialog, turn: Turn) -> Row:
 
 def _grounding_message(passages: tuple[Passage, ...], question: str) -> str:
     """Return the first user message. `<passage>` tags inside a passage are neutralised, so that none can end early."""
-    texts = (f"{p.title}\n{p.text}" if p.title else p.text for p in passages)
-    shown = (_template("passage.txt").substitute(text=_DELIMITER.sub("‹", text)) for text in texts)
+    shown = (_template("passage.txt").substitute(text=_DELIMITER.sub("‹", p.titled)) for p in passages)
     return _template("grounding.txt").substitute(passages="\n".join(shown), question=question)
 
 

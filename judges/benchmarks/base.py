@@ -7,29 +7,51 @@ names in `context` which earlier answers the model was shown. `judges.benchmarks
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from generator.models.lm import Message
-from generator.schema import Context, Dialog, Passage, Record, SkippedRecord, Turn
+from generator.schema import Context, Dialog, LocalPath, Operational, Passage, Record, SkippedRecord, Turn
 from generator.sets import dialog_set
 from judges.benchmarks.scores import Rated
 from judges.llm.task import Question
+from taxonomy import ItemKind
 
 # The rated turns of one model, by the context that it was shown.
 Ratings = Mapping[str, Mapping[Context, Sequence[Rated]]]
 
 
+class AnswerLine(BaseModel, ABC):
+    """A line of a file with a model's answers; each benchmark has its own form of one."""
+
+    @abstractmethod
+    def answers(self) -> tuple[str, Mapping[int, str]]:
+        """Return the id of an item, and answers to it by number of the turn."""
+
+
 class Benchmark(Record, ABC):
     """The settings of `conf/benchmark/<name>.yaml`."""
 
-    # What the model under test is shown by default.
-    context: ClassVar[Context]
+    # The earlier answers that the model under test can be shown; by default the first.
+    contexts: ClassVar[tuple[Context, ...]]
     # The corpus that reads the publisher's files.
     corpus: ClassVar[str]
+    # What its kinds of items are called.
+    noun: ClassVar[str]
+    # The form of answers that exist.
+    answer_line: ClassVar[type[AnswerLine]]
 
     name: str = Field(description="Name of the benchmark, in the run folder's name and the scores.")
+    path: Annotated[LocalPath | None, Operational] = Field(
+        description="Folder of your own tasks or scenarios (`*.yaml`), added to the benchmark's; one with the name of "
+        "one of those replaces it."
+    )
+
+    @property
+    @abstractmethod
+    def kinds(self) -> Mapping[str, ItemKind]:
+        """The kinds of items by name."""
 
     def items(self, path: Path) -> Iterator[Dialog | SkippedRecord]:
         """Yield the dialogs of a run folder, a file of dialogs, or the publisher's file.
@@ -61,9 +83,16 @@ class Benchmark(Record, ABC):
         """Return what a judge is given for the answer to `turn`; arguments as of `chat`."""
 
     @property
-    @abstractmethod
     def prompts(self) -> Sequence[str]:
         """The texts that decide what models are asked, for the prompts' version."""
+        return [kind.rubric() for _, kind in sorted(self.kinds.items())]
+
+    def check_task(self, name: str) -> str | None:
+        """Return the reason why there is no such kind of items, or None."""
+        if name in self.kinds:
+            return None
+        known = ", ".join(sorted(self.kinds))
+        return f"no file for the {self.noun} {name!r}; benchmark.path=FOLDER adds yours to {known}"
 
     @abstractmethod
     def judgments(self, path: Path) -> Ratings:
@@ -96,9 +125,17 @@ def golden_item(dialog: Dialog, judged: Iterable[Turn]) -> Dialog:
     return dialog.model_copy(update={"turns": tuple(turns), "context": None})
 
 
+def to_chat(questions: Sequence[str], answers: Sequence[str]) -> tuple[Message, ...]:
+    """Return the chat of questions and the answers to all of them but the last."""
+    messages = [Message(role="user", content=questions[0])]
+    for answer, question in zip(answers, questions[1:], strict=True):
+        messages += [Message(role="assistant", content=answer), Message(role="user", content=question)]
+    return tuple(messages)
+
+
 def with_passages(passages: Sequence[Passage], question: str) -> str:
     """Return a question under the passages that its answer must rest on, as a model under test gets it."""
     if not passages:
         return question
-    texts = "\n\n".join("\n".join(filter(None, (p.title, p.text))) for p in passages)
+    texts = "\n\n".join(p.titled for p in passages)
     return f"Answer from this context, and from nothing else.\n<context>\n{texts}\n</context>\n\n{question}"

@@ -37,6 +37,7 @@ from generator.models.client import Endpoint
 from generator.models.lm import ChatReply, Clients, LanguageModel
 from generator.schema import Context, Dialog, Record, SkippedRecord, Turn, Usage, Verdict
 from judges.base import SCORED, UNJUDGED
+from judges.benchmarks.answers import add_answers
 from judges.benchmarks.base import Benchmark, golden_item
 from judges.benchmarks.scores import Rated, count_reasons, rated_turns
 from judges.benchmarks.settings import EvaluationSettings
@@ -45,7 +46,7 @@ from judges.panel import Member, median_of, open_greedy
 from judges.work import work_through, write_lines
 
 # Settings that are part of a run folder's name.
-_NAMED = {"benchmark", "input", "judgments", "lm", "lm.model", "run_dir"}
+_NAMED = {"benchmark", "input", "answers", "judgments", "lm", "lm.model", "run_dir"}
 
 
 class Judges(Record):
@@ -72,7 +73,7 @@ class Evaluation(EvaluationSettings):
     @property
     def contexts(self) -> tuple[Context, ...]:
         """What the model under test is shown, each in turn."""
-        return self.context or (self.benchmark.context,)
+        return self.context or self.benchmark.contexts[:1]
 
     @property
     def folder(self) -> Path:
@@ -81,9 +82,13 @@ class Evaluation(EvaluationSettings):
             return self.run_dir
         source = self.judgments or self.input
         assert source is not None
-        name = re.sub(r"(\.jsonl?)?(\.gz)?$", "", source.absolute().name)
-        model = "judgments" if self.judgments else self.lm.model.rstrip("/").rpartition("/")[2]
-        return Path("outputs") / f"{self.benchmark.name}-{name}-{model}"
+        model = "judgments" if self.judgments else self.model.rstrip("/").rpartition("/")[2]
+        return Path("outputs") / f"{self.benchmark.name}-{_name_of(source)}-{model}"
+
+    @property
+    def model(self) -> str:
+        """The model under test: `lm`, or whose answers are given."""
+        return _name_of(self.answers) if self.answers else self.lm.model
 
 
 def load_evaluation(cfg: DictConfig) -> Evaluation:
@@ -101,6 +106,15 @@ def load_evaluation(cfg: DictConfig) -> Evaluation:
     settings = cast(Evaluation, validate(Evaluation, "", data))
     if (settings.input is None) == (settings.judgments is None):
         raise ConfigError("input: give input=PATH to evaluate a model, or judgments=PATH to aggregate what exists")
+    if settings.answers and not settings.input:
+        raise ConfigError("answers: give input=PATH with the questions, too")
+    if lacking := set(settings.contexts) - set(settings.benchmark.contexts):
+        raise ConfigError(
+            f"context={lacking.pop()}: benchmark={settings.benchmark.name} has no answers that a model could have "
+            "given; leave it out"
+        )
+    if settings.answers and len(settings.contexts) > 1:
+        raise ConfigError("context=both: the answers were given in one of the two; set context=golden or context=own")
     models = [endpoint.model for endpoint in settings.judge.panel.values()]
     if twice := [model for model in models if models.count(model) > 1]:
         raise ConfigError(f"judge.panel: has the model {twice[0]} twice; give different models")
@@ -170,6 +184,13 @@ class EvaluationRun(Session[Result]):
         if folder in (source, *source.parents):
             raise ConfigError(f"run_dir={self.folder}: is or contains the input; give another folder")
         self.items, self.skipped = _read_items(self.benchmark, source)
+        self.lacking: dict[str, int] = {}
+        if settings.answers:
+            if self.items[0].context:
+                raise ConfigError(f"answers={settings.answers}: the input={source} has answers already; leave one out")
+            self.items, self.lacking = add_answers(
+                self.items, settings.answers, settings.model, self.benchmark, settings.contexts[0]
+            )
         self.items = _draw(self.items, settings.items, settings.seed)
         # Items that are answered already are judged as they are, others once for each context.
         self.answered = self.items[0].context is not None
@@ -356,6 +377,7 @@ class EvaluationRun(Session[Result]):
             "decoding": None if self.answered else sampling | {"max_tokens": self.settings.lm.max_tokens},
             "prompt_version": self.version,
             **{name: counts[name] for name in ("dialogs", "answers", "without_answer", "truncated")},
+            **({"lacking": self.lacking} if self.settings.answers else {}),
             "skipped": len(self.skipped),
             "lm_calls": usage.calls,
             "tokens": {"prompt": usage.prompt, "cached": usage.cached, "completion": usage.completion},
@@ -372,6 +394,10 @@ class EvaluationRun(Session[Result]):
             note(f"{count} of {scores['answers']} answers have no score: {reason}")
         if scores["truncated"]:
             note(f"{scores['truncated']} of {scores['answers']} answers were cut off; raise lm.max_tokens")
+
+
+def _name_of(path: Path) -> str:
+    return re.sub(r"(\.jsonl?)?(\.gz)?$", "", path.expanduser().absolute().name)
 
 
 def _write(folder: Path, scores: Mapping[str, Any], configuration: str) -> None:

@@ -114,6 +114,11 @@ def score_turns(rated: Iterable[Rated]) -> dict[str, dict[str, TurnScore]]:
     return found
 
 
+def sort_tasks(names: Iterable[str], order: Sequence[str]) -> list[str]:
+    """Return names of tasks in the order of a paper's tables; a user's own follow, sorted."""
+    return sorted(names, key=lambda name: (order.index(name) if name in order else len(order), name))
+
+
 def count_reasons(rated: Iterable[Rated]) -> dict[str, int]:
     """Return how many turns have no score, by reason, the most frequent first."""
     return dict(Counter(turn.reason for turn in rated if turn.score is None).most_common())

@@ -24,9 +24,13 @@ class EvaluationSettings(Record):
         description="Dialogs of the benchmark as its publisher has them, a run that generated such dialogs, or a run "
         "of this command, whose answers are judged again."
     )
+    answers: LocalPath | None = Field(
+        description="A model's answers to the input that exist, judged in place of asking `lm`; the file's name is the "
+        "model's. `$ERROR$`, empty and missing ones are counted, and not judged."
+    )
     judgments: LocalPath | None = Field(
-        description="Judgments that exist, the publisher's or a run of this command: they are aggregated, and nobody "
-        "is asked."
+        description="Judgments that exist, a file or folder of the publisher's or a run of this command: they are "
+        "aggregated, and nobody is asked."
     )
     context: Annotated[tuple[Context, ...] | None, BeforeValidator(_contexts)] = Field(
         description="Earlier answers that the model is shown: `golden`, its `own`, or `both`, side by side; null: as "

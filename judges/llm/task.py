@@ -161,4 +161,4 @@ class TaskSettings(ModelJudgeSettings):
     )
 
     def build(self, model: str) -> Judge:
-        return TaskJudge(model, read_tasks(self.path), self.pass_score)
+        return TaskJudge(model, read_tasks(self.path, "judge.path"), self.pass_score)

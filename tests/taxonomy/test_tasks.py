@@ -92,7 +92,7 @@ def test_a_task_of_ones_own_is_added_and_replaces_ours_of_its_name(tmp_path: Pat
         (TASK + "result: a number\n", ":10: examples: each has a result "),
         (TASK.replace("- dialog", "- mistake: Oh\n    dialog"), ":10: examples: each has a mistake "),
         (TASK + "checks: [greets]\n", ":14: checks.0: "),
-        ("- HI\n", ":1: not a task; give at least the keys name, title, tier, "),
+        ("- HI\n", ":1: not a task; give at least the keys name, title, ability, "),
     ],
 )
 def test_a_bad_task_file_is_one_line_with_the_place(tmp_path: Path, text: str, message: str) -> None:

@@ -9,7 +9,7 @@ from pydantic import Field
 from generator.errors import ConfigError
 from generator.output.tables import ABSENT, print_table
 from generator.schema import Dialog, Record
-from judges.benchmarks.scores import DIGITS, Rated, Score, TurnScore, count_reasons, mean_score, score_turns
+from judges.benchmarks.scores import DIGITS, Rated, Score, TurnScore, count_reasons, mean_score, score_turns, sort_tasks
 from taxonomy import Task
 
 # Columns of the table: for each context, and for all of them.
@@ -129,7 +129,7 @@ def task_of(dialog: Dialog, tasks: Mapping[str, Task]) -> Task:
 
 def in_order(tasks: Iterable[str]) -> list[str]:
     """Return names of tasks in the order of the paper's tables; a user's own follow, sorted."""
-    return sorted(tasks, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
+    return sort_tasks(tasks, ORDER)
 
 
 def print_scores(scores: Mapping[str, MtBenchScores], tasks: Mapping[str, Task]) -> None:

@@ -9,7 +9,7 @@ from generator.sets import dialog_set
 from judges.benchmarks.mt_bench_101.__main__ import main
 from judges.benchmarks.mt_bench_101.counts import Counts, compare_with_table_6, count_dialogs
 from taxonomy import read_tasks
-from taxonomy.files import TASKS
+from taxonomy.files import OURS
 from tests.support import runs
 from tests.support.records import make_dialog, make_turn
 from tests.support.runs import Ended
@@ -54,7 +54,7 @@ def test_dialogs_of_a_run_are_counted_with_tasks_of_ones_own(tmp_path: Path) -> 
     assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
     assert "tasks" in refused.error and "'XY'" in refused.error
     (tmp_path / "tasks").mkdir()
-    own = (TASKS / "pi.yaml").read_text(encoding="utf-8").replace("name: PI", "name: XY", 1)
+    own = (OURS / "tasks/pi.yaml").read_text(encoding="utf-8").replace("name: PI", "name: XY", 1)
     (tmp_path / "tasks" / "xy.yaml").write_text(own, encoding="utf-8")
     counted = command(file, f"tasks={tmp_path / 'tasks'}")
     assert (counted.code, counted.err) == (0, "")

@@ -1,0 +1,74 @@
+"""Read a model's answers that exist, so that they are judged in place of asking the model."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from generator.common.console import note
+from generator.corpora.files import list_files
+from generator.corpora.json_records import read_json_lines, validate_record
+from generator.errors import CorpusError
+from generator.schema import Context, Dialog, SkippedRecord
+from judges.benchmarks.base import Benchmark
+
+# What RAD-Bench's publisher writes for an answer that didn't come.
+ERROR = "$ERROR$"
+
+
+def add_answers(
+    items: Sequence[Dialog], path: Path, model: str, benchmark: Benchmark, context: Context
+) -> tuple[list[Dialog], dict[str, int]]:
+    """Return the items with a model's answers, and how many it lacks, by what is in their place.
+
+    An answer that it lacks is empty; it is not judged.
+
+    Args:
+        path: the file with the answers.
+        context: the earlier answers that the model was shown.
+
+    Raises:
+        CorpusError: the file can't be read, or has nothing for these items.
+    """
+    answers = _read(path, benchmark)
+    known = {item.id for item in items}
+    if not known & answers.keys():
+        first = next(iter(answers), "none")
+        raise CorpusError(
+            f"answers={path}: none belongs to one of the {len(known)} dialogs of the input, the first to {first}"
+        )
+    if others := len(answers.keys() - known):
+        note(f"answers={path}: left out the answers to {others} dialogs that the input doesn't have")
+    lacking = Counter[str]()
+    answered = []
+    for item in items:
+        turns = []
+        given = answers.get(item.id, {})
+        judged = {turn.turn for turn in benchmark.judged(item)}
+        for turn in item.turns:
+            if turn.turn not in judged:
+                turns.append(turn)
+                continue
+            text = given.get(turn.turn)
+            if text is None or text.strip() in ("", ERROR):
+                lacking["missing" if text is None else text.strip() or "empty"] += 1
+                text = ""
+            update = {"answer": text.strip(), "other_answers": (turn.answer, *turn.other_answers)}
+            turns.append(turn.model_copy(update=update))
+        answered.append(item.model_copy(update={"turns": tuple(turns), "context": context, "lm": model}))
+    return answered, dict(lacking)
+
+
+def _read(path: Path, benchmark: Benchmark) -> dict[str, dict[int, str]]:
+    """Return the answers of a file by item and number of the turn."""
+    answers: dict[str, dict[int, str]] = {}
+    (file,) = list_files(str(path), ("",), archives=False, setting="answers")
+    for where, record in read_json_lines(file):
+        line = validate_record(benchmark.answer_line, where, record)
+        if isinstance(line, SkippedRecord):
+            raise CorpusError(f"{line.where}: {line.reason}; expected an answer to {benchmark.name}")
+        item, given = line.answers()
+        found = answers.setdefault(item, {})
+        if twice := found.keys() & given:
+            raise CorpusError(f"{where}: turn {min(twice)} of dialog {item} is answered twice; remove one")
+        found.update(given)
+    return answers

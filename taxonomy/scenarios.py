@@ -1,0 +1,103 @@
+"""The record of a scenario of RAD-Bench: three questions that build on each other, each with a context of its own.
+
+A YAML file in `scenarios/` holds one; generation and judge read the same file. After Kuo et al. 2025, section 3.1,
+appendix A and figures 8 to 20, in our words.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints, field_validator
+from pydantic_core import PydanticCustomError
+
+from generator.schema import Record
+from taxonomy.rubric import ItemKind
+from taxonomy.types import Text
+
+# Each item has so many questions.
+QUESTIONS = 3
+
+
+class ScenarioTurn(Record):
+    """A turn of a scenario's items."""
+
+    progression: Text = Field(description="what the User asks for in this turn")
+    context: Literal["corpus", "source", "given"] = Field(
+        description="where the context comes from: corpus (a search in all documents), source (a search in the item's "
+        "own document) or given (reference information that comes with the item and is not searched)"
+    )
+    search: Literal["query", "question"] | None = Field(
+        default=None,
+        description="what the context is searched with: query (a search query of its own) or question; only for a "
+        "context that is searched",
+    )
+    reference: Literal["points", "target", "evidence", "plan", "none"] = Field(
+        description="points (knowledge points from the context), target (the paragraph of the item's own document "
+        "that the User is after), evidence (verbatim spans of the context), plan (the expert's) or none"
+    )
+    judge: tuple[Literal["reference", "context"], ...] = Field(
+        description="what the judge sees of this turn beside question and answer: reference, context, both or []; "
+        "later turns show it the reference as the answer to this one"
+    )
+
+    @field_validator("judge", mode="after")
+    @classmethod
+    def _check_judge(cls, value: Any, info: Any) -> Any:
+        if "reference" in value and info.data.get("reference") == "none":
+            raise PydanticCustomError("reference", "the turn has no reference")
+        return value
+
+
+class ScenarioQuestion(Record):
+    """A question of an example."""
+
+    question: Text = Field(description="what the User says")
+    query: str = Field(default="", description="the search query, where the turn has one")
+
+
+class ScenarioExample(Record):
+    """The questions of an item."""
+
+    source: Text = Field(description="a few words: what document the questions were made from")
+    questions: tuple[ScenarioQuestion, ...] = Field(
+        min_length=QUESTIONS, max_length=QUESTIONS, description=f"{QUESTIONS} pairs of question and query"
+    )
+
+
+class Scenario(ItemKind):
+    """A scenario: how the questions of its items progress, what answers rest on, and how they are rated.
+
+    Error messages show a field's description.
+    """
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")] = Field(
+        description="small letters, digits and hyphens, such as news"
+    )
+    aspect: Literal["RS", "RR", "TR"] = Field(
+        description="the publisher's: RS (synthesis), RR (reasoning) or TR (reasoning towards a plan)"
+    )
+    ability: Literal["synthesis", "reasoning"] = Field(description="synthesis or reasoning")
+    turns: tuple[ScenarioTurn, ...] = Field(
+        min_length=QUESTIONS, max_length=QUESTIONS, description=f"{QUESTIONS} turns, one after the other"
+    )
+    steps: tuple[Text, ...] = Field(min_length=1, max_length=8, description="how the questions are written, in order")
+    examples: tuple[ScenarioExample, ...] = Field(
+        min_length=1,
+        max_length=3,
+        description="1 to 3 sets of questions, each with a query where its turn has one",
+    )
+
+    @field_validator("turns")
+    @classmethod
+    def _check_search(cls, value: Any) -> Any:
+        for n, turn in enumerate(value, 1):
+            if (turn.context == "given") != (turn.search is None):
+                raise PydanticCustomError("search", "turn {n}: search is given if the context is searched", {"n": n})
+        return value
+
+    @field_validator("examples")
+    @classmethod
+    def _check_queries(cls, value: Any, info: Any) -> Any:
+        for n, turn in enumerate(info.data.get("turns", ())):
+            if any(bool(example.questions[n].query) != (turn.search == "query") for example in value):
+                raise PydanticCustomError("query", "question {n}: a query if the turn has one", {"n": n + 1})
+        return value

@@ -1,0 +1,63 @@
+"""The six scenarios of RAD-Bench: our files say what is published, and what is wrong in a user's file is one line."""
+
+from pathlib import Path
+
+import pytest
+
+from generator.errors import TaxonomyError
+from taxonomy import read_scenarios
+
+SCENARIOS = read_scenarios()
+NEWS = (Path(__file__).parents[2] / "taxonomy/scenarios/news.yaml").read_text(encoding="utf-8")
+TRAVEL = (Path(__file__).parents[2] / "taxonomy/scenarios/travel.yaml").read_text(encoding="utf-8")
+# What a judge sees of each turn, by the publisher's aspect (figures 15 to 20).
+SEEN = {
+    "RS": [("reference",)] * 3,
+    "RR": [("reference", "context")] * 3,
+    "TR": [("context",), ("context",), ("reference", "context")],
+}
+
+
+def test_the_scenarios_are_those_of_the_paper() -> None:
+    assert {name: (each.aspect, each.ability) for name, each in SCENARIOS.items()} == {
+        **dict.fromkeys(("news", "education", "academic"), ("RS", "synthesis")),
+        **dict.fromkeys(("customer", "finance"), ("RR", "reasoning")),
+        "travel": ("TR", "reasoning"),
+    }
+    assert all([turn.judge for turn in each.turns] == SEEN[each.aspect] for each in SCENARIOS.values())
+    assert all(len(each.examples) == 2 for each in SCENARIOS.values())
+
+
+def test_a_scenario_of_ones_own_is_added_and_replaces_ours_of_its_name(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(NEWS.replace("name: news", "name: gossip"), encoding="utf-8")
+    (tmp_path / "b.yml").write_text(NEWS.replace("name: news", "name: travel"), encoding="utf-8")
+    scenarios = read_scenarios(tmp_path)
+    assert set(scenarios) == {*SCENARIOS, "gossip"}
+    assert scenarios["travel"].aspect == "RS"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (NEWS.replace("steps:", "step:"), ":22: unknown key 'step'; did you mean 'steps'?"),
+        (NEWS.replace("    search: query\n", "", 1), ":6: turns: turn 1: "),
+        (NEWS.replace("search: query", "serch: query", 1), ":9: unknown key 'turns.0.serch'; did you mean 'search'?"),
+        (NEWS.replace("query: Harbour", "querry: Harbour", 1), ":45: unknown key 'examples.0.questions.0.querry'; "),
+        (NEWS.replace("search: query", "search: question", 1), ":40: examples: question 1: "),
+        (NEWS.replace("points\n", "nothing\n", 1), ":10: turns.0.reference: "),
+        (TRAVEL.replace("judge: [context]", "judge: [reference]", 1), ":10: turns.0.judge: the turn has no reference"),
+        ("- news\n", ":1: not a scenario; give at least the keys name, title, "),
+    ],
+)
+def test_a_bad_scenario_file_is_one_line_with_the_place(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(TaxonomyError) as caught:
+        read_scenarios(tmp_path)
+    assert str(caught.value).startswith(f"{file}{message}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_folder_is_named_with_its_setting(tmp_path: Path) -> None:
+    with pytest.raises(TaxonomyError, match=r"^benchmark.path=.*/none: does not exist; "):
+        read_scenarios(tmp_path / "none", "benchmark.path")
