@@ -91,9 +91,7 @@ def _read(path: Path, x: str, y: str) -> Iterator[Pair]:
             columns = table.fieldnames or ()
             for setting, column in (("x", x), ("y", y)):
                 if column not in columns:
-                    raise ConfigError(
-                        f"{setting}={column}: {path} has no such column; choose from {', '.join(columns)}"
-                    )
+                    raise ConfigError(f"{setting}={column}: no such column in {path}; choose from {', '.join(columns)}")
             for row in table:
                 yield Pair(row[columns[0]] or f"line {table.line_num}", _number(row[x]), _number(row[y]))
     except (OSError, UnicodeDecodeError, csv.Error) as error:

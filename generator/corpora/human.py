@@ -6,12 +6,13 @@ reasoning, no verdicts, no cost; `lm` is `human`.
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import NoReturn
+from typing import Annotated, ClassVar, NoReturn
 
+from pydantic import Field
 from pydantic_core import PydanticSerializationError
 
 from generator.corpora.base import FileCorpus
-from generator.corpora.files import File
+from generator.corpora.files import DataPath, File, list_files
 from generator.errors import CorpusError
 from generator.schema import (
     TASK,
@@ -21,6 +22,7 @@ from generator.schema import (
     Dialog,
     Evidence,
     Hit,
+    Operational,
     Passage,
     SkippedRecord,
     Turn,
@@ -43,6 +45,18 @@ class DialogCorpus(FileCorpus):
 
 class BenchmarkCorpus(DialogCorpus):
     """A benchmark: dialogs to evaluate models on, and no documents to generate from."""
+
+    # The name of the publisher's file, for messages.
+    published: ClassVar[str]
+
+    path: Annotated[DataPath, Operational] = Field(
+        description="The publisher's file, or a folder with it, as in docs/corpora.md; it isn't downloaded."
+    )
+
+    def files(self) -> list[File]:
+        if not self.path:
+            raise CorpusError(f"corpus.path is empty; give the publisher's {self.published}; it isn't downloaded")
+        return list_files(self.path, (".jsonl", ".jsonl.gz"))
 
     def records(self, file: File) -> NoReturn:
         """Raise CorpusError: there are no documents."""

@@ -1,15 +1,13 @@
 """Read `mtbench101.jsonl`, the dialogs of MT-Bench-101 (Bai et al. 2024): dialogs of tasks, without documents."""
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, Field, StrictInt
 
-from generator.corpora.files import DataPath, File, list_files
 from generator.corpora.human import BenchmarkCorpus, human_dialog, human_turn
 from generator.corpora.json_records import convert_records, read_json_lines
-from generator.errors import CorpusError
-from generator.schema import Dialog, Operational, SkippedRecord
+from generator.schema import Dialog, SkippedRecord
 
 
 class _Exchange(BaseModel):
@@ -29,14 +27,7 @@ class MtBench101Corpus(BenchmarkCorpus):
     GPT-4 wrote the published ones and people checked them; `lm` is `human`, as of every published dialog.
     """
 
-    path: Annotated[DataPath, Operational] = Field(
-        description="The publisher's file `mtbench101.jsonl`, or a folder with it; it isn't downloaded."
-    )
-
-    def files(self) -> list[File]:
-        if not self.path:
-            raise CorpusError("corpus.path is empty; give the publisher's mtbench101.jsonl; it isn't downloaded")
-        return list_files(self.path, (".jsonl", ".jsonl.gz"))
+    published: ClassVar[str] = "mtbench101.jsonl"
 
     def dialogs(self) -> Iterator[Dialog | SkippedRecord]:
         for file in self.files():

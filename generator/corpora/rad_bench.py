@@ -4,20 +4,19 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from generator.corpora.files import DataPath, File, list_files
+from generator.corpora.files import File, list_files
 from generator.corpora.human import BenchmarkCorpus, find_evidence, human_dialog, human_turn
 from generator.corpora.json_records import convert_records, read_json_lines, validate_record
 from generator.errors import CorpusError
-from generator.schema import Dialog, Evidence, Hit, Operational, Passage, SkippedRecord, Turn
+from generator.schema import Dialog, Evidence, Hit, Passage, SkippedRecord, Turn
 
 # A question's id names aspect and scenario, such as RS_academic_00.
 QUESTION_ID = re.compile(r"([A-Z]{2})_([a-z0-9-]+)_\d+")
 REFERENCES = "reference_answer"
-_SUFFIXES = (".jsonl", ".jsonl.gz")
 
 
 def _to_text(value: object) -> object:
@@ -60,10 +59,7 @@ class RadBenchCorpus(BenchmarkCorpus):
     `other_answers`.
     """
 
-    path: Annotated[DataPath, Operational] = Field(
-        description="Folder with the publisher's `question.jsonl` and, unless the questions hold them, reference "
-        "answers below `reference_answer/`; or the file with the questions. It isn't downloaded."
-    )
+    published: ClassVar[str] = "question.jsonl"
 
     def files(self) -> list[File]:
         return [file for files in self._files() for file in files]
@@ -89,11 +85,11 @@ class RadBenchCorpus(BenchmarkCorpus):
         Raises:
             CorpusError: there are no questions.
         """
-        found = list_files(self.path, _SUFFIXES)
+        found = super().files()
         answers = [file for file in found if REFERENCES in PurePosixPath(file.name).parts]
         if len(found) == 1 and not answers:
             beside = Path(found[0].path).with_name(REFERENCES)
-            return found, list_files(str(beside), _SUFFIXES) if beside.is_dir() else []
+            return found, list_files(str(beside), (".jsonl", ".jsonl.gz")) if beside.is_dir() else []
         questions = [file for file in found if PurePosixPath(file.name).name.startswith("question")]
         if not questions:
             raise CorpusError(f"corpus.path={self.path}: has no question.jsonl; name the file with the questions")

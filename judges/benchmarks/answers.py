@@ -34,7 +34,7 @@ def add_answers(
     if not known & answers.keys():
         first = next(iter(answers), "none")
         raise CorpusError(
-            f"answers={path}: none belongs to the {len(known)} dialogs of the input; the first is {first}"
+            f"answers={path}: none belongs to one of the {len(known)} dialogs of the input, the first to {first}"
         )
     if others := len(answers.keys() - known):
         note(f"answers={path}: left out the answers to {others} dialogs that the input doesn't have")

@@ -27,8 +27,6 @@ NEEDS = {
     ("corpus", "folder"): ["corpus.path=."],
     ("corpus", "huggingface"): ["corpus.path=rows.parquet"],
     ("corpus", "jsonl"): ["corpus.path=documents.jsonl"],
-    ("corpus", "mt_bench_101"): ["corpus.path=mtbench101.jsonl"],
-    ("corpus", "rad_bench"): ["corpus.path=question.jsonl"],
     ("lm", "openai"): ["lm.model=gpt-4o"],
 }
 

@@ -93,7 +93,7 @@ WRONG = [
     ("corpus.path=x", "corpus.path: unknown here; only these have it: corpus="),
     ("judge=rl_f judge.filter=prefix", "judge.filter"),
     ("+dialogs=3", "+dialogs: is a setting already; leave out the +"),
-    ("input=outputs/run", "input: unknown here; only these have it: conf/counts.yaml"),
+    ("input=outputs/run", "input: unknown here; only these have it: conf/c"),
     # choices
     ("corpus=quack", "corpus=quack: unknown corpus; did you mean quac?"),
     ("algorithm=triple", "algorithm=triple: unknown algorithm; choose from: multi, progressive, single, whole"),

@@ -35,6 +35,7 @@ class Evaluating(Site):
     """Items in a file, and a folder for a model's answers and scores: a dialog each of AR, GR and SC."""
 
     program = staticmethod(main)
+    benchmark = "mt_bench_101"
 
     def __init__(self, folder: Path, items: Sequence[Dialog] = ()) -> None:
         super().__init__(folder)
@@ -44,7 +45,7 @@ class Evaluating(Site):
 
     def arguments(self, server: OpenAIServer, *more: str) -> list[str]:
         return [
-            "+benchmark=mt_bench_101",
+            f"+benchmark={self.benchmark}",
             f"input={self.input}",
             f"run_dir={self.run_dir}",
             *reached("lm", server),
@@ -147,6 +148,8 @@ def test_with_its_own_history_the_model_sees_what_it_said(site: Evaluating, open
         ("[[11]]", None),
         ("[[0]]", None),
         ("I give it [8].", None),
+        ('{"explanation": "As in [[3]].", "score": 6}', 6),
+        ('{"explanation": "As in [[3]].", "score": 12}', None),
         ("", None),
     ],
 )
@@ -234,10 +237,17 @@ def test_a_drawn_sample_is_stratified_and_the_same_again(tmp_path: Path, openai_
 
 
 @pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.slow)])
-def test_killed_at_random_moments(kills: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("benchmark", "tasks", "context"),
+    [("mt_bench_101", ("TS", "GR", "AR"), "both"), ("rad_bench", ("news", "finance", "travel"), "own")],
+)
+def test_killed_at_random_moments(
+    kills: int, benchmark: str, tasks: Sequence[str], context: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Evaluating, "benchmark", benchmark)
     chance = random.Random("evaluate")
-    items = [item(task, f"{task}{number}") for task in ("TS", "GR", "AR") for number in range(2 * kills)]
-    settings = ("context=both", "lm.concurrency=2", "judge.lm.concurrency=2")
+    items = [item(task, f"{task}{number}") for task in tasks for number in range(2 * kills)]
+    settings = (f"context={context}", "lm.concurrency=2", "judge.lm.concurrency=2")
     (tmp_path / "calm").mkdir()
     with OpenAIServer(reply) as server:
         calm = Evaluating(tmp_path / "calm", items)

@@ -1,0 +1,48 @@
+"""The correlation of two columns of models."""
+
+from pathlib import Path
+
+import pytest
+
+from judges.correlation import main
+from tests.support.runs import Ended, command
+
+TABLE = "model,ours,theirs,same\na,1,10,5\nb,2,30,5\nc,3,20,5\nd,9,,5\ne,nan,7,5\n"
+
+
+def correlate(folder: Path, *settings: str, table: str = TABLE) -> Ended:
+    file = folder / "models.csv"
+    file.write_text(table, encoding="utf-8")
+    return command(str(file), *settings, program=main)
+
+
+def test_both_correlations_of_the_rows_with_numbers(tmp_path: Path) -> None:
+    done = correlate(tmp_path, "x=ours", "y=theirs")
+    assert done.code == 0
+    told = dict(line.split(maxsplit=1) for line in done.out.replace("left out", "left-out").splitlines())
+    assert {name: value.strip() for name, value in told.items()} == {
+        "Pearson": "0.5000",
+        "Spearman": "0.5000",
+        "rows": "3",
+        "left-out": "2: d, e",
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings", "table", "message"),
+    [
+        (("x=our", "y=theirs"), TABLE, "x=our: no such column in "),
+        (("x=ours", "y=same"), TABLE, "y=same: all rows have the same number"),
+        (("x=ours", "y=model"), TABLE, "0 of 5 rows have a number in 'ours' and in 'model'"),
+        (("x=ours", "y=theirs"), "", "x=ours: no such column in "),
+        (("x=ours",), TABLE, "y: has no value"),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path: Path, settings: tuple[str, ...], table: str, message: str) -> None:
+    done = correlate(tmp_path, *settings, table=table)
+    assert done.code == 2 and message in done.error
+
+
+def test_a_missing_table_is_one_line(tmp_path: Path) -> None:
+    done = command(str(tmp_path / "none.csv"), "x=a", "y=b", program=main)
+    assert done.code == 2 and "none.csv: can't be read as CSV" in done.error
