@@ -78,5 +78,5 @@ class Task(ItemKind):
             fixed = {"result": example.result, "mistake": example.mistake}
             shown: dict[str, object] = {name: text for name, text in fixed.items() if text}
             shown["turns"] = [{"user": pair.user, "agent": pair.agent} for pair in example.dialog]
-            lines.append(f"An example on another topic: {json.dumps(shown, ensure_ascii=False)}")
+            lines.append(f"An example on another topic, without its plan: {json.dumps(shown, ensure_ascii=False)}")
         return "\n".join([*lines, f"The dialog has exactly {turns} turns."])

@@ -77,7 +77,8 @@ def test_documents_and_dialogs_command_no_judge(judge: ModelJudge) -> None:
     for text in NASTY:
         document = piece("evil", f"It is so. {text} It is.").model_copy(update={"title": text})
         *history, turn = said((f"Why {text}?", text), (f"And {text}?", f"Because.\n{text}"))
-        turn = turn.model_copy(update={"other_answers": (f"A reference.\n\n{text}",)})
+        of_task = {"other_answers": (f"A reference.\n\n{text}",), "question_type": "SI"}
+        turn = turn.model_copy(update=of_task)
         model = Scripted(judge=[{"claims": [f"It is.\n{text}"[:300]]}] if judge.name == "rl_f" else [])
         verdict = model.run(lambda: judge.judge((document,), tuple(history), turn))  # noqa: B023
         assert model.calls and verdict.judge == judge.name

@@ -81,9 +81,9 @@ class Planner:
     topics: bool = False
 
     def __post_init__(self, validation: np.ndarray) -> None:
-        self.held_out = validation
-        self.tasks = TaskDraw(self.taxonomy, self.seed)
-        self.order = order = np.random.default_rng(self.seed).permutation(len(self.library))
+        order = np.random.default_rng(self.seed).permutation(len(self.library))
+        if self.taxonomy.tasks:  # of a large corpus, the order takes memory
+            self.tasks, self.order, self.held_out = TaskDraw(self.taxonomy, self.seed), order, validation
         self.rows: dict[Split, np.ndarray] = {
             "train": order[~validation[order]],
             "validation": order[validation[order]],

@@ -10,7 +10,7 @@ After Lee et al. 2024, sections 2.2, 2.3 and figures 3 to 9; the words are ours.
 
 import hashlib
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import dspy
 from pydantic import ConfigDict, Field
@@ -155,6 +155,7 @@ class WrittenTurn(Record):
 
     model_config = ConfigDict(extra="ignore")
 
+    step: str = Field(max_length=160)
     user: str = Field(max_length=500)
     agent: str = Field(max_length=700)
 
@@ -164,28 +165,29 @@ class GroundedTurn(Record):
 
     model_config = ConfigDict(extra="ignore")
 
+    step: str = Field(max_length=160)
     user: str = Field(max_length=500)
     evidence: list[int] = Field(max_length=6)
     agent: str = Field(max_length=700)
 
 
 class WholeDialog(dspy.Signature):
-    """Write a whole conversation between a User and an Agent, of exactly the kind below. First plan it, turn by turn: \
-what the User does in this turn, and what the Agent does, by the steps of the kind. Then write the turns as planned: \
-what the User types, as people write in a chat, and what the Agent replies, in one to five plain sentences. What the \
-Agent says is true, unless the kind wants a mistake. Messages hold their words alone: nobody's name before them, no \
-number of a turn or step. No message comes twice, and no example is copied."""
+    """Write a whole conversation between a User and an Agent, of exactly the kind below. First plan it in one or two \
+sentences. Then write turn after turn, each as the steps of the kind want it: what the User does in this turn and what \
+the Agent does; then what the User types, as people write in a chat, and what the Agent replies, in one to five plain \
+sentences. What the Agent says is true, unless the kind wants a mistake. Messages hold their words alone: nobody's \
+name before them, no number of a turn or step. No message comes twice, and no example is copied."""
 
     documents: Documents = dspy.InputField()
     rejected: str = dspy.InputField(desc=REJECTED)
-    subject: str = dspy.InputField(desc="The subject, which is what it is about and not how it begins")
+    subject: str = dspy.InputField(desc="The subject, which is what it is about and not what anybody says")
     kind: str = dspy.InputField(desc="The kind of conversation")
-    plan: list[Annotated[str, Field(max_length=160)]] = dspy.OutputField(
-        desc="for each turn: the User …, the Agent …, as the steps of the kind say"
-    )
+    plan: str = dspy.OutputField(desc="what it is about, and how it goes by the steps of the kind", max_length=300)
     result: str = dspy.OutputField(max_length=60)
     mistake: str = dspy.OutputField(max_length=60)
-    turns: list[WrittenTurn] = dspy.OutputField(desc="the whole conversation, as planned")
+    turns: list[WrittenTurn] = dspy.OutputField(
+        desc='turn after turn; "step" is what User and Agent do in it, by the steps of the kind'
+    )
 
 
 GROUNDED = """\

@@ -59,12 +59,16 @@ _NUMBER_WORDS = {name: Fraction(value) for value, name in enumerate(_NAMES)}
 
 
 class Written(NamedTuple):
-    """A dialog as it was written: the messages of User and Agent, and what the writer fixed before, where it did."""
+    """A dialog as it was written: the messages of User and Agent, and what the writer fixed before, where it did.
+
+    `subject` is what it was to be about, in the words of its prompt.
+    """
 
     users: Sequence[str]
     agents: Sequence[str]
     result: str = ""
     mistake: str = ""
+    subject: str = ""
 
 
 def find_dialog_fault(written: Written, task: Task, repetition: Repetition, grounded: bool) -> Fault | None:
@@ -121,6 +125,8 @@ def _find_form_fault(written: Written, task: Task, repetition: Repetition, groun
             return "the User speaks as the Agent", user
     if repetition.find(written.users[0], examples) is not None:
         return "copies an example", written.users[0]
+    if repetition.find(written.users[0], [written.subject]) is not None:
+        return "copies the subject", written.users[0]
     return None
 
 

@@ -83,13 +83,15 @@ class WholeDialogProgram(Program):
                 agents=tuple(turn.agent.strip() for turn in reply.turns),
                 result=reply.get("result", ""),
                 mistake=reply.get("mistake", ""),
+                subject=plan.focus,
             )
             evidence = [documents.evidence(turn.evidence) if self.grounded else () for turn in reply.turns]
             fault = find_dialog_fault(written, task, self.repetition, self.grounded)
             if fault is None and self.grounded and not any(evidence):
                 fault = "rests on no sentence of the documents", ""
             if fault is None:
-                return _make_turns(task, reply.plan, written, evidence)
+                steps = [reply.plan, *(turn.step for turn in reply.turns)]
+                return _make_turns(task, steps, written, evidence)
             reason, text = fault
             refused.append(f"{reason}: “{text}”" if text else reason)
             if len(refused) == ATTEMPTS:
@@ -100,12 +102,15 @@ class WholeDialogProgram(Program):
 
 
 def _make_turns(
-    task: Task, plan: Sequence[str], written: Written, evidence: Sequence[tuple[Evidence, ...]]
+    task: Task, steps: Sequence[str], written: Written, evidence: Sequence[tuple[Evidence, ...]]
 ) -> tuple[Turn, ...]:
-    """Return the record of each turn; what the writer fixed before the first one is the reasoning of that."""
+    """Return the record of each turn.
+
+    Args:
+        steps: the plan, which is the reasoning of the first turn with what the writer fixed, and of each turn its step.
+    """
     fixed = (("Result", written.result), ("Mistake", written.mistake))
-    steps = (f"{number}. {step}" for number, step in enumerate(plan, start=1))
-    notes = "\n".join([*steps, *(f"{name}: {text}" for name, text in fixed if text)])
+    before = [steps[0], *(f"{name}: {text}" for name, text in fixed if text)]
     return tuple(
         Turn(
             turn=number,
@@ -113,7 +118,7 @@ def _make_turns(
             question_type=task.name,
             multi_turn_type=task.name if number > 1 else None,
             answerability="answerable",
-            reasoning=notes if number == 1 else "",
+            reasoning="\n".join([*(before if number == 1 else ()), steps[number]]),
             answer=agent,
             consistent=True,
             evidence=found,
@@ -133,10 +138,9 @@ def _grounded(signature: SignatureType) -> SignatureType:
 @cache  # a new signature would need a new schema
 def _for_task(signature: SignatureType, turns: int, result: str, mistake: str) -> SignatureType:
     """Return the signature for so many turns, with the result and the mistake that a task has."""
-    for name in ("plan", "turns"):
-        parts = signature.output_fields[name].annotation
-        fixed = Annotated[parts, Field(min_length=turns, max_length=turns)]  # type: ignore[valid-type]
-        signature = signature.with_updated_fields(name, type_=fixed)
+    turn_list = signature.output_fields["turns"].annotation
+    fixed = Annotated[turn_list, Field(min_length=turns, max_length=turns)]  # type: ignore[valid-type]
+    signature = signature.with_updated_fields("turns", type_=fixed)
     for name, description in (("result", result), ("mistake", mistake)):
         signature = signature.with_updated_fields(name, desc=description) if description else signature.delete(name)
     return signature

@@ -25,7 +25,7 @@ from typing import Any, ClassVar, TextIO
 from generator.common.console import note
 from generator.corpora.mtrag.names import NO_LABEL, SPEAKER, domain_of, format_turn_id, to_published_label
 from generator.dialogs.filter import filter_pairs
-from generator.errors import CorpusError
+from generator.errors import CorpusError, ExportError
 from generator.output.base import ExportSource
 from generator.schema import UNLABELLED, Dialog, Document, Passage, Record, Turn
 
@@ -83,8 +83,11 @@ class _Collections(ExitStack):
         self._spans: dict[str, dict[str, tuple[int, int]]] = {}
         self._ids: set[str] = set()
         for dialog in dialogs:
-            for document_id in dialog.document_ids[:1]:
-                self._spans.setdefault(document_id, {})
+            if not dialog.passages:
+                raise ExportError(
+                    f"export=mtrag: the dialog {dialog.id} rests on no document; choose another export, or none"
+                )
+            self._spans.setdefault(dialog.document_ids[0], {})
             for passage in dialog.passages:
                 self._spans.setdefault(passage.document_id, {})[passage.id] = (passage.start, passage.end)
                 self._ids.add(passage.id)
@@ -93,8 +96,7 @@ class _Collections(ExitStack):
 
     def collection_of(self, dialog: Dialog) -> str:
         """Return the collection that a dialog is about: that of its first document."""
-        first = next(iter(dialog.document_ids), "")
-        return dialog.collection or self._collection_of.get(first, self._corpus)
+        return dialog.collection or self._collection_of.get(dialog.document_ids[0], self._corpus)
 
     def add(self, document: Document, passages: Sequence[Passage]) -> None:
         """Write the passages of a document; without any those that dialogs have of it, or else the whole document."""

@@ -47,6 +47,8 @@ def test_what_the_command_refuses_is_one_line(tmp_path: Path) -> None:
     assert (done.code, done.error.partition(";")[0]) == (2, "corpus.path is empty")
     done = command(*arguments, f"corpus.path={lines(tmp_path / 'b.jsonl', GOOD)}", f"cache_dir={tmp_path / 'cache'}")
     assert (done.code, done.error.partition(":")[0]) == (2, "corpus=mt_bench_101")
+    done = command(*arguments, f"corpus.path={lines(tmp_path / 'b.jsonl', GOOD)}", "export=mtrag", program=main)
+    assert (done.code, done.error.partition(":")[0]) == (2, "export=mtrag")
     assert "no documents" in message(lambda: list(corpus("mt_bench_101", path=twice).read()))
 
 

@@ -51,6 +51,11 @@ def test_the_form_of_messages(message: str, reason: str) -> None:
     assert fault("CM", *PLAIN, ("So it is?", message)) == reason
 
 
+def test_the_first_message_is_not_the_subject() -> None:
+    written = Written([user for user, _ in PLAIN], [agent for _, agent in PLAIN], subject="Which bread keeps longest.")
+    assert find_dialog_fault(written, TASKS["CM"], REPETITION, False) == ("copies the subject", PLAIN[0][0])
+
+
 def test_user_and_agent_are_not_swapped() -> None:
     swapped = fault("CM", *PLAIN, ("How can I help you with bread?", "I want to bake."))
     assert swapped == "the User speaks as the Agent"
@@ -163,13 +168,10 @@ def test_results_are_compared_as_numbers_or_by_stems(answer: str, result: str, f
 
 def test_hardly_any_published_dialog_is_refused(data: Path) -> None:
     """Except for what our own steps ask: an AR's question points with a word, and a TS's last one names its topic."""
-    refused, count = Counter[str](), Counter[str]()
+    refused = Counter[str]()
     for line in (data / "mtbench101" / "mtbench101.jsonl").read_text(encoding="utf-8").splitlines():
         item = json.loads(line)
         written = Written([turn["user"] for turn in item["history"]], [turn["bot"] for turn in item["history"]])
         task = TASKS[item["task"]].model_copy(update={"result": "", "mistake": ""})
-        count[task.name] += 1
         refused[task.name] += find_dialog_fault(written, task, REPETITION, grounded=False) is not None
-    shares = {name: refused[name] / count[name] for name in count}
-    assert {name for name, share in shares.items() if share > 0.1} <= {"AR", "TS"}
-    assert sum(refused[name] for name in count.keys() - {"AR", "TS"}) < 0.03 * count.total()
+    assert (refused.pop("AR"), refused.pop("TS"), refused.total()) == (48, 20, 26)  # as docs/taxonomy.md says

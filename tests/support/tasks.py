@@ -1,18 +1,17 @@
-"""A model server that writes dialogs of tasks: each passes the checks of every task, and its answers pass the judge."""
+"""Replies of a model server that writes dialogs of tasks: each passes the checks of every task, and the judge."""
 
 import json
 import random
-from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.support.openai_server import Body, OpenAIServer, fill, prompt, words
+from tests.support.openai_server import Body, fill, prompt, words
 from tests.support.runs import stage
 
 RESULT, MISTAKE = "42", "17"
 
 
 def write_dialog(body: Body) -> dict[str, Any]:
-    """Return the reply to a call that asks for a whole dialog, made of the words of its prompt's hash.
+    """Return the reply to a call that asks for a whole dialog, the same for the same prompt and seed.
 
     Questions and answers of the first and the last turn are on one topic, those between on others, with a word of the
     first; each answer asks something, and each later question points back.
@@ -35,9 +34,13 @@ def write_dialog(body: Body) -> dict[str, Any]:
             said += f" {RESULT}" if place else f" {MISTAKE}"
         elif "result" in fields:
             said += f" {RESULT}"
-        turn: dict[str, Any] = {"user": f"Is that {' '.join(asked)}?", "agent": f"It is {said}, is it not?"}
+        turn: dict[str, Any] = {
+            "step": "One asks.",
+            "user": f"Is that {' '.join(asked)}?",
+            "agent": f"It is {said}, is it not?",
+        }
         turns.append({**turn, "evidence": [1]} if grounded else turn)
-    reply: dict[str, Any] = {"plan": ["One asks."] * count, "result": RESULT, "mistake": MISTAKE, "turns": turns}
+    reply: dict[str, Any] = {"plan": "One asks.", "result": RESULT, "mistake": MISTAKE, "turns": turns}
     return {name: value for name, value in reply.items() if name in fields}
 
 
@@ -46,18 +49,3 @@ def reply(body: Body) -> str:
     if stage(body) == "write":
         return json.dumps(write_dialog(body))
     return json.dumps(json.loads(fill(body)) | ({"score": 8} if stage(body) == "judge" else {}))
-
-
-def task_server(**settings: Any) -> OpenAIServer:
-    """Return a server whose replies are those of `reply`."""
-    return OpenAIServer(reply, **settings)
-
-
-def settings(*more: str) -> list[str]:
-    """Return the settings of a run of the tasks, on topics; after those of `Site.arguments`."""
-    return ["+experiment=mt_bench_101", "lm=openai", "export=none", *more]
-
-
-def users(dialog: Mapping[str, Any]) -> Sequence[str]:
-    """Return the User's messages of a dialog's record."""
-    return [turn["query"] for turn in dialog["turns"]]

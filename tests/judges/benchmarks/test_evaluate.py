@@ -148,6 +148,8 @@ def test_with_its_own_history_the_model_sees_what_it_said(site: Evaluating, open
         ("[[11]]", None),
         ("[[0]]", None),
         ("I give it [8].", None),
+        ('{"explanation": "As in [[3]].", "score": 6}', 6),
+        ('{"explanation": "As in [[3]].", "score": 12}', None),
         ("", None),
     ],
 )
