@@ -14,6 +14,7 @@ from generator.corpora.base import CorpusSettings
 from generator.corpora.human import DialogCorpus
 from generator.errors import CorpusError, ExportError
 from generator.output.base import ExportSource
+from generator.output.chat import rows
 from generator.output.rad_bench import RadBenchExport
 from generator.schema import Dialog, SkippedRecord
 from tests.support.corpora import corpus
@@ -160,6 +161,12 @@ def test_generated_items_get_ids_of_the_publishers_form(tmp_path: Path) -> None:
     assert answers[1]["choices"][0]["turns"] == ["A1.", "A2.", "A3."]
     found = read(tmp_path)
     assert [each.task for each in found if isinstance(each, Dialog)] == ["news", "travel"]
+
+
+def test_a_question_without_a_reference_and_those_after_it_are_no_pairs(tmp_path: Path) -> None:
+    finance, travel = read(write(tmp_path, FINANCE | {"references": ["5", "4", ""]}, TRAVEL))
+    assert isinstance(finance, Dialog) and isinstance(travel, Dialog)
+    assert [row.turn for row in rows(finance, "pairs")] == [1, 2] and rows(travel, "pairs") == []
 
 
 @pytest.mark.parametrize(("task", "message"), [("", "belongs to no task"), ("GR", "no file for the scenario 'GR'")])

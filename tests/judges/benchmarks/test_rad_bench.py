@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import taxonomy
 from generator.schema import Dialog
 from judges.benchmarks.rad_bench.scores import score_model
 from judges.benchmarks.scores import Rated
@@ -107,6 +108,20 @@ def test_references_that_a_travel_item_has_before_its_last_turn_are_not_shown(
 ) -> None:
     found = prompts(here, openai_server, item("travel", "TR_travel_00"))
     assert "It is 400." not in "".join(found) and "It is 30." not in "".join(found)
+
+
+def test_a_scenario_of_ones_own_says_what_the_judge_sees(here: Path, openai_server: OpenAIServer) -> None:
+    news = (Path(taxonomy.__file__).parent / "scenarios/news.yaml").read_text(encoding="utf-8")
+    own = news.replace("name: news", "name: gossip").replace("judge: [reference]", "judge: [context]", 2)
+    (here / "mine").mkdir()
+    (here / "mine/gossip.yaml").write_text(own, encoding="utf-8")
+    openai_server.responder = reply
+    site = Scenarios(here, item("gossip", "RS_gossip_00"))
+    assert site.run(openai_server, "benchmark.path=mine").code == 0
+    second, third = (judged(openai_server.bodies, f"Own answer {number}.") for number in (2, 3))
+    assert TEXTS[1] in second and "The reference:" not in second and "<dialog>\nUser: Q1?\n</dialog>" in second
+    assert TEXTS[2] not in third and "The reference:\nNine years." in third
+    assert set(site.scores()["models"][openai_server.model]["scenarios"]) == {"gossip"}
 
 
 def test_answers_of_a_file_are_judged_in_place_of_asking(here: Path, openai_server: OpenAIServer) -> None:
