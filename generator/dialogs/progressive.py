@@ -194,7 +194,7 @@ class ProgressiveDialog(Program):
                     rejected="\n".join(refused),
                 )
                 asked = tuple(
-                    (on_one_line(turn.question), on_one_line(turn.query) if rules.search == "query" else "")
+                    (on_one_line(turn.message), on_one_line(turn.query) if rules.search == "query" else "")
                     for turn, rules in zip(reply.turns, scenario.turns, strict=True)
                 )
                 fault = find_set_fault(asked, scenario, [each.asked for each in earlier], self.repetition)

@@ -201,7 +201,7 @@ class AskedTurn(Record):
     model_config = ConfigDict(extra="ignore")
 
     step: str = Field(max_length=160)
-    question: str = Field(max_length=400)
+    message: str = Field(max_length=400)  # not `question`: small models then ask where the kind wants a request
 
 
 class SearchedTurn(Record):
@@ -210,7 +210,7 @@ class SearchedTurn(Record):
     model_config = ConfigDict(extra="ignore")
 
     step: str = Field(max_length=160)
-    question: str = Field(max_length=400)
+    message: str = Field(max_length=400)
     query: str = Field(max_length=120)
 
 
