@@ -42,6 +42,7 @@ COMMANDS = (
         "judges.benchmarks.mt_bench_101.__main__:CountsSettings",
     ),
     ("python -m judges.agreement", "agreement", "judges.agreement:AgreementSettings"),
+    ("python -m judges.review", "review", "judges.review:ReviewSettings"),
     ("python -m judges.correlation", "correlation", "judges.correlation:CorrelationSettings"),
     ("python -m judges.retrieval", "retrieval", "judges.retrieval:RetrievalSettings"),
 )

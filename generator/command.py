@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 
 from generator.common.console import continues
-from generator.config.shares import normalise_shares
+from generator.config.shares import OWN_MODEL, normalise_shares
 
 CONF = Path(__file__).parents[1] / "conf"
 # Groups that may be chosen with or without a plus.
@@ -114,7 +114,7 @@ def normalise(arguments: Sequence[str], command: Command) -> list[str]:
     """Return the arguments as Hydra takes them: options first, and settings in its grammar.
 
     - `+corpus=x` and `corpus=x` mean the same, likewise `taxonomy` and `experiment`.
-    - `judge.lm=NAME` chooses the judge's own model from the group `lm`.
+    - `judge.lm=NAME` chooses the judge's own model from the group `lm`; so do the other settings of `OWN_MODEL`.
     - `name=~/x` has the home directory.
     - Arguments without a `=` are values of the command's positional setting; of such a command, `--name value` is
       `name=value`, as in other programs that take files.
@@ -145,8 +145,8 @@ def normalise(arguments: Sequence[str], command: Command) -> list[str]:
 def _spell(argument: str) -> str:
     argument = re.sub(r"(?<==)~(?=/)", str(Path.home()), argument, count=1)  # which not every shell does after `=`
     argument = re.sub(rf"^\+({_PLAIN_GROUPS})=", r"\1=", argument)
-    own_model = r"^\+*(?:lm@)?judge\.(lm|panel\.[\w-]+)=(?!null$)(?=[\w,.-]+$)"
-    return re.sub(own_model, r"+lm@judge.\1=", argument)
+    own_model = rf"^\+*(?:lm@)?({OWN_MODEL})=(?!null$)(?=[\w,.-]+$)"
+    return re.sub(own_model, r"+lm@\1=", argument)
 
 
 def help_text(command: Command) -> str:

@@ -12,23 +12,25 @@ from generator.common.atomic_files import atomic_write
 from generator.common.concurrency import Spread, one_by_one
 from generator.common.console import note
 from generator.config.parts import build_choice
-from generator.config.settings import Settings
+from generator.config.settings import ProgressiveSettings, Settings
 from generator.corpora.base import read_documents
 from generator.corpora.library import Library
 from generator.dialogs.adapter import SharedPrefixAdapter, SignatureType, collect_tasks
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.first_questions import StoredQuestion
-from generator.dialogs.generate import DialogGenerator, Judging
+from generator.dialogs.generate import Connected, DialogGenerator, Judging
 from generator.dialogs.judging import JudgeSettings
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.plan import Planner
 from generator.dialogs.program import Program
+from generator.dialogs.progressive import ProgressiveDialog
 from generator.dialogs.signatures import prompt_version
 from generator.dialogs.single import SingleDocumentDialog
 from generator.dialogs.whole import WholeDialogProgram
 from generator.errors import ConfigError, ModelError
 from generator.models.client import Endpoint
 from generator.models.endpoints import VllmEndpoint
+from generator.models.lm import Clients
 from generator.schema import Document, Judge
 from taxonomy import Taxonomy
 
@@ -69,10 +71,11 @@ class Components:
 
     def __init__(self, spec: WorkerSpec, spread: Spread = one_by_one) -> None:
         self.settings, self.taxonomy = settings, taxonomy = spec.settings, spec.taxonomy
-        multi = settings.algorithm.name == "multi"
+        algorithm = settings.algorithm
+        searches = algorithm.name in ("multi", "progressive")
         self.library = open_library(settings, spec.fingerprint)
         # A validation dialog retrieves from validation documents alone, so it needs a few of them.
-        validation = self.library.validation(settings.validation, settings.retriever.k if multi else 1)
+        validation = self.library.validation(settings.validation, settings.retriever.k if searches else 1)
         self.planner = Planner(
             library=self.library,
             validation=validation,
@@ -85,14 +88,26 @@ class Components:
             topics=settings.corpus.topics,
         )
         repetition = Repetition(settings.dedup.threshold)
-        self.program: Program
-        if settings.algorithm.name == "whole":
-            self.program = WholeDialogProgram(repetition, grounded=not settings.corpus.topics)
-        elif multi:
+        if searches:
             settings.retriever.build(self.library, spread)
+            retriever = settings.retriever.open(self.library, validation)
+        self.program: Program
+        if algorithm.name == "whole":
+            self.program = WholeDialogProgram(repetition, grounded=not settings.corpus.topics)
+        elif isinstance(algorithm, ProgressiveSettings):
+            self.program = ProgressiveDialog(
+                repetition,
+                retriever,
+                settings.retriever.k,
+                algorithm.candidates,
+                algorithm.temperatures,
+                ("", *sorted(name for name in algorithm.endpoints if "generators" in name)),
+                sorted(name for name in algorithm.endpoints if "scorers" in name) or ("",),
+            )
+        elif searches:
             self.program = MultiDocumentDialog(
                 repetition,
-                settings.retriever.open(self.library, validation),
+                retriever,
                 settings.retriever.k,
                 settings.retriever.query,
                 taxonomy.has_targets,
@@ -104,12 +119,13 @@ class Components:
             _load_program(self.program, settings.dspy_program)
         self.judges = _build_judges(settings, taxonomy)
         judge_tasks = {judge.name: signature for judge in self.judges for signature in judge.signatures}
-        self.tasks = collect_tasks(self.program) | judge_tasks
+        tasks = collect_tasks(self.program)
+        self.tasks = (tasks if self.program.shares_prompts else {}) | judge_tasks
         types = [share.type.prompt() for share in (*taxonomy.first, *taxonomy.later)]
         types += [share.type.prompt() for share in (*taxonomy.multi_turn, *taxonomy.answerability)]
         types += [share.type.model_dump_json() for share in taxonomy.tasks]
         rules = SharedPrefixAdapter(tasks=self.tasks, preamble=self.program.preamble).rules
-        self.prompt_version = prompt_version(self.tasks.values(), rules, *types)
+        self.prompt_version = prompt_version((tasks | judge_tasks).values(), rules, *types)
 
     @asynccontextmanager
     async def connect(self, workers: int | None = None) -> AsyncIterator[DialogGenerator]:
@@ -130,6 +146,10 @@ class Components:
                 planner=self.planner,
                 clients=clients,
                 adapter=self._adapter(lm, self.tasks if self.program.shares_prompts else {}),
+                others={
+                    name: Connected(await self._open(name, endpoint, workers, stack), self._adapter(endpoint, {}))
+                    for name, endpoint in settings.algorithm.endpoints.items()
+                },
                 judging=await self._connect_judges(workers, stack),
                 keep=settings.judge.filter,
                 min_turns=settings.min_turns,
@@ -144,11 +164,14 @@ class Components:
             return None
         if (own := self.settings.judge.lm) is None:
             return Judging(self.judges, None, self._adapter(self.settings.lm, self.tasks))
-        try:
-            clients = await stack.enter_async_context(_share(own, workers).open(self.settings.folder))
-        except ModelError as error:
-            raise ModelError(re.sub(r"\blm\.", "judge.lm.", str(error))) from error
+        clients = await self._open("judge.lm", own, workers, stack)
         return Judging(self.judges, clients, self._adapter(own, self.tasks))
+
+    async def _open(self, setting: str, endpoint: Endpoint, workers: int | None, stack: AsyncExitStack) -> Clients:
+        try:
+            return await stack.enter_async_context(_share(endpoint, workers).open(self.settings.folder))
+        except ModelError as error:
+            raise ModelError(re.sub(r"\blm\.", f"{setting}.", str(error))) from error
 
 
 def _build_judges(settings: Settings, taxonomy: Taxonomy) -> tuple[Judge, ...]:

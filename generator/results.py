@@ -31,6 +31,7 @@ _ALGORITHMS: Mapping[Algorithm, str] = {
     "single": "1 (single document) of Lee et al. (2024)",
     "multi": "2 (multiple documents) of Lee et al. (2024)",
     "whole": "a whole dialog in one call, as Bai et al. (2024)",
+    "progressive": "three questions that build on each other, as Kuo et al. (2025)",
 }
 
 
@@ -63,9 +64,11 @@ def write_results(
     _write_summary(folder, summary)
     if summary.pairs:
         write_dataset(store.dialogs(), folder / "dataset", _info(settings, summary, store, prompt_version))
-        _write_export(settings.exporter, _source(settings, library, store), folder, before)
     else:
         shutil.rmtree(folder / "dataset", ignore_errors=True)
+    if summary.accepted:  # an item need not have a pair
+        _write_export(settings.exporter, _source(settings, library, store), folder, before)
+    else:
         _remove_exports(folder)
     return summary
 
@@ -174,11 +177,12 @@ def _remove_exports(folder: Path, but: str | None = None) -> None:
 
 def _source(settings: Settings, library: Library, store: Store) -> ExportSource:
     multi = settings.algorithm.name == "multi"
+    searches = multi or settings.algorithm.name == "progressive"
 
     def read() -> Iterator[tuple[Document, list[Passage]]]:
-        # Algorithm 1 doesn't retrieve: its dialogs rest on whole documents.
+        # Without a search, dialogs rest on whole documents.
         found = library.documents()
-        return _with_collections(settings.corpus, found if multi else ((document, []) for document, _ in found))
+        return _with_collections(settings.corpus, found if searches else ((document, []) for document, _ in found))
 
     return ExportSource(
         corpus=settings.corpus.name,
@@ -216,7 +220,7 @@ def _whole_documents(corpus: DialogCorpus) -> Iterator[tuple[Document, tuple[Pas
 
 def _info(settings: Settings, summary: Summary, store: Store, prompt_version: str) -> DatasetInfo:
     corpus, judge, retriever = settings.corpus, settings.judge, settings.retriever
-    multi = settings.algorithm.name == "multi"
+    searches = settings.algorithm.name in ("multi", "progressive")
     name = type(retriever).__name__.removesuffix("Settings").lower()
     judge_model = f" ({(judge.lm or settings.lm).model})" if judge.asks_model else ""
     return DatasetInfo(
@@ -234,7 +238,7 @@ def _info(settings: Settings, summary: Summary, store: Store, prompt_version: st
             "algorithm": _ALGORITHMS[settings.algorithm.name],
             "taxonomy": settings.taxonomy.name,
             "model": settings.lm.model,
-            "retriever": f"{name}, k={retriever.k}, query={retriever.query}" if multi else "none",
+            "retriever": f"{name}, k={retriever.k}, query={retriever.query}" if searches else "none",
             "judge": f"{judge.name}{judge_model}",
             "filter": judge.filter,
             "near-duplicates": f"threshold {settings.dedup.threshold:g}"
@@ -249,7 +253,12 @@ def _info(settings: Settings, summary: Summary, store: Store, prompt_version: st
             for shares in (summary.tasks, summary.question_types, summary.multi_turn_types, summary.answerability)
             for name, share in shares.items()
         ),
-        dropped={"dialog": summary.dropped, "turn": summary.dropped_turns, "pair": summary.dropped_pairs},
+        dropped={
+            "dialog": summary.dropped,
+            "turn": summary.dropped_turns,
+            "pair": summary.dropped_pairs,
+            "candidate": summary.dropped_candidates,
+        },
         toy=isinstance(settings.lm, EmbeddedEndpoint) and settings.lm.path is None,
     )
 

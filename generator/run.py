@@ -25,9 +25,11 @@ from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Store
 from generator.output.mt_bench_101 import MtBench101Export
 from generator.output.progress import Display, closing_table
+from generator.output.rad_bench import RadBenchExport
 from generator.output.summary import Summary
 from generator.results import write_results
-from taxonomy import Taxonomy
+from generator.schema import Record
+from taxonomy import QUESTIONS, ScenarioMix, TaskMix, Taxonomy
 from taxonomy import load as load_taxonomy
 
 ATTEMPTS_PER_DIALOG = 10
@@ -40,6 +42,8 @@ TOKENS_PER_WORD = 1.6
 GC_THRESHOLD = 50_000
 # Settings that are part of a run folder's name.
 _NAMED = {"corpus", "taxonomy", "algorithm", "lm", "lm.model", "seed", "run_dir"}
+# What algorithms write in place of questions of types, and a taxonomy that has it.
+_WRITES = {"whole": ("tasks", "mt_bench_101"), "progressive": ("scenarios", "rad_bench")}
 
 
 def generate(cfg: DictConfig, job: Job) -> float:
@@ -116,6 +120,7 @@ class Run(Session[Summary]):
             raise ConfigError(f"dspy_program={program}: no such file; give one that DSPy's `save` wrote")
         taxonomy = load_taxonomy(settings.taxonomy)
         _check_tasks(settings, taxonomy)
+        _check_models(settings)
         window = _window(settings, taxonomy)
         source = settings.algorithm.first_questions
         first_questions = read_first_questions(source, taxonomy.first) if source else []
@@ -133,7 +138,7 @@ class Run(Session[Summary]):
             "algorithm.first_questions (content)": hash_questions(first_questions),
             "dspy_program (content)": hash_files("dspy_program", [program] if program else []),
             "dedup.against (content)": hash_files("dedup.against", settings.dedup.against),
-            **hash_models({"lm": settings.lm, "judge.lm": settings.judge.lm}),
+            **hash_models({"lm": settings.lm, "judge.lm": settings.judge.lm, **settings.algorithm.endpoints}),
         }
         self.identity = identity(settings, contents)
 
@@ -193,28 +198,47 @@ def _frozen() -> Iterator[None]:
 
 
 def _check_tasks(settings: Settings, taxonomy: Taxonomy) -> None:
-    """Raise ConfigError where some of the settings are about tasks, and others are not."""
+    """Raise ConfigError where some of the settings are about tasks or scenarios, and others are not."""
     algorithm, whole = f"algorithm={settings.algorithm.name}", settings.algorithm.name == "whole"
-    if taxonomy.tasks and not whole:
-        raise ConfigError(f"{algorithm}: can't write the tasks of taxonomy={taxonomy.name}; set algorithm=whole")
-    if whole and not taxonomy.tasks:
+    mixes: dict[type[Record], str] = {TaskMix: "tasks", ScenarioMix: "scenarios"}
+    has = mixes.get(type(settings.taxonomy))
+    wanted, such = _WRITES.get(settings.algorithm.name, (None, ""))
+    if has and has != wanted:
+        able = next(name for name, (each, _) in _WRITES.items() if each == has)
+        raise ConfigError(f"{algorithm}: can't write the {has} of taxonomy={taxonomy.name}; set algorithm={able}")
+    if wanted and has != wanted:
         raise ConfigError(
-            f"algorithm=whole: taxonomy={taxonomy.name} has no tasks; set one that has, such as taxonomy=mt_bench_101"
+            f"{algorithm}: taxonomy={taxonomy.name} has no {wanted}; set one that has, such as taxonomy={such}"
         )
     if settings.corpus.topics and not whole:
         raise ConfigError(
             f"corpus={settings.corpus.name}: has topics, and no documents that answers could rest on; "
             "set algorithm=whole, or another corpus"
         )
-    if isinstance(settings.exporter, MtBench101Export) and not whole:
-        raise ConfigError(f"export=mt_bench_101: writes dialogs of tasks, and {algorithm} has none; leave it out")
+    for export, written in ((MtBench101Export, "tasks"), (RadBenchExport, "scenarios")):
+        if isinstance(settings.exporter, export) and written != wanted:
+            what = f"writes dialogs of {written}, and {algorithm} has none"
+            raise ConfigError(f"export={settings.exporter.name}: {what}; leave it out")
+
+
+def _check_models(settings: Settings) -> None:
+    """Raise ConfigError where a model writes sets of questions twice, or rates them twice: its replies are the same."""
+    for group, models in (("generators", [settings.lm.model]), ("scorers", [])):
+        for name, endpoint in settings.algorithm.endpoints.items():
+            if f".{group}." in name:
+                if endpoint.model in models:
+                    raise ConfigError(f"{name}: the model {endpoint.model} is there already; give another model")
+                models.append(endpoint.model)
 
 
 def _window(settings: Settings, taxonomy: Taxonomy) -> int:
     """Return how much of a document a prompt may hold, in tokens as `generator.common.passages` counts them."""
     reserved = RESERVED_TOKENS + RESERVED_FOR_TURN * max(0, settings.turns.most - 4)
     reserved += RESERVED_FOR_TARGETS * taxonomy.has_targets
-    if taxonomy.tasks:  # the judge's prompt holds what may be a whole reply
+    if settings.algorithm.name == "progressive":  # beside the source, a set is rated by what three searches found
+        retriever = settings.retriever
+        reserved += RESERVED_FOR_TASK + int(QUESTIONS * retriever.k * retriever.passage_tokens * TOKENS_PER_WORD)
+    elif taxonomy.tasks:  # the judge's prompt holds what may be a whole reply
         reserved += RESERVED_FOR_TASK + settings.lm.max_tokens
     free = settings.lm.context - settings.lm.max_tokens - reserved
     if free < RESERVED_TOKENS / 3:

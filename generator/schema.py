@@ -12,11 +12,11 @@ from typing import Annotated, Any, Literal, Protocol, get_args
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-Algorithm = Literal["single", "multi", "whole"]
+Algorithm = Literal["single", "multi", "whole", "progressive"]
 # `conversational`: thanks, greetings and the like, which ask for nothing (Katsis et al. 2025, section 3.1).
 Answerability = Literal["answerable", "partial", "unanswerable", "conversational"]
 Label = Literal["correct", "incorrect", "unjudged"]
-Scope = Literal["dialog", "turn", "pair"]
+Scope = Literal["dialog", "turn", "pair", "candidate"]
 Split = Literal["train", "validation"]
 # The earlier answers that a model under test was shown: the golden ones, or its own.
 Context = Literal["golden", "own"]
@@ -354,11 +354,11 @@ class Dialog(Record):
 
 
 class Drop(Record):
-    """A dialog, turn or pair that was generated and not kept.
+    """A dialog, turn or pair that was generated and not kept, or a candidate: a set of questions that became no dialog.
 
     Attributes:
         scope: what is dropped.
-        turn: its number; None for whole dialogs.
+        turn: its number; None for whole dialogs and candidates.
         stage: the step that dropped it.
         reason: a short phrase that groups like cases in the summary.
         text: the offending text.
@@ -407,8 +407,11 @@ class Corpus(Protocol):
 class Retriever(Protocol):
     """A search index over passages. The dialog loop asks it after every user turn (Lee et al. 2024, section 2.4.2)."""
 
-    async def search(self, query: str, k: int, split: Split) -> list[Scored]:
+    async def search(self, query: str, k: int, split: Split, document: str | None = None) -> list[Scored]:
         """Return the best `k` passages of the documents of `split`, best first.
+
+        Args:
+            document: the id of the only document that is searched; None: all are.
 
         Raises:
             RetrieverError: the index can't be searched.

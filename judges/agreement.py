@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from pydantic import Field
 
@@ -42,6 +42,7 @@ COMMAND = Command(
     positional="run",
 )
 RATING = "rating"
+V = TypeVar("V")
 Scale = Literal["bands", "points"]
 
 
@@ -241,7 +242,7 @@ def measure_agreement(
     for person, rated in enumerate(ratings):
         for name, points in rated.items():
             votes.setdefault(name, {})[person] = to_category(points, scale)
-    majority = {name: most for name, by in votes.items() if (most := _majority(list(by.values()))) is not None}
+    majority = {name: most for name, by in votes.items() if (most := majority_of(list(by.values()))) is not None}
     complete = [name for name, by in votes.items() if len(by) == len(ratings)]
 
     def judged(value: Mapping[str, int]) -> JudgeAgreement:
@@ -275,7 +276,8 @@ def measure_agreement(
     )
 
 
-def _majority(votes: Sequence[int]) -> int | None:
+def majority_of(votes: Sequence[V]) -> V | None:
+    """Return the most frequent vote; None if two are equally frequent."""
     (first, count), *others = Counter(votes).most_common(2)
     return None if others and others[0][1] == count else first
 

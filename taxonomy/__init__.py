@@ -6,13 +6,14 @@ question, `conf/taxonomy/*.yaml` mixes of them.
 
 from taxonomy.draw import TaskDraw, first_type, later_types, turn_types
 from taxonomy.files import read_facets, read_scenarios, read_tasks, read_types
-from taxonomy.mix import Mix, Share, TaskMix, TaskShare, Taxonomy, load
+from taxonomy.mix import Mix, ScenarioMix, Share, TaskMix, TaskShare, Taxonomy, load
 from taxonomy.rubric import ItemKind
-from taxonomy.scenarios import Scenario, ScenarioExample, ScenarioTurn
+from taxonomy.scenarios import QUESTIONS, Scenario, ScenarioExample, ScenarioTurn
 from taxonomy.tasks import Task, TaskExample
 from taxonomy.types import Example, Exchange, Facet, QuestionType, Target
 
 __all__ = [
+    "QUESTIONS",
     "Example",
     "Exchange",
     "Facet",
@@ -21,6 +22,7 @@ __all__ = [
     "QuestionType",
     "Scenario",
     "ScenarioExample",
+    "ScenarioMix",
     "ScenarioTurn",
     "Share",
     "Target",

@@ -8,6 +8,7 @@ from itertools import accumulate
 from typing import TypeVar
 
 from taxonomy.mix import FacetShare, Share, Taxonomy
+from taxonomy.scenarios import Scenario
 from taxonomy.tasks import Task
 from taxonomy.types import Facet, QuestionType, Target
 
@@ -45,8 +46,8 @@ class TaskDraw:
         self._key = f"{seed}/task"
         self._before = [Counter[str]()]
 
-    def draw(self, index: int) -> tuple[Task, int]:
-        """Return the task of plan number `index` (from 0), and how many plans before it have the same."""
+    def draw(self, index: int) -> tuple[Task | Scenario, int]:
+        """Return the task or scenario of plan number `index` (from 0), and how many plans before it have the same."""
         block, place = divmod(index, BLOCK)
         while len(self._before) <= block:
             self._before.append(self._before[-1] + Counter(self._names(len(self._before) - 1)))

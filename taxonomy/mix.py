@@ -1,14 +1,15 @@
 """The mix of question types that a run asks for: its settings, and the types with their shares that they stand for."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from generator.errors import TaxonomyError
 from generator.schema import LocalPath, OneOrMore, Operational, Record
-from taxonomy.files import Dimension, read_facets, read_tasks, read_types
+from taxonomy.files import Dimension, read_facets, read_scenarios, read_tasks, read_types
+from taxonomy.scenarios import Scenario
 from taxonomy.tasks import Task
 from taxonomy.types import Facet, QuestionType
 
@@ -86,6 +87,21 @@ class TaskMix(Record):
     )
 
 
+class ScenarioMix(Record):
+    """The settings of a `conf/taxonomy/<name>.yaml` whose dialogs are items of scenarios."""
+
+    name: str = Field(description="Name of the mix, in the run folder's name and on the data card.")
+    path: Annotated[LocalPath | None, Operational] = Field(
+        default=None,
+        description="Folder of your own scenarios (`*.yaml`), added to ours; a scenario with the name of one of ours "
+        "replaces it.",
+    )
+    scenarios: Weights = Field(
+        description=f"Weight of each scenario among the dialogs. {_WEIGHTS} `taxonomy.scenarios={{news: 1}}` replaces "
+        "them all."
+    )
+
+
 class Share(Record):
     """A question type and its share among the questions of its stage, in (0, 1]."""
 
@@ -94,9 +110,9 @@ class Share(Record):
 
 
 class TaskShare(Record):
-    """A task and its share among the dialogs, in (0, 1]."""
+    """A task or scenario and its share among the dialogs, in (0, 1]."""
 
-    type: Task
+    type: Task | Scenario
     share: float
 
 
@@ -110,7 +126,7 @@ class FacetShare(Record):
 class Taxonomy(Record):
     """A mix with its types resolved, from which plans and prompts are made; a dimension not planned is empty.
 
-    It has either tasks or question types.
+    It has either tasks, or scenarios (as `tasks`), or question types.
     """
 
     name: str
@@ -129,14 +145,18 @@ class Taxonomy(Record):
         return bool(self.multi_turn or self.answerability or self.non_standalone is not None)
 
 
-def load(mix: Mix | TaskMix) -> Taxonomy:
+def load(mix: Mix | TaskMix | ScenarioMix) -> Taxonomy:
     """Resolve a mix.
 
     Raises:
         TaxonomyError: a type file or a weight can't be used; one line with the place and the fix.
     """
     if isinstance(mix, TaskMix):
-        return Taxonomy(name=mix.name, focus="sentences", tasks=_task_shares(mix))
+        tasks = _task_shares("task", mix.tasks, read_tasks(mix.path))
+        return Taxonomy(name=mix.name, focus="sentences", tasks=tasks)
+    if isinstance(mix, ScenarioMix):
+        scenarios = _task_shares("scenario", mix.scenarios, read_scenarios(mix.path))
+        return Taxonomy(name=mix.name, focus="none", tasks=scenarios)
     types = read_types(mix.path)
     for name in mix.without:
         if name not in types:
@@ -187,12 +207,12 @@ def _facet_shares(dimension: Dimension, weights: Weights) -> tuple[FacetShare, .
     return tuple(FacetShare(type=facets[name], share=share) for name, share in shares.items())
 
 
-def _task_shares(mix: TaskMix) -> tuple[TaskShare, ...]:
-    known = read_tasks(mix.path)
-    for name in mix.tasks:
+def _task_shares(noun: str, weights: Weights, known: Mapping[str, Task | Scenario]) -> tuple[TaskShare, ...]:
+    setting = f"taxonomy.{noun}s"
+    for name in weights:
         if name not in known:
-            raise _unknown(f"taxonomy.tasks.{name}", name, known, "task")
-    return tuple(TaskShare(type=known[name], share=s) for name, s in _normalise("taxonomy.tasks", mix.tasks).items())
+            raise _unknown(f"{setting}.{name}", name, known, noun)
+    return tuple(TaskShare(type=known[name], share=share) for name, share in _normalise(setting, weights).items())
 
 
 def _normalise(setting: str, weights: Weights) -> dict[str, float]:

@@ -4,6 +4,7 @@ A YAML file in `scenarios/` holds one; generation and judge read the same file. 
 appendix A and figures 8 to 20, in our words.
 """
 
+import json
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, field_validator
@@ -13,6 +14,8 @@ from generator.schema import Record
 from taxonomy.rubric import ItemKind
 from taxonomy.types import Text
 
+# What a generated set of questions is checked for beside its form; `generator.dialogs.scenario_checks` has them.
+SetCheck = Literal["form-first", "adds-conditions"]
 # Each item has so many questions.
 QUESTIONS = 3
 
@@ -80,6 +83,11 @@ class Scenario(ItemKind):
         min_length=QUESTIONS, max_length=QUESTIONS, description=f"{QUESTIONS} turns, one after the other"
     )
     steps: tuple[Text, ...] = Field(min_length=1, max_length=8, description="how the questions are written, in order")
+    checks: tuple[SetCheck, ...] = Field(
+        default=(),
+        description="what a generated set is checked for: form-first (the first question fixes the form of a text, and "
+        "no later one names a form) and adds-conditions (each later question adds conditions and repeats none)",
+    )
     examples: tuple[ScenarioExample, ...] = Field(
         min_length=1,
         max_length=3,
@@ -101,3 +109,20 @@ class Scenario(ItemKind):
             if any(bool(example.questions[n].query) != (turn.search == "query") for example in value):
                 raise PydanticCustomError("query", "question {n}: a query if the turn has one", {"n": n + 1})
         return value
+
+    def outline(self) -> str:
+        """Return what its three turns are, as text for a prompt."""
+        turns = (f"Turn {n}: {turn.progression}" for n, turn in enumerate(self.turns, 1))
+        return "\n".join([f"{self.title}: {self.definition}", *turns])
+
+    def prompt(self) -> str:
+        """Return the scenario as text for the prompt of the writer of question sets.
+
+        Its examples look as the reply should, which small models follow best.
+        """
+        lines = [self.outline(), "The rules:", *(f"- {step}" for step in self.steps)]
+        for example in self.examples:
+            turns = [each.model_dump(exclude_defaults=True) for each in example.questions]
+            shown = json.dumps({"turns": turns}, ensure_ascii=False)
+            lines.append(f"An example on another subject, from {example.source}: {shown}")
+        return "\n".join(lines)

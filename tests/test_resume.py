@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from tests.support import openai_server as fake
+from tests.support import scenarios, tasks
 from tests.support.openai_server import Body, Fault, OpenAIServer
 from tests.support.runs import Site
-from tests.support.tasks import reply
 
 IN_FLIGHT = 4
 DIALOGS = 12
@@ -72,6 +72,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Site:
         (4, "multi"),
         (4, "single"),
         pytest.param(10, "whole", marks=pytest.mark.slow),
+        pytest.param(10, "progressive", marks=pytest.mark.slow),
         *(pytest.param(50, algorithm, marks=pytest.mark.slow) for algorithm in ("single", "multi")),
     ],
 )
@@ -80,7 +81,9 @@ def test_killed_at_random_moments(kills: int, algorithm: str, site: Site, tmp_pa
     settings = [f"lm.concurrency={IN_FLIGHT}", f"dialogs={DIALOGS if kills < 10 else 80}", f"algorithm={algorithm}"]
     if algorithm == "whole":
         settings += ["taxonomy=mt_bench_101", "judge=task", "lm.context=16384"]
-    responder = reply if algorithm == "whole" else None
+    if algorithm == "progressive":
+        settings = scenarios.settings(*settings)
+    responder = {"whole": tasks.reply, "progressive": scenarios.reply}.get(algorithm)
     with OpenAIServer(responder, delay_s=lambda _: chance.uniform(0.005, 0.025)) as server:
         lost = finished = recorded = 0
         for _ in range(kills):

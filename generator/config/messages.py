@@ -14,10 +14,12 @@ import yaml
 from hydra.errors import MissingConfigException, OverrideParseException
 from omegaconf.errors import InterpolationKeyError, InterpolationResolutionError, MissingMandatoryValue
 
+from generator.config.shares import OWN_MODEL
+
 CONF = Path(__file__).parents[2] / "conf"
 _SHOW_ALL = "`python -m generator --cfg job` shows all settings"
 # Their names are those of question types, which users may add.
-_FREE = ("first", "later", "multi_turn", "answerability")
+_FREE = ("first", "later", "multi_turn", "answerability", "scenarios")
 
 
 @cache
@@ -47,9 +49,9 @@ def describe_unknown(name: str) -> str:
     if name in groups():
         return f"{name}: this command has no such choice, or a stored configuration that has made it already"
     known = settings()
-    own_model = re.match(r"(judge\.(?:lm|panel\.[\w-]+))\.(.+)", name)
+    own_model = re.match(rf"({OWN_MODEL})\.(.+)", name)
     if own_model and f"lm.{own_model[2]}" in known:
-        return f"{name}: the judge has no such model of its own; choose one first, such as {own_model[1]}=openai"
+        return f"{name}: there is no such model yet; choose one first, such as {own_model[1]}=openai"
     if name in known:
         return f"{name}: unknown here; only these have it: {', '.join(known[name])}"
     names = [*known, *groups()]

@@ -25,13 +25,13 @@ from generator.models.embedded import EmbeddedEndpoint
 from generator.output.base import Exporter
 from generator.retrievers.base import RetrieverSettings
 from generator.schema import Algorithm, LocalPath, Operational, Record
-from taxonomy import Mix, TaskMix
+from taxonomy import Mix, ScenarioMix, TaskMix
 
-_PARTS = ("corpus", "taxonomy", "lm", "retriever", "judge", "dedup", "executor", "export")
+_PARTS = ("algorithm", "corpus", "taxonomy", "lm", "retriever", "judge", "dedup", "executor", "export")
 
 
 class AlgorithmSettings(Record):
-    """Algorithm 1 (`single`) or 2 (`multi`) of Lee et al. 2024, or a whole dialog in one call (`whole`)."""
+    """Algorithm 1 (`single`) or 2 (`multi`) of Lee et al. 2024, a whole dialog in one call (`whole`), or a subclass."""
 
     name: Algorithm = Field(description="Name of the algorithm, in the run folder's name and the dialogs.")
     first_questions: Annotated[LocalPath | None, Operational] = Field(
@@ -40,13 +40,43 @@ class AlgorithmSettings(Record):
         "null: questions are asked of the documents.",
     )
 
+    @property
+    def endpoints(self) -> dict[str, Endpoint]:
+        """The models that the algorithm asks beside `lm`, by the names of their settings."""
+        return {}
+
+
+class ProgressiveSettings(AlgorithmSettings):
+    """Questions that build on each other, chosen from several sets, with contexts and references (Kuo et al. 2025)."""
+
+    candidates: int = Field(
+        ge=1, description="Sets of questions that are written for each dialog; the one that is rated best stays."
+    )
+    temperatures: tuple[Annotated[float, Field(ge=0, le=2)], ...] = Field(
+        min_length=1,
+        description="Temperatures of the sets' writers, one set after another, over and over; a further attempt "
+        "at a set that failed a check has the next one.",
+    )
+    generators: dict[str, Endpoint] = Field(
+        description="Models that write sets in turn with `lm`, each under a name of your choice: "
+        "`algorithm.generators.a=openai algorithm.generators.a.model=…`."
+    )
+    scorers: dict[str, Endpoint] = Field(
+        description="Models that rate the sets in place of `lm`, named as `generators`; their mean counts."
+    )
+
+    @property
+    def endpoints(self) -> dict[str, Endpoint]:
+        groups = {"generators": self.generators, "scorers": self.scorers}
+        return {f"algorithm.{group}.{name}": each for group in groups for name, each in sorted(groups[group].items())}
+
 
 class Settings(RunSettings):
     """All settings of a run, as in `conf/config.yaml`, and its parts."""
 
     algorithm: AlgorithmSettings
     corpus: CorpusSettings
-    taxonomy: Mix | TaskMix
+    taxonomy: Mix | TaskMix | ScenarioMix
     lm: Endpoint
     retriever: RetrieverSettings
     judge: JudgeSettings

@@ -1,8 +1,12 @@
-"""Spell `taxonomy.first={…}` and the like so that Hydra replaces the weights of a mix instead of merging into them."""
+"""Spellings of settings that Hydra takes otherwise: `taxonomy.first={…}` is to replace the weights of a mix instead of
+being merged into them, and some settings name a model of the group `lm`.
+"""
 
 import re
 
-_WEIGHTS = r"taxonomy\.(?:first|later|multi_turn|answerability|tasks)"
+_WEIGHTS = r"taxonomy\.(?:first|later|multi_turn|answerability|tasks|scenarios)"
+# Settings that name a model of the group `lm` beside `lm` itself.
+OWN_MODEL = r"judge\.(?:lm|panel\.[\w-]+)|algorithm\.(?:generators|scorers)\.[\w-]+"
 
 
 def normalise_shares(arguments: list[str]) -> list[str]:

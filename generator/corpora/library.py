@@ -134,6 +134,14 @@ class Library:
                 raise ValueError(f"no document {row}")
             return Document(id=columns[0], title=columns[1], url=columns[2], text=columns[3])
 
+    def find(self, document_id: str) -> int:
+        """Return the row of the document with this id."""
+        with _explained(self.folder):
+            found = self._db.execute("SELECT row FROM documents WHERE id = ?", (document_id,)).fetchone()
+            if found is None:
+                raise ValueError(f"no document {document_id!r}")
+            return int(found[0])
+
     def passage(self, row: int) -> Passage:
         return self._passage(self.document(self.document_rows[row]), row)
 

@@ -3,14 +3,26 @@
 The model and the adapter come from the context (`use_model`), one pair for each dialog.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from typing import NamedTuple
 
 import dspy
 from dspy.utils import exceptions as lm_errors
 
 from generator.errors import GroundedDialogsError, ModelError, Rejected
 from generator.models.lm import ChatReply, LanguageModel, Message, Profile
+
+
+class Model(NamedTuple):
+    """A model for one dialog, and the adapter that lays out its prompts."""
+
+    lm: LanguageModel
+    adapter: dspy.Adapter
+
+
+# Models by the names of their settings.
+Others = Mapping[str, Model]
 
 
 def use_model(lm: dspy.LM, adapter: dspy.Adapter) -> AbstractContextManager[None]:
@@ -33,10 +45,21 @@ _ENDPOINT_ERRORS = (
 )
 
 
-async def call(predict: dspy.Predict, stage: str, profile: Profile, turn: int, **inputs: object) -> dspy.Prediction:
+async def call(
+    predict: dspy.Predict,
+    stage: str,
+    profile: Profile,
+    turn: int,
+    temperature: float | None = None,
+    /,
+    **inputs: object,
+) -> dspy.Prediction:
     """Call the model of the current context with the decoding profile of a step (Lee et al. 2024, section 2.3).
 
     The journal and the drops name the step (`stage`) and the number of its turn.
+
+    Args:
+        temperature: in place of the profile's; None: that one.
 
     Raises:
         Rejected: the prompt doesn't fit, the server refuses this request, or two replies in a row can't be parsed.
@@ -44,7 +67,7 @@ async def call(predict: dspy.Predict, stage: str, profile: Profile, turn: int, *
         RunError: the reply can't be stored.
     """
     with _mapped_errors(stage):
-        return await predict.acall(config={"metadata": _purpose(stage, profile, turn)}, **inputs)
+        return await predict.acall(config={"metadata": _purpose(stage, profile, turn, temperature)}, **inputs)
 
 
 async def chat(lm: LanguageModel, messages: tuple[Message, ...], stage: str, turn: int) -> ChatReply:
@@ -57,8 +80,9 @@ async def chat(lm: LanguageModel, messages: tuple[Message, ...], stage: str, tur
         return await lm.chat(messages, _purpose(stage, "greedy", turn))
 
 
-def _purpose(stage: str, profile: Profile, turn: int) -> dict[str, str]:
-    return {"profile": profile, "stage": stage, "turn": str(turn)}
+def _purpose(stage: str, profile: Profile, turn: int, temperature: float | None = None) -> dict[str, str]:
+    purpose = {"profile": profile, "stage": stage, "turn": str(turn)}
+    return purpose if temperature is None else {**purpose, "temperature": str(temperature)}
 
 
 @contextmanager

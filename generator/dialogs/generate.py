@@ -3,22 +3,31 @@
 So a dialog is the same whichever process generates it (`generator.execution`).
 """
 
-from contextlib import nullcontext
+from collections.abc import Mapping
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 
 from generator.common.concurrency import together
 from generator.dialogs.adapter import SharedPrefixAdapter
-from generator.dialogs.calls import use_model
+from generator.dialogs.calls import Model, use_model
 from generator.dialogs.filter import Filter, filter_pairs
 from generator.dialogs.journal import Calls, Journal
 from generator.dialogs.plan import Plan, Planner
 from generator.dialogs.program import Draft, Program
 from generator.dialogs.relabel import relabel_turn
-from generator.errors import ModelError
+from generator.errors import ModelError, Rejected
 from generator.models.lm import Clients, LanguageModel
-from generator.schema import Dialog, Drop, Judge, Record, Turn, Usage, Verdict
+from generator.schema import Dialog, Drop, Judge, Record, Scope, Turn, Usage, Verdict
 
 _WHY_DROPPED = {"dialog": "an answer judged incorrect", "verified": "an answer that its judge did not pass"}
+
+
+@dataclass(frozen=True)
+class Connected:
+    """A model beside the run's own: its clients, and the adapter that lays out its prompts."""
+
+    clients: Clients
+    adapter: SharedPrefixAdapter
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,7 @@ class DialogGenerator:
 
     Attributes:
         corpus: the corpus's name, for the records.
+        others: models that the program asks beside the run's own, by the names of their settings.
         judging: None leaves every pair without a verdict.
         keep: which pairs are kept, as in `judge.filter`.
         min_turns: a dialog with fewer turns is dropped, unless it was planned so.
@@ -56,6 +66,7 @@ class DialogGenerator:
     planner: Planner
     clients: Clients
     adapter: SharedPrefixAdapter
+    others: Mapping[str, Connected]
     judging: Judging | None
     keep: Filter
     min_turns: int
@@ -70,11 +81,16 @@ class DialogGenerator:
         Raises:
             ModelError, RetrieverError, RunError: every other dialog would fail, too.
         """
-        with self.clients.for_dialog(plan.affinity) as client:
+        with ExitStack() as stack:
             journal = Journal(calls, plan.dialog_id)
-            lm = LanguageModel(client, journal, plan.seed)
+
+            def open_model(clients: Clients) -> LanguageModel:
+                return LanguageModel(stack.enter_context(clients.for_dialog(plan.affinity)), journal, plan.seed)
+
+            lm = open_model(self.clients)
+            others = {name: Model(open_model(each.clients), each.adapter) for name, each in self.others.items()}
             with use_model(lm, self.adapter):
-                draft = await self.program.write(plan)
+                draft = await self.program.write(plan, others)
             drops, dialog = self._list_losses(plan, draft), None
             if not any(drop.scope == "dialog" for drop in drops):
                 dialog = self._make_record(plan, draft)
@@ -96,19 +112,16 @@ class DialogGenerator:
             )
 
     def _list_losses(self, plan: Plan, draft: Draft) -> list[Drop]:
-        """Return drops for skipped turns, for what ended the dialog early, and for a dialog with too few turns."""
+        """Return drops: unused candidates, skipped turns, what ended the dialog early, a dialog with too few turns."""
         losses = [*draft.skipped, *([(len(draft.turns) + 1, draft.end)] if draft.end else [])]
-        drops = [
-            Drop(
-                dialog_id=plan.dialog_id,
-                scope="turn" if draft.turns else "dialog",
-                turn=turn,
-                stage=rejected.stage,
-                reason=rejected.reason,
-                text=rejected.text,
+
+        def drop(scope: Scope, turn: int | None, why: Rejected) -> Drop:
+            return Drop(
+                dialog_id=plan.dialog_id, scope=scope, turn=turn, stage=why.stage, reason=why.reason, text=why.text
             )
-            for turn, rejected in losses
-        ]
+
+        drops = [drop("candidate", None, rejected) for rejected in draft.unused]
+        drops += [drop("turn" if draft.turns else "dialog", turn, rejected) for turn, rejected in losses]
         if draft.turns and len(draft.turns) < min(self.min_turns, plan.turns):
             reason = f"fewer than min_turns={self.min_turns} turns"
             drops.append(Drop(dialog_id=plan.dialog_id, scope="dialog", stage="turns", reason=reason))

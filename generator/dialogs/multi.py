@@ -9,10 +9,10 @@ from generator.dialogs.dedup import Repetition
 from generator.dialogs.focus import choose_focus
 from generator.dialogs.program import DialogProgram
 from generator.dialogs.prompt import Documents
-from generator.dialogs.query import form_query
+from generator.dialogs.query import form_query, search
 from generator.dialogs.steps import Answer, Rewrite
 from generator.errors import Rejected
-from generator.schema import Hit, Passage, QueryForm, Retriever, Scored, Split, Turn
+from generator.schema import Passage, QueryForm, Retriever, Split, Turn
 from taxonomy import QuestionType
 
 
@@ -60,13 +60,8 @@ class MultiDocumentDialog(DialogProgram):
         else:
             question = await self.ask((source,), (), question_type, focus)
         search_query = await self.form_query(passages, history, question, question_type)
-        results = _deduplicate(await self.retriever.search(search_query, self.k, split))  # lines 3 and 10
-        known = {p.id for p in passages}
-        hits = [
-            Hit(passage_id=s.passage.id, score=s.score, rank=rank, new=s.passage.id not in known)
-            for rank, s in enumerate(results, start=1)
-        ]
-        passages = (*passages, *(s.passage for s in results if s.passage.id not in known))  # lines 4, 11 to 15
+        hits, new = await search(self.retriever, search_query, self.k, split, passages)  # lines 3 and 10
+        passages = (*passages, *new)  # lines 4, 11 to 15
         if not passages:
             raise Rejected("retrieve", "nothing found", search_query)
         turn = await self.answer.acall(passages, history, question, question_type, search_query, hits)
@@ -86,11 +81,3 @@ class MultiDocumentDialog(DialogProgram):
         if not self.moving:
             return ""
         return await choose_focus(self.retriever, 2 * self.k, split, passages, history, place)
-
-
-def _deduplicate(results: Sequence[Scored]) -> Sequence[Scored]:
-    """Return each passage once, at its best rank; an index that holds copies can return it twice."""
-    by_id: dict[str, Scored] = {}
-    for scored in results:
-        by_id.setdefault(scored.passage.id, scored)
-    return tuple(by_id.values())

@@ -19,7 +19,7 @@ from generator.corpora.library import Library
 from generator.dialogs.first_questions import StoredQuestion
 from generator.dialogs.focus import FOCUS_CHARS
 from generator.schema import Document, Passage, Split, Turns
-from taxonomy import QuestionType, Task, TaskDraw, Taxonomy, first_type, turn_types
+from taxonomy import QuestionType, Scenario, Task, TaskDraw, Taxonomy, first_type, turn_types
 
 # The number in brackets before every sentence of a prompt.
 NUMBER_TOKENS = 3
@@ -35,7 +35,7 @@ class Plan:
             `focus` as a prompt holds; or the first question itself, if another run asked it.
         focus: sentences of the source that the first question is to touch on; empty leaves that to the model.
         turns: the number of turns; `question_types` has one for each, or none where there is a task.
-        task: what the dialog is to be as a whole.
+        task: what the dialog is to be as a whole: a task, or an item of a scenario.
     """
 
     dialog_id: str
@@ -45,7 +45,7 @@ class Plan:
     source: Passage | str
     focus: str
     turns: int
-    task: Task | None = None
+    task: Task | Scenario | None = None
 
     @property
     def affinity(self) -> str:
@@ -135,7 +135,7 @@ class Planner:
         row = int(self.order[(first + place) % len(self.order)])
         document = self.library.document(row)
         start, end = self._pick_focus(document, rounds, task.name)
-        turns = draw.randint(task.turns.least, task.turns.most)
+        turns = len(task.turns) if isinstance(task, Scenario) else draw.randint(task.turns.least, task.turns.most)
         return Plan(
             dialog_id=self._dialog_id(index, document.id),
             seed=draw.getrandbits(31),

@@ -1,6 +1,6 @@
 """What all programs share: a plan in, a draft out. Then the loop of Algorithms 1 and 2 of Lee et al. 2024.
 
-`single` and `multi` hold what differs between these two, the turn; `whole` is a program of its own.
+`single` and `multi` hold what differs between these two, the turn; `whole` and `progressive` are programs of their own.
 """
 
 from abc import abstractmethod
@@ -11,6 +11,7 @@ from typing import ClassVar
 import dspy
 
 from generator.dialogs.adapter import PREAMBLE
+from generator.dialogs.calls import Others
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.plan import Plan
 from generator.dialogs.prompt import Documents
@@ -30,12 +31,14 @@ class Draft:
         passages: what they are grounded on.
         skipped: why other turns were skipped, each with the number that it would have had.
         end: what ended the dialog early, if anything did.
+        unused: the candidates for the dialog that were not chosen.
     """
 
     turns: tuple[Turn, ...]
     passages: tuple[Passage, ...]
     skipped: tuple[tuple[int, Rejected], ...]
     end: Rejected | None
+    unused: tuple[Rejected, ...] = ()
 
 
 class Program(dspy.Module):
@@ -51,8 +54,12 @@ class Program(dspy.Module):
     shares_prompts: ClassVar[bool] = True
 
     @abstractmethod
-    async def write(self, plan: Plan) -> Draft:
-        """Return the dialog of a plan, without the turns that weren't worth keeping."""
+    async def write(self, plan: Plan, others: Others) -> Draft:
+        """Return the dialog of a plan, without the turns that weren't worth keeping.
+
+        Args:
+            others: models beside the one of the current context, by the names of their settings.
+        """
 
 
 class DialogProgram(Program):
@@ -70,7 +77,7 @@ class DialogProgram(Program):
             self.ask_new = AskNext(repetition, NewQuestion)
             self.chat = Chat()
 
-    async def write(self, plan: Plan) -> Draft:
+    async def write(self, plan: Plan, others: Others) -> Draft:
         draft: Draft = await self.acall(plan.source, plan.question_types, plan.focus, plan.split)
         return draft
 

@@ -195,6 +195,121 @@ What the Agent says is in the documents, unless the kind wants a mistake; first 
 an answer rests on, none where the Agent only asks. User and Agent never speak of the documents."""
 
 
+class AskedTurn(Record):
+    """A question of a set."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    question: str = Field(max_length=400)
+
+
+class SearchedTurn(Record):
+    """The same, with the query that its context is searched with."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    question: str = Field(max_length=400)
+    query: str = Field(max_length=120)
+
+
+class QuestionSet(dspy.Signature):
+    """Write the three messages that a User sends to an Agent, one after another, of exactly the kind below, about \
+what the document tells. First plan them, turn by turn: what the User wants in this turn, with names. Then write the \
+messages as planned, in the User's own words, as people write in a chat, each in one to three sentences. The first one \
+names in full what it is about. The User never saw the document and never speaks of it, and can't know what the \
+answers will be. No example is copied."""
+
+    documents: Documents = dspy.InputField()
+    earlier: str = dspy.InputField(desc="Messages written before; write others, about something else in the document")
+    rejected: str = dspy.InputField(desc=REJECTED)
+    kind: str = dspy.InputField(desc="The kind of messages")
+    plan: list[Annotated[str, Field(max_length=160)]] = dspy.OutputField()
+    turns: list[AskedTurn] = dspy.OutputField(desc="what the User types in each turn, as planned")
+
+
+class SetRating(dspy.Signature):
+    """Rate three questions by which an Agent will be tested, from 1 to 5. Six things count: relevance (they are about \
+what the source document tells), progression (each goes on from the one before, as the kind wants), clarity (one \
+understands what is wanted), support (the sentences found for a question hold what its answer needs), knowledge (they \
+ask for facts that matter), complexity (neither plain nor out of reach). 5: all six are met; 4: one has a small flaw; \
+3: one fails or several are weak; 2: several fail; 1: useless. First say what speaks for and against them, then rate."""
+
+    documents: Documents = dspy.InputField()
+    kind: str = dspy.InputField(desc="The kind of questions")
+    questions: str = dspy.InputField(desc="The questions, each with what was found for it")
+    explanation: str = dspy.OutputField(desc="the six things, a few words for each", max_length=600)
+    rating: int = dspy.OutputField(desc="the rating", ge=1, le=5)
+
+
+EARLIER = "The User asked before"
+QUESTION = "The User asks now"
+
+
+class Point(Record):
+    """A fact that an answer should bring in, and the sentences that tell it."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    evidence: list[int] = Field(min_length=1, max_length=3)
+    text: str = Field(max_length=250)
+
+
+class KnowledgePoints(dspy.Signature):
+    """List the facts in the documents that a good reply to the User's question brings in: one to six points, those \
+that matter most first. Each is one fact in one sentence, with its names and numbers, told by the documents and asked \
+for by the question; no fact comes twice. Write no reply, only the facts."""
+
+    documents: Documents = dspy.InputField()
+    earlier: str = dspy.InputField(desc=EARLIER)
+    question: str = dspy.InputField(desc=QUESTION)
+    points: list[Point] = dspy.OutputField(
+        desc='each {"evidence": [numbers of the sentences that tell it], "text": "the fact"}',
+        min_length=1,
+        max_length=6,
+    )
+
+
+class TargetParagraph(dspy.Signature):
+    """Find the place in the document that the User is after: the neighbouring sentences, one to six, that tell what \
+the question asks for. First say in a few words what the question asks for."""
+
+    documents: Documents = dspy.InputField()
+    earlier: str = dspy.InputField(desc=EARLIER)
+    question: str = dspy.InputField(desc=QUESTION)
+    explanation: str = dspy.OutputField(desc="what the question asks for", max_length=200)
+    evidence: list[int] = dspy.OutputField(
+        desc="numbers of the neighbouring sentences that tell it", min_length=1, max_length=6
+    )
+
+
+class AnswerEvidence(dspy.Signature):
+    """Find the evidence for the answer to the User's question: the sentences of the documents, one to six, that \
+together tell it, and none that the answer can do without. First say what the answer is and how it follows from them."""
+
+    documents: Documents = dspy.InputField()
+    earlier: str = dspy.InputField(desc=EARLIER)
+    question: str = dspy.InputField(desc=QUESTION)
+    explanation: str = dspy.OutputField(desc="what the answer is, and how it follows", max_length=300)
+    evidence: list[int] = dspy.OutputField(
+        desc="numbers of the sentences that the answer needs", min_length=1, max_length=6
+    )
+
+
+class ExpertPlan(dspy.Signature):
+    """Write the plan that an expert gives the User at the end. First list the conditions of all questions, each with \
+what in the documents meets it. Then write the plan step by step, in the order of time: what is done when, where, and \
+what it costs, and last the sum. It meets every condition, and proposes nothing that the documents don't offer."""
+
+    documents: Documents = dspy.InputField()
+    earlier: str = dspy.InputField(desc=EARLIER)
+    question: str = dspy.InputField(desc=QUESTION)
+    explanation: str = dspy.OutputField(desc="the conditions, and what meets each", max_length=400)
+    evidence: list[int] = dspy.OutputField(
+        desc="numbers of the sentences that the plan rests on", min_length=1, max_length=8
+    )
+    answer: str = dspy.OutputField(desc="the plan: 1. … 2. … 3. …", max_length=1000)
+
+
 def prompt_version(signatures: Iterable[Any], *texts: str) -> str:
     """Return a short hash of every word of the prompts: of the signatures, and of `texts` (layout, question types)."""
     words = [(s.instructions, [repr((name, f.json_schema_extra)) for name, f in s.fields.items()]) for s in signatures]

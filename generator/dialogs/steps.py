@@ -95,7 +95,7 @@ class AskFirst(Ask):
         prediction = await self.ask_until_accepted(signature, documents, (), question_type, focus)
         if not prediction.consistent:
             raise Rejected("ask", "inconsistent by its own check", prediction.question)
-        return _on_one_line(prediction.question)
+        return on_one_line(prediction.question)
 
 
 class AskNext(Ask):
@@ -113,7 +113,7 @@ class AskNext(Ask):
     ) -> str:
         """Return the question; `Rejected` as in `ask_until_accepted`."""
         prediction = await self.ask_until_accepted(self.predict.signature, documents, history, question_type, focus)
-        return _on_one_line(prediction.question)
+        return on_one_line(prediction.question)
 
 
 class Chat(dspy.Module):
@@ -133,7 +133,7 @@ class Chat(dspy.Module):
         dialog, number, refused = Conversation(turns=tuple(history)), len(history) + 1, list[str]()
         while True:
             prediction = await call(self.remark, "ask", "greedy", number, dialog=dialog, rejected="\n".join(refused))
-            remark = _on_one_line(prediction.question)
+            remark = on_one_line(prediction.question)
             if "?" not in remark and any(c.isalnum() for c in remark):
                 break
             refused.append(f"“{remark}”: asks something, or says nothing")
@@ -165,7 +165,7 @@ class Rewrite(dspy.Module):
         dialog, turn = Conversation(turns=tuple(history)), len(history) + 1
         inputs = {"documents": documents, "dialog": dialog, "question": question}
         prediction = await call(self.predict, "rewrite", "sampled", turn, **inputs)
-        return _on_one_line(prediction.query) or question
+        return on_one_line(prediction.query) or question
 
 
 class Answer(dspy.Module):
@@ -226,5 +226,6 @@ def _with_min_length(signature: SignatureType, least: int) -> SignatureType:
     return signature.with_updated_fields("question", type_=Annotated[str, Field(min_length=least)])
 
 
-def _on_one_line(text: str) -> str:
+def on_one_line(text: str) -> str:
+    """Return a text with single spaces in place of line breaks and other white space."""
     return " ".join(text.split())

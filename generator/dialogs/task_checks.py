@@ -18,7 +18,7 @@ from taxonomy import Task
 # The reason why a dialog can't be used, a short phrase that groups like cases, and the message that shows it.
 Fault = tuple[str, str]
 
-_LABEL = re.compile(
+LABEL = re.compile(
     r"^\W*(?:step|turn|round) ?\d+\b|^\W*(?:user|agent|human|assistant|(?:chat|ro)?bot|customer|ai)\W{0,3}:",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -113,7 +113,7 @@ def _find_form_fault(written: Written, task: Task, repetition: Repetition, groun
     for message in (text for pair in zip(written.users, written.agents, strict=True) for text in pair):
         if not any(c.isalnum() for c in message):
             return "an empty message", message
-        if _LABEL.search(message):
+        if LABEL.search(message):
             return "a role or step label in a message", message
         if grounded and SCAFFOLDING.search(message):
             return "speaks of the documents", message

@@ -8,7 +8,7 @@ import dspy
 from pydantic import Field
 
 from generator.dialogs.adapter import SignatureType
-from generator.dialogs.calls import call
+from generator.dialogs.calls import Others, call
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.plan import Plan
 from generator.dialogs.program import Draft, Program
@@ -45,7 +45,7 @@ class WholeDialogProgram(Program):
         self.preamble = GROUNDED_PREAMBLE if grounded else PREAMBLE
         self.draft = dspy.Predict(_grounded(WholeDialog) if grounded else WholeDialog)
 
-    async def write(self, plan: Plan) -> Draft:
+    async def write(self, plan: Plan, others: Others) -> Draft:
         """Return the dialog of a plan, or the reason why there is none."""
         try:
             turns: tuple[Turn, ...] = await self.acall(plan)
@@ -62,7 +62,7 @@ class WholeDialogProgram(Program):
             Rejected: no attempt passes.
         """
         task = plan.task
-        assert task is not None and isinstance(plan.source, Passage)
+        assert isinstance(task, Task) and isinstance(plan.source, Passage)
         documents = Documents(passages=self._passages(plan))
         inputs = {"kind": task.prompt(plan.turns), "subject": f"{plan.source.title}: {plan.focus}"}
         signature = _for_task(self.draft.signature, plan.turns, task.result, task.mistake)

@@ -148,11 +148,12 @@ class Journal(Protocol):
 
 
 class _Purpose(Record):
-    """The metadata of a call: its decoding profile, stage and turn."""
+    """The metadata of a call: its decoding profile, stage and turn, and a temperature in place of the profile's."""
 
     profile: Profile
     stage: str
     turn: int
+    temperature: float | None = None
 
 
 class LanguageModel(dspy.BaseLM):
@@ -203,11 +204,14 @@ class LanguageModel(dspy.BaseLM):
     async def _reply(
         self, messages: tuple[Message, ...], purpose: _Purpose, response_format: dict[str, Any] | None
     ) -> ChatReply:
+        sampling = self._client.sampling(purpose.profile)
+        if purpose.temperature is not None:
+            sampling = sampling.model_copy(update={"temperature": purpose.temperature})
         request = self._with_seed(
             ChatRequest(
                 model=self._client.model,
                 messages=messages,
-                sampling=self._client.sampling(purpose.profile),
+                sampling=sampling,
                 seed=(self._seed + _SEEDS_A_TURN * (purpose.turn - 1)) % _SEEDS,
                 max_tokens=self._client.max_tokens,
                 response_format=response_format,

@@ -42,6 +42,7 @@ _GROUNDING: Mapping[Algorithm, str] = {
     "single": "one document",
     "multi": "passages retrieved after every user turn",
     "whole": "one document",
+    "progressive": "passages retrieved for each user turn",
 }
 _PAIRS = """to train models for
 retrieval-augmented generation. A row is one context-response pair: the passages, the dialog so far, a question, and its
@@ -49,6 +50,9 @@ answer."""
 _TASKS = """of the tasks of
 MT-Bench-101, to test models by. A row is one context-response pair: the dialog so far, what the user says, and the
 golden answer."""
+_ITEMS = """items of the
+scenarios of RAD-Bench, to test models by. A row is one context-response pair: the passages, the dialog so far, a
+question, and the reference that an answer is compared with."""
 _SPLIT = """
 The corpus is split by document before generation"""
 _SPLIT_RETRIEVAL = ", and a dialog retrieves only documents of its own split"
@@ -75,6 +79,16 @@ _BAI = """@misc{bai2024mtbench101,
                    Zhuoran and Su, Wenbo and Ge, Tiezheng and Zheng, Bo and Ouyang, Wanli},
   year          = {2024},
   eprint        = {2402.14762},
+  archivePrefix = {arXiv},
+  primaryClass  = {cs.CL}
+}"""
+
+_KUO = """@misc{kuo2025radbench,
+  title         = {{RAD-Bench}: Evaluating Large Language Models' Capabilities in Retrieval Augmented Dialogues},
+  author        = {Kuo, Tzu-Lin and Liao, Feng-Ting and Hsieh, Mu-Wei and Chang, Fu-Chieh and Hsu, Po-Chun and Shiu,
+                   Da-Shan},
+  year          = {2025},
+  eprint        = {2409.12558},
   archivePrefix = {arXiv},
   primaryClass  = {cs.CL}
 }"""
@@ -150,19 +164,19 @@ def _generated(info: DatasetInfo, statistics: Statistics) -> dict[str, str]:
         for stage, reasons in stages.items()
         for reason, count in reasons.items()
     ]
-    whole = info.algorithm == "whole"
+    whole, progressive = info.algorithm == "whole", info.algorithm == "progressive"
     return {
         "grounding": "given only a topic" if info.topics else f"each grounded on {_GROUNDING[info.algorithm]}",
-        "purpose": _TASKS if whole else _PAIRS,
+        "purpose": _TASKS if whole else _ITEMS if progressive else _PAIRS,
         "split": "" if info.topics else f"{_SPLIT}{'' if whole else _SPLIT_RETRIEVAL}{_EVIDENCE}",
-        "types": "Tasks" if whole else "Question types",
-        "of_turns": "of dialogs" if whole else "of first turns, or of later ones",
+        "types": "Tasks" if whole else "Scenarios" if progressive else "Question types",
+        "of_turns": "of dialogs" if whole or progressive else "of first turns, or of later ones",
         "verbatim": "" if info.topics else _VERBATIM,
-        "citation": _BAI if whole else _LEE,
+        "citation": _BAI if whole else _KUO if progressive else _LEE,
         "warning": _WARNING if info.toy else "",
         "settings": "\n".join(f"- {name}: {line(value)}" for name, value in info.settings.items()),
         "question_types": table(
-            ("Task" if whole else "Question type", "Target", "Achieved"),
+            ("Task" if whole else "Scenario" if progressive else "Question type", "Target", "Achieved"),
             ([line(name), f"{share.target:.1%}", f"{share.achieved:.1%}"] for name, share in info.shares),
         ),
         "attempted": f"{info.attempted:,}",

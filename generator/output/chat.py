@@ -35,7 +35,9 @@ class Row(Record):
     dialog_id: str = Field(description="the dialog that the pair is from")
     turn: int = Field(description="which turn of the dialog the response is, from 1")
     corpus: str = Field(description="name of the corpus")
-    algorithm: Algorithm = Field(description="`single` (Algorithm 1 of the paper), `multi` (Algorithm 2) or `whole`")
+    algorithm: Algorithm = Field(
+        description="`single` or `multi` (Algorithms 1 and 2 of Lee et al. 2024), `whole` or `progressive`"
+    )
     document_ids: tuple[str, ...] = Field(
         description="documents of the whole dialog, or its topic; the first one opened it"
     )

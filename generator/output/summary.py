@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from generator.dialogs.filter import Filter, deciding_verdict, filter_pairs
 from generator.execution.store import Store
+from generator.output.chat import rows
 from generator.output.stats.statistics import Portion, Statistics, Tally
 from generator.schema import Record, Usage
 from taxonomy import Taxonomy
@@ -50,7 +51,9 @@ class Summary(Record):
 
     Attributes:
         dropped, dropped_turns, dropped_pairs: counts by stage and reason.
-        pairs: context-response pairs in the dataset: those of accepted dialogs less `dropped_pairs`.
+        dropped_candidates: the same, of sets of questions that became no dialog (`algorithm=progressive`).
+        pairs: context-response pairs in the dataset: those of accepted dialogs less `dropped_pairs`, and less those of
+            a benchmark's items without a reference answer, or after one without.
         unjudged: how often a judge failed on one of the `unjudged_pairs`, by reason.
         ended: dialogs by the reason why they have the number of turns they have.
         tasks: by name, of the dialogs; empty if the taxonomy has question types.
@@ -66,6 +69,7 @@ class Summary(Record):
     dropped: Counts
     dropped_turns: Counts
     dropped_pairs: Counts
+    dropped_candidates: Counts
     pairs: int
     unjudged_pairs: int
     unjudged: Mapping[str, int]
@@ -98,7 +102,7 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
     for dialog in store.dialogs():
         tally.add(dialog)
         turns, _ = filter_pairs(dialog, keep)
-        kept += len(turns)
+        kept += len(rows(dialog, keep))
         verdicts = (verdict for turn in turns if (verdict := deciding_verdict(turn)))
         unjudged.update(v.explanation.partition(": ")[0] for v in verdicts if v.label == "unjudged")
     achieved = tally.statistics()
@@ -110,6 +114,7 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
         dropped=store.dropped("dialog"),
         dropped_turns=store.dropped("turn"),
         dropped_pairs=store.dropped("pair"),
+        dropped_candidates=store.dropped("candidate"),
         pairs=kept,
         unjudged_pairs=unjudged.total(),
         unjudged=dict(unjudged.most_common()),

@@ -66,14 +66,27 @@ class Ranker(ABC):
         self._allowed: dict[Split, NDArray[np.bool_]] = {"train": ~in_validation, "validation": in_validation}
 
     @abstractmethod
-    async def rank(self, query: str, k: int, split: Split) -> Ranking:
+    async def rank(self, query: str, k: int, split: Split, within: range | None = None) -> Ranking:
         """Return the rows and scores of the best `k` passages of `split`; equal scores in the order of the corpus.
+
+        Args:
+            within: only these rows; None: all.
 
         Raises:
             RetrieverError: the index can't be searched.
         """
 
-    async def search(self, query: str, k: int, split: Split) -> list[Scored]:
-        """Return the best `k` passages of `split`, best first; errors as of `rank`."""
-        ranking = await self.rank(query, k, split)
+    async def search(self, query: str, k: int, split: Split, document: str | None = None) -> list[Scored]:
+        """Return the best `k` passages of `split`, or of one document of it, best first; errors as of `rank`."""
+        within = None if document is None else self._library.passage_rows(self._library.find(document))
+        ranking = await self.rank(query, k, split, within)
         return [Scored(passage=self._library.passage(row), score=score) for row, score in ranking]
+
+    def _searched(self, split: Split, within: range | None) -> NDArray[np.bool_]:
+        """Return the mask of the passages that a query may find; shape (passages,)."""
+        allowed = self._allowed[split]
+        if within is None:
+            return allowed
+        mask = np.zeros_like(allowed)
+        mask[within.start : within.stop] = allowed[within.start : within.stop]
+        return mask

@@ -55,13 +55,13 @@ class Bm25(Ranker):
         except (OSError, ValueError) as error:
             raise RetrieverError(f"can't read {folder}: {error}; delete that folder to rebuild it") from error
 
-    async def rank(self, query: str, k: int, split: Split) -> Ranking:
+    async def rank(self, query: str, k: int, split: Split, within: range | None = None) -> Ranking:
         """Rank as `Ranker.rank`. Only passages that share a word with the query are hits, so there may be none."""
         words = _tokenize(query)
         if not words:
             return []
         scores: NDArray[np.float32] = await asyncio.to_thread(self._index.get_scores, words)
-        rows = np.flatnonzero((scores > 0) & self._allowed[split])
+        rows = np.flatnonzero((scores > 0) & self._searched(split, within))
         if len(rows) > k:
             rows = rows[scores[rows] >= np.partition(scores[rows], -k)[-k]]
         best = rows[np.lexsort((rows, -scores[rows]))][:k]

@@ -82,17 +82,17 @@ class Dense(Ranker):
             raise RetrieverError(f"can't read {folder}: {error}; delete that folder to rebuild it") from error
         self._batcher = Batcher(self._rank_batch, QUERIES)
 
-    async def rank(self, query: str, k: int, split: Split) -> Ranking:
-        return await self._batcher.submit((query, k, split))
+    async def rank(self, query: str, k: int, split: Split, within: range | None = None) -> Ranking:
+        return await self._batcher.submit((query, k, self._searched(split, within)))
 
-    def _rank_batch(self, batch: Sequence[tuple[str, int, Split]]) -> list[Ranking]:
+    def _rank_batch(self, batch: Sequence[tuple[str, int, NDArray[np.bool_]]]) -> list[Ranking]:
         # One by one, since the last bits of a vector depend on the texts that are encoded with it.
         queries = np.concatenate([self._encoder.encode([query]) for query, _, _ in batch])
         nearest = [_Nearest(k) for _, k, _ in batch]
         for rows in self._blocks():
             scores = self._scores(queries, rows)
-            for candidates, row_scores, (_, _, split) in zip(nearest, scores, batch, strict=True):
-                candidates.add(rows.start, row_scores, self._allowed[split][rows.start : rows.stop])
+            for candidates, row_scores, (_, _, searched) in zip(nearest, scores, batch, strict=True):
+                candidates.add(rows.start, row_scores, searched[rows.start : rows.stop])
         return [
             self._rescore(query, candidates.rows, k)
             for query, candidates, (_, k, _) in zip(queries, nearest, batch, strict=True)

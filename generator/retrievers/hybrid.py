@@ -56,9 +56,9 @@ class Hybrid(Ranker):
         super().__init__(library, validation)
         self._rankers, self._weights, self._rrf_k, self._depth = rankers, weights, rrf_k, depth
 
-    async def rank(self, query: str, k: int, split: Split) -> Ranking:
+    async def rank(self, query: str, k: int, split: Split, within: range | None = None) -> Ranking:
         depth = max(self._depth, k)
-        rankings = await asyncio.gather(*(ranker.rank(query, depth, split) for ranker in self._rankers))
+        rankings = await asyncio.gather(*(ranker.rank(query, depth, split, within) for ranker in self._rankers))
         return fuse(rankings, self._weights, self._rrf_k)[:k]
 
 

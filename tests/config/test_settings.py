@@ -96,7 +96,7 @@ WRONG = [
     ("input=outputs/run", "input: unknown here; only these have it: conf/c"),
     # choices
     ("corpus=quack", "corpus=quack: unknown corpus; did you mean quac?"),
-    ("algorithm=triple", "algorithm=triple: unknown algorithm; choose from: multi, single"),
+    ("algorithm=triple", "algorithm=triple: unknown algorithm; choose from: multi, progressive, single, whole"),
     ("lm=openai lm.model=???", "lm.model: has no value; give lm.model=…"),
     ("lm=gpt-4", "a model's own name goes into lm.model"),
     ("judge=null", "judge=null: unknown judge; choose from: "),

@@ -53,7 +53,7 @@ def write(model: Scripted, of: Plan | None = None, grounded: bool = False, struc
     async def run() -> Draft:
         adapter = SharedPrefixAdapter(structured_outputs, preamble=program.preamble)
         with use_model(LanguageModel(model, model, seed=7), adapter):
-            return await program.write(of or plan())
+            return await program.write(of or plan(), {})
 
     return model.run(run)
 

@@ -107,3 +107,14 @@ HISTORY = [
 def test_query_forms(form: QueryForm, expected: str) -> None:
     assert form_query(form, HISTORY, "How often?", "How often does the tram run?") == expected
     assert form_query(form, [], "What runs?", "What is it that runs?") == "What runs?"
+
+
+def test_a_search_in_one_document_finds_its_passages_alone_with_the_same_scores(tmp_path: Path) -> None:
+    lib = library(tmp_path, size=4, overlap=0)
+    retriever = bm25(lib, {"fees"})
+    everywhere = asyncio.run(retriever.search("river", 9, "train"))
+    inside = asyncio.run(retriever.search("river", 9, "train", "ferry"))
+    assert inside == [scored for scored in everywhere if scored.passage.document_id == "ferry"] != everywhere
+    assert asyncio.run(retriever.search("euros", 9, "train", "fees")) == [], "it is of the other split"
+    with pytest.raises(RetrieverError, match="no document 'unknown'"):
+        asyncio.run(retriever.search("river", 9, "train", "unknown"))

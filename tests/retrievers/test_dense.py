@@ -237,3 +237,12 @@ def test_an_unknown_model_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path:
     with pytest.raises(RetrieverError, match=r"^retriever\.model=/.*can't be loaded"):
         Encoder(str(tmp_path))
     assert asked == [("some/missing-model", 10)], "the hub is asked for a name, once, and never for a folder"
+
+
+def test_a_search_in_one_document_finds_its_passages_alone(word_model: WordModel, tmp_path: Path) -> None:
+    lib = library(tmp_path, many(20))
+    retriever = opened(lib)
+    everywhere = search(retriever, "river", 50)
+    name = everywhere[-1].passage.document_id
+    inside = asyncio.run(retriever.search("river", 50, "train", name))
+    assert inside == [scored for scored in everywhere if scored.passage.document_id == name] != []

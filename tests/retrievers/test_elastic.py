@@ -114,6 +114,16 @@ def test_only_the_documents_of_the_split_are_found(
         assert sorted(found(retriever, "harbour", k=50, split=split)) == sorted(names)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("mode", MODES.values(), ids=MODES.keys())
+def test_a_search_in_one_document_finds_its_passages_alone(
+    mode: dict[str, Any], server: ElasticsearchServer, tmp_path: Path
+) -> None:
+    retriever = opened(numbered(tmp_path, 20), server, 0.2, **mode)
+    name = found(retriever, "harbour", k=1)[0]
+    inside = asyncio.run(retriever.search("harbour", 20, "train", name))
+    assert [scored.passage.document_id for scored in inside] == [name]
+
+
 def test_hybrid_fuses_the_rankings_of_its_parts(server: ElasticsearchServer, tmp_path: Path) -> None:
     lib = library(tmp_path)
     rows = {document.id: row for row, document in enumerate(DOCUMENTS)}

@@ -287,7 +287,7 @@ class ElasticsearchServer:
         _only(knn, {"field", "query_vector", "k", "num_candidates", "filter"}, "x_content_parse_exception")
         assert 1 <= knn["k"] <= knn["num_candidates"] <= 10_000
         _check_vector(index.mappings["properties"][knn["field"]], knn["query_vector"])
-        allowed = self._scores(index, knn["filter"]) if "filter" in knn else index.visible
+        allowed = set(index.visible).intersection(*(self._scores(index, clause) for clause in knn.get("filter", [])))
         scores = {
             key: (1 + sum(a * b for a, b in zip(index.visible[key][knn["field"]], knn["query_vector"], strict=True)))
             / 2

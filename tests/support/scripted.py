@@ -107,7 +107,9 @@ class Scripted:
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         stage, turn = self._purposes[request.key]
-        profile = next(name for name, sampling in PROFILES.items() if sampling == request.sampling)
+        # A call with a temperature of its own is sampled.
+        greedy = request.sampling == PROFILES["greedy"]
+        profile: Profile = "greedy" if greedy else "sampled"
         number = len(self.of(stage))
         self.calls.append(Call(stage, turn, profile, request))
         script = self.script.get(stage, ())
@@ -131,9 +133,11 @@ class Shelf:
 
     def __post_init__(self) -> None:
         self.asked: list[tuple[str, int, Split]] = []
+        self.inside: list[str | None] = []  # the only document that each search was in
 
-    async def search(self, query: str, k: int, split: Split) -> list[Scored]:
+    async def search(self, query: str, k: int, split: Split, document: str | None = None) -> list[Scored]:
         self.asked.append((query, k, split))
+        self.inside.append(document)
         passages = self.found[len(self.asked) - 1] if len(self.asked) <= len(self.found) else []
         return [Scored(passage=p, score=10.0 - rank) for rank, p in enumerate(passages)]
 

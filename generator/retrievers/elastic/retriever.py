@@ -129,6 +129,7 @@ class _Query(NamedTuple):
     text: str
     k: int
     split: Split
+    within: range | None = None
 
 
 class Elasticsearch(Ranker):
@@ -152,7 +153,7 @@ class Elasticsearch(Ranker):
         self._filters = split_filters(library, validation)
         self._batcher = Batcher(self._rank_batch, QUERIES, REQUESTS)
 
-    async def rank(self, query: str, k: int, split: Split) -> Ranking:
+    async def rank(self, query: str, k: int, split: Split, within: range | None = None) -> Ranking:
         """Rank as `Ranker.rank`; with `bm25` alone, only passages that share a word with `query` are hits."""
         if not query.strip() or not self._allowed[split].any():
             return []
@@ -166,7 +167,7 @@ class Elasticsearch(Ranker):
             reraise=True,
         )
         try:
-            ranking: Ranking = await attempts(self._batcher.submit, _Query(query, k, split))
+            ranking: Ranking = await attempts(self._batcher.submit, _Query(query, k, split, within))
         except Exception as error:
             raise self._server.explain("searching", error, settings.timeout_s) from error
         return ranking
@@ -206,14 +207,16 @@ class Elasticsearch(Ranker):
     def _search(self, part: Part, query: _Query, vector: list[float] | None) -> Fields:
         """Return the request that searches one part."""
         size = max(query.k, self._settings.depth) if self._settings.mode == "hybrid" else query.k
-        split = self._filters[query.split]
+        allowed = [self._filters[query.split]] if self._filters[query.split] else []
+        if query.within is not None:
+            allowed.append({"range": {"row": {"gt": query.within.start - 1, "lte": query.within.stop - 1}}})
         search: Fields = {"size": size, "_source": False, "track_total_hits": False, "track_scores": True}
         search["sort"] = [{"_score": "desc"}, {"row": "asc"}]
         if part == "dense":
             # More than wanted, so that of equal scores at the end the first rows are there to be sorted out.
             wide = min(2 * size, _CANDIDATES)
             knn = {"field": "vector", "query_vector": vector, "k": wide, "num_candidates": wide}
-            return search | {"knn": knn | ({"filter": split} if split else {})}
+            return search | {"knn": knn | ({"filter": allowed} if allowed else {})}
         clause: Fields = {"match": {"text": {"query": query.text}}}
         if part == "elser":
             # Newer servers prune tokens of low weight by default; the paper did not.
@@ -225,7 +228,7 @@ class Elasticsearch(Ranker):
                     "prune": False,
                 }
             }
-        return search | {"query": {"bool": {"must": [clause]} | ({"filter": [split]} if split else {})}}
+        return search | {"query": {"bool": {"must": [clause]} | ({"filter": allowed} if allowed else {})}}
 
     def _ranking(self, responses: Sequence[Fields], k: int) -> Ranking | Exception:
         """Return the ranking from a query's responses, one for each part."""

@@ -1,0 +1,90 @@
+"""Check a set of questions of a scenario before anything is searched for it (Kuo et al. 2025, figures 8 to 13).
+
+What a program can see: a miss costs a worse candidate, a false alarm a second attempt. The words that are looked for
+are English.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+
+from generator.common.shingles import content_stems, words
+from generator.dialogs.checks import GAP, SCAFFOLDING
+from generator.dialogs.dedup import Repetition
+from generator.dialogs.task_checks import LABEL, Fault
+from taxonomy import Scenario
+
+# A question of a set, and the query that its context is searched with; empty where it is searched with the question.
+Asked = tuple[str, str]
+
+_FORM = (
+    r"(?:summar(?:y|ies)|tables?|lists?|bullets?|bullet[ -]points?|points|overviews?|articles?|essays?|reports?"
+    r"|paragraphs?|outlines?|timelines?|analys[ei]s|sections?|handouts?|posts?|briefs?|briefings?|texts?|drafts?|stor(?:y|ies)"
+    r"|guides?|speech(?:es)?|letters?|lessons?|surveys?|reviews?|introductions?)"
+)
+_TEXT = re.compile(rf"\b(?:{_FORM}|sum up|summari[sz]e|write|draft|compare|\d+ (?:words|sentences))\b", re.IGNORECASE)
+# A form of its own has an article or a number; “the table”, “your draft” is the one there is.
+_OWN_FORM = re.compile(
+    rf"\b(?:an?|another|one|two|three|four|five|\d+|as|in) (?:[\w-]+ ){{0,2}}?{_FORM}\b|\b\d+ (?:words|sentences)\b",
+    re.IGNORECASE,
+)
+# Stems that requests for a plan share; the conditions are the others.
+_PLAN = frozenset(
+    content_stems("plan trip travel journey tour visit final now new we i us me my our need want like day")
+)
+# The share of a later question's stems that may have been there before.
+_REPEATED = 0.5
+
+
+def find_set_fault(
+    asked: Sequence[Asked], scenario: Scenario, earlier: Sequence[Sequence[Asked]], repetition: Repetition
+) -> Fault | None:
+    """Return the reason why a set of questions can't be used, with the question that shows it; or None.
+
+    Args:
+        earlier: the sets before it, which it must not resemble.
+    """
+    questions = [question for question, _ in asked]
+    examples = [each.question for example in scenario.examples for each in example.questions]
+    others = [question for each in earlier for question, _ in each]
+    for place, question in enumerate(questions):
+        if not any(c.isalnum() for c in question):
+            return "an empty question", question
+        if LABEL.search(question) or GAP.search(question):
+            return "a label or a gap in a question", question
+        if SCAFFOLDING.search(question):
+            return "speaks of the documents", question
+        if repetition.find(question, questions[:place]) is not None:
+            return "repeats an earlier question", question
+        if repetition.find(question, others) is not None:
+            return "repeats a question of an earlier set", question
+        if repetition.find(question, examples) is not None:
+            return "copies an example", question
+    for check in scenario.checks:
+        if fault := _CHECKS[check](questions):
+            return fault
+    return None
+
+
+def _form_first(questions: Sequence[str]) -> Fault | None:
+    if not _TEXT.search(questions[0]):
+        return "the first question asks for no text, such as a summary or a table", questions[0]
+    return next((("a later question names a form", q) for q in questions[1:] if _OWN_FORM.search(q)), None)
+
+
+def _adds_conditions(questions: Sequence[str]) -> Fault | None:
+    for place, question in enumerate(questions[1:], start=1):
+        mine = set(content_stems(question)) - _PLAN
+        before = {stem for earlier in questions[:place] for stem in content_stems(earlier)}
+        if not mine - before:
+            return "a later question adds no condition", question
+        if len(mine & before) > _REPEATED * len(mine):
+            return "a later question repeats conditions", question
+        if {word for word in words(question) if word.isdigit()} & before:
+            return "a later question repeats a number", question
+    return None
+
+
+_CHECKS: dict[str, Callable[[Sequence[str]], Fault | None]] = {
+    "form-first": _form_first,
+    "adds-conditions": _adds_conditions,
+}

@@ -1,0 +1,72 @@
+"""Sets of questions that can't be used, and why; the published examples of each scenario can."""
+
+import pytest
+
+from generator.dialogs.dedup import Repetition
+from generator.dialogs.scenario_checks import find_set_fault
+from taxonomy import read_scenarios
+
+SCENARIOS = read_scenarios()
+NEWS = (
+    "Sum up the fire at Norrey mill in five points of 20 words each.",
+    "Work in what the fire brigade said about the cause.",
+    "Add what the owners plan for the site.",
+)
+TRAVEL = (
+    "Plan three days on Norrey for two of us, from 6 June.",
+    "We can spend 300 pounds. Please keep to that.",
+    "The house must take dogs, and one evening meal without meat. What is the final plan?",
+)
+
+
+def fault(scenario: str, questions: tuple[str, ...], *earlier: tuple[str, ...]) -> str | None:
+    sets = [[(question, "") for question in each] for each in (questions, *earlier)]
+    found = find_set_fault(sets[0], SCENARIOS[scenario], sets[1:], Repetition(0.8))
+    return found[0] if found else None
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_the_examples_of_a_scenario_pass_its_checks(name: str) -> None:
+    scenario = SCENARIOS[name]
+    for example in scenario.examples:
+        asked = [(each.question, each.query) for each in example.questions]
+        assert find_set_fault(asked, scenario.model_copy(update={"examples": ()}), [], Repetition(0.8)) is None
+
+
+def test_each_scenario_refuses_its_own_examples() -> None:
+    for name, scenario in SCENARIOS.items():
+        assert fault(name, tuple(each.question for each in scenario.examples[1].questions)) == "copies an example"
+
+
+@pytest.mark.parametrize(
+    ("scenario", "place", "question", "reason"),
+    [
+        ("news", 1, " … ", "an empty question"),
+        ("news", 1, "Turn 2: Work in the cause.", "a label or a gap in a question"),
+        ("news", 2, "Add what the document says about the owners.", "speaks of the documents"),
+        ("news", 2, "Work in what the fire brigade said about the cause!", "repeats an earlier question"),
+        (
+            "news",
+            0,
+            "What happened at Norrey mill?",
+            "the first question asks for no text, such as a summary or a table",
+        ),
+        ("news", 1, "Make a table of what the fire brigade said.", "a later question names a form"),
+        ("news", 2, "Add in 50 words what the owners plan.", "a later question names a form"),
+        ("travel", 1, "Please plan the trip now.", "a later question adds no condition"),
+        ("travel", 1, "Plan three days on Norrey for the two of us and a dog.", "a later question repeats conditions"),
+        ("travel", 2, "A house with dogs for at most 300, and vegetarian food.", "a later question repeats a number"),
+    ],
+)
+def test_what_makes_a_set_unusable(scenario: str, place: int, question: str, reason: str) -> None:
+    good = {"news": NEWS, "travel": TRAVEL}[scenario]
+    assert fault(scenario, good) is None
+    assert fault(scenario, (*good[:place], question, *good[place + 1 :])) == reason
+
+
+def test_a_set_may_not_resemble_one_before() -> None:
+    others = ("Write a summary of the ferry's new timetable.", NEWS[1], "Add the fares.")
+    assert fault("news", NEWS, others) == "repeats a question of an earlier set"
+    assert (
+        fault("news", NEWS, ("Write a summary of the ferry's new timetable.", "Add the ports.", "And fares.")) is None
+    )
