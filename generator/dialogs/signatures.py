@@ -10,7 +10,7 @@ After Lee et al. 2024, sections 2.2, 2.3 and figures 3 to 9; the words are ours.
 
 import hashlib
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import dspy
 from pydantic import ConfigDict, Field
