@@ -49,7 +49,7 @@ class Candidate:
 
     Attributes:
         asked: the questions, with search queries where they have one of their own.
-        plan: the writer's.
+        plan, steps: the writer's, of the set and of each turn.
         origin: which of how many sets it is, and by which model.
         hits: of each turn, its own.
         passages: of all turns, each once.
@@ -57,6 +57,7 @@ class Candidate:
 
     asked: tuple[Asked, ...]
     plan: str
+    steps: tuple[str, ...]
     origin: str
     hits: tuple[tuple[Hit, ...], ...]
     passages: tuple[Passage, ...]
@@ -134,8 +135,7 @@ class ProgressiveDialog(Program):
         except Rejected as rejected:
             return Draft((), (), (), rejected, tuple(unused))
         origin = f"{chosen.candidate.origin}, rated {chosen.rating:.3g} of {BEST_RATING}: {chosen.explanation}"
-        notes = "\n".join(filter(None, (chosen.candidate.plan, origin, turns[0].reasoning)))
-        first = turns[0].model_copy(update={"reasoning": notes})
+        first = turns[0].model_copy(update={"reasoning": f"{origin}\n{chosen.candidate.plan}\n{turns[0].reasoning}"})
         passages, source = chosen.candidate.passages, plan.source
         assert isinstance(source, Passage)
         if any(e.passage_id == source.id for turn in turns for e in turn.evidence) and source not in passages:
@@ -194,7 +194,7 @@ class ProgressiveDialog(Program):
                     rejected="\n".join(refused),
                 )
                 asked = tuple(
-                    (on_one_line(turn.question), on_one_line(turn.query) if rules.search == "query" else "")
+                    (on_one_line(turn.message), on_one_line(turn.query) if rules.search == "query" else "")
                     for turn, rules in zip(reply.turns, scenario.turns, strict=True)
                 )
                 fault = find_set_fault(asked, scenario, [each.asked for each in earlier], self.repetition)
@@ -206,8 +206,14 @@ class ProgressiveDialog(Program):
                     raise Rejected("candidates", reason, text)
         by = f" by {others[name].lm.model}" if name else ""
         hits, passages = await self._retrieve(plan, asked)
-        steps = "\n".join(f"{n}. {step}" for n, step in enumerate(reply.plan, 1))
-        return Candidate(asked, steps, f"Set {number + 1} of {self.candidates}{by}", hits, passages)
+        return Candidate(
+            asked,
+            reply.plan,
+            tuple(turn.step for turn in reply.turns),
+            f"Set {number + 1} of {self.candidates}{by}",
+            hits,
+            passages,
+        )
 
     async def _retrieve(
         self, plan: Plan, asked: Sequence[Asked]
@@ -314,7 +320,7 @@ class ProgressiveDialog(Program):
             answerability="answerable",
             retrieval_query="" if scenario.turns[place].search is None else query or question,
             hits=candidate.hits[place],
-            reasoning=reference.reasoning,
+            reasoning="\n".join(filter(None, (candidate.steps[place], reference.reasoning))),
             answer=reference.text,
             consistent=True,
             evidence=reference.evidence,
@@ -332,12 +338,11 @@ def _for_scenario(signature: SignatureType, scenario: Scenario) -> SignatureType
     count = len(scenario.turns)
     if any(turn.search == "query" for turn in scenario.turns):
         signature = signature.with_updated_fields("turns", type_=list[SearchedTurn])
-    for name in ("plan", "turns"):
-        parts = signature.output_fields[name].annotation
-        fixed = Annotated[parts, Field(min_length=count, max_length=count)]  # type: ignore[valid-type]
-        signature = signature.with_updated_fields(name, type_=fixed)
+    parts = signature.output_fields["turns"].annotation
+    fixed = Annotated[parts, Field(min_length=count, max_length=count)]  # type: ignore[valid-type]
     progressions = " ".join(f"{n}. {turn.progression}" for n, turn in enumerate(scenario.turns, 1))
-    return signature.with_updated_fields("plan", desc=f"for each turn what the User wants. {progressions}")
+    desc = f'turn after turn; "step" is what the User wants in it. {progressions}'
+    return signature.with_updated_fields("turns", type_=fixed, desc=desc)
 
 
 def _in_context(span: Evidence, source: Passage, contexts: Sequence[Passage]) -> Evidence:

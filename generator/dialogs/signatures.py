@@ -200,7 +200,8 @@ class AskedTurn(Record):
 
     model_config = ConfigDict(extra="ignore")
 
-    question: str = Field(max_length=400)
+    step: str = Field(max_length=160)
+    message: str = Field(max_length=400)  # not `question`: small models then ask where the kind wants a request
 
 
 class SearchedTurn(Record):
@@ -208,23 +209,24 @@ class SearchedTurn(Record):
 
     model_config = ConfigDict(extra="ignore")
 
-    question: str = Field(max_length=400)
+    step: str = Field(max_length=160)
+    message: str = Field(max_length=400)
     query: str = Field(max_length=120)
 
 
 class QuestionSet(dspy.Signature):
     """Write the three messages that a User sends to an Agent, one after another, of exactly the kind below, about \
-what the document tells. First plan them, turn by turn: what the User wants in this turn, with names. Then write the \
-messages as planned, in the User's own words, as people write in a chat, each in one to three sentences. The first one \
-names in full what it is about. The User never saw the document and never speaks of it, and can't know what the \
-answers will be. No example is copied."""
+what the document tells. First plan them in one sentence: what in the document they are about. Then write turn after \
+turn, each as the kind wants it: what the User wants in this turn, with names; then what the User types, as people \
+write in a chat, in one to three sentences. The first message names in full what it is about. The User never saw the \
+document and never speaks of it, and can't know what the answers will be. No example is copied."""
 
     documents: Documents = dspy.InputField()
     earlier: str = dspy.InputField(desc="Messages written before; write others, about something else in the document")
     rejected: str = dspy.InputField(desc=REJECTED)
     kind: str = dspy.InputField(desc="The kind of messages")
-    plan: list[Annotated[str, Field(max_length=160)]] = dspy.OutputField()
-    turns: list[AskedTurn] = dspy.OutputField(desc="what the User types in each turn, as planned")
+    plan: str = dspy.OutputField(desc="what in the document the messages are about", max_length=250)
+    turns: list[AskedTurn] = dspy.OutputField()
 
 
 class SetRating(dspy.Signature):

@@ -29,10 +29,10 @@ def plan(name: str, source: Passage = MILL) -> Plan:
 
 
 def asked(questions: Sequence[str], *queries: str) -> Mapping[str, Any]:
-    turns = [{"question": question} for question in questions]
+    turns = [{"step": f"Step {n}.", "message": question} for n, question in enumerate(questions, 1)]
     for turn, query in zip(turns, queries, strict=False):
         turn["query"] = query
-    return {"plan": ["It burns."] * 3, "turns": turns}
+    return {"plan": "It burns.", "turns": turns}
 
 
 def write(
@@ -99,7 +99,11 @@ def test_a_synthesis_item_has_points_of_what_was_found_and_the_target_paragraph(
     spans = [e for turn in draft.turns for e in turn.evidence]
     assert all(by_id[e.passage_id].text[e.start : e.end] == e.text for e in spans)
     assert [t.question_type for t in draft.turns] == ["news"] * 3
-    assert draft.turns[0].reasoning == "1. It burns.\n2. It burns.\n3. It burns.\nSet 1 of 1, rated 4 of 5: Fine."
+    assert [turn.reasoning for turn in draft.turns] == [
+        "Set 1 of 1, rated 4 of 5: Fine.\nIt burns.\nStep 1.",
+        "Step 2.",
+        "Step 3.\nPlans.",
+    ]
 
 
 def test_the_target_paragraph_is_placed_in_a_passage_that_was_found_and_else_in_the_source() -> None:
@@ -203,7 +207,7 @@ def test_a_set_is_given_up_after_three_attempts_and_the_others_go_on() -> None:
         ("candidates", "the first question asks for no text, such as a summary or a table"),
         ("candidates", "unusable reply"),
     ]
-    assert draft.turns[0].reasoning.splitlines()[3].startswith("Set 3 of 3, rated ")
+    assert draft.turns[0].reasoning.startswith("Set 3 of 3, rated ")
 
 
 @pytest.mark.parametrize(
@@ -239,7 +243,7 @@ def test_several_models_write_in_turn_and_the_mean_of_several_ratings_counts() -
         others={"b": b, "low": low, "high": high},
     )
     assert draft.turns[0].query == "Write a summary of the Birch mill."
-    assert draft.turns[0].reasoning.splitlines()[3].startswith("Set 2 of 3 by model-b, rated 3.5 of 5: ")
+    assert draft.turns[0].reasoning.startswith("Set 2 of 3 by model-b, rated 3.5 of 5: ")
     assert [unused.reason[:14] for unused in draft.unused] == ["rated 2.5 of 5", "rated 2.5 of 5"]
     assert model.stages == ["candidates", "candidates", "reference", "reference", "reference"]
     assert (b.stages, low.stages, high.stages) == (["candidates"], ["score"] * 3, ["score"] * 3)

@@ -20,13 +20,11 @@ def write_set(body: Body) -> dict[str, Any]:
     topics = [" ".join(sentence.split()[:6]).strip(".") for sentence in told]
     begin = ("Write a summary of", "Go on with", "End with")
     turns = [
-        {"question": f"{how} {topic} {more}.", "query": topic}
+        {"step": "One asks.", "message": f"{how} {topic} {more}.", "query": topic}
         for how, topic, more in zip(begin, topics, new, strict=True)
     ]
-    return {
-        "plan": ["One asks."] * 3,
-        "turns": [{k: v for k, v in t.items() if k in record["properties"]} for t in turns],
-    }
+    fields = record["properties"]
+    return {"plan": "Three sentences.", "turns": [{key: turn[key] for key in fields} for turn in turns]}
 
 
 def reply(body: Body) -> str:
