@@ -20,10 +20,10 @@ REFERENCES = "reference_answer"
 
 
 def _to_text(value: object) -> object:
-    """Return a context of named parts as text, a line each; an empty one for null."""
+    """Return a context of named parts, or a list of knowledge points, as text, a line each; an empty one for null."""
     if isinstance(value, dict):
-        return "\n".join(f"{name}: {part}" for name, part in value.items())
-    return value or ""
+        value = [f"{name}: {part}" for name, part in value.items()]
+    return "\n".join(map(str, value)) if isinstance(value, list) else value or ""
 
 
 _Text = Annotated[str, BeforeValidator(_to_text)]

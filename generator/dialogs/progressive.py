@@ -194,7 +194,7 @@ class ProgressiveDialog(Program):
                     rejected="\n".join(refused),
                 )
                 asked = tuple(
-                    (on_one_line(turn.message), on_one_line(turn.query) if rules.search == "query" else "")
+                    (on_one_line(turn.user), on_one_line(turn.query) if rules.search == "query" else "")
                     for turn, rules in zip(reply.turns, scenario.turns, strict=True)
                 )
                 fault = find_set_fault(asked, scenario, [each.asked for each in earlier], self.repetition)
@@ -340,9 +340,9 @@ def _for_scenario(signature: SignatureType, scenario: Scenario) -> SignatureType
         signature = signature.with_updated_fields("turns", type_=list[SearchedTurn])
     parts = signature.output_fields["turns"].annotation
     fixed = Annotated[parts, Field(min_length=count, max_length=count)]  # type: ignore[valid-type]
-    desc = 'turn after turn; "step" is what the User wants in it, by the kind, in words about this document.'
+    desc = 'turn after turn; "step" is what the User wants in it, by the kind, and "user" what the User types.'
     for number, phrasings in enumerate(scenario.phrasings, 1):
-        desc += f" Message {number} begins like " + " or ".join(f"“{words}”" for words in phrasings) + "."
+        desc += f" In turn {number} the User begins like " + " or ".join(f"“{words}”" for words in phrasings) + "."
     return signature.with_updated_fields("turns", type_=fixed, desc=desc)
 
 

@@ -201,7 +201,7 @@ class AskedTurn(Record):
     model_config = ConfigDict(extra="ignore")
 
     step: str = Field(max_length=160)
-    message: str = Field(max_length=400)  # not `question`: small models then ask where the kind wants a request
+    user: str = Field(max_length=300)  # not `question`: small models then ask where the kind wants a request
 
 
 class SearchedTurn(Record):
@@ -210,16 +210,17 @@ class SearchedTurn(Record):
     model_config = ConfigDict(extra="ignore")
 
     step: str = Field(max_length=160)
-    message: str = Field(max_length=400)
+    user: str = Field(max_length=300)
     query: str = Field(max_length=120)
 
 
 class QuestionSet(dspy.Signature):
     """Write the three messages that a User sends to an Agent, one after another, of exactly the kind below, about \
 what the document tells. First plan them in one sentence: what in the document they are about. Then write turn after \
-turn, each as the kind wants it: what the User wants in this turn, with names; then what the User types, as people \
-write in a chat, in one to three sentences. The first message names in full what it is about. The User never saw the \
-document and never speaks of it, and can't know what the answers will be. No example is copied."""
+turn, each as the kind wants it: what the User wants in this turn, with names; then what the User types to get it, as \
+people write in a chat, in one or two short sentences. The first message names in full what it is about. The User \
+never saw the document, never speaks of it, and asks the Agent for what the document tells without telling it. No \
+example is copied."""
 
     documents: Documents = dspy.InputField()
     earlier: str = dspy.InputField(desc="Messages written before; write others, about something else in the document")

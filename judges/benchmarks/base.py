@@ -22,6 +22,10 @@ from taxonomy import ItemKind
 Ratings = Mapping[str, Mapping[Context, Sequence[Rated]]]
 
 
+# What binds an answer to the passages below it.
+BOUND = "Answer from this context, and from nothing else."
+
+
 class AnswerLine(BaseModel, ABC):
     """A line of a file with a model's answers; each benchmark has its own form of one."""
 
@@ -85,7 +89,7 @@ class Benchmark(Record, ABC):
     @property
     def prompts(self) -> Sequence[str]:
         """The texts that decide what models are asked, for the prompts' version."""
-        return [kind.rubric() for _, kind in sorted(self.kinds.items())]
+        return [BOUND, *(kind.rubric() for _, kind in sorted(self.kinds.items()))]
 
     def check_task(self, name: str) -> str | None:
         """Return the reason why there is no such kind of items, or None."""
@@ -138,4 +142,4 @@ def with_passages(passages: Sequence[Passage], question: str) -> str:
     if not passages:
         return question
     texts = "\n\n".join(p.titled for p in passages)
-    return f"Answer from this context, and from nothing else.\n<context>\n{texts}\n</context>\n\n{question}"
+    return f"{BOUND}\n<context>\n{texts}\n</context>\n\n{question}"

@@ -10,7 +10,7 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -80,7 +80,7 @@ class Evaluation(EvaluationSettings):
         """The run folder."""
         if self.run_dir is not None:
             return self.run_dir
-        source = self.judgments or self.input
+        source = self.judgments[0] if self.judgments else self.input
         assert source is not None
         model = "judgments" if self.judgments else self.model.rstrip("/").rpartition("/")[2]
         return Path("outputs") / f"{self.benchmark.name}-{_name_of(source)}-{model}"
@@ -104,7 +104,7 @@ def load_evaluation(cfg: DictConfig) -> Evaluation:
     panel = {name: build_choice("lm", node) for name, node in (judge.get("panel") or {}).items()}
     data["judge"] = {"lm": judge.get("lm") and build_choice("lm", judge["lm"]), "panel": panel}
     settings = cast(Evaluation, validate(Evaluation, "", data))
-    if (settings.input is None) == (settings.judgments is None):
+    if bool(settings.input) == bool(settings.judgments):
         raise ConfigError("input: give input=PATH to evaluate a model, or judgments=PATH to aggregate what exists")
     if settings.answers and not settings.input:
         raise ConfigError("answers: give input=PATH with the questions, too")
@@ -134,7 +134,7 @@ def evaluate(cfg: DictConfig, job: Job) -> None:
         cfg.run_dir = folder
         settings = load_evaluation(cfg)
     configuration = OmegaConf.to_yaml(cfg, resolve=True)
-    if settings.judgments is not None:
+    if settings.judgments:
         _aggregate(settings, settings.judgments, configuration)
         return
     dspy.disable_logging()  # a verdict holds what DSPy would log of a reply
@@ -148,14 +148,20 @@ def evaluate(cfg: DictConfig, job: Job) -> None:
         raise RunFailed(1)
 
 
-def _aggregate(settings: Evaluation, path: Path, configuration: str) -> None:
+def _aggregate(settings: Evaluation, paths: Sequence[Path], configuration: str) -> None:
     """Write and print the scores of judgments that exist."""
     folder, benchmark = settings.folder, settings.benchmark
     if (folder / "run.db").exists():
-        raise RunError(f"run_dir={folder}: holds a run; set another run_dir for the scores of judgments={path}")
-    scores = benchmark.score(benchmark.judgments(path.expanduser()), settings.seed)
+        raise RunError(f"run_dir={folder}: holds a run; set another run_dir for the scores of judgments")
+    ratings: dict[str, Mapping[Context, Sequence[Rated]]] = {}
+    for path in paths:
+        found = benchmark.judgments(path)
+        if twice := found.keys() & ratings.keys():
+            raise CorpusError(f"judgments={path}: {min(twice)} was judged in another one, too; give one of the two")
+        ratings |= found
+    scores = benchmark.score(ratings, settings.seed)
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder, {"benchmark": benchmark.name, "judgments": str(path), **scores}, configuration)
+    _write(folder, {"benchmark": benchmark.name, "judgments": list(map(str, paths)), **scores}, configuration)
     benchmark.show(scores)
     print(f"run folder: {folder}", flush=True)
 

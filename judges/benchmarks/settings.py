@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from generator.schema import Context, LocalPath, Operational, Record
+from generator.schema import Context, LocalPath, OneOrMore, Operational, Record
 
 
 def _contexts(value: object) -> object:
@@ -28,9 +28,9 @@ class EvaluationSettings(Record):
         description="A model's answers to the input that exist, judged in place of asking `lm`; the file's name is the "
         "model's. `$ERROR$`, empty and missing ones are counted, and not judged."
     )
-    judgments: LocalPath | None = Field(
-        description="Judgments that exist, a file or folder of the publisher's or a run of this command: they are "
-        "aggregated, and nobody is asked."
+    judgments: Annotated[tuple[LocalPath, ...] | None, OneOrMore] = Field(
+        description="Judgments that exist, one path or a list: files or folders of the publisher's, or runs of this "
+        "command. They are aggregated, and nobody is asked."
     )
     context: Annotated[tuple[Context, ...] | None, BeforeValidator(_contexts)] = Field(
         description="Earlier answers that the model is shown: `golden`, its `own`, or `both`, side by side; null: as "

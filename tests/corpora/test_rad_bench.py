@@ -26,7 +26,7 @@ FINANCE = {
     "aspect": "RR",
     "turns": ["What did it cost?", "And before?", "Why?"],
     "contexts": ["It cost 5 in 2020.", ["It cost 5 in 2020.", "It cost 4 in 2019."], [{"Page": 7, "Text": "Wages."}]],
-    "references": ["5", "4", "Wages rose."],
+    "references": ["5", "4", ["Wages rose.", "So did rents."]],
     "evidence_text": ["cost 5", "nowhere", ""],
 }
 TRAVEL = {
@@ -67,7 +67,7 @@ def test_contexts_are_the_hits_of_their_turn_and_answers_the_references(tmp_path
         ["Page: 7\nText: Wages."],
     ]
     assert [[hit.new for hit in turn.hits] for turn in finance.turns] == [[True], [False, True], [True]]
-    assert [turn.answer for turn in finance.turns] == ["5", "4", "Wages rose."]
+    assert [turn.answer for turn in finance.turns] == ["5", "4", "Wages rose.\nSo did rents."]
     assert [span.text for span in finance.turns[0].evidence] == ["cost 5"]
     assert finance.turns[1].other_answers == ("nowhere",)  # it stands in no context word by word
     assert (finance.id, finance.task) == ("RR_finance_03", "finance")

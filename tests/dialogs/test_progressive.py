@@ -29,7 +29,7 @@ def plan(name: str, source: Passage = MILL) -> Plan:
 
 
 def asked(questions: Sequence[str], *queries: str) -> Mapping[str, Any]:
-    turns = [{"step": f"Step {n}.", "message": question} for n, question in enumerate(questions, 1)]
+    turns = [{"step": f"Step {n}.", "user": question} for n, question in enumerate(questions, 1)]
     for turn, query in zip(turns, queries, strict=False):
         turn["query"] = query
     return {"plan": "It burns.", "turns": turns}

@@ -29,6 +29,11 @@ class RadBench(Benchmark):
         """The scenarios by name."""
         return read_scenarios(self.path, "benchmark.path")
 
+    @property
+    def prompts(self) -> Sequence[str]:
+        seen = (f"{name} {turn.judge}" for name, kind in sorted(self.kinds.items()) for turn in kind.turns)
+        return [*super().prompts, *seen]
+
     def check(self, item: Dialog) -> str | None:
         if (fault := self.check_task(item.task)) is not None:
             return fault

@@ -1,12 +1,11 @@
 """The publisher's forms of judgments and answers of RAD-Bench."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
 from generator.corpora.rad_bench import QUESTION_ID
 from generator.corpora.rad_bench import AnswerLine as PublishedAnswer
-from generator.schema import Context
 from judges.base import BEST
 from judges.benchmarks.base import AnswerLine
 from judges.benchmarks.judgments import JudgmentLine
@@ -42,7 +41,7 @@ class Judgment(JudgmentLine):
     turn: int = Field(ge=1, le=QUESTIONS)
     score: Annotated[float, AfterValidator(_check_score)]
     judgment: str | None = None
-    context: Context = "own"
+    context: Literal["own"] = "own"
 
     def rated(self) -> Rated:
         named = QUESTION_ID.fullmatch(self.question_id)

@@ -243,6 +243,18 @@ def test_judgments_that_can_not_be_read_are_one_line(tmp_path: Path) -> None:
     assert done.code == 0 and "1 of 2 scores are not the rating that their text ends with" in done.err
 
 
+def test_judgments_of_several_files_stand_side_by_side(tmp_path: Path) -> None:
+    line = {"question_id": "RS_news_00", "turn": 1, "score": 7, "model": "a"}
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(line | {"model": name}))
+    paths = f"judgments=[{tmp_path / 'a.jsonl'},{tmp_path / 'b.jsonl'}]"
+    assert command("+benchmark=rad_bench", paths, f"run_dir={tmp_path / 'out'}", program=main).code == 0
+    assert set(json.loads((tmp_path / "out" / "scores.json").read_text())["models"]) == {"a", "b"}
+    (tmp_path / "b.jsonl").write_text(json.dumps(line))
+    done = command("+benchmark=rad_bench", paths, f"run_dir={tmp_path / 'out'}", program=main)
+    assert done.code == 2 and "a was judged in another one, too" in done.error
+
+
 def judgments(tmp_path: Path, *lines: dict[str, Any]) -> Ended:
     file = tmp_path / "judgments.jsonl"
     file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
