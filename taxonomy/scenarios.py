@@ -133,8 +133,8 @@ class Scenario(ItemKind):
         lines = [self.outline(), "The rules:", *(f"- {step}" for step in self.steps)]
         for example in self.examples:
             turns = [
-                {"user": each.question} | ({"query": each.query} if each.query else {}) for each in example.questions
+                {"request": each.question} | ({"query": each.query} if each.query else {}) for each in example.questions
             ]
             shown = json.dumps({"turns": turns}, ensure_ascii=False)
-            lines.append(f"An example on another subject, from {example.source}, without its plan and steps: {shown}")
+            lines.append(f"An example on another subject, from {example.source}, without its plan: {shown}")
         return "\n".join(lines)

@@ -49,7 +49,7 @@ class Candidate:
 
     Attributes:
         asked: the questions, with search queries where they have one of their own.
-        plan, steps: the writer's, of the set and of each turn.
+        plan: the writer's.
         origin: which of how many sets it is, and by which model.
         hits: of each turn, its own.
         passages: of all turns, each once.
@@ -57,7 +57,6 @@ class Candidate:
 
     asked: tuple[Asked, ...]
     plan: str
-    steps: tuple[str, ...]
     origin: str
     hits: tuple[tuple[Hit, ...], ...]
     passages: tuple[Passage, ...]
@@ -135,7 +134,9 @@ class ProgressiveDialog(Program):
         except Rejected as rejected:
             return Draft((), (), (), rejected, tuple(unused))
         origin = f"{chosen.candidate.origin}, rated {chosen.rating:.3g} of {BEST_RATING}: {chosen.explanation}"
-        first = turns[0].model_copy(update={"reasoning": f"{origin}\n{chosen.candidate.plan}\n{turns[0].reasoning}"})
+        first = turns[0].model_copy(
+            update={"reasoning": f"{origin}\n{chosen.candidate.plan}\n{turns[0].reasoning}".strip()}
+        )
         passages, source = chosen.candidate.passages, plan.source
         assert isinstance(source, Passage)
         if any(e.passage_id == source.id for turn in turns for e in turn.evidence) and source not in passages:
@@ -194,10 +195,10 @@ class ProgressiveDialog(Program):
                     rejected="\n".join(refused),
                 )
                 asked = tuple(
-                    (on_one_line(turn.user), on_one_line(turn.query) if rules.search == "query" else "")
+                    (on_one_line(turn.request), on_one_line(turn.query) if rules.search == "query" else "")
                     for turn, rules in zip(reply.turns, scenario.turns, strict=True)
                 )
-                fault = find_set_fault(asked, scenario, [each.asked for each in earlier], self.repetition)
+                fault = find_set_fault(asked, scenario, source, [each.asked for each in earlier], self.repetition)
                 if fault is None:
                     break
                 reason, text = fault
@@ -209,7 +210,6 @@ class ProgressiveDialog(Program):
         return Candidate(
             asked,
             reply.plan,
-            tuple(turn.step for turn in reply.turns),
             f"Set {number + 1} of {self.candidates}{by}",
             hits,
             passages,
@@ -320,7 +320,7 @@ class ProgressiveDialog(Program):
             answerability="answerable",
             retrieval_query="" if scenario.turns[place].search is None else query or question,
             hits=candidate.hits[place],
-            reasoning="\n".join(filter(None, (candidate.steps[place], reference.reasoning))),
+            reasoning=reference.reasoning,
             answer=reference.text,
             consistent=True,
             evidence=reference.evidence,
@@ -340,7 +340,7 @@ def _for_scenario(signature: SignatureType, scenario: Scenario) -> SignatureType
         signature = signature.with_updated_fields("turns", type_=list[SearchedTurn])
     parts = signature.output_fields["turns"].annotation
     fixed = Annotated[parts, Field(min_length=count, max_length=count)]  # type: ignore[valid-type]
-    desc = 'turn after turn; "step" is what the User wants in it, by the kind, and "user" what the User types.'
+    desc = "turn after turn, what the User types."
     for number, phrasings in enumerate(scenario.phrasings, 1):
         desc += f" In turn {number} the User begins like " + " or ".join(f"“{words}”" for words in phrasings) + "."
     return signature.with_updated_fields("turns", type_=fixed, desc=desc)

@@ -6,11 +6,13 @@ are English.
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from generator.common.shingles import content_stems, words
 from generator.dialogs.checks import GAP, SCAFFOLDING
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.task_checks import LABEL, Fault
+from generator.schema import Passage
 from taxonomy import Scenario
 
 # A question of a set, and the query that its context is searched with; empty where it is searched with the question.
@@ -31,22 +33,30 @@ _OWN_FORM = re.compile(
 _PLAN = frozenset(
     content_stems("plan trip travel journey tour visit final now new we i us me my our need want like day")
 )
+# So many stems of an example, which neither rules nor document have, show that a question is about its subject.
+_BORROWED = 4
 # The share of a later question's stems that may have been there before.
 _REPEATED = 0.5
 
 
 def find_set_fault(
-    asked: Sequence[Asked], scenario: Scenario, earlier: Sequence[Sequence[Asked]], repetition: Repetition
+    asked: Sequence[Asked],
+    scenario: Scenario,
+    source: Passage,
+    earlier: Sequence[Sequence[Asked]],
+    repetition: Repetition,
 ) -> Fault | None:
     """Return the reason why a set of questions can't be used, with the question that shows it; or None.
 
     Args:
+        source: the document that the questions are about.
         earlier: the sets before it, which it must not resemble.
     """
     questions = [question for question, _ in asked]
     examples = [each.question for example in scenario.examples for each in example.questions]
     others = [question for each in earlier for question, _ in each]
-    for place, question in enumerate(questions):
+    topics = _example_topics(scenario) - set(content_stems(f"{source.title}\n{source.text}"))
+    for place, (question, query) in enumerate(asked):
         if not any(c.isalnum() for c in question):
             return "an empty question", question
         if LABEL.search(question) or GAP.search(question):
@@ -59,10 +69,20 @@ def find_set_fault(
             return "repeats a question of an earlier set", question
         if repetition.find(question, examples) is not None:
             return "copies an example", question
+        if len(topics & set(content_stems(f"{question} {query}"))) >= _BORROWED:
+            return "is on the topic of an example", question
     for check in scenario.checks:
         if fault := _CHECKS[check](questions):
             return fault
     return None
+
+
+@cache
+def _example_topics(scenario: Scenario) -> set[str]:
+    """Return the stems of a scenario's examples that its rules don't have."""
+    examples = " ".join(f"{e.source} {each.question} {each.query}" for e in scenario.examples for each in e.questions)
+    rules = " ".join([scenario.outline(), *scenario.steps, *(text for each in scenario.phrasings for text in each)])
+    return set(content_stems(examples)) - set(content_stems(rules))
 
 
 def _form_first(questions: Sequence[str]) -> Fault | None:

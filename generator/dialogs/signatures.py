@@ -196,12 +196,11 @@ an answer rests on, none where the Agent only asks. User and Agent never speak o
 
 
 class AskedTurn(Record):
-    """A question of a set."""
+    """A question of a set; its key is `request`, since small models ask a question where the key says so."""
 
     model_config = ConfigDict(extra="ignore")
 
-    step: str = Field(max_length=160)
-    user: str = Field(max_length=300)  # not `question`: small models then ask where the kind wants a request
+    request: str = Field(max_length=300)
 
 
 class SearchedTurn(Record):
@@ -209,24 +208,22 @@ class SearchedTurn(Record):
 
     model_config = ConfigDict(extra="ignore")
 
-    step: str = Field(max_length=160)
-    user: str = Field(max_length=300)
+    request: str = Field(max_length=300)
     query: str = Field(max_length=120)
 
 
 class QuestionSet(dspy.Signature):
-    """Write the three messages that a User sends to an Agent, one after another, of exactly the kind below, about \
-what the document tells. First plan them in one sentence: what in the document they are about. Then write turn after \
-turn, each as the kind wants it: what the User wants in this turn, with names; then what the User types to get it, as \
-people write in a chat, in one or two short sentences. The first message names in full what it is about. The User \
-never saw the document, never speaks of it, and asks the Agent for what the document tells without telling it. No \
-example is copied."""
+    """Write the three requests that a User makes to an Agent, one after another, of exactly the kind below, about what \
+the document tells. First plan them: in one sentence what in the document they are about, and what each adds. Then \
+write them in the User's own words, as people write in a chat, each in one or two short sentences. The first one names \
+in full what it is about. The User never saw the document, never speaks of it, and asks the Agent for what the \
+document tells without telling it. No example is copied."""
 
     documents: Documents = dspy.InputField()
-    earlier: str = dspy.InputField(desc="Messages written before; write others, about something else in the document")
+    earlier: str = dspy.InputField(desc="Requests written before; write others, about something else in the document")
     rejected: str = dspy.InputField(desc=REJECTED)
-    kind: str = dspy.InputField(desc="The kind of messages")
-    plan: str = dspy.OutputField(desc="what in the document the messages are about", max_length=250)
+    kind: str = dspy.InputField(desc="The kind of requests")
+    plan: str = dspy.OutputField(desc="what in the document they are about, and what each adds", max_length=300)
     turns: list[AskedTurn] = dspy.OutputField()
 
 

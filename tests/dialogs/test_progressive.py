@@ -29,7 +29,7 @@ def plan(name: str, source: Passage = MILL) -> Plan:
 
 
 def asked(questions: Sequence[str], *queries: str) -> Mapping[str, Any]:
-    turns = [{"step": f"Step {n}.", "user": question} for n, question in enumerate(questions, 1)]
+    turns = [{"request": question} for question in questions]
     for turn, query in zip(turns, queries, strict=False):
         turn["query"] = query
     return {"plan": "It burns.", "turns": turns}
@@ -100,9 +100,9 @@ def test_a_synthesis_item_has_points_of_what_was_found_and_the_target_paragraph(
     assert all(by_id[e.passage_id].text[e.start : e.end] == e.text for e in spans)
     assert [t.question_type for t in draft.turns] == ["news"] * 3
     assert [turn.reasoning for turn in draft.turns] == [
-        "Set 1 of 1, rated 4 of 5: Fine.\nIt burns.\nStep 1.",
-        "Step 2.",
-        "Step 3.\nPlans.",
+        "Set 1 of 1, rated 4 of 5: Fine.\nIt burns.",
+        "",
+        "Plans.",
     ]
 
 

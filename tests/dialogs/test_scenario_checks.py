@@ -5,8 +5,10 @@ import pytest
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.scenario_checks import find_set_fault
 from taxonomy import read_scenarios
+from tests.support.scripted import piece
 
 SCENARIOS = read_scenarios()
+NORREY = piece("norrey", "The mill on Norrey burnt down.")
 NEWS = (
     "Sum up the fire at Norrey mill in five points of 20 words each.",
     "Work in what the fire brigade said about the cause.",
@@ -15,13 +17,13 @@ NEWS = (
 TRAVEL = (
     "Plan three days on Norrey for two of us, from 6 June.",
     "We can spend 300 pounds. Please keep to that.",
-    "The house must take dogs, and one evening meal without meat. What is the final plan?",
+    "It must be a heated cottage near a beach. What is the final plan?",
 )
 
 
 def fault(scenario: str, questions: tuple[str, ...], *earlier: tuple[str, ...]) -> str | None:
     sets = [[(question, "") for question in each] for each in (questions, *earlier)]
-    found = find_set_fault(sets[0], SCENARIOS[scenario], sets[1:], Repetition(0.8))
+    found = find_set_fault(sets[0], SCENARIOS[scenario], NORREY, sets[1:], Repetition(0.8))
     return found[0] if found else None
 
 
@@ -30,7 +32,7 @@ def test_the_examples_of_a_scenario_pass_its_checks(name: str) -> None:
     scenario = SCENARIOS[name]
     for example in scenario.examples:
         asked = [(each.question, each.query) for each in example.questions]
-        assert find_set_fault(asked, scenario.model_copy(update={"examples": ()}), [], Repetition(0.8)) is None
+        assert find_set_fault(asked, scenario.model_copy(update={"examples": ()}), NORREY, [], Repetition(0.8)) is None
 
 
 def test_each_scenario_refuses_its_own_examples() -> None:
@@ -53,9 +55,10 @@ def test_each_scenario_refuses_its_own_examples() -> None:
         ),
         ("news", 1, "Make a table of what the fire brigade said.", "a later question names a form"),
         ("news", 2, "Add in 50 words what the owners plan.", "a later question names a form"),
+        ("news", 2, "Add what shop owners say about the ferry on both banks.", "is on the topic of an example"),
         ("travel", 1, "Please plan the trip now.", "a later question adds no condition"),
         ("travel", 1, "Plan three days on Norrey for the two of us and a dog.", "a later question repeats conditions"),
-        ("travel", 2, "A house with dogs for at most 300, and vegetarian food.", "a later question repeats a number"),
+        ("travel", 2, "A heated cottage for at most 300.", "a later question repeats a number"),
     ],
 )
 def test_what_makes_a_set_unusable(scenario: str, place: int, question: str, reason: str) -> None:
