@@ -213,10 +213,10 @@ class SearchedTurn(Record):
 
 
 class QuestionSet(dspy.Signature):
-    """Write the three requests that a User makes to an Agent, one after another, of exactly the kind below, about what \
-the document tells. First plan them: in one sentence what in the document they are about, and what each adds. Then \
-write them in the User's own words, as people write in a chat, each in one or two short sentences. The first one names \
-in full what it is about. The User never saw the document, never speaks of it, and asks the Agent for what the \
+    """Write the three requests that a User makes to an Agent, one after another, of exactly the kind below, about \
+what the document tells. First plan them: in one sentence what in the document they are about, and what each adds. \
+Then write them in the User's own words, as people write in a chat, each in one or two short sentences. The first one \
+names in full what it is about. The User never saw the document, never speaks of it, and asks the Agent for what the \
 document tells without telling it. No example is copied."""
 
     documents: Documents = dspy.InputField()
