@@ -1,11 +1,13 @@
 """The six scenarios of RAD-Bench: our files say what is published, and what is wrong in a user's file is one line."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from generator.config.parts import build_choice
 from generator.errors import TaxonomyError
-from taxonomy import read_scenarios
+from taxonomy import load, read_scenarios
 
 SCENARIOS = read_scenarios()
 NEWS = (Path(__file__).parents[2] / "taxonomy/scenarios/news.yaml").read_text(encoding="utf-8")
@@ -46,6 +48,8 @@ def test_a_scenario_of_ones_own_is_added_and_replaces_ours_of_its_name(tmp_path:
         (NEWS.replace("search: query", "search: question", 1), ":40: examples: question 1: "),
         (NEWS.replace("points\n", "nothing\n", 1), ":10: turns.0.reference: "),
         (TRAVEL.replace("judge: [context]", "judge: [reference]", 1), ":10: turns.0.judge: the turn has no reference"),
+        (f"{TRAVEL}phrasings: []\n", ":55: not valid YAML: duplicate key 'phrasings'"),
+        (TRAVEL.replace("phrasings:\n", "phrasings:\n  - [And]\n"), ":51: phrasings: there are 4; expected 3 lists, "),
         ("- news\n", ":1: not a scenario; give at least the keys name, title, "),
     ],
 )
@@ -56,6 +60,21 @@ def test_a_bad_scenario_file_is_one_line_with_the_place(tmp_path: Path, text: st
         read_scenarios(tmp_path)
     assert str(caught.value).startswith(f"{file}{message}")
     assert "\n" not in str(caught.value)
+
+
+def test_the_mix_has_the_shares_of_the_published_items() -> None:
+    shares = {share.type.name: share.share for share in load(build_choice("taxonomy", "rad_bench")).tasks}
+    counts = {"academic": 10, "news": 19, "education": 20, "finance": 15, "customer": 10, "travel": 15}
+    assert shares == {name: pytest.approx(count / 89) for name, count in counts.items()}
+
+
+def test_the_prompt_of_a_scenario_has_its_rules_and_its_examples_as_a_reply_looks() -> None:
+    news, travel = SCENARIOS["news"].prompt(), SCENARIOS["travel"].prompt()
+    assert all(f"- {step}" in news for step in SCENARIOS["news"].steps)
+    assert f"Turn 2: {SCENARIOS['news'].turns[1].progression}" in news
+    shown = json.loads(news.splitlines()[-1].partition("its plan: ")[2])
+    assert [each["query"] for each in shown["turns"]] == [q.query for q in SCENARIOS["news"].examples[1].questions]
+    assert '"query"' not in travel
 
 
 def test_a_missing_folder_is_named_with_its_setting(tmp_path: Path) -> None:
