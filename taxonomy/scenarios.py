@@ -83,6 +83,9 @@ class Scenario(ItemKind):
         min_length=QUESTIONS, max_length=QUESTIONS, description=f"{QUESTIONS} turns, one after the other"
     )
     steps: tuple[Text, ...] = Field(min_length=1, max_length=8, description="how the questions are written, in order")
+    phrasings: tuple[tuple[Text, ...], ...] = Field(
+        default=(), description=f"{QUESTIONS} lists, one for each turn, of ways in which the User begins; or []"
+    )
     checks: tuple[SetCheck, ...] = Field(
         default=(),
         description="what a generated set is checked for: form-first (the first question fixes the form of a text, and "
@@ -100,6 +103,13 @@ class Scenario(ItemKind):
         for n, turn in enumerate(value, 1):
             if (turn.context == "given") != (turn.search is None):
                 raise PydanticCustomError("search", "turn {n}: search is given if the context is searched", {"n": n})
+        return value
+
+    @field_validator("phrasings")
+    @classmethod
+    def _check_phrasings(cls, value: Any) -> Any:
+        if len(value) not in (0, QUESTIONS):
+            raise PydanticCustomError("phrasings", "there are {count}", {"count": len(value)})
         return value
 
     @field_validator("examples")

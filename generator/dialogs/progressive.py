@@ -340,8 +340,9 @@ def _for_scenario(signature: SignatureType, scenario: Scenario) -> SignatureType
         signature = signature.with_updated_fields("turns", type_=list[SearchedTurn])
     parts = signature.output_fields["turns"].annotation
     fixed = Annotated[parts, Field(min_length=count, max_length=count)]  # type: ignore[valid-type]
-    progressions = " ".join(f"{n}. {turn.progression}" for n, turn in enumerate(scenario.turns, 1))
-    desc = f'turn after turn; "step" is what the User wants in it. {progressions}'
+    desc = 'turn after turn; "step" is what the User wants in it, by the kind, in words about this document.'
+    for number, phrasings in enumerate(scenario.phrasings, 1):
+        desc += f" Message {number} begins like " + " or ".join(f"“{words}”" for words in phrasings) + "."
     return signature.with_updated_fields("turns", type_=fixed, desc=desc)
 
 
