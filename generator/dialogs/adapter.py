@@ -31,6 +31,8 @@ EVIDENCE = "evidence"
 INSTRUCTED_LAST = ("ask_first", "ask_next", "ask_new")
 # Tasks described only in their own prompts: those of one turn in a hundred.
 RARE = ("chat.remark", "chat.courtesy")
+# Inputs that are the same for many dialogs.
+SHARED_INPUTS = ("criteria",)
 SignatureType = Any  # type[dspy.Signature]; DSPy carries no types, and mypy won't hash a type[Any]
 _CONTEXT = (Documents, Conversation)
 _REPLY_CONFIG = ConfigDict(extra="ignore", title="Reply")
@@ -62,13 +64,21 @@ class SharedPrefixAdapter(dspy.Adapter):
     def format(
         self, signature: SignatureType, demos: list[dict[str, Any]], inputs: dict[str, Any]
     ) -> list[dict[str, Any]]:
-        """Return one user message: rules, documents, dialog, task."""
+        """Return one user message: rules, documents, dialog, task.
+
+        Criteria, which many dialogs share, stand before the documents, and the instructions with them.
+        """
         parts = [inputs[name] for name, field in signature.input_fields.items() if _is_context(field)]
         context = [part.render() for part in parts if part != Documents(passages=())]
         instructions, form = self._state_task(signature)
-        rest = [instructions, *_render_inputs(signature, inputs), *_render_demos(signature, demos), form]
+        front = _render_inputs(signature, {name: inputs[name] for name in SHARED_INPUTS if name in inputs})
+        if front:
+            front = [signature.instructions, *front]
+            instructions = f"{signature.instructions.partition('.')[0]}, as told above."
+        own = {name: value for name, value in inputs.items() if name not in SHARED_INPUTS}
+        rest = [instructions, *_render_inputs(signature, own), *_render_demos(signature, demos), form]
         task = "\n\n".join(rest)
-        return [{"role": "user", "content": "\n\n".join([self.rules, *context, f"<task>\n{task}\n</task>"])}]
+        return [{"role": "user", "content": "\n\n".join([self.rules, *front, *context, f"<task>\n{task}\n</task>"])}]
 
     def _state_task(self, signature: SignatureType) -> tuple[str, str]:
         """Return what to do and what to reply; a reminder of it where the rules describe the task."""
