@@ -14,6 +14,7 @@ from typing import Annotated
 import dspy
 from pydantic import Field
 
+from generator.common.passages import sentences
 from generator.dialogs.adapter import SignatureType
 from generator.dialogs.calls import Others, call, use_model
 from generator.dialogs.dedup import Repetition
@@ -192,6 +193,7 @@ class ProgressiveDialog(Program):
                     documents=Documents(passages=(source,)),
                     kind=scenario.prompt(),
                     earlier="\n".join(candidate.text for candidate in earlier),
+                    focus=_focus(source, number, self.candidates),
                     rejected="\n".join(refused),
                 )
                 asked = tuple(
@@ -344,6 +346,12 @@ def _for_scenario(signature: SignatureType, scenario: Scenario) -> SignatureType
     for number, phrasings in enumerate(scenario.phrasings, 1):
         desc += f" In turn {number} the User begins like " + " or ".join(f"“{words}”" for words in phrasings) + "."
     return signature.with_updated_fields("turns", type_=fixed, desc=desc)
+
+
+def _focus(source: Passage, number: int, count: int) -> str:
+    """Return the sentence that set number `number` of `count` starts from: each another; the first chooses itself."""
+    spans = sentences(source.text)
+    return source.text[slice(*spans[len(spans) * number // count])] if number else ""
 
 
 def _in_context(span: Evidence, source: Passage, contexts: Sequence[Passage]) -> Evidence:

@@ -221,6 +221,7 @@ document tells without telling it. No example is copied."""
 
     documents: Documents = dspy.InputField()
     earlier: str = dspy.InputField(desc="Requests written before; write others, about something else in the document")
+    focus: str = dspy.InputField(desc="Let the first one start from this, in your own words")
     rejected: str = dspy.InputField(desc=REJECTED)
     kind: str = dspy.InputField(desc="The kind of requests")
     plan: str = dspy.OutputField(desc="what in the document they are about, and what each adds", max_length=300)

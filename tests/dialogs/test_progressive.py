@@ -177,6 +177,8 @@ def test_the_best_set_stays_and_of_equals_the_first() -> None:
     assert [call.request.sampling.temperature for call in model.of("candidates")] == [0.4, 1.0, 0.4, 1.0]
     first, second, *_ = model.prompts("candidates")
     assert "Go on with floods near Alder." not in first and "Go on with floods near Alder." in task(second)
+    assert "start from this" not in task(first)
+    assert "start from this, in your own words:\nNobody was hurt." in task(second)
 
 
 def test_the_scorer_sees_which_sentences_were_found_for_a_question() -> None:
