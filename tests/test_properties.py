@@ -74,7 +74,8 @@ def test_a_prompt_has_our_structure_whatever_is_in_it(
         numbers = re.findall(r"^\[(\d+)\] ", section, re.MULTILINE)
         assert numbers == [str(n + 1) for n in range(len(documents.spans))]
         lines = rest.partition("</dialog>")[0].splitlines()
-        assert [line[:5] for line in lines] == ["User:", "Agent"] * len(spoken)
+        roles = [role for _, answer in spoken for role in ("User:", "Agent") if answer or role == "User:"]
+        assert [line[:5] for line in lines] == roles
     for number, evidence in enumerate(documents.evidence([*range(1, len(documents.spans) + 1)])):
         p, start, end = documents.spans[number]
         assert (evidence.passage_id, evidence.text) == (p.id, p.text[start:end])
