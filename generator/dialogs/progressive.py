@@ -342,7 +342,7 @@ def _for_scenario(signature: SignatureType, scenario: Scenario) -> SignatureType
         signature = signature.with_updated_fields("turns", type_=list[SearchedTurn])
     parts = signature.output_fields["turns"].annotation
     fixed = Annotated[parts, Field(min_length=count, max_length=count)]  # type: ignore[valid-type]
-    desc = "turn after turn, what the User types."
+    desc = "turn after turn, first the numbers of the sentences that tell what is asked for, then what the User types."
     for number, phrasings in enumerate(scenario.phrasings, 1):
         desc += f" In turn {number} the User begins like " + " or ".join(f"“{words}”" for words in phrasings) + "."
     return signature.with_updated_fields("turns", type_=fixed, desc=desc)

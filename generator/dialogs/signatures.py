@@ -196,10 +196,14 @@ an answer rests on, none where the Agent only asks. User and Agent never speak o
 
 
 class AskedTurn(Record):
-    """A question of a set; its key is `request`, since small models ask a question where the key says so."""
+    """A question of a set, and the sentences of the source that tell what it asks for.
+
+    Its key is `request`, since small models ask a question where the key says so.
+    """
 
     model_config = ConfigDict(extra="ignore")
 
+    evidence: list[int] = Field(min_length=1, max_length=3)
     request: str = Field(max_length=300)
 
 
@@ -208,6 +212,7 @@ class SearchedTurn(Record):
 
     model_config = ConfigDict(extra="ignore")
 
+    evidence: list[int] = Field(min_length=1, max_length=3)
     request: str = Field(max_length=300)
     query: str = Field(max_length=120)
 
@@ -215,9 +220,10 @@ class SearchedTurn(Record):
 class QuestionSet(dspy.Signature):
     """Write the three requests that a User makes to an Agent, one after another, of exactly the kind below, about \
 what the document tells. First plan them: in one sentence what in the document they are about, and what each adds. \
-Then write them in the User's own words, as people write in a chat, each in one or two short sentences. The first one \
-names in full what it is about. The User never saw the document, never speaks of it, and asks the Agent for what the \
-document tells without telling it. No example is copied."""
+Then, for each, note the numbers of the sentences that tell what it asks for, others for each, and write it in the \
+User's own words, as people write in a chat, in one or two short sentences. The first one names in full what it is \
+about. The User never saw the document, never speaks of it, and asks the Agent for what the document tells without \
+telling it. No example is copied."""
 
     documents: Documents = dspy.InputField()
     earlier: str = dspy.InputField(desc="Requests written before; write others, about something else in the document")
@@ -252,7 +258,7 @@ class Point(Record):
     model_config = ConfigDict(extra="ignore")
 
     evidence: list[int] = Field(min_length=1, max_length=3)
-    text: str = Field(max_length=250)
+    text: str = Field(max_length=400)
 
 
 class KnowledgePoints(dspy.Signature):

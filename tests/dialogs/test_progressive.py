@@ -29,7 +29,7 @@ def plan(name: str, source: Passage = MILL) -> Plan:
 
 
 def asked(questions: Sequence[str], *queries: str) -> Mapping[str, Any]:
-    turns = [{"request": question} for question in questions]
+    turns = [{"evidence": [1], "request": question} for question in questions]
     for turn, query in zip(turns, queries, strict=False):
         turn["query"] = query
     return {"plan": "It burns.", "turns": turns}

@@ -20,7 +20,7 @@ def write_set(body: Body) -> dict[str, Any]:
     topics = [" ".join(sentence.split()[:6]).strip(".") for sentence in told]
     begin = ("Write a summary of", "Go on with", "End with")
     turns = [
-        {"request": f"{how} {topic} {more}.", "query": topic}
+        {"evidence": [1], "request": f"{how} {topic} {more}.", "query": topic}
         for how, topic, more in zip(begin, topics, new, strict=True)
     ]
     fields = record["properties"]
