@@ -11,6 +11,7 @@ from functools import cache
 from generator.common.shingles import content_stems, words
 from generator.dialogs.checks import GAP, SCAFFOLDING
 from generator.dialogs.dedup import Repetition
+from generator.dialogs.signatures import LONGEST_REQUEST
 from generator.dialogs.task_checks import LABEL, Fault
 from generator.schema import Passage
 from taxonomy import Scenario
@@ -59,6 +60,8 @@ def find_set_fault(
     for place, (question, query) in enumerate(asked):
         if not any(c.isalnum() for c in question):
             return "an empty question", question
+        if len(question) >= LONGEST_REQUEST - 1:  # a schema cuts what is longer, and white space may be gone
+            return "a question breaks off", question
         if LABEL.search(question) or GAP.search(question):
             return "a label or a gap in a question", question
         if SCAFFOLDING.search(question):

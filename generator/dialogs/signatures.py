@@ -195,6 +195,9 @@ What the Agent says is in the documents, unless the kind wants a mistake; first 
 an answer rests on, none where the Agent only asks. User and Agent never speak of the documents."""
 
 
+LONGEST_REQUEST = 300
+
+
 class AskedTurn(Record):
     """A question of a set, and the sentences of the source that tell what it asks for.
 
@@ -204,7 +207,7 @@ class AskedTurn(Record):
     model_config = ConfigDict(extra="ignore")
 
     evidence: list[int] = Field(min_length=1, max_length=3)
-    request: str = Field(max_length=300)
+    request: str = Field(max_length=LONGEST_REQUEST)
 
 
 class SearchedTurn(Record):
@@ -213,7 +216,7 @@ class SearchedTurn(Record):
     model_config = ConfigDict(extra="ignore")
 
     evidence: list[int] = Field(min_length=1, max_length=3)
-    request: str = Field(max_length=300)
+    request: str = Field(max_length=LONGEST_REQUEST)
     query: str = Field(max_length=120)
 
 

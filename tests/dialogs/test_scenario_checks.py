@@ -44,6 +44,7 @@ def test_each_scenario_refuses_its_own_examples() -> None:
     ("scenario", "place", "question", "reason"),
     [
         ("news", 1, " … ", "an empty question"),
+        ("news", 1, f"Add {'and more ' * 40}"[:300], "a question breaks off"),
         ("news", 1, "Turn 2: Work in the cause.", "a label or a gap in a question"),
         ("news", 2, "Add what the document says about the owners.", "speaks of the documents"),
         ("news", 2, "Work in what the fire brigade said about the cause!", "repeats an earlier question"),
