@@ -93,7 +93,7 @@ def read(run: Path) -> list[dict[str, Any]]:
 
 def test_the_examples_tests_pass(checkout: Path) -> None:
     printed = python(checkout, "-m", "pytest", "-vv", "-o", "addopts=", "-p", "no:cacheprovider", *TESTS)
-    assert len(TESTS) == printed.count(" PASSED") == 4
+    assert len(TESTS) == printed.count(" PASSED") == 5
 
 
 def test_the_examples_are_in_our_style(checkout: Path) -> None:
