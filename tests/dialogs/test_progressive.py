@@ -150,6 +150,13 @@ def test_a_plan_rests_on_given_information_and_stands_at_the_end_alone() -> None
     assert len(model.of("reference")) == 1
 
 
+def test_a_plan_that_only_repeats_what_was_asked_is_no_reference() -> None:
+    echo = "\n".join(f"{n}. {text}" for n, text in enumerate(TRAVEL, 1))
+    model = Scripted(candidates=[asked(TRAVEL)], reference=[{"evidence": [1], "answer": echo}])
+    end = write(model, Shelf([]), plan("travel")).end
+    assert end is not None and (end.stage, end.reason) == ("reference", "repeats the questions")
+
+
 def shelves(sets: int) -> Shelf:
     return Shelf([[MILL], [OTHERS[0]], [OTHERS[1]]] * sets)
 
