@@ -79,8 +79,8 @@ class WholeDialogProgram(Program):
                 **inputs,
             )
             written = Written(
-                users=tuple(turn.user.strip() for turn in reply.turns),
-                agents=tuple(turn.agent.strip() for turn in reply.turns),
+                users=tuple(_without_name(turn.user, "User") for turn in reply.turns),
+                agents=tuple(_without_name(turn.agent, "Agent") for turn in reply.turns),
                 result=reply.get("result", ""),
                 mistake=reply.get("mistake", ""),
                 subject=plan.focus,
@@ -127,6 +127,11 @@ def _make_turns(
             zip(written.users, written.agents, evidence, strict=True), start=1
         )
     )
+
+
+def _without_name(message: str, name: str) -> str:
+    """Return a message without the speaker's own name before it, which small models copy from prompts."""
+    return message.strip().removeprefix(f"{name}:").strip()
 
 
 def _grounded(signature: SignatureType) -> SignatureType:

@@ -59,7 +59,7 @@ def write(model: Scripted, of: Plan | None = None, grounded: bool = False, struc
 
 
 def test_the_turns_are_those_that_the_model_wrote() -> None:
-    model = Scripted(write=[reply(*PAIRS[:2], (" Which\nof them call? ", f" {PAIRS[2][1]}\n"))])
+    model = Scripted(write=[reply(*PAIRS[:2], ("User: Which\nof them call? ", f" Agent: {PAIRS[2][1]}\n"))])
     draft = write(model)
     assert (draft.end, draft.skipped, draft.passages) == (None, (), ())
     assert spoken(draft) == [*PAIRS[:2], ("Which\nof them call?", PAIRS[2][1])]
