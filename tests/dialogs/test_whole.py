@@ -133,10 +133,10 @@ def test_result_and_mistake_are_fixed_before_the_turns(
 
 
 def test_each_attempt_is_told_what_was_wrong_with_those_before() -> None:
-    repeated, labelled = [*PAIRS[:2], PAIRS[0]], [*PAIRS[:2], ("User: why?", "It is.")]
+    repeated, labelled = [*PAIRS[:2], PAIRS[0]], [*PAIRS[:2], ("Turn 3: why?", "It is.")]
     model = Scripted(write=[reply(*repeated), reply(*labelled), reply(*PAIRS)])
     assert spoken(write(model)) == PAIRS
-    one, other = f"repeats a message: “{PAIRS[0][0]}”", "a role or step label in a message: “User: why?”"
+    one, other = f"repeats a message: “{PAIRS[0][0]}”", "a role or step label in a message: “Turn 3: why?”"
     assert [(one in prompt, other in prompt) for prompt in model.prompts("write")] == [
         (False, False),
         (True, False),
