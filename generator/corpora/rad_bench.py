@@ -133,7 +133,14 @@ class RadBenchCorpus(BenchmarkCorpus):
                 )
             )
         return human_dialog(
-            where, self.name, item.question_id, "progressive", turns, list(passages.values()), task=task, references=True
+            where,
+            self.name,
+            item.question_id,
+            "progressive",
+            turns,
+            list(passages.values()),
+            task=task,
+            references=True,
         )
 
 

@@ -150,7 +150,7 @@ def print_scores(scores: Mapping[str, MtBenchScores], tasks: Mapping[str, Task])
             for name in (name for name in inside if tasks[name].ability == ability):
                 label = f"· · {name}" if several else f"· · {name} {tasks[name].title}"
                 rows.append(_row(label, [found.tasks.get(name) for found in contexts]))
-    heads = [f"{context}\n{head}" if several else head for context in scores for head in _HEADS]
+    heads = [f"{context}\n{head}" if several else head for context in scores for head in _HEADS[: _width(contexts)]]
     print_table(rows, ["", *heads, *_COUNTS], right=[*heads, *_COUNTS])
     print()
     last = max((int(turn) for found in contexts for turns in found.turns.values() for turn in turns), default=0)
@@ -174,10 +174,15 @@ def _average(scores: MtBenchScores) -> GroupScore:
 
 
 def _row(label: str, each: Sequence[GroupScore | None]) -> list[str]:
-    cells = [cell for score in each for cell in _cells(score)]
+    cells = [cell for score in each for cell in _cells(score)[: _width(each)]]
     dialogs = dict.fromkeys(str(score.dialogs) if score else ABSENT for score in each)  # mostly the same ones
     unscored = [str(score.unscored) if score else ABSENT for score in each]
     return [label, *cells, ", ".join(dialogs), ", ".join(unscored)]
+
+
+def _width(contexts: Sequence[object]) -> int:
+    """Return how many columns a context has: with several, the mean has no room in a terminal of 80."""
+    return len(_HEADS) if len(contexts) == 1 else len(_HEADS) - 1
 
 
 def _cells(score: GroupScore | None) -> list[str]:
