@@ -34,6 +34,13 @@ _OWN_FORM = re.compile(
 _PLAN = frozenset(
     content_stems("plan trip travel journey tour visit final now new we i us me my our need want like day")
 )
+# Stems about the form of a text, which requests on any subject share.
+_FORM_STEMS = frozenset(
+    content_stems(
+        "article handout text draft paragraph word sentence point line list table summary overview report survey short "
+        "long about one two three four five six begin beginning end complete expand write"
+    )
+)
 # So many stems of an example, which neither rules nor document have, show that a question is about its subject.
 _BORROWED = 4
 # The share of a later question's stems that may have been there before.
@@ -85,7 +92,8 @@ def _example_topics(scenario: Scenario) -> set[str]:
     """Return the stems of a scenario's examples that its rules don't have."""
     examples = " ".join(f"{e.source} {each.question} {each.query}" for e in scenario.examples for each in e.questions)
     rules = " ".join([scenario.outline(), *scenario.steps, *(text for each in scenario.phrasings for text in each)])
-    return set(content_stems(examples)) - set(content_stems(rules))
+    topics = set(content_stems(examples)) - set(content_stems(rules)) - _FORM_STEMS
+    return {stem for stem in topics if not stem.isdigit()}
 
 
 def _form_first(questions: Sequence[str]) -> Fault | None:

@@ -68,6 +68,11 @@ def test_what_makes_a_set_unusable(scenario: str, place: int, question: str, rea
     assert fault(scenario, (*good[:place], question, *good[place + 1 :])) == reason
 
 
+def test_words_about_the_form_are_no_topic_of_an_example() -> None:
+    asked = ("Write an article about the fire.", "Go on with the mill.", "End it in two paragraphs of about 80 words.")
+    assert fault("education", asked) == "a later question names a form"
+
+
 def test_a_set_may_not_resemble_one_before() -> None:
     others = ("Write a summary of the ferry's new timetable.", NEWS[1], "Add the fares.")
     assert fault("news", NEWS, others) == "repeats a question of an earlier set"
