@@ -69,7 +69,8 @@ def test_what_makes_a_set_unusable(scenario: str, place: int, question: str, rea
 
 
 def test_words_about_the_form_are_no_topic_of_an_example() -> None:
-    asked = ("Write an article about the fire.", "Go on with the mill.", "End it in two paragraphs of about 80 words.")
+    last = "End the article with why some mills burn. Write in two paragraphs of about 80 words."
+    asked = ("Write an article about the fire.", "Go on with the mill.", last)
     assert fault("education", asked) == "a later question names a form"
 
 
