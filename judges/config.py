@@ -12,6 +12,7 @@ from generator.config.settings import hash_models
 from generator.dialogs.judging import JudgeSettings, NoJudge
 from generator.errors import ConfigError
 from generator.models.client import Endpoint
+from judges.panel import check_panel
 from judges.settings import JudgingRunSettings
 
 
@@ -56,9 +57,7 @@ def load_judging(cfg: DictConfig) -> JudgingSettings:
     if (judge.panel or judge.lm) and not judge.asks_model:
         setting = "judge.panel" if judge.panel else "judge.lm"
         raise ConfigError(f"{setting}: judge={judge.name} asks no model; leave it out")
-    models = [endpoint.model for endpoint in judge.panel.values()]
-    if twice := [model for model in models if models.count(model) > 1]:
-        raise ConfigError(f"judge.panel: has the model {twice[0]} twice; give different models")
+    check_panel(judge.panel)
     return settings
 
 

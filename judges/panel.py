@@ -1,7 +1,7 @@
 """The judges of a run, each with its model, and the median verdict of several (Katsis et al. 2025, appendix F.1)."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from statistics import median
 from typing import Generic, TypeVar
 
 from generator.dialogs.adapter import SharedPrefixAdapter
-from generator.errors import ModelError
+from generator.errors import ConfigError, ModelError
 from generator.models.client import Endpoint
 from generator.models.lm import Clients
 from generator.schema import Judge, Verdict
@@ -25,6 +25,13 @@ class Member(Generic[J]):
     judge: J
     clients: Clients | None
     adapter: SharedPrefixAdapter
+
+
+def check_panel(panel: Mapping[str, Endpoint]) -> None:
+    """Raise ConfigError if a panel has a model twice."""
+    models = [endpoint.model for endpoint in panel.values()]
+    if twice := [model for model in models if models.count(model) > 1]:
+        raise ConfigError(f"judge.panel: has the model {twice[0]} twice; give different models")
 
 
 async def open_greedy(setting: str, endpoint: Endpoint, folder: Path, stack: AsyncExitStack) -> Clients:

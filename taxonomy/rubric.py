@@ -1,4 +1,4 @@
-"""What tasks and scenarios have in common: a name, and how a judge rates an answer in them."""
+"""Hold what tasks and scenarios share: a name, and how a judge rates an answer in them."""
 
 from pydantic import Field
 

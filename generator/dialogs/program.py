@@ -1,4 +1,4 @@
-"""What all programs share: a plan in, a draft out. Then the loop of Algorithms 1 and 2 of Lee et al. 2024.
+"""Hold what all programs share, a plan in and a draft out, and the loop of Algorithms 1 and 2 of Lee et al. 2024.
 
 `single` and `multi` hold what differs between these two, the turn; `whole` and `progressive` are programs of their own.
 """

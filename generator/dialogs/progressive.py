@@ -87,7 +87,7 @@ class Rated:
 
 @dataclass(frozen=True)
 class Reference:
-    """What the answer to a question is compared with, the sentences that it rests on, and how it came about."""
+    """A reference answer, the sentences that it rests on, and how it came about."""
 
     text: str
     evidence: tuple[Evidence, ...] = ()

@@ -1,4 +1,4 @@
-"""What a benchmark of dialogs has to say: how its items are read, asked, judged and scored.
+"""Define a benchmark of dialogs: how its items are read, asked, judged and scored.
 
 An item is a `Dialog` whose answers are the golden ones. Answered by a model, it keeps them in `other_answers`, and
 names in `context` which earlier answers the model was shown. `judges.benchmarks.run` does the rest.

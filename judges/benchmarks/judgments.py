@@ -33,7 +33,7 @@ class JudgmentLine(BaseModel, ABC):
 
     @property
     def misread(self) -> bool:
-        """Whether the line has the judge's text, and that ends with another rating."""
+        """True if the line has the judge's text, and that ends with another rating."""
         return False
 
 

@@ -42,7 +42,7 @@ from judges.benchmarks.base import Benchmark, golden_item
 from judges.benchmarks.scores import Rated, count_reasons, rated_turns
 from judges.benchmarks.settings import EvaluationSettings
 from judges.llm.task import RatingAdapter, RatingJudge
-from judges.panel import Member, median_of, open_greedy
+from judges.panel import Member, check_panel, median_of, open_greedy
 from judges.work import work_through, write_lines
 
 # Settings that are part of a run folder's name.
@@ -72,7 +72,7 @@ class Evaluation(EvaluationSettings):
 
     @property
     def contexts(self) -> tuple[Context, ...]:
-        """What the model under test is shown, each in turn."""
+        """The earlier answers that the model under test is shown, one kind after the other."""
         return self.context or self.benchmark.contexts[:1]
 
     @property
@@ -115,9 +115,7 @@ def load_evaluation(cfg: DictConfig) -> Evaluation:
         )
     if settings.answers and len(settings.contexts) > 1:
         raise ConfigError("context=both: the answers were given in one of the two; set context=golden or context=own")
-    models = [endpoint.model for endpoint in settings.judge.panel.values()]
-    if twice := [model for model in models if models.count(model) > 1]:
-        raise ConfigError(f"judge.panel: has the model {twice[0]} twice; give different models")
+    check_panel(settings.judge.panel)
     return settings
 
 

@@ -83,7 +83,7 @@ def read_rating(text: str) -> float | None:
 
 
 class Question(NamedTuple):
-    """What a judge is given beside the answer that it rates.
+    """The inputs of a judge beside the answer that it rates.
 
     Attributes:
         passages: the documents that it sees.
