@@ -16,7 +16,7 @@ Shingles = NDArray[np.uint32]
 
 _WORD = re.compile(r"\w+")
 # Words that don't change the meaning of a question; question words, pronouns, negations, "from" and "by" do.
-_FUNCTION_WORDS = frozenset(
+FUNCTION_WORDS = frozenset(
     _WORD.findall(
         "a an the is are was were be been am do does did has have had can could would will please so and also s "
         "of to in on at for any it there that tell me you"
@@ -39,7 +39,7 @@ def question_shingles(text: str) -> Shingles:
 def content_stems(text: str) -> list[str]:
     """Return the stems of a text's words in their order, without function words unless there are no others."""
     tokens = words(text)
-    stems: list[str] = _stemmer().stemWords([word for word in tokens if word not in _FUNCTION_WORDS] or tokens)
+    stems: list[str] = _stemmer().stemWords([word for word in tokens if word not in FUNCTION_WORDS] or tokens)
     return stems
 
 

@@ -72,7 +72,7 @@ class Ask(dspy.Module):
             )
             if not prediction.get("can_ask", True):  # then the question needn't be one
                 raise Rejected("ask", f"declined: nothing {question_type.name} to ask", prediction.explanation)
-            fault = find_fault(prediction.question, documents, history, question_type, self.repetition)
+            fault = find_fault(prediction.question, documents, history, question_type, self.repetition, focus)
             if fault is None:
                 return prediction
             refused.append(f"“{prediction.question}”: {fault}")

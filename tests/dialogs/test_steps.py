@@ -15,7 +15,7 @@ from tests.support.scripted import KINDS, Entry, Scripted, piece, said, task
 TRAM, BUS = piece("tram", "The tram is green. It runs at night."), piece("bus", "The bus is red.")
 DOCUMENTS = Documents(passages=(TRAM, BUS))
 SAID = said(("Which colour is the tram?", "It is green."), ("Does it run at night?", "Yes."))
-GOOD = {"question": "How old is the driver?"}
+GOOD = {"question": "How old is its driver?"}
 
 
 def ask_first(model: Scripted, question_type: str = "direct", focus: str = "") -> str:
@@ -86,7 +86,7 @@ def test_the_examples_and_phrasings_of_question_types_are_accepted() -> None:
 
 def test_the_prompt_of_a_first_question() -> None:
     model = Scripted(ask=[GOOD, GOOD])
-    assert ask_first(model, focus="It runs at night.") == "How old is the driver?"
+    assert ask_first(model, focus="It runs at night.") == "How old is its driver?"
     ask_first(model)
     prompt, without_focus = model.prompts("ask")
     assert KINDS["direct"].prompt() in task(prompt) and "It runs at night." in task(prompt)
@@ -108,7 +108,7 @@ BAD = {
 @pytest.mark.parametrize(("bad", "why"), BAD.values(), ids=BAD.keys())
 def test_a_bad_question_is_asked_again_with_the_reason(bad: str, why: str) -> None:
     model = Scripted(ask=[{"question": bad}, GOOD])
-    assert ask_next(model) == "How old is the driver?"
+    assert ask_next(model) == "How old is its driver?"
     first, second = model.prompts("ask")
     assert REJECTED not in first
     assert f"{REJECTED}:\n“{bad}”: {why}" in second
@@ -133,7 +133,7 @@ def test_a_beginning_must_be_continued() -> None:
 
 def test_the_same_question_after_a_beginning_is_a_repetition() -> None:
     model = Scripted(ask=[{"question": "No, I meant: which colour is the tram?"}, GOOD])
-    assert ask_next(model, "correction") == "How old is the driver?"
+    assert ask_next(model) == "How old is its driver?"
 
 
 def test_white_space_in_a_question_is_normalised() -> None:
@@ -164,7 +164,7 @@ def test_a_first_question_whose_draft_is_inconsistent_is_rejected() -> None:
     with pytest.raises(Rejected) as caught:
         ask_first(Scripted(ask=[GOOD | {"consistent": False}]))
     assert (caught.value.stage, caught.value.reason) == ("ask", "inconsistent by its own check")
-    assert caught.value.text == "How old is the driver?"
+    assert caught.value.text == "How old is its driver?"
 
 
 def test_remarks_that_ask_something_are_refused() -> None:
