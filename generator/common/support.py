@@ -84,8 +84,9 @@ def read_terms(text: str) -> tuple[Term, ...]:
 
 @lru_cache(maxsize=8192)
 def term_keys(text: str) -> frozenset[str]:
-    """Return the keys of a text's terms."""
-    return frozenset(term.key for term in read_terms(text))
+    """Return the keys of all words and numbers of a text, function words too: what it supports."""
+    low = [word.casefold() for word in TOKEN.findall(unicodedata.normalize("NFKC", text))]
+    return frozenset((*stem_words(low), *(term.key for term in read_terms(text)), *(["1"] if "one" in low else [])))
 
 
 def find_unsupported(text: str, sources: Sequence[str]) -> Unsupported:
@@ -102,7 +103,7 @@ def find_unsupported(text: str, sources: Sequence[str]) -> Unsupported:
 
 def coverage(text: str, sources: Sequence[str]) -> float:
     """Return the share of a text's different content words and numbers that a source has, 0 to 1; 1 if it has none."""
-    wanted, keys = term_keys(text), [term_keys(source) for source in sources]
+    wanted, keys = {term.key for term in read_terms(text)}, [term_keys(source) for source in sources]
     return sum(any(key in of for of in keys) for key in wanted) / len(wanted) if wanted else 1.0
 
 
