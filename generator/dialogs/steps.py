@@ -16,8 +16,10 @@ from generator.dialogs.answer_checks import find_answer_fault
 from generator.dialogs.calls import call
 from generator.dialogs.checks import UNFINISHED, find_fault
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.prompt import Conversation, Documents
+from generator.dialogs.evidence import SHOWN, drop_idle, list_said, measure_support, rank_sentences
+from generator.dialogs.prompt import Conversation, Documents, quote
 from generator.dialogs.signatures import (
+    ChooseEvidence,
     Courtesy,
     FirstQuestion,
     GroundedAnswer,
@@ -26,7 +28,7 @@ from generator.dialogs.signatures import (
     StandaloneQuery,
 )
 from generator.errors import Rejected
-from generator.schema import Hit, Passage, Turn
+from generator.schema import Evidence, Hit, Passage, Turn
 from taxonomy import QuestionType
 
 ATTEMPTS = 3
@@ -176,6 +178,7 @@ class Answer(dspy.Module):
     def __init__(self, repetition: Repetition) -> None:
         super().__init__()
         self.predict = dspy.Predict(GroundedAnswer)
+        self.choose = dspy.Predict(ChooseEvidence)
         self.repetition = repetition
 
     async def aforward(
@@ -194,6 +197,7 @@ class Answer(dspy.Module):
         """
         documents, number = Documents(passages=tuple(passages)), len(history) + 1
         prediction = await self.answer_until_accepted(documents, history, question)
+        cited = documents.evidence(prediction.evidence)
         return Turn(
             turn=number,
             query=question,
@@ -206,7 +210,7 @@ class Answer(dspy.Module):
             reasoning=prediction.reasoning,
             answer=prediction.answer.strip(),
             consistent=prediction.consistent,
-            evidence=documents.evidence(prediction.evidence),
+            evidence=await self.choose_evidence(documents, history, question, prediction.answer, cited),
         )
 
     async def answer_until_accepted(
@@ -236,6 +240,47 @@ class Answer(dspy.Module):
             refused.append(f"“{answer}”: {faults[answer]}{reasons}")
             if len(refused) == ATTEMPTS:
                 raise Rejected("answer", faults[answer], prediction.answer)
+
+    async def choose_evidence(
+        self,
+        documents: Documents,
+        history: Sequence[Turn],
+        question: str,
+        answer: str,
+        cited: tuple[Evidence, ...],
+    ) -> tuple[Evidence, ...]:
+        """Return the evidence for an answer: the sentences cited, if they cover it, without those that add nothing.
+
+        Else the model is asked once to choose among the sentences that share most with the answer, if these cover more.
+        Its choice counts, alone or with the sentences cited, where it covers more; a failed call changes nothing.
+        """
+        said = list_said(question, history, documents.passages)
+
+        def rate(evidence: Sequence[Evidence]) -> tuple[bool, float]:
+            found = measure_support(answer, said, [each.text for each in evidence])
+            return found.covered, found.share
+
+        if not rate(cited)[0]:
+            texts = [passage.text[start:end] for passage, start, end in documents.spans]
+            shown = [place + 1 for place in rank_sentences(texts, answer, question)[:SHOWN]]
+            if rate(documents.evidence(shown)) > rate(cited):
+                try:
+                    reply = await call(
+                        self.choose,
+                        "evidence",
+                        "greedy",
+                        len(history) + 1,
+                        documents=documents,
+                        dialog=Conversation(turns=tuple(history)),
+                        question=question,
+                        answer=answer,
+                        sentences="\n".join(f"[{number}] {quote(texts[number - 1])}" for number in shown),
+                    )
+                except Rejected:
+                    return cited
+                chosen = documents.evidence(reply.evidence)
+                cited = max(cited, chosen, tuple(dict.fromkeys((*chosen, *cited))), key=rate)
+        return drop_idle(cited, answer, said)
 
 
 @cache  # a new signature would need a new schema
