@@ -40,7 +40,7 @@ class MultiDocumentDialog(DialogProgram):
         moving: bool = False,
     ) -> None:
         super().__init__(repetition, planned)
-        self.rewrite, self.answer = Rewrite(), Answer()
+        self.rewrite, self.answer = Rewrite(), Answer(repetition)
         self.retriever, self.k, self.query, self.moving = retriever, k, query, moving
 
     async def turn(

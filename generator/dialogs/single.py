@@ -14,7 +14,7 @@ class SingleDocumentDialog(DialogProgram):
 
     def __init__(self, repetition: Repetition, planned: bool = False) -> None:
         super().__init__(repetition, planned)
-        self.answer = Answer()
+        self.answer = Answer(repetition)
 
     async def turn(
         self,

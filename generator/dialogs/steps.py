@@ -12,11 +12,14 @@ import dspy
 from pydantic import Field
 
 from generator.dialogs.adapter import SignatureType
+from generator.dialogs.answer_checks import find_answer_fault
 from generator.dialogs.calls import call
 from generator.dialogs.checks import UNFINISHED, find_fault
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.prompt import Conversation, Documents
+from generator.dialogs.evidence import SHOWN, drop_idle, list_said, measure_support, rank_sentences
+from generator.dialogs.prompt import Conversation, Documents, quote
 from generator.dialogs.signatures import (
+    ChooseEvidence,
     Courtesy,
     FirstQuestion,
     GroundedAnswer,
@@ -25,10 +28,11 @@ from generator.dialogs.signatures import (
     StandaloneQuery,
 )
 from generator.errors import Rejected
-from generator.schema import Hit, Passage, Turn
+from generator.schema import Evidence, Hit, Passage, Turn
 from taxonomy import QuestionType
 
 ATTEMPTS = 3
+INCONSISTENT = "inconsistent by its own check"
 _SHORTEST_SUBJECT = 4  # characters that name what a question is about
 
 
@@ -94,7 +98,7 @@ class AskFirst(Ask):
             signature = _without_can_ask(signature)
         prediction = await self.ask_until_accepted(signature, documents, (), question_type, focus)
         if not prediction.consistent:
-            raise Rejected("ask", "inconsistent by its own check", prediction.question)
+            raise Rejected("ask", INCONSISTENT, prediction.question)
         return on_one_line(prediction.question)
 
 
@@ -171,9 +175,11 @@ class Rewrite(dspy.Module):
 class Answer(dspy.Module):
     """The agent's answer with its reasoning, consistency check and evidence (Lee et al. 2024, section 2.3)."""
 
-    def __init__(self) -> None:
+    def __init__(self, repetition: Repetition) -> None:
         super().__init__()
         self.predict = dspy.Predict(GroundedAnswer)
+        self.choose = dspy.Predict(ChooseEvidence)
+        self.repetition = repetition
 
     async def aforward(
         self,
@@ -187,15 +193,11 @@ class Answer(dspy.Module):
         """Return the finished turn, with `retrieval_query` and `hits` as given.
 
         Raises:
-            Rejected: the answer is empty, or inconsistent by the model's own check.
+            Rejected: as in `answer_until_accepted`.
         """
         documents, number = Documents(passages=tuple(passages)), len(history) + 1
-        inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history)), "question": question}
-        prediction = await call(self.predict, "answer", "greedy", number, **inputs)
-        if not prediction.consistent:
-            raise Rejected("answer", "inconsistent by its own check", prediction.answer)
-        if not any(c.isalnum() for c in prediction.answer):
-            raise Rejected("answer", "empty answer")
+        prediction = await self.answer_until_accepted(documents, history, question)
+        cited = documents.evidence(prediction.evidence)
         return Turn(
             turn=number,
             query=question,
@@ -208,8 +210,77 @@ class Answer(dspy.Module):
             reasoning=prediction.reasoning,
             answer=prediction.answer.strip(),
             consistent=prediction.consistent,
-            evidence=documents.evidence(prediction.evidence),
+            evidence=await self.choose_evidence(documents, history, question, prediction.answer, cited),
         )
+
+    async def answer_until_accepted(
+        self, documents: Documents, history: Sequence[Turn], question: str
+    ) -> dspy.Prediction:
+        """Return the first of three attempts that agrees with itself and passes the checks of `answer_checks`.
+
+        Each attempt after the first sees the refused answers with the reasons. An answer that was refused is refused
+        again, whatever the model now says of its consistency.
+
+        Raises:
+            Rejected: no attempt passes.
+        """
+        inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history)), "question": question}
+        faults: dict[str, str] = {}
+        refused: list[str] = []
+        while True:
+            prediction = await call(
+                self.predict, "answer", "greedy", len(history) + 1, rejected="\n".join(refused), **inputs
+            )
+            answer = on_one_line(prediction.answer)
+            fault = faults.get(answer) or find_answer_fault(answer, question, history, self.repetition)
+            if fault is None and prediction.consistent:
+                return prediction
+            faults[answer] = fault or INCONSISTENT
+            reasons = "" if prediction.consistent else f" ({on_one_line(prediction.consistency)})"
+            refused.append(f"“{answer}”: {faults[answer]}{reasons}")
+            if len(refused) == ATTEMPTS:
+                raise Rejected("answer", faults[answer], prediction.answer)
+
+    async def choose_evidence(
+        self,
+        documents: Documents,
+        history: Sequence[Turn],
+        question: str,
+        answer: str,
+        cited: tuple[Evidence, ...],
+    ) -> tuple[Evidence, ...]:
+        """Return the evidence for an answer: the sentences cited, if they cover it, without those that add nothing.
+
+        Else the model is asked once to choose among the sentences that share most with the answer, if these cover more.
+        Its choice counts, alone or with the sentences cited, where it covers more; a failed call changes nothing.
+        """
+        said = list_said(question, history, documents.passages)
+
+        def rate(evidence: Sequence[Evidence]) -> tuple[bool, float]:
+            found = measure_support(answer, said, [each.text for each in evidence])
+            return found.covered, found.share
+
+        if not rate(cited)[0]:
+            texts = [passage.text[start:end] for passage, start, end in documents.spans]
+            shown = [place + 1 for place in rank_sentences(texts, answer, question)[:SHOWN]]
+            if rate(documents.evidence(shown)) > rate(cited):
+                try:
+                    reply = await call(
+                        self.choose,
+                        "evidence",
+                        "greedy",
+                        len(history) + 1,
+                        documents=documents,
+                        dialog=Conversation(turns=tuple(history)),
+                        question=question,
+                        answer=answer,
+                        sentences="\n".join(f"[{number}] {quote(texts[number - 1])}" for number in shown),
+                    )
+                except Rejected:
+                    return cited
+                chosen = documents.evidence(reply.evidence)
+                cited = max(cited, chosen, tuple(dict.fromkeys((*chosen, *cited))), key=rate)
+        return drop_idle(cited, answer, said)
 
 
 @cache  # a new signature would need a new schema
