@@ -22,6 +22,8 @@ FUNCTION_WORDS = frozenset(
         "of to in on at for any it there that tell me you"
     )
 )
+# Common English words that no other language written in Latin letters has among its own.
+_ENGLISH = frozenset(_WORD.findall("the and are what how why does did you your it its they this that with have not"))
 
 
 def question_shingles(text: str) -> Shingles:
@@ -46,6 +48,11 @@ def stem_words(words: Sequence[str]) -> list[str]:
     """Return the English stem of each word, which is in lower case."""
     stems: list[str] = _stemmer().stemWords(words)
     return stems
+
+
+def is_english(text: str) -> bool:
+    """Return true if a text has one of the commonest English words, so that lists of English words apply to it."""
+    return not _ENGLISH.isdisjoint(words(text))
 
 
 def text_shingles(text: str) -> Shingles:

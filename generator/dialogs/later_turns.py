@@ -2,14 +2,14 @@
 
 A correction takes up the question before, a clarification the answer, a follow-up neither; no question asks the same
 again, or leaves the dialog where no switch was planned. All of it compares stems of content words, with lists of
-English words; a question without any of these is taken to be in another language, and isn't checked.
+English words, so dialogs in other languages aren't checked.
 """
 
 import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
 
-from generator.common.shingles import FUNCTION_WORDS, content_stems, words
+from generator.common.shingles import FUNCTION_WORDS, content_stems, is_english, words
 from generator.dialogs.prompt import Documents
 from generator.schema import Turn
 from taxonomy import QuestionType
@@ -36,7 +36,7 @@ _LIGHT = frozenset(
         "from as s t m d re ve ll happen happened"
     )
 )
-_ENGLISH = _QUESTION_WORDS | _AUXILIARIES | _POINTING | _LIGHT | FUNCTION_WORDS
+_COMMON = _QUESTION_WORDS | _AUXILIARIES | _POINTING | _LIGHT | FUNCTION_WORDS
 
 # A question is the same again behind any of these.
 _OPENER = re.compile(
@@ -71,7 +71,7 @@ def find_later_fault(
         history: the turns so far, at least one.
         focus: what the question was to touch on; a question that does so stays in the dialog.
     """
-    if _ENGLISH.isdisjoint(words(question)):
+    if not is_english(" ".join([question, *(turn.query for turn in history)])):
         return None
     if any(_is_same(question, turn.query, question_type.part_taken_up == "question") for turn in history):
         return REPEATS
@@ -96,7 +96,7 @@ def content_of(text: str) -> frozenset[str]:
 
 @cache
 def _stop_stems() -> frozenset[str]:
-    return frozenset(stem for word in _ENGLISH for stem in content_stems(word))
+    return frozenset(stem for word in _COMMON for stem in content_stems(word))
 
 
 def _is_same(question: str, earlier: str, narrows: bool) -> bool:

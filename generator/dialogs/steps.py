@@ -13,6 +13,7 @@ from pydantic import Field
 
 from generator.dialogs.adapter import SignatureType
 from generator.dialogs.answer_checks import find_answer_fault
+from generator.dialogs.answerability import measure_answerability
 from generator.dialogs.calls import call
 from generator.dialogs.checks import UNFINISHED, find_fault
 from generator.dialogs.dedup import Repetition
@@ -203,7 +204,7 @@ class Answer(dspy.Module):
             query=question,
             question_type=question_type.name,
             multi_turn_type=question_type.multi_turn_type if number > 1 else None,
-            answerability=prediction.answerability,
+            answerability=measure_answerability(question, prediction.answer, prediction.answerability),
             planned=question_type.planned(),
             retrieval_query=retrieval_query,
             hits=tuple(hits),
