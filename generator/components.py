@@ -112,9 +112,10 @@ class Components:
                 settings.retriever.query,
                 taxonomy.has_targets,
                 taxonomy.focus == "passages",
+                algorithm.candidates,
             )
         else:
-            self.program = SingleDocumentDialog(repetition, taxonomy.has_targets)
+            self.program = SingleDocumentDialog(repetition, taxonomy.has_targets, algorithm.candidates)
         if settings.dspy_program is not None:
             _load_program(self.program, settings.dspy_program)
         self.judges = _build_judges(settings, taxonomy)

@@ -7,7 +7,7 @@ Records are frozen, and no dict crosses a module boundary. A line of `dialogs.js
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol, get_args
+from typing import Annotated, Any, Literal, Protocol, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -231,6 +231,9 @@ class Cost(Record):
     prompt: int = 0
     completion: int = 0
 
+    def __add__(self, other: Self) -> Self:
+        return type(self)(**{name: getattr(self, name) + getattr(other, name) for name in type(self).model_fields})
+
 
 class Usage(Cost):
     """A cost, and of its prompt tokens those that the server had in its prefix cache.
@@ -240,8 +243,10 @@ class Usage(Cost):
 
     cached: int = 0
 
-    def __add__(self, other: "Usage") -> "Usage":
-        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
+    @property
+    def cost(self) -> Cost:
+        """Return it without what depends on timing."""
+        return Cost(calls=self.calls, prompt=self.prompt, completion=self.completion)
 
 
 class Planned(Record):
@@ -354,14 +359,15 @@ class Dialog(Record):
 
 
 class Drop(Record):
-    """A dialog, turn or pair that was generated and not kept, or a candidate: a set of questions that became no dialog.
+    """A dialog, turn or pair that was generated and not kept, or a candidate: one of several, and not the chosen one.
 
     Attributes:
         scope: what is dropped.
-        turn: its number; None for whole dialogs and candidates.
+        turn: its number; None for whole dialogs, and for candidates that are sets of questions.
         stage: the step that dropped it.
         reason: a short phrase that groups like cases in the summary.
         text: the offending text.
+        cost: of a candidate, what it took; None for the rest.
     """
 
     dialog_id: str
@@ -370,6 +376,7 @@ class Drop(Record):
     stage: str
     reason: str
     text: str = ""
+    cost: Cost | None = None
 
 
 class Scored(Record):

@@ -38,8 +38,9 @@ class MultiDocumentDialog(DialogProgram):
         query: QueryForm,
         planned: bool = False,
         moving: bool = False,
+        candidates: int = 1,
     ) -> None:
-        super().__init__(repetition, planned)
+        super().__init__(repetition, planned, candidates)
         self.rewrite, self.answer = Rewrite(), Answer()
         self.retriever, self.k, self.query, self.moving = retriever, k, query, moving
 

@@ -12,8 +12,8 @@ class SingleDocumentDialog(DialogProgram):
 
     algorithm = "single"
 
-    def __init__(self, repetition: Repetition, planned: bool = False) -> None:
-        super().__init__(repetition, planned)
+    def __init__(self, repetition: Repetition, planned: bool = False, candidates: int = 1) -> None:
+        super().__init__(repetition, planned, candidates)
         self.answer = Answer()
 
     async def turn(
