@@ -18,20 +18,32 @@ from generator.common.shingles import words
 from generator.common.support import coverage, read_terms, term_keys
 from generator.dialogs.calls import use_model
 from generator.dialogs.journal import metered
-from generator.dialogs.prompt import Documents
+from generator.dialogs.prompt import Documents, quote
 from generator.errors import Rejected
 from generator.models.lm import LanguageModel, Profile
-from generator.schema import Cost, Turn
+from generator.schema import Cost, Judge, Passage, Turn
 
 T = TypeVar("T")
 ATTEMPTS = 3
 NOT_BEST = "not the best candidate"
 # People's questions have as many on average (docs/statistics.md).
 USUAL_WORDS = 10
+# Content words that a short answer has, and words that three sentences have.
+FEW_TERMS = 4
+LONG_ANSWER = 60
+_WORTH = {"correct": 1, "incorrect": -1}
 
 
 class Refused(Rejected):
-    """A candidate that fails a check, so that its step is asked again; any other `Rejected` ends the step."""
+    """A candidate that fails a check, so that its step is asked again; any other `Rejected` ends the step.
+
+    Args:
+        details: what the next prompt says beside the reason.
+    """
+
+    def __init__(self, stage: str, reason: str, text: str, details: str = "") -> None:
+        super().__init__(stage, reason, text)
+        self.details = details
 
 
 @dataclass(frozen=True)
@@ -125,7 +137,8 @@ def _why_lost(candidate: _Passed[T] | Rejected, stage: str) -> Rejected:
 
 def tell_refused(refused: Sequence[Refused]) -> str:
     """Return refused candidates as the next prompt shows them, each once with the reason."""
-    return "\n".join(dict.fromkeys(f"“{each.text}”: {each.reason}" for each in refused))
+    lines = (f"“{quote(r.text)}”: {r.reason}{f' ({r.details})' if r.details else ''}" for r in refused)
+    return "\n".join(dict.fromkeys(lines))
 
 
 def rate_question(question: str, documents: Documents, history: Sequence[Turn], focus: str) -> float:
@@ -146,3 +159,26 @@ def rate_question(question: str, documents: Documents, history: Sequence[Turn], 
         min(1, USUAL_WORDS / len(words(question))),
     )
     return fmean(shares)
+
+
+async def rate_answer(
+    turn: Turn, passages: Sequence[Passage], history: Sequence[Turn], judges: Sequence[Judge]
+) -> float:
+    """Return how good an answer is that passes the checks; no model is asked.
+
+    It is the mean of four, 0 to 1, and 1 more or less for each judge that calls it correct or incorrect. The four: the
+    passages have its content words and numbers, and so has its evidence; answer and evidence have those of the
+    question; it says something, and in no more words than three sentences take.
+
+    Args:
+        judges: that decide and ask no model.
+    """
+    verdicts = [await judge.judge(passages, history, turn) for judge in judges]
+    evidence = [each.text for each in turn.evidence]
+    shares = (
+        coverage(turn.answer, [turn.query, *(passage.titled for passage in passages)]),
+        coverage(turn.answer, [turn.query, *evidence]),
+        coverage(turn.query, [turn.answer, *evidence]),
+        min(1, len(read_terms(turn.answer)) / FEW_TERMS, LONG_ANSWER / len(words(turn.answer))),
+    )
+    return fmean(shares) + sum(_WORTH.get(verdict.label, 0) for verdict in verdicts)

@@ -123,6 +123,7 @@ the nearest thing you do know. Speak as one who knows this by heart: no sentence
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
     question: str = dspy.InputField(desc="The User says")
+    rejected: str = dspy.InputField(desc=REJECTED)
     reasoning: str = dspy.OutputField(
         desc="which sentences speak to what the User wants to know, what they say, and what is missing", max_length=600
     )

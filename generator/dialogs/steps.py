@@ -12,8 +12,9 @@ import dspy
 from pydantic import Field
 
 from generator.dialogs.adapter import SignatureType
+from generator.dialogs.answer_checks import find_answer_fault
 from generator.dialogs.calls import call
-from generator.dialogs.candidates import ATTEMPTS, Refused, draw_best, rate_question, tell_refused
+from generator.dialogs.candidates import ATTEMPTS, Refused, draw_best, rate_answer, rate_question, tell_refused
 from generator.dialogs.checks import UNFINISHED, find_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Conversation, Documents
@@ -27,9 +28,10 @@ from generator.dialogs.signatures import (
 )
 from generator.errors import Rejected
 from generator.models.lm import Profile
-from generator.schema import Hit, Passage, Turn
+from generator.schema import Hit, Judge, Passage, Turn
 from taxonomy import QuestionType
 
+INCONSISTENT = "inconsistent by its own check"
 _SHORTEST_SUBJECT = 4  # characters that name what a question is about
 
 
@@ -83,7 +85,7 @@ class Ask(dspy.Module):
             if fault is not None:
                 raise Refused("ask", fault, prediction.question)
             if not prediction.get("consistent", True):
-                raise Rejected("ask", "inconsistent by its own check", prediction.question)
+                raise Rejected("ask", INCONSISTENT, prediction.question)
             return on_one_line(prediction.question)
 
         async def rate(question: str) -> tuple[str, float]:
@@ -178,11 +180,17 @@ class Rewrite(dspy.Module):
 
 
 class Answer(dspy.Module):
-    """The agent's answer with its reasoning, consistency check and evidence (Lee et al. 2024, section 2.3)."""
+    """The agent's answer with its reasoning, consistency check and evidence (Lee et al. 2024, section 2.3).
 
-    def __init__(self) -> None:
+    Args:
+        candidates: answers drawn at a time, of which the best stays.
+        judges: that ask no model, to choose among candidates.
+    """
+
+    def __init__(self, repetition: Repetition, candidates: int = 1, judges: Sequence[Judge] = ()) -> None:
         super().__init__()
         self.predict = dspy.Predict(GroundedAnswer)
+        self.repetition, self.candidates, self.judges = repetition, candidates, judges
 
     async def aforward(
         self,
@@ -195,30 +203,43 @@ class Answer(dspy.Module):
     ) -> Turn:
         """Return the finished turn, with `retrieval_query` and `hits` as given.
 
+        The answer agrees with itself and passes the checks of `answer_checks`: the best of so many candidates, within
+        three attempts. Each attempt after the first sees the refused answers with the reasons. An answer that was
+        refused is refused again, whatever the model now says of its consistency.
+
         Raises:
-            Rejected: the answer is empty, or inconsistent by the model's own check.
+            Rejected: no attempt passes.
         """
         documents, number = Documents(passages=tuple(passages)), len(history) + 1
         inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history)), "question": question}
-        prediction = await call(self.predict, "answer", "greedy", number, **inputs)
-        if not prediction.consistent:
-            raise Rejected("answer", "inconsistent by its own check", prediction.answer)
-        if not any(c.isalnum() for c in prediction.answer):
-            raise Rejected("answer", "empty answer")
-        return Turn(
-            turn=number,
-            query=question,
-            question_type=question_type.name,
-            multi_turn_type=question_type.multi_turn_type if number > 1 else None,
-            answerability=prediction.answerability,
-            planned=question_type.planned(),
-            retrieval_query=retrieval_query,
-            hits=tuple(hits),
-            reasoning=prediction.reasoning,
-            answer=prediction.answer.strip(),
-            consistent=prediction.consistent,
-            evidence=documents.evidence(prediction.evidence),
-        )
+
+        async def draw(profile: Profile, refused: Sequence[Refused]) -> Turn:
+            prediction = await call(self.predict, "answer", profile, number, rejected=tell_refused(refused), **inputs)
+            answer = on_one_line(prediction.answer)
+            fault = next((each.reason for each in refused if on_one_line(each.text) == answer), None)
+            fault = fault or find_answer_fault(answer, question, history, self.repetition)
+            if fault or not prediction.consistent:
+                why = "" if prediction.consistent else on_one_line(prediction.consistency)
+                raise Refused("answer", fault or INCONSISTENT, prediction.answer, why)
+            return Turn(
+                turn=number,
+                query=question,
+                question_type=question_type.name,
+                multi_turn_type=question_type.multi_turn_type if number > 1 else None,
+                answerability=prediction.answerability,
+                planned=question_type.planned(),
+                retrieval_query=retrieval_query,
+                hits=tuple(hits),
+                reasoning=prediction.reasoning,
+                answer=prediction.answer.strip(),
+                consistent=prediction.consistent,
+                evidence=documents.evidence(prediction.evidence),
+            )
+
+        async def rate(turn: Turn) -> tuple[str, float]:
+            return turn.answer, await rate_answer(turn, passages, history, self.judges)
+
+        return await draw_best(self.candidates, "answer", number, draw, rate)
 
 
 @cache  # a new signature would need a new schema
