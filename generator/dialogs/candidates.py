@@ -17,6 +17,7 @@ from generator.common.concurrency import together
 from generator.common.shingles import words
 from generator.common.support import coverage, read_terms, term_keys
 from generator.dialogs.calls import use_model
+from generator.dialogs.evidence import list_said, measure_support
 from generator.dialogs.journal import metered
 from generator.dialogs.prompt import Documents, quote
 from generator.errors import Rejected
@@ -177,7 +178,7 @@ async def rate_answer(
     evidence = [each.text for each in turn.evidence]
     shares = (
         coverage(turn.answer, [turn.query, *(passage.titled for passage in passages)]),
-        coverage(turn.answer, [turn.query, *evidence]),
+        measure_support(turn.answer, list_said(turn.query, history, passages), evidence).share,
         coverage(turn.query, [turn.answer, *evidence]),
         min(1, len(read_terms(turn.answer)) / FEW_TERMS, LONG_ANSWER / len(words(turn.answer))),
     )

@@ -6,7 +6,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import dspy
 
@@ -21,6 +21,9 @@ from generator.dialogs.steps import AskFirst, AskNext, Chat
 from generator.errors import Rejected
 from generator.schema import Algorithm, Passage, Split, Turn
 from taxonomy import QuestionType
+
+# Steps that programs saved by earlier releases lack.
+_NEW_STEPS = ("answer.choose",)
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,11 @@ class DialogProgram(Program):
         if planned:
             self.ask_new = AskNext(repetition, NewQuestion, candidates)
             self.chat = Chat()
+
+    def load_state(self, state: dict[str, Any], **options: Any) -> None:
+        """Load a saved program; a step that the release which saved it didn't have stays as it is."""
+        new = {name: step.dump_state() for name, step in self.named_predictors() if name in _NEW_STEPS}
+        super().load_state(new | state, **options)
 
     async def write(self, plan: Plan, others: Others) -> Draft:
         with collect_unused() as unused:

@@ -140,6 +140,20 @@ the nearest thing you do know. Speak as one who knows this by heart: no sentence
     evidence: list[int] = dspy.OutputField(desc="numbers of the sentences that the answer rests on", max_length=6)
 
 
+class ChooseEvidence(dspy.Signature):
+    """Choose the sentences that the Agent's reply rests on: those below that together tell what it says, at most six, \
+and none that it can do without. The User's words needn't be told. First say what the reply claims and which of the \
+sentences tell it."""
+
+    documents: Documents = dspy.InputField()
+    dialog: Conversation = dspy.InputField()
+    question: str = dspy.InputField(desc="The User says")
+    answer: str = dspy.InputField(desc="The Agent replies")
+    sentences: str = dspy.InputField(desc="Sentences that may tell it, with their numbers")
+    explanation: str = dspy.OutputField(desc="what the reply claims, and which sentences tell it", max_length=300)
+    evidence: list[int] = dspy.OutputField(desc="numbers of the sentences chosen", max_length=6)
+
+
 class StandaloneQuery(dspy.Signature):
     """Rewrite what the User says as one search query that can be understood without the dialog: put names for \
 pronouns, add what the dialog makes clear, keep the User's meaning and every detail. Don't answer it, and add nothing \

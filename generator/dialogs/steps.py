@@ -17,8 +17,10 @@ from generator.dialogs.calls import call
 from generator.dialogs.candidates import ATTEMPTS, Refused, draw_best, rate_answer, rate_question, tell_refused
 from generator.dialogs.checks import UNFINISHED, find_fault
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.prompt import Conversation, Documents
+from generator.dialogs.evidence import SHOWN, drop_idle, list_said, measure_support, rank_sentences
+from generator.dialogs.prompt import Conversation, Documents, quote
 from generator.dialogs.signatures import (
+    ChooseEvidence,
     Courtesy,
     FirstQuestion,
     GroundedAnswer,
@@ -28,7 +30,7 @@ from generator.dialogs.signatures import (
 )
 from generator.errors import Rejected
 from generator.models.lm import Profile
-from generator.schema import Hit, Judge, Passage, Turn
+from generator.schema import Evidence, Hit, Judge, Passage, Turn
 from taxonomy import QuestionType
 
 INCONSISTENT = "inconsistent by its own check"
@@ -190,6 +192,7 @@ class Answer(dspy.Module):
     def __init__(self, repetition: Repetition, candidates: int = 1, judges: Sequence[Judge] = ()) -> None:
         super().__init__()
         self.predict = dspy.Predict(GroundedAnswer)
+        self.choose = dspy.Predict(ChooseEvidence)
         self.repetition, self.candidates, self.judges = repetition, candidates, judges
 
     async def aforward(
@@ -239,7 +242,50 @@ class Answer(dspy.Module):
         async def rate(turn: Turn) -> tuple[str, float]:
             return turn.answer, await rate_answer(turn, passages, history, self.judges)
 
-        return await draw_best(self.candidates, "answer", number, draw, rate)
+        turn = await draw_best(self.candidates, "answer", number, draw, rate)
+        evidence = await self.choose_evidence(documents, history, question, turn.answer, turn.evidence)
+        return turn.model_copy(update={"evidence": evidence})
+
+    async def choose_evidence(
+        self,
+        documents: Documents,
+        history: Sequence[Turn],
+        question: str,
+        answer: str,
+        cited: tuple[Evidence, ...],
+    ) -> tuple[Evidence, ...]:
+        """Return the evidence for an answer: the sentences cited, if they cover it, without those that add nothing.
+
+        Else the model is asked once to choose among the sentences that share most with the answer, if these cover more.
+        Its choice counts, alone or with the sentences cited, where it covers more; a failed call changes nothing.
+        """
+        said = list_said(question, history, documents.passages)
+
+        def rate(evidence: Sequence[Evidence]) -> tuple[bool, float]:
+            found = measure_support(answer, said, [each.text for each in evidence])
+            return found.covered, found.share
+
+        if not rate(cited)[0]:
+            texts = [passage.text[start:end] for passage, start, end in documents.spans]
+            shown = [place + 1 for place in rank_sentences(texts, answer, question)[:SHOWN]]
+            if rate(documents.evidence(shown)) > rate(cited):
+                try:
+                    reply = await call(
+                        self.choose,
+                        "evidence",
+                        "greedy",
+                        len(history) + 1,
+                        documents=documents,
+                        dialog=Conversation(turns=tuple(history)),
+                        question=question,
+                        answer=answer,
+                        sentences="\n".join(f"[{number}] {quote(texts[number - 1])}" for number in shown),
+                    )
+                except Rejected:
+                    return cited
+                chosen = documents.evidence(reply.evidence)
+                cited = max(cited, chosen, tuple(dict.fromkeys((*chosen, *cited))), key=rate)
+        return drop_idle(cited, answer, said)
 
 
 @cache  # a new signature would need a new schema

@@ -262,6 +262,66 @@ def test_an_inconsistent_answer_stays_so_in_the_same_words() -> None:
     assert (caught.value.reason, caught.value.text) == ("inconsistent by its own check", "Blue.")
 
 
+# --- evidence
+
+FARES = piece("fares", "Fares. A child pays 2 crowns. Adults pay 5 crowns at the machine. The tram is green.")
+TOLD = "An adult pays 5 crowns, at the machine."
+
+
+def evidence(model: Scripted) -> list[str]:
+    """Return the evidence of an answer from the fares; sentences 1 to 4 are theirs."""
+    ask = "What does an adult pay?"
+    turn: Turn = model.run(lambda: Answer(Repetition(0.8)).acall((FARES,), (), ask, KINDS["direct"]))
+    assert turn.answer == TOLD
+    return [each.text for each in turn.evidence]
+
+
+def test_evidence_that_covers_its_answer_is_kept_without_asking() -> None:
+    model = Scripted(answer=[{"answer": TOLD, "evidence": [3]}])
+    assert evidence(model) == ["Adults pay 5 crowns at the machine."]
+    assert model.stages == ["answer"]
+
+
+def test_evidence_that_does_not_is_chosen_once_from_the_best_sentences() -> None:
+    model = Scripted(answer=[{"answer": TOLD, "evidence": [1, 4]}], evidence=[{"evidence": [3]}])
+    assert evidence(model) == ["Adults pay 5 crowns at the machine."]
+    assert model.stages == ["answer", "evidence"]
+    answering, choosing = (call.prompt for call in model.calls)
+    assert "[3] Adults pay 5 crowns at the machine.\n[2] A child pays 2 crowns." in task(choosing)
+    assert TOLD in task(choosing) and "[4] The tram is green." not in task(choosing)
+    assert choosing.partition("<task>")[0] == answering.partition("<task>")[0]
+
+
+def test_a_sentence_that_adds_nothing_is_no_evidence() -> None:
+    assert evidence(Scripted(answer=[{"answer": TOLD, "evidence": [1, 3, 4]}])) == [
+        "Adults pay 5 crowns at the machine."
+    ]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [{"evidence": [4]}, {"evidence": []}, "no", lm15.ServerError("HTTP 500: oops", status=500)],
+    ids=["no better", "none", "unusable", "failing"],
+)
+def test_a_choice_that_does_not_help_changes_nothing(reply: Entry) -> None:
+    model = Scripted(answer=[{"answer": TOLD, "evidence": [2]}], evidence=[reply, reply])
+    assert evidence(model) == ["A child pays 2 crowns."]
+
+
+def test_a_choice_that_completes_the_evidence_is_added() -> None:
+    told = "Children pay 2 crowns, adults 5 crowns at the machine."
+    model = Scripted(answer=[{"answer": told, "evidence": [2]}], evidence=[{"evidence": [3]}])
+    turn: Turn = model.run(lambda: Answer(Repetition(0.8)).acall((FARES,), (), "What does it cost?", KINDS["direct"]))
+    assert [each.text for each in turn.evidence] == ["Adults pay 5 crowns at the machine.", "A child pays 2 crowns."]
+
+
+@pytest.mark.parametrize("text", ["I don't have information on that.", "It costs a bundle of hay."])
+def test_nothing_is_asked_where_no_sentence_could_help(text: str) -> None:
+    model = Scripted(answer=[{"answer": text, "evidence": []}])
+    answer(model)
+    assert model.stages == ["answer"]
+
+
 # --- failing endpoints
 
 
