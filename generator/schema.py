@@ -22,7 +22,7 @@ Split = Literal["train", "validation"]
 # The earlier answers that a model under test was shown: the golden ones, or its own.
 Context = Literal["golden", "own"]
 QueryForm = Literal["last_turn", "rewrite", "user_turns", "full"]
-# `Dialog.ended` of a response to a benchmark task: the turns before the last are the task's input.
+# `Dialog.ended` of a benchmark task with its answer, a person's or a model's: the turns before the last are its input.
 TASK = "task"
 # The question type of a human question that nobody labelled.
 UNLABELLED = "unlabelled"
@@ -309,7 +309,7 @@ class Dialog(Record):
         document_ids: first the document that the first question came from.
         passages: what the answers are grounded on, in order of first retrieval.
         ended: why it has this number of turns: `complete`, the stage and reason that ended it early, or `task` if only
-            the last turn is `lm`'s and those before it are a task's input.
+            the last turn is `lm`'s and those before it are a task's input, without labels.
         task: the benchmark's task that it belongs to; empty if to none.
         context: in a dialog that a model under test answered, the earlier answers that the model was shown; its
             answers are then `lm`'s, and the golden ones stand in `other_answers`.
@@ -335,7 +335,7 @@ class Dialog(Record):
 
     @property
     def own_turns(self) -> tuple[Turn, ...]:
-        """Return the turns to judge: all, or of a response to a task the last one."""
+        """Return the turns to judge, count and train on: all, or of a task the last one."""
         return self.turns[-1:] if self.ended == TASK else self.turns
 
     def grounding(self, turn: int) -> tuple[Passage, ...]:
