@@ -13,15 +13,16 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 Algorithm = Literal["single", "multi", "whole", "progressive"]
+# `underspecified`: has several readings, and doesn't say which is meant (Rosenthal et al. 2026, section 2.1).
 # `conversational`: thanks, greetings and the like, which ask for nothing (Katsis et al. 2025, section 3.1).
-Answerability = Literal["answerable", "partial", "unanswerable", "conversational"]
+Answerability = Literal["answerable", "partial", "unanswerable", "underspecified", "conversational"]
 Label = Literal["correct", "incorrect", "unjudged"]
 Scope = Literal["dialog", "turn", "pair", "candidate"]
 Split = Literal["train", "validation"]
 # The earlier answers that a model under test was shown: the golden ones, or its own.
 Context = Literal["golden", "own"]
 QueryForm = Literal["last_turn", "rewrite", "user_turns", "full"]
-# `Dialog.ended` of a response to a benchmark task: the turns before the last are the task's input.
+# `Dialog.ended` of a benchmark task with its answer, a person's or a model's: the turns before the last are its input.
 TASK = "task"
 # The question type of a human question that nobody labelled.
 UNLABELLED = "unlabelled"
@@ -313,7 +314,7 @@ class Dialog(Record):
         document_ids: first the document that the first question came from.
         passages: what the answers are grounded on, in order of first retrieval.
         ended: why it has this number of turns: `complete`, the stage and reason that ended it early, or `task` if only
-            the last turn is `lm`'s and those before it are a task's input.
+            the last turn is `lm`'s and those before it are a task's input, without labels.
         task: the benchmark's task that it belongs to; empty if to none.
         context: in a dialog that a model under test answered, the earlier answers that the model was shown; its
             answers are then `lm`'s, and the golden ones stand in `other_answers`.
@@ -339,7 +340,7 @@ class Dialog(Record):
 
     @property
     def own_turns(self) -> tuple[Turn, ...]:
-        """Return the turns to judge: all, or of a response to a task the last one."""
+        """Return the turns to judge, count and train on: all, or of a task the last one."""
         return self.turns[-1:] if self.ended == TASK else self.turns
 
     def grounding(self, turn: int) -> tuple[Passage, ...]:
