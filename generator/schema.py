@@ -13,8 +13,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 Algorithm = Literal["single", "multi", "whole", "progressive"]
+# `underspecified`: has several readings, and doesn't say which is meant (Rosenthal et al. 2026, section 2.1).
 # `conversational`: thanks, greetings and the like, which ask for nothing (Katsis et al. 2025, section 3.1).
-Answerability = Literal["answerable", "partial", "unanswerable", "conversational"]
+Answerability = Literal["answerable", "partial", "unanswerable", "underspecified", "conversational"]
 Label = Literal["correct", "incorrect", "unjudged"]
 Scope = Literal["dialog", "turn", "pair", "candidate"]
 Split = Literal["train", "validation"]
