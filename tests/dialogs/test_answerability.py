@@ -24,4 +24,6 @@ def test_an_answer_is_partial_only_if_it_gives_a_part_and_says_what_is_missing(a
 
 
 def test_in_another_language_the_models_own_word_stays() -> None:
-    assert measure_answerability("Was kostet die Karte?", "Dazu weiß ich leider nichts.", "unanswerable") == "unanswerable"
+    assert (
+        measure_answerability("Was kostet die Karte?", "Dazu weiß ich leider nichts.", "unanswerable") == "unanswerable"
+    )

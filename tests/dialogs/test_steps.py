@@ -209,7 +209,7 @@ def test_an_answer_becomes_a_whole_turn() -> None:
         query="Is it late?",
         question_type="correction",
         multi_turn_type="correction",
-        answerability="partial",
+        answerability="answerable",  # nothing is said to be unknown
         retrieval_query="tram late",
         hits=(Hit(passage_id=BUS.id, score=1.5, rank=1, new=True),),
         reasoning="Sentences 3 and 1.",
