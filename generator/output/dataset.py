@@ -105,7 +105,8 @@ def arrow_schema() -> Any:
         "evidence": pa.list_(pa.struct([("passage_id", text), ("start", number), ("end", number), ("text", text)])),
         "document_ids": texts,
         "passage_ids": texts,
-        "turn": number,
-        "seed": number,
+        **dict.fromkeys(("turn", "seed", "rank_last_turn", "rank_query"), number),
+        "overlap": pa.float64(),
+        "needs_documents": pa.bool_(),
     }
     return pa.schema([(name, types.get(name, text)) for name in Row.model_fields])
