@@ -95,7 +95,7 @@ class PassagePool:
         dialogs: read once; only the words of their passages are kept.
     """
 
-    def __init__(self, dialogs: Iterable[Dialog], k1: float, b: float) -> None:
+    def __init__(self, dialogs: Iterable[Dialog]) -> None:
         import bm25s
 
         self._rows: dict[str, int] = {}
@@ -106,9 +106,10 @@ class PassagePool:
                 if self._rows.setdefault(passage.id, len(self._rows)) == len(ids):
                     words = _tokenize(passage.titled)
                     ids.append(np.array([vocabulary.setdefault(w, len(vocabulary)) for w in words], dtype=np.int32))
-        self._index = bm25s.BM25(k1=k1, b=b)
+        self._index = bm25s.BM25()
         with np.errstate(invalid="ignore"):
-            self._index.index((ids, vocabulary), create_empty_token=False, show_progress=False)
+            if ids:  # else there is no evidence either
+                self._index.index((ids, vocabulary), create_empty_token=False, show_progress=False)
 
     async def rank_evidence(self, query: str, evidence: Evidences, split: Split) -> int | None:
         """Return a place as `Bm25.rank_evidence` does, among the passages of both splits."""

@@ -57,7 +57,7 @@ def test_ranks_of_evidence(tmp_path: Path) -> None:
         1, query="And what is lent in Holm?", retrieval_query="ferry dogs", evidence=(sentence(passage, "Dogs"),)
     )
     dialog = make_dialog(turn, make_turn(2), passages=[passage])
-    pool = PassagePool([make_dialog(make_turn(1), passages=list(library.passages())), dialog], 1.5, 0.75)
+    pool = PassagePool([make_dialog(make_turn(1), passages=list(library.passages())), dialog])
     for ranker, last in ((run, 2), (pool, 3)):  # the museum is of the other split
         ranked = asyncio.run(rank_turns(dialog, ranker)).turns
         assert [(t.rank_last_turn, t.rank_query) for t in ranked] == [(last, 1), (None, None)]
