@@ -99,6 +99,7 @@ class Components:
             retriever = settings.retriever.open(self.library, validation)
             if isinstance(settings.retriever, Bm25Settings):  # those of hybrid are such settings too
                 self.ranker = Bm25(self.library, validation, settings.retriever.k1, settings.retriever.b)
+        free = [judge for judge in self.judges if judge.decides and not judge.asks_model]
         self.program: Program
         if algorithm.name == "whole":
             self.program = WholeDialogProgram(repetition, grounded=not settings.corpus.topics)
@@ -120,9 +121,11 @@ class Components:
                 settings.retriever.query,
                 taxonomy.has_targets,
                 taxonomy.focus == "passages",
+                algorithm.candidates,
+                free,
             )
         else:
-            self.program = SingleDocumentDialog(repetition, taxonomy.has_targets)
+            self.program = SingleDocumentDialog(repetition, taxonomy.has_targets, algorithm.candidates, free)
         if settings.dspy_program is not None:
             _load_program(self.program, settings.dspy_program)
         judge_tasks = {judge.name: signature for judge in self.judges for signature in judge.signatures}

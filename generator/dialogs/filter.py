@@ -102,7 +102,7 @@ def deciding_verdict(turn: Turn) -> Verdict | None:
 
 
 def filter_pairs(dialog: Dialog, keep: Filter) -> tuple[list[Turn], list[Drop]]:
-    """Return the turns whose pairs are kept, and a drop for each of the others.
+    """Return the turns whose pairs are kept, and a drop for each of the others; a task has the pair of its last turn.
 
     Args:
         keep: `pairs` removes a pair judged incorrect (the paper), `prefix` also those after it, `dialog` all pairs of
@@ -113,8 +113,8 @@ def filter_pairs(dialog: Dialog, keep: Filter) -> tuple[list[Turn], list[Drop]]:
     kept, drops = [], []
     mode, conditions = parse_filter(keep)
     failing = {"incorrect", "unjudged"} if mode == "verified" else {"incorrect"}
-    incorrect = [t.turn for t in dialog.turns if (v := deciding_verdict(t)) is not None and v.label in failing]
-    for turn in dialog.turns:
+    incorrect = [t.turn for t in dialog.own_turns if (v := deciding_verdict(t)) is not None and v.label in failing]
+    for turn in dialog.own_turns:
         stage = "judge"
         if turn.turn in incorrect:
             reason = "judged incorrect"
