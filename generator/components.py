@@ -112,6 +112,12 @@ class Components:
                 settings.retriever.query,
                 taxonomy.has_targets,
                 taxonomy.focus == "passages",
+                taxonomy.has_underspecified,
+            )
+        elif taxonomy.has_underspecified:
+            raise ConfigError(
+                "taxonomy.answerability.underspecified: needs readings in several documents, and "
+                "algorithm=single has one; set algorithm=multi, or the weight to 0"
             )
         else:
             self.program = SingleDocumentDialog(repetition, taxonomy.has_targets)
@@ -123,6 +129,7 @@ class Components:
         self.tasks = (tasks if self.program.shares_prompts else {}) | judge_tasks
         types = [share.type.prompt() for share in (*taxonomy.first, *taxonomy.later)]
         types += [share.type.prompt() for share in (*taxonomy.multi_turn, *taxonomy.answerability)]
+        types += [form.prompt() for share in taxonomy.answerability for form in share.type.forms]
         types += [share.type.model_dump_json() for share in taxonomy.tasks]
         rules = SharedPrefixAdapter(tasks=self.tasks, preamble=self.program.preamble).rules
         self.prompt_version = prompt_version((tasks | judge_tasks).values(), rules, *types)

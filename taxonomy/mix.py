@@ -41,7 +41,8 @@ class Mix(Record):
     answerability: Weights = Field(
         default_factory=dict,
         description="Weight, among all questions, of those that the documents answer fully (`answerable`), in part "
-        f"(`partial`) or not (`unanswerable`), and of turns that ask for nothing (`conversational`). {_WEIGHTS} Empty: "
+        f"(`partial`) or not (`unanswerable`), of those that several documents answer, each of another thing "
+        f"(`underspecified`), and of turns that ask for nothing (`conversational`). {_WEIGHTS} Empty: "
         "left to the question types.",
     )
     non_standalone: float | None = Field(
@@ -143,6 +144,11 @@ class Taxonomy(Record):
     def has_targets(self) -> bool:
         """True if more than its type is planned of a question; then each question has a `Target`."""
         return bool(self.multi_turn or self.answerability or self.non_standalone is not None)
+
+    @property
+    def has_underspecified(self) -> bool:
+        """True if some questions are planned to be underspecified."""
+        return any(share.type.forms for share in self.answerability)
 
 
 def load(mix: Mix | TaskMix | ScenarioMix) -> Taxonomy:

@@ -11,6 +11,10 @@ from pydantic_core import PydanticCustomError
 from generator.schema import Answerability, Planned, Record
 
 Stage = Literal["first", "later", "any"]
+# The multi-turn type of a turn that answers what the agent asked back.
+RESOLUTION = "clarification-of-reading"
+# What the answer to an underspecified question is checked for; `generator.dialogs.underspecified` has them.
+FormCheck = Literal["asks-back", "names-readings", "tells-readings", "names-no-reading"]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
@@ -110,20 +114,48 @@ class QuestionType(Record):
         """True if it asks for nothing."""
         return False
 
+    @property
+    def resolves(self) -> bool:
+        """True if it answers what the agent asked back."""
+        return False
+
     def planned(self) -> Planned | None:
         """Return the names of everything planned, for a turn's record; None where types alone are planned."""
         return None
 
 
+class Form(Record):
+    """A form of the answer to an underspecified question (Rosenthal et al. 2026, appendix B).
+
+    Attributes:
+        readings: the most that the answer takes up.
+    """
+
+    name: str
+    definition: Text
+    steps: tuple[Text, ...] = Field(min_length=1, max_length=4)
+    readings: int = Field(ge=2)
+    checks: tuple[FormCheck, ...]
+
+    def prompt(self) -> str:
+        """Return the form as text for a prompt."""
+        return "\n".join([f"{self.name}: {self.definition}", *(f"- {step}" for step in self.steps)])
+
+
 class Facet(Record):
     """A value of another dimension than the question type: a multi-turn type or an answerability (Katsis et al. 2025,
     tables 10 and 11).
+
+    Attributes:
+        forms, resolution: of `underspecified`: the forms of its answer, and the multi-turn type of the turn after it.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z-]*$")
     definition: Text
     steps: tuple[Text, ...] = Field(max_length=3)
     may_repeat: bool = True
+    forms: tuple[Form, ...] = ()
+    resolution: "Facet | None" = None
 
     @property
     def kind(self) -> str:
@@ -140,12 +172,13 @@ class Target(QuestionType):
     """A planned question: its type, and its value in every other dimension.
 
     `aim` says how much of it the documents should answer. `multi_turn` and `standalone`, True if it should be
-    understood without the dialog so far, are of later turns.
+    understood without the dialog so far, are of later turns. `form` is that of the answer, if it is underspecified.
     """
 
     multi_turn: Facet | None = None
     aim: Facet | None = None
     standalone: bool | None = None
+    form: Form | None = None
 
     def prompt(self) -> str:
         facets = (self.aim, self.multi_turn)
@@ -162,6 +195,10 @@ class Target(QuestionType):
     @property
     def is_conversational(self) -> bool:
         return self.aim is not None and self.aim.name == "conversational"
+
+    @property
+    def resolves(self) -> bool:
+        return self.multi_turn is not None and self.multi_turn.name == RESOLUTION
 
     def planned(self) -> Planned:
         return Planned(

@@ -11,9 +11,10 @@ from generator.dialogs.program import DialogProgram
 from generator.dialogs.prompt import Documents
 from generator.dialogs.query import form_query, search
 from generator.dialogs.steps import Answer, Rewrite
+from generator.dialogs.underspecified import Underspecified
 from generator.errors import Rejected
 from generator.schema import Passage, QueryForm, Retriever, Split, Turn
-from taxonomy import QuestionType
+from taxonomy import QuestionType, Target
 
 
 class MultiDocumentDialog(DialogProgram):
@@ -26,6 +27,7 @@ class MultiDocumentDialog(DialogProgram):
         k: passages per search, as in `retriever.k`.
         query: the form of the search query, as in `retriever.query`.
         moving: later questions start from passages that no answer rests on yet, as in `taxonomy.focus=passages`.
+        underspecified: some turns are planned to be underspecified.
     """
 
     algorithm = "multi"
@@ -38,9 +40,12 @@ class MultiDocumentDialog(DialogProgram):
         query: QueryForm,
         planned: bool = False,
         moving: bool = False,
+        underspecified: bool = False,
     ) -> None:
         super().__init__(repetition, planned)
         self.rewrite, self.answer = Rewrite(), Answer()
+        if underspecified:
+            self.underspecified = Underspecified(repetition, retriever, k)
         self.retriever, self.k, self.query, self.moving = retriever, k, query, moving
 
     async def turn(
@@ -53,7 +58,11 @@ class MultiDocumentDialog(DialogProgram):
         split: Split,
     ) -> tuple[Turn, tuple[Passage, ...]]:
         """Return the next turn, and all passages retrieved up to it; see `DialogProgram.turn`."""
-        if history:
+        if isinstance(question_type, Target) and question_type.form and (history or isinstance(source, Passage)):
+            return await self.underspecified.acall(source, passages, history, question_type, focus, split)
+        if isinstance(question_type, Target) and question_type.resolves:
+            question = await self.underspecified.resolve(passages, history, question_type)
+        elif history:
             question = await self.ask(passages, history, question_type, focus)  # line 9
         elif isinstance(source, str):
             question = source  # the algorithm's input
