@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import accumulate
 from typing import TypeVar
 
-from taxonomy.mix import FacetShare, Share, Taxonomy
+from taxonomy.mix import UNDERSPECIFIED, FacetShare, Share, Taxonomy
 from taxonomy.scenarios import Scenario
 from taxonomy.tasks import Task
 from taxonomy.types import Facet, Form, QuestionType, Target
@@ -86,6 +86,9 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
         fit = [i for i in range(1, n) if types[i].name == _NON_QUESTION and aims[i] != aims[place]]
         other = place if place in fit else next(iter(fit), max(place, 1))
         aims[place], aims[other] = aims[other], aims[place]
+    if taxonomy.underspecified:
+        unclear_types = {place for place, type_ in enumerate(types) if type_.answerability == UNDERSPECIFIED}
+        aims = [taxonomy.underspecified if place in unclear_types else aim for place, aim in enumerate(aims)]
     unclear = {place for place, aim in enumerate(aims) if aim and aim.forms}
     resolving = _resolve(links, aims, unclear)
     standalone = _standalone(taxonomy, seed, index, links, unclear)
@@ -94,7 +97,8 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
     return tuple(
         # Not validated again: a type may be shown without the examples that its file must have.
         Target.model_construct(
-            **dict(non_question if non_question and _asks_nothing(aim, place in resolving) else type_),
+            **dict(non_question if non_question and _asks_nothing(aim, place in resolving) else type_)
+            | ({"checks": (), "reply": None} if place in resolving else {}),
             multi_turn=link,
             aim=aim,
             standalone=alone,

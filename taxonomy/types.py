@@ -13,7 +13,10 @@ from generator.schema import Answerability, Planned, Record
 Stage = Literal["first", "later", "any"]
 # The multi-turn type of a turn that answers what the agent asked back.
 RESOLUTION = "clarification-of-reading"
-# What the answer to an underspecified question is checked for; `generator.dialogs.underspecified` has them.
+# What a request that can't be answered and the reply to it are checked for (`generator.dialogs.request_checks`), and
+# the answer to an underspecified question (`generator.dialogs.underspecified`).
+QuestionCheck = Literal["on-topic", "uncovered", "scattered", "presupposes", "asks-modality", "asks-harm"]
+ReplyCheck = Literal["says-unknown", "declines", "doubts-sense", "corrects"]
 FormCheck = Literal["asks-back", "names-readings", "tells-readings", "names-no-reading"]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
@@ -30,6 +33,13 @@ class Example(Record):
 
     dialog: tuple[Exchange, ...] = Field(min_length=1, max_length=2, description="1 or 2 pairs of user and agent")
     question: Text = Field(description="what the user says next")
+
+
+class Reply(Record):
+    """How the agent replies to a question that can't be answered as it stands."""
+
+    steps: tuple[Text, ...] = Field(min_length=1, max_length=3, description="1 to 3 short commands to the agent")
+    checks: tuple[ReplyCheck, ...] = Field(default=(), description="what the reply is checked for")
 
 
 class QuestionType(Record):
@@ -56,9 +66,15 @@ class QuestionType(Record):
     turns: int | None = Field(
         default=None, ge=1, description="the number of turns of a dialog that opens with it; not for later types"
     )
-    answerability: Literal["answerable", "unanswerable"] = Field(
-        default="answerable", description="answerable or unanswerable: whether the documents should hold the answer"
+    answerability: Literal["answerable", "unanswerable", "underspecified"] = Field(
+        default="answerable",
+        description="answerable, unanswerable or underspecified: whether the documents should hold the answer, or one "
+        "for each of several readings",
     )
+    checks: tuple[QuestionCheck, ...] = Field(
+        default=(), description="what the question is checked for, beside what every question is"
+    )
+    reply: Reply | None = Field(default=None, description="how the agent replies, if not with an answer")
 
     @field_validator("phrasings")
     @classmethod

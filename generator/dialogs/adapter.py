@@ -31,7 +31,7 @@ EVIDENCE = "evidence"
 INSTRUCTED_LAST = ("ask_first", "ask_next", "ask_new")
 # Tasks described only in their own prompts: those of few turns.
 RARE = (
-    *("chat.remark", "chat.courtesy"),
+    *("chat.remark", "chat.courtesy", "unanswered"),
     *("underspecified.question", "underspecified.reply", "underspecified.resolution"),
 )
 # Inputs that are the same for many dialogs.

@@ -7,6 +7,7 @@ from functools import lru_cache
 from generator.common.shingles import content_stems
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Documents
+from generator.dialogs.request_checks import find_request_fault
 from generator.schema import Turn
 from taxonomy import QuestionType
 
@@ -59,7 +60,7 @@ def find_fault(
     borrowed = _example_stems(question, question_type)
     if len(borrowed) >= 2 and len(borrowed - _dialog_stems(documents, history)) >= 2:
         return "is on the topic of an example"
-    return None
+    return find_request_fault(question, documents.passages, question_type)
 
 
 def _is_beginning(question: str, question_type: QuestionType) -> bool:

@@ -10,6 +10,7 @@ from generator.dialogs.focus import choose_focus
 from generator.dialogs.program import DialogProgram
 from generator.dialogs.prompt import Documents
 from generator.dialogs.query import form_query, search
+from generator.dialogs.request_checks import find_request_fault
 from generator.dialogs.steps import Answer, Rewrite
 from generator.dialogs.underspecified import Underspecified
 from generator.errors import Rejected
@@ -28,6 +29,7 @@ class MultiDocumentDialog(DialogProgram):
         query: the form of the search query, as in `retriever.query`.
         moving: later questions start from passages that no answer rests on yet, as in `taxonomy.focus=passages`.
         underspecified: some turns are planned to be underspecified.
+        replies: as in `DialogProgram`.
     """
 
     algorithm = "multi"
@@ -41,8 +43,9 @@ class MultiDocumentDialog(DialogProgram):
         planned: bool = False,
         moving: bool = False,
         underspecified: bool = False,
+        replies: bool = False,
     ) -> None:
-        super().__init__(repetition, planned)
+        super().__init__(repetition, planned, replies)
         self.rewrite, self.answer = Rewrite(), Answer()
         if underspecified:
             self.underspecified = Underspecified(repetition, retriever, k)
@@ -73,7 +76,10 @@ class MultiDocumentDialog(DialogProgram):
         passages = (*passages, *new)  # lines 4, 11 to 15
         if not passages:
             raise Rejected("retrieve", "nothing found", search_query)
-        turn = await self.answer.acall(passages, history, question, question_type, search_query, hits)
+        if fault := find_request_fault(question, passages, question_type):  # in the light of what was found for it
+            raise Rejected("retrieve", fault, question)
+        answer = self.unanswered if question_type.reply else self.answer
+        turn = await answer.acall(passages, history, question, question_type, search_query, hits)
         return turn, passages  # lines 5 and 16
 
     async def form_query(

@@ -15,13 +15,14 @@ from math import log, sqrt
 import dspy
 
 from generator.common.passages import sentences
-from generator.common.shingles import content_stems, words
+from generator.common.shingles import words
 from generator.dialogs.asks_back import find_request
 from generator.dialogs.calls import call
 from generator.dialogs.checks import SCAFFOLDING, find_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.query import search
+from generator.dialogs.request_checks import topic_stems
 from generator.dialogs.signatures import REJECTED
 from generator.dialogs.steps import ATTEMPTS, on_one_line
 from generator.errors import Rejected
@@ -38,15 +39,6 @@ _ENDS = (".", "!", "?")
 _NAME = re.compile(
     r"(?i:\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|half|twice)\b)|"
     r"\b\w*\d\w*|(?<!^)(?<![.!?:*_#-] )\b[^\W\d_a-z][^\W_]*"
-)
-# Beside those that `content_stems` leaves out, words that tell no two things apart.
-_COMMON = frozenset(
-    content_stems(
-        "what how which who whom whose why when where i my we our they he she it its you your not no and or if this "
-        "these those one ones many much any some all each only also than then as with by from into but about such "
-        "get need want know find give take make go come long often old within after before until over under for per "
-        "don doesn isn aren won can cannot t s d ll ve re first last next new same other more less than every "
-    )
 )
 
 
@@ -131,13 +123,13 @@ def list_readings(passages: Sequence[Passage]) -> list[Reading]:
     """Return the sentences of passages that can be readings; headings and rows of tables can't."""
     found = []
     for passage in passages:
-        title, around = _stems(passage.title), _stems(passage.titled)
+        title, around = topic_stems(passage.title), topic_stems(passage.titled)
         for start, end in sentences(passage.text):
             sentence = passage.text[start:end].strip()
             if not sentence.endswith(_ENDS) or "|" in sentence:
                 continue
-            names = _stems(" ".join(_NAME.findall(sentence)))
-            stems = _stems(sentence)
+            names = topic_stems(" ".join(_NAME.findall(sentence)))
+            stems = topic_stems(sentence)
             if len(stems - names) >= _FEWEST:
                 kept = {"stems": stems | title, "plain": stems - names, "names": names, "around": around}
                 found.append(Reading(passage=passage, start=start, end=end, **kept))
@@ -167,7 +159,7 @@ def find_readings(
             likeness[i, j] = sum(rarity[stem] for stem in one.plain & other.plain) / (weights[i] * weights[j])
 
     def rank(pair: tuple[int, int]) -> tuple[bool, float]:
-        titles = (_stems(all_readings[place].passage.title) for place in pair)
+        titles = (topic_stems(all_readings[place].passage.title) for place in pair)
         return bool(frozenset.intersection(*titles)), -likeness[pair]  # under one name, likely of one thing
 
     for i, j in sorted(likeness, key=rank):  # stable: equal ones stay in order
@@ -206,13 +198,9 @@ def _rarity(readings: Sequence[Reading]) -> dict[str, float]:
     return {stem: log((1 + len(readings)) / number) for stem, number in count.items()}
 
 
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(content_stems(text)) - _COMMON
-
-
 def _spell(stems: Set[str], text: str) -> str:
     """Return the words of a text that have these stems, each once."""
-    return ", ".join(dict.fromkeys(word for word in words(text) if stems & _stems(word)))
+    return ", ".join(dict.fromkeys(word for word in words(text) if stems & topic_stems(word)))
 
 
 class Underspecified(dspy.Module):
@@ -281,7 +269,7 @@ class Underspecified(dspy.Module):
         others = set().union(*(stems for place, stems in enumerate(own) if place != meant))
 
         def find(message: str) -> str | None:
-            stems = _stems(message)
+            stems = topic_stems(message)
             if not stems & own[meant]:
                 return f"doesn't name what is meant, such as by: {_spell(own[meant], readings[meant].text)}"
             return f"names another one too: {_spell(stems & others, message)}" if stems & others else None
@@ -305,7 +293,7 @@ class Underspecified(dspy.Module):
         if history:
             last = history[-1]
             near = f"{last.retrieval_query or last.query} {last.answer}"
-            spoken = _stems(f"{last.query} {last.answer}")
+            spoken = topic_stems(f"{last.query} {last.answer}")
         elif isinstance(source, Passage):
             document, near = source.document_id, f"{source.title} {focus or source.text[:300]}"
         found = [scored.passage for scored in await self.retriever.search(near, _WIDER * self.k, split)]
@@ -344,7 +332,7 @@ class Underspecified(dspy.Module):
                 rejected="\n".join(refused),
             )
             question = on_one_line(prediction.question)
-            stems = _stems(question)
+            stems = topic_stems(question)
             hits, new = await search(self.retriever, question, self.k, split, passages)
             found = [reading for reading in readings if reading.passage.id in {hit.passage_id for hit in hits}]
             fault = find_fault(question, documents, history, target, self.repetition)
@@ -415,7 +403,7 @@ def _shown(passages: Sequence[Passage]) -> Documents:
 
 
 def _named(answer: str, readings: Sequence[Reading]) -> Iterator[bool]:
-    stems = _stems(answer)
+    stems = topic_stems(answer)
     return (bool(own & stems) for own in own_stems(readings))
 
 
@@ -433,10 +421,9 @@ def _names_no_reading(answer: str, readings: Sequence[Reading]) -> str | None:
 
 def _tells_readings(answer: str, readings: Sequence[Reading]) -> str | None:
     """A word of what is told of a reading, beside its title and the words that all share."""
-    stems = _stems(answer)
-    told = sum(
-        bool((own - _stems(r.passage.title)) & stems) for r, own in zip(readings, own_stems(readings), strict=True)
-    )
+    stems = topic_stems(answer)
+    own = zip(readings, own_stems(readings), strict=True)
+    told = sum(bool((alone - topic_stems(reading.passage.title)) & stems) for reading, alone in own)
     return None if told >= 2 else "tells nothing of two of them"
 
 

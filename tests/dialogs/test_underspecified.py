@@ -245,4 +245,4 @@ def test_algorithm_1_has_no_second_document(tmp_path: Path) -> None:
     with OpenAIServer() as server:
         ended = site.run(server, "taxonomy=mtrag_un", "algorithm=single")
     assert ended.code == 2
-    assert "taxonomy.answerability.underspecified" in ended.error
+    assert "taxonomy=mtrag_un: underspecified questions need several documents" in ended.error
