@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from generator.schema import Answerability, Planned, Record
 
 Stage = Literal["first", "later", "any"]
+Part = Literal["question", "answer", "neither"]
 # The multi-turn type of a turn that answers what the agent asked back.
 RESOLUTION = "clarification-of-reading"
 # What a request that can't be answered and the reply to it are checked for (`generator.dialogs.request_checks`), and
@@ -75,6 +76,11 @@ class QuestionType(Record):
         default=(), description="what the question is checked for, beside what every question is"
     )
     reply: Reply | None = Field(default=None, description="how the agent replies, if not with an answer")
+    takes_up: Part | None = Field(
+        default=None,
+        description="question, answer or neither: what of the last turn it goes back to, which is checked; not for "
+        "first types",
+    )
 
     @field_validator("phrasings")
     @classmethod
@@ -83,7 +89,7 @@ class QuestionType(Record):
             raise PydanticCustomError("phrasings", "there are {count}", {"count": len(value)})
         return value
 
-    @field_validator("examples", "may_decline", "may_repeat", "turns")
+    @field_validator("examples", "may_decline", "may_repeat", "turns", "takes_up")
     @classmethod
     def _check_stage(cls, value: Any, info: ValidationInfo) -> Any:
         match info.field_name, info.data.get("stage"):
@@ -95,6 +101,8 @@ class QuestionType(Record):
                 raise PydanticCustomError("stage", "a first type comes once in a dialog anyway")
             case "may_decline", "later" if value:
                 raise PydanticCustomError("stage", "a later type can't decline")
+            case "takes_up", "first" if value is not None:
+                raise PydanticCustomError("stage", "a first type has no turn before it")
             case "turns", "later" if value is not None:
                 raise PydanticCustomError("stage", "a later type opens no dialog")
         return value
@@ -119,6 +127,11 @@ class QuestionType(Record):
     def multi_turn_type(self) -> str:
         """The multi-turn type of a later turn: its own name, since Lee et al. 2024 have one dimension only."""
         return self.name
+
+    @property
+    def part_taken_up(self) -> Part | None:
+        """What of the last turn a question of the type goes back to."""
+        return self.takes_up
 
     @property
     def stands_alone(self) -> bool:
@@ -170,6 +183,7 @@ class Facet(Record):
     definition: Text
     steps: tuple[Text, ...] = Field(max_length=3)
     may_repeat: bool = True
+    takes_up: Part | None = None
     forms: tuple[Form, ...] = ()
     resolution: "Facet | None" = None
 
@@ -203,6 +217,10 @@ class Target(QuestionType):
     @property
     def multi_turn_type(self) -> str:
         return self.multi_turn.kind if self.multi_turn else self.name
+
+    @property
+    def part_taken_up(self) -> Part | None:
+        return self.multi_turn.takes_up if self.multi_turn else self.takes_up
 
     @property
     def stands_alone(self) -> bool:

@@ -40,6 +40,7 @@ def test_items_of_all_scenarios_in_their_shares_with_everything_in_the_ledger(si
     assert set(summary["tasks"]) == set(SCENARIOS)
     candidates = sum(n for why in summary["dropped_candidates"].values() for n in why.values())
     assert candidates >= 2 * summary["attempted"], "of three sets at least two aren't chosen"
+    assert summary["candidates_cost"]["calls"] >= 2 * candidates, "each was written and rated"
     assert set(summary["stages"]) == {"candidates", "score", "reference", "judge"}
     for dialog in dialogs:
         scenario = SCENARIOS[dialog["task"]]
@@ -171,7 +172,7 @@ def test_an_endpoint_that_is_not_there_is_named_by_its_setting(site: Site) -> No
 
 def test_other_algorithms_have_no_such_settings(site: Site) -> None:
     with scenario_server() as server:
-        done = site.run(server, "algorithm.candidates=2")
+        done = site.run(server, "algorithm.temperatures=[0.5]")
         models = site.run(server, *other(server, "algorithm.generators.b"))
-    assert done.error == "algorithm.candidates: unknown here; only these have it: algorithm=progressive"
+    assert done.error == "algorithm.temperatures: unknown here; only these have it: algorithm=progressive"
     assert models.code == 2 and models.error.startswith("algorithm.generators")

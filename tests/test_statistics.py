@@ -103,6 +103,27 @@ FERRY = dialog(
 # The figures
 
 
+def test_what_pairs_are_worth_and_how_they_give_themselves_away(tmp_path: Path) -> None:
+    """Every other dialog is unanswerable, without a passage; their questions are as the others' are."""
+    sets = [
+        make_dialog(
+            make_turn(1, query="What of it?", rank_last_turn=1 + 9 * (n % 4), rank_query=1, evidence=make_evidence("p"))
+            if n % 2
+            else make_turn(1, query="What of it?", answerability="unanswerable"),
+            id=str(n),
+            passages=[make_passage("p", "Of it.")] if n % 2 else (),
+        )
+        for n in range(60)
+    ]
+    found = figures(written(tmp_path / "dialogs.jsonl", *sets))
+    assert found["worth, of turns with evidence: evidence in the first 5 by the last turn"] == ["0.0"]
+    assert found["worth, of turns with evidence: evidence in the first 5 by the retrieval query"] == ["1.0"]
+    assert found["difficulty, of turns with evidence: hard"] == ["1.0"]
+    section = "answerability guessed without reading, AUC: answerable, by the "
+    assert found[f"{section}number of passages"] == ["1.0"]
+    assert found[f"{section}question"] == found[f"{section}length of the question"] == ["0.5"]
+
+
 def test_the_figures_by_hand(tmp_path: Path) -> None:
     assert figures(written(tmp_path / "dialogs.jsonl", HARBOUR, FERRY)) == {
         "section: figure": ["dialogs.jsonl"],
@@ -138,7 +159,23 @@ def test_the_figures_by_hand(tmp_path: Path) -> None:
         "verdicts, of all turns: correct": ["0.25"],
         "verdicts, of all turns: incorrect": ["0.25"],
         "verdicts, of all turns: none": ["0.5"],
+        "worth, of turns with evidence: overlap of question and evidence": ["0.0"],
+        "difficulty, of turns with evidence: medium": ["1.0"],
     }
+
+
+def test_of_a_task_the_last_turn_is_counted(tmp_path: Path) -> None:
+    task = dialog("task", [turn(1, "where is it", "here", "direct", "answerable"), HARBOUR.turns[1]], a="", b="one")
+    first = dialog("first", [turn(1, "why so late", "a b c", "direct", "answerable")], z="one")
+    read = figures(written(tmp_path / "tasks.jsonl", *(d.model_copy(update={"ended": "task"}) for d in (task, first))))
+    assert {name: read[f"size: {name}"] for name in ("dialogs", "turns", "turns a dialog")} == {
+        "dialogs": ["2"],
+        "turns": ["2"],
+        "turns a dialog": ["1.5"],
+    }
+    assert read["length in words: response"] == ["3.5"]  # 4, 3
+    assert read["answerability, of all turns: answerable"] == ["0.5"]
+    assert read["multi-turn types, of later turns: follow-up"] == ["1.0"]
 
 
 def test_sets_stand_beside_each_other_each_counted_for_itself(tmp_path: Path) -> None:

@@ -29,9 +29,9 @@ TASKS = "These are the tasks. You do one; your reply is one JSON object and noth
 EVIDENCE = "evidence"
 # Tasks whose instructions stand beside their inputs: far from the question type, tiny models ask worse questions.
 INSTRUCTED_LAST = ("ask_first", "ask_next", "ask_new")
-# Tasks described only in their own prompts: those of few turns.
+# Tasks described only in their own prompts: those that few turns need.
 RARE = (
-    *("chat.remark", "chat.courtesy", "unanswered"),
+    *("chat.remark", "chat.courtesy", "answer.choose", "unanswered"),
     *("underspecified.question", "underspecified.reply", "underspecified.resolution"),
 )
 # Inputs that are the same for many dialogs.

@@ -14,7 +14,7 @@ from generator.dialogs.request_checks import find_request_fault
 from generator.dialogs.steps import Answer, Rewrite
 from generator.dialogs.underspecified import Underspecified
 from generator.errors import Rejected
-from generator.schema import Passage, QueryForm, Retriever, Split, Turn
+from generator.schema import Judge, Passage, QueryForm, Retriever, Split, Turn
 from taxonomy import QuestionType, Target
 
 
@@ -30,6 +30,7 @@ class MultiDocumentDialog(DialogProgram):
         moving: later questions start from passages that no answer rests on yet, as in `taxonomy.focus=passages`.
         underspecified: some turns are planned to be underspecified.
         replies: as in `DialogProgram`.
+        candidates, judges: as in `generator.dialogs.steps.Answer`.
     """
 
     algorithm = "multi"
@@ -44,9 +45,11 @@ class MultiDocumentDialog(DialogProgram):
         moving: bool = False,
         underspecified: bool = False,
         replies: bool = False,
+        candidates: int = 1,
+        judges: Sequence[Judge] = (),
     ) -> None:
-        super().__init__(repetition, planned, replies)
-        self.rewrite, self.answer = Rewrite(), Answer()
+        super().__init__(repetition, planned, candidates, replies)
+        self.rewrite, self.answer = Rewrite(), Answer(repetition, candidates, judges)
         if underspecified:
             self.underspecified = Underspecified(repetition, retriever, k)
         self.retriever, self.k, self.query, self.moving = retriever, k, query, moving

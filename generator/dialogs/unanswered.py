@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import dspy
 
 from generator.dialogs.calls import call
+from generator.dialogs.candidates import ATTEMPTS
 from generator.dialogs.checks import SCAFFOLDING
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.request_checks import find_reply_fault
 from generator.dialogs.signatures import REJECTED
-from generator.dialogs.steps import ATTEMPTS
 from generator.errors import Rejected
 from generator.schema import Hit, Passage, Turn
 from taxonomy import QuestionType

@@ -18,13 +18,14 @@ from generator.common.passages import sentences
 from generator.common.shingles import words
 from generator.dialogs.asks_back import find_request
 from generator.dialogs.calls import call
+from generator.dialogs.candidates import ATTEMPTS
 from generator.dialogs.checks import SCAFFOLDING, find_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.query import search
 from generator.dialogs.request_checks import topic_stems
 from generator.dialogs.signatures import REJECTED
-from generator.dialogs.steps import ATTEMPTS, on_one_line
+from generator.dialogs.steps import on_one_line
 from generator.errors import Rejected
 from generator.schema import Evidence, Hit, Passage, Record, Retriever, Split, Turn
 from taxonomy import FormCheck, Target

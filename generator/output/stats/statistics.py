@@ -5,10 +5,17 @@ Counted over whole dialogs, before pairs are filtered, as in the papers. Words a
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
+from generator.dialogs.columns import READ, difficulty, needs_documents, overlap
 from generator.dialogs.filter import deciding_verdict
 from generator.schema import UNLABELLED, Dialog, Record, Turn
+
+_WORTH: Mapping[str, Callable[[Turn], float | None]] = {
+    "overlap": overlap,
+    "rank_last_turn": lambda turn: None if turn.rank_last_turn is None else float(turn.rank_last_turn <= READ),
+    "rank_query": lambda turn: None if turn.rank_query is None else float(turn.rank_query <= READ),
+}
 
 
 class Means(Record):
@@ -49,10 +56,13 @@ class Statistics(Record):
     """Means by the first turn's question type (sorted by name) and in total, and the labels of the turns.
 
     Attributes:
-        turns: the number of turns.
+        turns: the number of turns; of a task the last one alone, which all but the mean number of turns is about.
         question_types, answerability, verdicts: of all turns.
         first_types: question types of the first turns.
         later_types, multi_turn_types: of the later ones.
+        difficulty, needs_documents: of the turns that have this column (`generator.dialogs.columns`).
+        worth: means of the turns that have the column: `overlap`, and the share of turns whose evidence is among the
+            first five hits of the last turn, and of the retrieval query.
     """
 
     by_type: tuple[tuple[str, Means], ...]
@@ -64,6 +74,9 @@ class Statistics(Record):
     multi_turn_types: tuple[Portion, ...]
     answerability: tuple[Portion, ...]
     verdicts: tuple[Portion, ...]
+    difficulty: tuple[Portion, ...]
+    needs_documents: tuple[Portion, ...]
+    worth: Mapping[str, float]
 
 
 class Tally:
@@ -72,15 +85,20 @@ class Tally:
     def __init__(self) -> None:
         self._sums: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._labels: defaultdict[str, Counter[str]] = defaultdict(Counter)  # by the fields of `Statistics`
+        self._worth: defaultdict[str, float] = defaultdict(float)
+        self._worth_of: Counter[str] = Counter()
 
     def add(self, dialog: Dialog) -> None:
         """Count a dialog with at least one turn."""
-        turns, later = dialog.turns, dialog.turns[1:]
+        turns = dialog.own_turns
+        first, later = [t for t in turns if t.turn == 1], [t for t in turns if t.turn > 1]
         grounded = [t for t in turns if t.answerability in ("answerable", "partial")]
         retrieved = {hit.passage_id for t in turns for hit in t.hits}
         self._sums[turns[0].question_type].update(
             dialogs=1,
+            all_turns=len(dialog.turns),
             turns=len(turns),
+            first=len(first),
             query=sum(_words(t.query) for t in turns),
             response=sum(_words(t.answer) for t in turns),
             document=sum(_words(p.text) for p in dialog.passages),
@@ -94,22 +112,32 @@ class Tally:
         )
         count = self._labels
         count["question_types"].update(label for t in turns for label in _labels(t.question_type))
-        count["first_types"].update(_labels(turns[0].question_type))
+        count["first_types"].update(label for t in first for label in _labels(t.question_type))
         count["later_types"].update(label for t in later for label in _labels(t.question_type))
         count["multi_turn_types"].update(label for t in later for label in _labels(t.multi_turn_type))
         count["answerability"].update(t.answerability for t in turns)
         count["verdicts"].update(v.label if (v := deciding_verdict(t)) else "none" for t in turns)
+        count["difficulty"].update(level for t in turns if (level := difficulty(t)))
+        count["needs_documents"].update(
+            "yes" if needs else "no" for t in turns if (needs := needs_documents(t)) is not None
+        )
+        for name, value_of in _WORTH.items():
+            values = [value for t in turns if (value := value_of(t)) is not None]
+            self._worth[name] += sum(values)
+            self._worth_of[name] += len(values)
 
     def statistics(self) -> Statistics:
         """Return the numbers so far."""
         sums = sum(self._sums.values(), Counter())
-        dialogs, turns = sums["dialogs"], sums["turns"]
-        totals = {"question_types": turns, "answerability": turns, "verdicts": turns, "first_types": dialogs}
-        totals |= {"later_types": turns - dialogs, "multi_turn_types": turns - dialogs}
+        turns, first = sums["turns"], sums["first"]
+        totals = {"question_types": turns, "answerability": turns, "verdicts": turns, "first_types": first}
+        totals |= {"later_types": turns - first, "multi_turn_types": turns - first}
+        totals |= {name: self._labels[name].total() for name in ("difficulty", "needs_documents")}
         return Statistics(
             by_type=tuple((name, _means(self._sums[name])) for name in sorted(self._sums)),
             total=_means(sums),
             turns=turns,
+            worth={name: self._worth[name] / count for name, count in self._worth_of.items() if count},
             **{labels: _portions(self._labels[labels], total) for labels, total in totals.items()},
         )
 
@@ -133,7 +161,7 @@ def _means(sums: Counter[str]) -> Means:
 
     return Means(
         dialogs=sums["dialogs"],
-        turns=mean("turns", "dialogs"),
+        turns=mean("all_turns", "dialogs"),
         query=mean("query", "turns"),
         response=mean("response", "turns"),
         document=mean("document", "dialogs"),
