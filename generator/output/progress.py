@@ -97,6 +97,10 @@ def closing_table(summary: Summary) -> None:
         reason = next(iter(summary.unjudged), "")
         unjudged = f"{summary.unjudged_pairs} of {summary.pairs} pairs, most often: {reason}"
         rows.append(("unjudged", f"{unjudged}; python -m judges judges them again"))
+    if summary.difficulty:
+        rows.append(("difficulty", ", ".join(f"{count} {level}" for level, count in summary.difficulty.items())))
+    if summary.guessable:
+        rows.append(("gives itself away", f"without reading a passage: {', '.join(summary.guessable)}"))
     for title, shares in (
         ("tasks", summary.tasks),
         ("question types", summary.question_types),
