@@ -184,6 +184,8 @@ def test_a_type_of_ones_own_is_added_and_replaces_ours_of_its_name(tmp_path: Pat
         (TYPE + "turns: 0\n", ":8: turns: "),
         (TYPE + LATER_TYPE[LATER_TYPE.index("examples") :], ":8: examples: "),
         (LATER_TYPE + "turns: 2\n", ":11: turns: "),
+        (TYPE + "takes_up: answer\n", ":8: takes_up: a first type has no turn before it; "),
+        (LATER_TYPE + "takes_up: reply\n", ":11: takes_up: Input should be 'question', 'answer' or 'neither'; "),
         (LATER_TYPE[: LATER_TYPE.index("examples")], ":1: examples: a later type has 2 or 3, not 0; "),
         (LATER_TYPE.replace('user: "Is it', 'usr: "Is it'), ":7: unknown key 'examples.0.dialog.0.usr'; did you"),
         (re.sub(r"\[\{user: .Is it far.*", "[]", LATER_TYPE), ":9: examples.1.dialog: "),
