@@ -16,7 +16,9 @@ from generator.config.settings import ProgressiveSettings, Settings
 from generator.corpora.base import read_documents
 from generator.corpora.library import Library
 from generator.dialogs.adapter import SharedPrefixAdapter, SignatureType, collect_tasks
+from generator.dialogs.columns import EvidenceRanker
 from generator.dialogs.dedup import Repetition
+from generator.dialogs.filter import check_columns
 from generator.dialogs.first_questions import StoredQuestion
 from generator.dialogs.generate import Connected, DialogGenerator, Judging
 from generator.dialogs.judging import JudgeSettings
@@ -31,6 +33,7 @@ from generator.errors import ConfigError, ModelError
 from generator.models.client import Endpoint
 from generator.models.endpoints import VllmEndpoint
 from generator.models.lm import Clients
+from generator.retrievers.bm25 import Bm25, Bm25Settings
 from generator.schema import Document, Judge
 from taxonomy import Taxonomy
 
@@ -72,6 +75,8 @@ class Components:
     def __init__(self, spec: WorkerSpec, spread: Spread = one_by_one) -> None:
         self.settings, self.taxonomy = settings, taxonomy = spec.settings, spec.taxonomy
         algorithm = settings.algorithm
+        self.judges = _build_judges(settings, taxonomy)
+        check_columns(settings.judge.filter, self.judges)
         searches = algorithm.name in ("multi", "progressive")
         self.library = open_library(settings, spec.fingerprint)
         # A validation dialog retrieves from validation documents alone, so it needs a few of them.
@@ -88,10 +93,12 @@ class Components:
             topics=settings.corpus.topics,
         )
         repetition = Repetition(settings.dedup.threshold)
+        self.ranker: EvidenceRanker | None = None
         if searches:
             settings.retriever.build(self.library, spread)
             retriever = settings.retriever.open(self.library, validation)
-        self.judges = _build_judges(settings, taxonomy)
+            if isinstance(settings.retriever, Bm25Settings):  # those of hybrid are such settings too
+                self.ranker = Bm25(self.library, validation, settings.retriever.k1, settings.retriever.b)
         free = [judge for judge in self.judges if judge.decides and not judge.asks_model]
         self.program: Program
         if algorithm.name == "whole":
@@ -114,11 +121,20 @@ class Components:
                 settings.retriever.query,
                 taxonomy.has_targets,
                 taxonomy.focus == "passages",
+                taxonomy.underspecified is not None,
+                taxonomy.has_replies,
                 algorithm.candidates,
                 free,
             )
+        elif taxonomy.underspecified:
+            raise ConfigError(
+                f"taxonomy={taxonomy.name}: underspecified questions need several documents, and algorithm=single has "
+                "one; set algorithm=multi, or the weight of underspecified to 0"
+            )
         else:
-            self.program = SingleDocumentDialog(repetition, taxonomy.has_targets, algorithm.candidates, free)
+            self.program = SingleDocumentDialog(
+                repetition, taxonomy.has_targets, taxonomy.has_replies, algorithm.candidates, free
+            )
         if settings.dspy_program is not None:
             _load_program(self.program, settings.dspy_program)
         judge_tasks = {judge.name: signature for judge in self.judges for signature in judge.signatures}
@@ -126,6 +142,9 @@ class Components:
         self.tasks = (tasks if self.program.shares_prompts else {}) | judge_tasks
         types = [share.type.prompt() for share in (*taxonomy.first, *taxonomy.later)]
         types += [share.type.prompt() for share in (*taxonomy.multi_turn, *taxonomy.answerability)]
+        types += [form.prompt() for form in (taxonomy.underspecified.forms if taxonomy.underspecified else ())]
+        replies = (share.type.reply for share in (*taxonomy.first, *taxonomy.later))
+        types += [reply.model_dump_json() for reply in replies if reply]
         types += [share.type.model_dump_json() for share in taxonomy.tasks]
         rules = SharedPrefixAdapter(tasks=self.tasks, preamble=self.program.preamble).rules
         self.prompt_version = prompt_version((tasks | judge_tasks).values(), rules, *types)
@@ -154,6 +173,7 @@ class Components:
                     for name, endpoint in settings.algorithm.endpoints.items()
                 },
                 judging=await self._connect_judges(workers, stack),
+                ranker=self.ranker,
                 keep=settings.judge.filter,
                 min_turns=settings.min_turns,
                 prompt_version=self.prompt_version,
