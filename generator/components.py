@@ -198,16 +198,18 @@ class Components:
 
 
 def _build_judges(settings: Settings, taxonomy: Taxonomy) -> tuple[Judge, ...]:
-    """Return the judge of the run, and those of `taxonomy.measure`, which ask the same model.
+    """Return the judge of the run, those beside it, and those of `taxonomy.measure`, which ask the same model.
 
     Raises:
         ConfigError: one of them doesn't exist, or `judge.lm` or `judge.panel` has no effect.
     """
     if settings.judge.panel:
         raise ConfigError("judge.panel: only `python -m judges` asks several models; give judge.lm=… here")
-    measures: list[JudgeSettings] = [build_choice("judge", name) for name in taxonomy.measure]
+    more: list[JudgeSettings] = [
+        build_choice("judge", name) for name in (*settings.judge.companions, *taxonomy.measure)
+    ]
     model = (settings.judge.lm or settings.lm).model
-    judges = tuple(judge for each in (settings.judge, *measures) if (judge := each.build(model)) is not None)
+    judges = tuple(judge for each in (settings.judge, *more) if (judge := each.build(model)) is not None)
     if settings.judge.lm and not any(judge.asks_model for judge in judges):
         raise ConfigError(f"judge.lm: judge={settings.judge.name} asks no model; leave it out")
     return judges

@@ -34,6 +34,11 @@ class JudgeSettings(Record, ABC):
         "Of `python -m judges` alone.",
     )
 
+    @property
+    def companions(self) -> tuple[str, ...]:
+        """The names of judges that ask no model and decide beside it when dialogs are generated."""
+        return ()
+
     @abstractmethod
     def build(self, model: str) -> Judge | None:
         """Return the judge, None if there is to be none; `model` is the judging model's name, for the verdicts."""

@@ -57,3 +57,13 @@ class CorrectnessSettings(ModelJudgeSettings):
     """Settings of `judge=correctness`."""
 
     judge = CorrectnessJudge
+
+    grounding: bool = Field(
+        default=True,
+        description="When dialogs are generated, `judge=grounding` decides too, which asks no model: a pair is also "
+        "removed for words and numbers that no passage has. What it leaves `unjudged` removes nothing.",
+    )
+
+    @property
+    def companions(self) -> tuple[str, ...]:
+        return ("grounding",) if self.grounding else ()

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import chain
+from itertools import chain, pairwise
 from math import exp, log1p
 
 from generator.common.passages import is_unspaced
@@ -24,6 +24,7 @@ from judges.base import UNJUDGED, ComputingJudge
 # that it learned from, people found no more than so many of these grounded.
 WRONG_NUMBER = 0.2
 _COUNTS = {"two", "three"}
+_COURTESY = "course enjoy glad good great happy hear hello help helpful hi hope nice pleasure problem welcome wonderful"
 # "I don't have information on …", "The brochure doesn't mention …", "I'm not sure, but": no claim up to there.
 _NOT = r"(?:do|does|did|have|has|is|are|was|were|could|can|would|wo|am)\s?(?:not|n\s?['’]?\s?t)|cannot|can\s?['’]?\s?t"
 _REFUSAL = re.compile(
@@ -104,6 +105,11 @@ def features(answer: str, passages: Sequence[str], said: Sequence[str]) -> dict[
     }
 
 
+@cache
+def _courtesy() -> frozenset[str]:
+    return term_keys(_COURTESY)
+
+
 def _is_telling(term: Term) -> bool:
     """Return True for a number that isn't a count of things just named."""
     return term.kind == "number" and term.text.casefold() not in _COUNTS
@@ -137,18 +143,21 @@ class GroundingJudge(ComputingJudge):
         if is_unspaced(answer):
             return self.verdict(UNJUDGED, "no spaces part its words")
         claim = strip_refusal(answer)
-        if not read_terms(claim):
+        if {term.key for term in read_terms(claim)} <= _courtesy():
             return self.verdict("correct", "claims nothing", 1.0)
         if not passages:
             return self.verdict(UNJUDGED, "no passages")
         texts, weights = [p.titled for p in passages], self.weights
         found = features(answer, texts, said)
         score = weights.probability(found)
+        missing = find_unsupported(claim, texts)
         if found["numbers said by nobody"]:
             score = min(score, WRONG_NUMBER)
-        missing = [text for of in reversed(find_unsupported(claim, texts)) for text in of]
+        elif any(unit.text in missing.words for number, unit in pairwise(read_terms(claim)) if _is_telling(number)):
+            score = min(score, (weights.incorrect + weights.correct) / 2)  # the passages may count something else
+        named = [text for of in (missing.numbers, missing.names, missing.words) for text in of]
         label = "correct" if score >= weights.correct else "incorrect" if score < weights.incorrect else UNJUDGED
-        why = f"nothing supports: {', '.join(missing[:12])}" if missing else "all of its words are supported"
+        why = f"nothing supports: {', '.join(named[:12])}" if named else "all of its words are supported"
         return self.verdict(label, why, round(score, 3))
 
     def verdict(self, label: str, explanation: str, score: float | None = None) -> Verdict:

@@ -69,7 +69,8 @@ def test_the_judge_is_on_unless_it_is_turned_off(tmp_path: Path) -> None:
     with OpenAIServer() as server:
         assert site.run(server, "dialogs=1").code == 0
         verdicts = [v for dialog in site.dialogs() for t in dialog["turns"] for v in t["verdicts"]]
-        assert {(v["judge"], v["label"], v["model"]) for v in verdicts} == {("correctness", "correct", "test-model")}
+        judges = {("correctness", "correct", "test-model"), ("grounding", "correct", "")}
+        assert {(v["judge"], v["label"], v["model"]) for v in verdicts} == judges
         assert {row["verdict"] for row in site.rows()} == {"correct"}
         assert site.run(server, "dialogs=1", "judge=none", "fresh=true").code == 0
     assert {row["verdict"] for row in site.rows()} == {"none"}

@@ -123,7 +123,7 @@ def test_a_run_of_the_generator_is_judged_beside_what_its_judge_said(
         assert len(other.bodies) == turns
     lines = Path("outputs/run-correctness-strict-one/dialogs.jsonl").read_text("utf-8").splitlines()
     result = [turn for line in lines for turn in Dialog.model_validate_json(line).turns]
-    assert [[v.model for v in turn.verdicts] for turn in result] == [["test-model", "other/strict-one"]] * turns
+    assert [[v.model for v in turn.verdicts] for turn in result] == [["test-model", "", "other/strict-one"]] * turns
 
 
 def test_a_verdict_takes_the_place_of_that_of_the_same_judge_and_model(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ _BLOCK = 16 * _TOKEN
 _SYLLABLES = re.findall(
     r"\w+", "ba con da fer gi hol in ka lu mer no pa qui ra sel tor um ve win ya zan bri cla dor est"
 )
+_SENTENCE = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 
 
 class OpenAIServer:
@@ -227,10 +228,24 @@ def digest(body: Body) -> str:
 
 
 def fill(body: Body) -> str:
-    """Return the default reply: a value of the request's JSON schema, or a line of words without one."""
+    """Return the default reply: a value of the request's JSON schema, or a line of words without one.
+
+    An answer that rests on evidence is a sentence of the documents that the Agent hasn't said yet, while there is one.
+    """
     chance = random.Random(f"{prompt(body)}\n{body.get('seed')}")
     schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
-    return words(chance, 80) if schema is None else json.dumps(value(schema, schema, chance))
+    if schema is None:
+        return words(chance, 80)
+    reply = value(schema, schema, chance)
+    told = _SENTENCE.findall(prompt(body))
+    if isinstance(reply, dict) and "answer" in reply:
+        if "evidence" in reply and told:
+            dialog = prompt(body).partition("\n<dialog>")[2]
+            number, sentence = chance.choice([one for one in told if one[1] not in dialog] or told)
+            reply |= {"evidence": [int(number)], "answer": sentence[: schema["properties"]["answer"]["maxLength"]]}
+        elif "evidence" not in reply:
+            reply["answer"] = "You are welcome."
+    return json.dumps(reply)
 
 
 def value(schema: Body, root: Body, chance: random.Random, name: str = "") -> Any:

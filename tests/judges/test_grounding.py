@@ -1,0 +1,88 @@
+"""The grounding judge: what it makes of answers, what a run makes of it, and that its weights are what people teach."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from generator.dialogs.filter import deciding_verdict
+from generator.schema import Verdict
+from judges.metrics.grounding import GroundingJudge, load_weights
+from tests.support.records import make_passage, make_turn
+
+PASS = make_passage(
+    "pass",
+    "The yearly pass costs 120 crowns. Refunds are paid within 60 days, by bank transfer. The hall seats six people.",
+    title="City Library",
+)
+CARD = make_passage("card", "Die Jahreskarte kostet 120 Kronen. Die Bibliothek öffnet um neun Uhr.")
+
+
+def verdict(answer: str, query: str = "And then?", passage: object = PASS) -> Verdict:
+    return GroundingJudge().judge_answer(answer, [passage] if passage else [], [query])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "The yearly pass costs 120 crowns.",
+        "Refunds are paid within 60 days, by bank transfer.",
+        "The City Library seats six people.",
+        "I don't have information on parking.",
+        "I'm not sure, but refunds are paid within 60 days.",
+        "You are welcome.",
+    ],
+)
+def test_a_copied_answer_a_refusal_and_a_courtesy_are_correct(answer: str) -> None:
+    assert verdict(answer, "Is there parking?").label == "correct"
+
+
+@pytest.mark.parametrize(
+    ("answer", "label", "named"),
+    [
+        ("The yearly pass costs 130 crowns (120 + 10 surcharge).", "incorrect", ("130", "surcharge")),
+        ("Refunds are paid within six months.", "unjudged", ("months",)),
+        ("I don't have information on parking, but a garage has 200 places.", "incorrect", ("200", "garage")),
+        ("Router lamps blink when pensions are late.", "incorrect", ("Router", "pensions")),
+    ],
+)
+def test_what_no_passage_has_is_named(answer: str, label: str, named: tuple[str, ...]) -> None:
+    found = verdict(answer)
+    assert found.label == label
+    assert found.explanation.startswith("nothing supports: ") and all(word in found.explanation for word in named)
+
+
+def test_the_words_of_a_question_are_no_passage() -> None:
+    claim = "The pass is valid in Prague, Vienna and Berlin trams."
+    asked, unasked = verdict(claim, claim), verdict(claim)
+    assert (asked.score or 0) > (unasked.score or 0)
+    assert asked.label != "correct"
+
+
+def test_german_is_judged_and_text_without_spaces_is_not() -> None:
+    assert verdict("Die Jahreskarte kostet 120 Kronen.", passage=CARD).label == "correct"
+    assert "130" in verdict("Die Jahreskarte kostet 130 Kronen.", passage=CARD).explanation
+    assert verdict("図書館は九時に開きます。").explanation == "no spaces part its words"
+    assert verdict("It costs 120 crowns.", passage=None).explanation == "no passages"
+
+
+def test_only_a_sure_verdict_decides_beside_another_judge() -> None:
+    correct = Verdict(judge="correctness", label="correct", explanation="", model="m")
+    for answer, label in (("Refunds are paid within six months.", "correct"), ("It costs 130 crowns.", "incorrect")):
+        given = asyncio.run(GroundingJudge().judge([PASS], (), make_turn(1, answer=answer)))
+        decided = deciding_verdict(make_turn(1, answer=answer, verdicts=(correct, given)))
+        assert decided is not None and decided.label == label
+
+
+def test_the_weights_are_what_the_benchmark_learns_from_people() -> None:
+    pytest.importorskip("sklearn", reason="scikit-learn, which the weights are learned with, isn't installed")
+    if "GROUNDED_DIALOGS_DATA" not in os.environ:
+        pytest.skip("GROUNDED_DIALOGS_DATA, the folder of real data sets, isn't set")
+    from benchmarks.grounding import SHIPPED, TESTED_ONLY, fit, read_responses, to_json
+
+    responses = list(read_responses(Path(os.environ["GROUNDED_DIALOGS_DATA"])))
+    again, carried = fit([one for one in responses if one.source not in TESTED_ONLY]), load_weights()
+    assert again.weights == pytest.approx(carried.weights, abs=0.002)
+    assert again.start == pytest.approx(carried.start, abs=0.002)
+    assert SHIPPED.read_text(encoding="utf-8") == to_json(carried)
