@@ -57,10 +57,18 @@ def measure_support(answer: str, said: Sequence[str], evidence: Sequence[str]) -
 
 
 def measure_turn(passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Support | None:
-    """Return how far a turn's evidence covers its answer; None where none was asked for (people's turns, remarks)."""
-    if turn.planned is None or turn.answerability == "conversational":
+    """Return how far a turn's evidence covers its answer; None if it has none and needn't (people's turns, remarks)."""
+    if turn.answerability == "conversational" or not (turn.evidence or turn.planned):
         return None
     return measure_support(turn.answer, list_said(turn.query, history, passages), [e.text for e in turn.evidence])
+
+
+def find_uncovered(passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> str | None:
+    """Return why the evidence of a generated answer doesn't cover it, or None; what people cite is left to them."""
+    support = measure_turn(passages, history, turn) if turn.planned else None
+    if support is None or support.covered:
+        return None
+    return f"the evidence doesn't cover: {', '.join(support.missing) or 'the answer'}"
 
 
 def list_said(question: str, history: Sequence[Turn], passages: Sequence[Passage]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from generator.dialogs.filter import Filter, deciding_verdict, filter_pairs
 from generator.execution.store import Store
 from generator.output.chat import rows
-from generator.output.stats.statistics import Portion, Statistics, Tally
+from generator.output.stats.statistics import Portion, Statistics, Tally, evidence_covers
 from generator.schema import Record, Usage
 from taxonomy import Taxonomy
 
@@ -54,6 +54,8 @@ class Summary(Record):
         dropped_candidates: the same, of sets of questions that became no dialog (`algorithm=progressive`).
         pairs: context-response pairs in the dataset: those of accepted dialogs less `dropped_pairs`, and less those of
             a benchmark's items without a reference answer, or after one without.
+        evidence_covers: share of the pairs whose evidence covers the answer (`generator.dialogs.evidence`), of those
+            that have or need some; None if none does.
         unjudged: how often a judge failed on one of the `unjudged_pairs`, by reason.
         ended: dialogs by the reason why they have the number of turns they have.
         tasks: by name, of the dialogs; empty if the taxonomy has question types.
@@ -71,6 +73,7 @@ class Summary(Record):
     dropped_pairs: Counts
     dropped_candidates: Counts
     pairs: int
+    evidence_covers: float | None
     unjudged_pairs: int
     unjudged: Mapping[str, int]
     ended: Mapping[str, int]
@@ -98,11 +101,12 @@ class HumanSummary(Record):
 def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dialogs: int) -> Summary:
     """Return the summary of a run so far, in one pass over its dialogs."""
     tally = Tally()
-    kept, unjudged = 0, Counter[str]()
+    kept, unjudged, covered = 0, Counter[str](), Counter[bool]()
     for dialog in store.dialogs():
         tally.add(dialog)
         turns, _ = filter_pairs(dialog, keep)
         kept += len(rows(dialog, keep))
+        covered.update(covers for turn in turns if (covers := evidence_covers(dialog, turn)) is not None)
         verdicts = (verdict for turn in turns if (verdict := deciding_verdict(turn)))
         unjudged.update(v.explanation.partition(": ")[0] for v in verdicts if v.label == "unjudged")
     achieved = tally.statistics()
@@ -116,6 +120,7 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
         dropped_pairs=store.dropped("pair"),
         dropped_candidates=store.dropped("candidate"),
         pairs=kept,
+        evidence_covers=round(covered[True] / covered.total(), 4) if covered else None,
         unjudged_pairs=unjudged.total(),
         unjudged=dict(unjudged.most_common()),
         ended=store.endings(),

@@ -7,6 +7,7 @@ Counted over whole dialogs, before pairs are filtered, as in the papers. Words a
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
+from generator.dialogs.evidence import measure_turn
 from generator.dialogs.filter import deciding_verdict
 from generator.schema import UNLABELLED, Dialog, Record, Turn
 
@@ -22,6 +23,7 @@ class Means(Record):
         edited: responses per dialog that people edited after a model wrote them.
         grounded_response, grounded_relevant: `response` and `relevant` of the answerable and partial turns alone, as in
             mtRAG's table 8; None if there are none.
+        covered: share of the answers whose evidence covers them; None if none has evidence.
     """
 
     dialogs: int
@@ -35,6 +37,7 @@ class Means(Record):
     edited: float
     grounded_response: float | None
     grounded_relevant: float | None
+    covered: float | None
 
 
 class Portion(Record):
@@ -77,6 +80,7 @@ class Tally:
         """Count a dialog with at least one turn."""
         turns, later = dialog.turns, dialog.turns[1:]
         grounded = [t for t in turns if t.answerability in ("answerable", "partial")]
+        measured = [covers for t in turns if (covers := evidence_covers(dialog, t)) is not None]
         retrieved = {hit.passage_id for t in turns for hit in t.hits}
         self._sums[turns[0].question_type].update(
             dialogs=1,
@@ -91,6 +95,8 @@ class Tally:
             grounded=len(grounded),
             grounded_response=sum(_words(t.answer) for t in grounded),
             grounded_relevant=sum(len(_relevant([t])) for t in grounded),
+            measured=len(measured),
+            covered=sum(measured),
         )
         count = self._labels
         count["question_types"].update(label for t in turns for label in _labels(t.question_type))
@@ -112,6 +118,12 @@ class Tally:
             turns=turns,
             **{labels: _portions(self._labels[labels], total) for labels, total in totals.items()},
         )
+
+
+def evidence_covers(dialog: Dialog, turn: Turn) -> bool | None:
+    """Return whether a turn's evidence covers its answer; None if it has none and needn't."""
+    support = measure_turn(dialog.grounding(turn.turn), dialog.turns[: turn.turn - 1], turn)
+    return None if support is None else support.covered
 
 
 def _words(text: str) -> int:
@@ -143,6 +155,7 @@ def _means(sums: Counter[str]) -> Means:
         edited=mean("edited", "dialogs"),
         grounded_response=mean("grounded_response", "grounded") if sums["grounded"] else None,
         grounded_relevant=mean("grounded_relevant", "grounded") if sums["grounded"] else None,
+        covered=mean("covered", "measured") if sums["measured"] else None,
     )
 
 
