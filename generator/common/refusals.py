@@ -1,4 +1,4 @@
-"""Find the clauses of an answer that say, in English, that something isn't known; no model is asked.
+"""Find what an answer claims beside saying, in English, that something isn't known; no model is asked.
 
 In mtRAG's human conversations all but a few unanswerable turns consist of such clauses (`benchmarks/evidence.py`).
 """
@@ -30,6 +30,6 @@ _CLAUSE = re.compile(r"(?<=[.!?;:])\s+|\n+|,? \b(?:but|however)\b,? ?", re.IGNOR
 
 
 def drop_refusals(answer: str) -> str:
-    """Return an answer without the clauses that say in English that something isn't known."""
+    """Return what an answer claims: without the clauses that say that something isn't known, and without questions."""
     clauses = _CLAUSE.split(_CONCESSION.sub(r"\1. ", answer))
-    return " ".join(clause for clause in clauses if not _REFUSAL.search(clause))
+    return " ".join(clause for clause in clauses if not clause.endswith("?") and not _REFUSAL.search(clause))

@@ -12,7 +12,7 @@ from generator.dialogs.prompt import Documents
 from generator.dialogs.query import form_query, search
 from generator.dialogs.steps import Answer, Rewrite
 from generator.errors import Rejected
-from generator.schema import Passage, QueryForm, Retriever, Split, Turn
+from generator.schema import Judge, Passage, QueryForm, Retriever, Split, Turn
 from taxonomy import QuestionType
 
 
@@ -26,6 +26,7 @@ class MultiDocumentDialog(DialogProgram):
         k: passages per search, as in `retriever.k`.
         query: the form of the search query, as in `retriever.query`.
         moving: later questions start from passages that no answer rests on yet, as in `taxonomy.focus=passages`.
+        candidates, judges: as in `generator.dialogs.steps.Answer`.
     """
 
     algorithm = "multi"
@@ -38,9 +39,11 @@ class MultiDocumentDialog(DialogProgram):
         query: QueryForm,
         planned: bool = False,
         moving: bool = False,
+        candidates: int = 1,
+        judges: Sequence[Judge] = (),
     ) -> None:
-        super().__init__(repetition, planned)
-        self.rewrite, self.answer = Rewrite(), Answer(repetition)
+        super().__init__(repetition, planned, candidates)
+        self.rewrite, self.answer = Rewrite(), Answer(repetition, candidates, judges)
         self.retriever, self.k, self.query, self.moving = retriever, k, query, moving
 
     async def turn(

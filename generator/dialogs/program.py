@@ -5,13 +5,14 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import dspy
 
 from generator.dialogs.adapter import PREAMBLE
 from generator.dialogs.calls import Others
+from generator.dialogs.candidates import Unused, collect_unused
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.plan import Plan
 from generator.dialogs.prompt import Documents
@@ -34,14 +35,14 @@ class Draft:
         passages: what they are grounded on.
         skipped: why other turns were skipped, each with the number that it would have had.
         end: what ended the dialog early, if anything did.
-        unused: the candidates for the dialog that were not chosen.
+        unused: the candidates that were not kept.
     """
 
     turns: tuple[Turn, ...]
     passages: tuple[Passage, ...]
     skipped: tuple[tuple[int, Rejected], ...]
     end: Rejected | None
-    unused: tuple[Rejected, ...] = ()
+    unused: tuple[Unused, ...] = ()
 
 
 class Program(dspy.Module):
@@ -70,14 +71,15 @@ class DialogProgram(Program):
 
     Args:
         planned: turns are planned in all of mtRAG's dimensions (`taxonomy.Target`), not by their types alone.
+        candidates: as in `algorithm.candidates`.
     """
 
-    def __init__(self, repetition: Repetition, planned: bool) -> None:
+    def __init__(self, repetition: Repetition, planned: bool, candidates: int) -> None:
         super().__init__()
-        self.ask_first = AskFirst(repetition)
-        self.ask_next = AskNext(repetition)
+        self.ask_first = AskFirst(repetition, candidates)
+        self.ask_next = AskNext(repetition, candidates=candidates)
         if planned:
-            self.ask_new = AskNext(repetition, NewQuestion)
+            self.ask_new = AskNext(repetition, NewQuestion, candidates)
             self.chat = Chat()
 
     def load_state(self, state: dict[str, Any], **options: Any) -> None:
@@ -86,8 +88,9 @@ class DialogProgram(Program):
         super().load_state(new | state, **options)
 
     async def write(self, plan: Plan, others: Others) -> Draft:
-        draft: Draft = await self.acall(plan.source, plan.question_types, plan.focus, plan.split)
-        return draft
+        with collect_unused() as unused:
+            draft: Draft = await self.acall(plan.source, plan.question_types, plan.focus, plan.split)
+        return replace(draft, unused=tuple(unused))
 
     async def aforward(
         self, source: Passage | str, question_types: Sequence[QuestionType], focus: str, split: Split

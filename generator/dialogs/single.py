@@ -1,9 +1,11 @@
 """Algorithm 1 of Lee et al. 2024 (section 2.4.1): a dialog whose every question and answer rests on one document."""
 
+from collections.abc import Sequence
+
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.program import DialogProgram
 from generator.dialogs.steps import Answer
-from generator.schema import Passage, Split, Turn
+from generator.schema import Judge, Passage, Split, Turn
 from taxonomy import QuestionType
 
 
@@ -12,9 +14,11 @@ class SingleDocumentDialog(DialogProgram):
 
     algorithm = "single"
 
-    def __init__(self, repetition: Repetition, planned: bool = False) -> None:
-        super().__init__(repetition, planned)
-        self.answer = Answer(repetition)
+    def __init__(
+        self, repetition: Repetition, planned: bool = False, candidates: int = 1, judges: Sequence[Judge] = ()
+    ) -> None:
+        super().__init__(repetition, planned, candidates)
+        self.answer = Answer(repetition, candidates, judges)
 
     async def turn(
         self,
