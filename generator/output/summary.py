@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from generator.dialogs.filter import Filter, deciding_verdict, filter_pairs
 from generator.execution.store import Store
 from generator.output.chat import rows
+from generator.output.stats.guesses import GuessTally
 from generator.output.stats.statistics import Portion, Statistics, Tally, evidence_covers
 from generator.schema import Cost, Record, Usage
 from taxonomy import Taxonomy
@@ -58,6 +59,9 @@ class Summary(Record):
         evidence_covers: share of the pairs whose evidence covers the answer (`generator.dialogs.evidence`), of those
             that have or need some; None if none does.
         unjudged: how often a judge failed on one of the `unjudged_pairs`, by reason.
+        difficulty: pairs in the dataset by `difficulty`, which those without evidence don't have.
+        guessable: classes of answerability that a guesser tells without reading a passage, each with what it saw and
+            the AUC; empty if none, or if there are too few pairs to tell.
         ended: dialogs by the reason why they have the number of turns they have.
         tasks: by name, of the dialogs; empty if the taxonomy has question types.
         question_types: by name; with its stage in the name if a type is planned for first and for later turns.
@@ -78,6 +82,8 @@ class Summary(Record):
     evidence_covers: float | None
     unjudged_pairs: int
     unjudged: Mapping[str, int]
+    difficulty: Mapping[str, int]
+    guessable: tuple[str, ...]
     ended: Mapping[str, int]
     tasks: Mapping[str, Share]
     question_types: Mapping[str, Share]
@@ -102,13 +108,16 @@ class HumanSummary(Record):
 
 def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dialogs: int) -> Summary:
     """Return the summary of a run so far, in one pass over its dialogs."""
-    tally = Tally()
-    kept, unjudged, covered = 0, Counter[str](), Counter[bool]()
+    tally, guesses = Tally(), GuessTally()
+    kept, unjudged, levels, covered = 0, Counter[str](), Counter[str](), Counter[bool]()
     for dialog in store.dialogs():
         tally.add(dialog)
         turns, _ = filter_pairs(dialog, keep)
-        kept += len(rows(dialog, keep))
+        made = rows(dialog, keep)
+        kept += len(made)
         covered.update(covers for turn in turns if (covers := evidence_covers(dialog, turn)) is not None)
+        levels.update(row.difficulty for row in made if row.difficulty)
+        guesses.add(dialog, turns)
         verdicts = (verdict for turn in turns if (verdict := deciding_verdict(turn)))
         unjudged.update(v.explanation.partition(": ")[0] for v in verdicts if v.label == "unjudged")
     achieved = tally.statistics()
@@ -126,6 +135,8 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
         evidence_covers=round(covered[True] / covered.total(), 4) if covered else None,
         unjudged_pairs=unjudged.total(),
         unjudged=dict(unjudged.most_common()),
+        difficulty=dict(sorted(levels.items())),
+        guessable=tuple(str(guess) for guess in guesses.guesses() if guess.gives_away),
         ended=store.endings(),
         # All turns of a dialog have its task as their question type.
         tasks=_shares({s.type.name: s.share for s in taxonomy.tasks}, achieved.first_types, "first"),

@@ -5,11 +5,18 @@ Counted over whole dialogs, before pairs are filtered, as in the papers. Words a
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
+from generator.dialogs.columns import READ, difficulty, needs_documents, overlap
 from generator.dialogs.evidence import measure_turn
 from generator.dialogs.filter import deciding_verdict
 from generator.schema import UNLABELLED, Dialog, Record, Turn
+
+_WORTH: Mapping[str, Callable[[Turn], float | None]] = {
+    "overlap": overlap,
+    "rank_last_turn": lambda turn: None if turn.rank_last_turn is None else float(turn.rank_last_turn <= READ),
+    "rank_query": lambda turn: None if turn.rank_query is None else float(turn.rank_query <= READ),
+}
 
 
 class Means(Record):
@@ -56,6 +63,9 @@ class Statistics(Record):
         question_types, answerability, verdicts: of all turns.
         first_types: question types of the first turns.
         later_types, multi_turn_types: of the later ones.
+        difficulty, needs_documents: of the turns that have this column (`generator.dialogs.columns`).
+        worth: means of the turns that have the column: `overlap`, and the share of turns whose evidence is among the
+            first five hits of the last turn, and of the retrieval query.
     """
 
     by_type: tuple[tuple[str, Means], ...]
@@ -67,6 +77,9 @@ class Statistics(Record):
     multi_turn_types: tuple[Portion, ...]
     answerability: tuple[Portion, ...]
     verdicts: tuple[Portion, ...]
+    difficulty: tuple[Portion, ...]
+    needs_documents: tuple[Portion, ...]
+    worth: Mapping[str, float]
 
 
 class Tally:
@@ -75,6 +88,8 @@ class Tally:
     def __init__(self) -> None:
         self._sums: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._labels: defaultdict[str, Counter[str]] = defaultdict(Counter)  # by the fields of `Statistics`
+        self._worth: defaultdict[str, float] = defaultdict(float)
+        self._worth_of: Counter[str] = Counter()
 
     def add(self, dialog: Dialog) -> None:
         """Count a dialog with at least one turn."""
@@ -108,6 +123,14 @@ class Tally:
         count["multi_turn_types"].update(label for t in later for label in _labels(t.multi_turn_type))
         count["answerability"].update(t.answerability for t in turns)
         count["verdicts"].update(v.label if (v := deciding_verdict(t)) else "none" for t in turns)
+        count["difficulty"].update(level for t in turns if (level := difficulty(t)))
+        count["needs_documents"].update(
+            "yes" if needs else "no" for t in turns if (needs := needs_documents(t)) is not None
+        )
+        for name, value_of in _WORTH.items():
+            values = [value for t in turns if (value := value_of(t)) is not None]
+            self._worth[name] += sum(values)
+            self._worth_of[name] += len(values)
 
     def statistics(self) -> Statistics:
         """Return the numbers so far."""
@@ -115,10 +138,12 @@ class Tally:
         turns, first = sums["turns"], sums["first"]
         totals = {"question_types": turns, "answerability": turns, "verdicts": turns, "first_types": first}
         totals |= {"later_types": turns - first, "multi_turn_types": turns - first}
+        totals |= {name: self._labels[name].total() for name in ("difficulty", "needs_documents")}
         return Statistics(
             by_type=tuple((name, _means(self._sums[name])) for name in sorted(self._sums)),
             total=_means(sums),
             turns=turns,
+            worth={name: self._worth[name] / count for name, count in self._worth_of.items() if count},
             **{labels: _portions(self._labels[labels], total) for labels, total in totals.items()},
         )
 
