@@ -76,7 +76,7 @@ def test_an_answer_that_its_evidence_does_not_cover_is_incorrect_by_grounding() 
         verdict = asyncio.run(GroundingJudge().judge((passage,), (), turn))
         assert (verdict.label, verdict.decides) == (label, True)
         if label == "incorrect":
-            assert verdict.explanation == "the evidence doesn't cover: costs, 5, crowns, machine"
+            assert verdict.explanation == "the evidence doesn't cover: 5, crowns, machine"
             people = turn.model_copy(update={"planned": None})
             assert asyncio.run(GroundingJudge().judge((passage,), (), people)).label == "correct"
 
