@@ -10,16 +10,32 @@ from taxonomy.mix import Mix, ScenarioMix, Share, TaskMix, TaskShare, Taxonomy, 
 from taxonomy.rubric import ItemKind
 from taxonomy.scenarios import QUESTIONS, Scenario, ScenarioExample, ScenarioTurn
 from taxonomy.tasks import Task, TaskExample
-from taxonomy.types import Example, Exchange, Facet, QuestionType, Target
+from taxonomy.types import (
+    Example,
+    Exchange,
+    Facet,
+    Form,
+    FormCheck,
+    QuestionCheck,
+    QuestionType,
+    Reply,
+    ReplyCheck,
+    Target,
+)
 
 __all__ = [
     "QUESTIONS",
     "Example",
     "Exchange",
     "Facet",
+    "Form",
+    "FormCheck",
     "ItemKind",
     "Mix",
+    "QuestionCheck",
     "QuestionType",
+    "Reply",
+    "ReplyCheck",
     "Scenario",
     "ScenarioExample",
     "ScenarioMix",

@@ -4,6 +4,7 @@ What is looked for is what the answer adds to its question: there the right sent
 (`benchmarks/evidence.py`).
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from math import log
@@ -16,6 +17,8 @@ from generator.schema import Evidence, Passage, Turn
 # Of the sentences that people cite, 0.7% (ClapNQ) and 0.1% (SQuAD 2.0) cover less; of other sentences, 99% and 88%.
 LEAST_COVERED = 0.5
 SHOWN = 8
+
+_QUESTION = re.compile(r"[^.!?\n]+\?")
 
 
 class Support(NamedTuple):
@@ -41,7 +44,7 @@ def measure_support(answer: str, said: Sequence[str], evidence: Sequence[str]) -
     Args:
         said: what the answer needn't prove: the question first, then what was said before it and titles.
     """
-    claims = drop_refusals(answer)
+    claims = _QUESTION.sub("", drop_refusals(answer))
     terms = read_terms(claims)
     have = set[str]().union(*(term_keys(text) for text in evidence))
     if not terms:

@@ -15,9 +15,14 @@ class SingleDocumentDialog(DialogProgram):
     algorithm = "single"
 
     def __init__(
-        self, repetition: Repetition, planned: bool = False, candidates: int = 1, judges: Sequence[Judge] = ()
+        self,
+        repetition: Repetition,
+        planned: bool = False,
+        replies: bool = False,
+        candidates: int = 1,
+        judges: Sequence[Judge] = (),
     ) -> None:
-        super().__init__(repetition, planned, candidates)
+        super().__init__(repetition, planned, candidates, replies)
         self.answer = Answer(repetition, candidates, judges)
 
     async def turn(
@@ -32,4 +37,5 @@ class SingleDocumentDialog(DialogProgram):
         """Return the next turn, and the document; see `DialogProgram.turn`."""
         assert isinstance(source, Passage)  # `algorithm.first_questions` is a setting of Algorithm 2
         question = await self.ask((source,), history, question_type, focus)  # line 3
-        return await self.answer.acall((source,), history, question, question_type), (source,)  # line 4
+        answer = self.unanswered if question_type.reply else self.answer
+        return await answer.acall((source,), history, question, question_type), (source,)  # line 4

@@ -17,7 +17,6 @@ from generator.common.refusals import drop_refusals
         "It is unclear who built it.",
         "There is no information available on the price.",
         "Nobody knows.",
-        "I don't know. Do you mean the day ticket, or the night ticket?",
     ],
 )
 def test_a_refusal_claims_nothing(answer: str) -> None:

@@ -33,6 +33,7 @@ PRICE, COLOUR = "An adult's ticket costs 5 crowns from a machine.", "The tram is
             False,
             ("machine", "sells", "5"),
         ),
+        ("I don't know. Do you mean the day ticket, or the night ticket?", [], True, ()),
         ("I don't know the price, but a machine sells tickets.", ["A machine sells them."], True, ()),
         ("Although I have no details on the price, machines sell tickets.", ["A machine sells them."], True, ()),
     ],
