@@ -55,6 +55,7 @@ class QuestionType(Record):
     answerability: Literal["answerable", "unanswerable"] = Field(
         default="answerable", description="answerable or unanswerable: whether the documents should hold the answer"
     )
+    words: int = Field(default=12, ge=1, description="the number of words that a question of the type has at most")
 
     @field_validator("phrasings")
     @classmethod
@@ -86,6 +87,7 @@ class QuestionType(Record):
             dialog = "".join(f"User: {pair.user} Agent: {pair.agent} " for pair in example.dialog)
             lines.append(f"In another dialog, on another topic: {dialog}→ {example.question}")
         lines += [f"{number}. {step}" for number, step in enumerate(self.steps, 1)]
+        lines.append(f"It has at most {self.words} words.")
         if self.phrasings:
             lines.append("It begins like one of these: " + ", ".join(f"“{words}”" for words in self.beginnings()))
         return "\n".join(lines)

@@ -45,6 +45,8 @@ def find_fault(
     """Return the reason why a question can't be used, or None."""
     if not any(c.isalnum() for c in question):
         return "no question"
+    if len(question.split()) > question_type.words:
+        return f"has more than {question_type.words} words"
     if GAP.search(question):
         return "leaves the gap of a phrasing"
     if _is_beginning(question, question_type):
