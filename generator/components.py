@@ -32,7 +32,7 @@ from generator.models.client import Endpoint
 from generator.models.endpoints import VllmEndpoint
 from generator.models.lm import Clients
 from generator.schema import Document, Judge
-from taxonomy import Taxonomy
+from taxonomy import Taxonomy, UserShare
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class WorkerSpec:
         fingerprint: of the documents.
         window: how much of a document a prompt may hold, in tokens as `generator.common.passages` counts them.
         first_questions: the questions that open the dialogs; without any they are asked of the documents.
+        users: the user types who ask, with their shares.
     """
 
     settings: Settings
@@ -50,6 +51,7 @@ class WorkerSpec:
     taxonomy: Taxonomy
     window: int
     first_questions: Sequence[StoredQuestion]
+    users: Sequence[UserShare] = ()
 
     @asynccontextmanager
     async def open(self, workers: int) -> AsyncIterator[DialogGenerator]:
@@ -86,7 +88,10 @@ class Components:
             window=spec.window,
             first_questions=spec.first_questions,
             topics=settings.corpus.topics,
+            users=spec.users,
+            searches=searches,
         )
+        switching = any(share.type.switch for share in spec.users)
         repetition = Repetition(settings.dedup.threshold)
         if searches:
             settings.retriever.build(self.library, spread)
@@ -112,9 +117,10 @@ class Components:
                 settings.retriever.query,
                 taxonomy.has_targets,
                 taxonomy.focus == "passages",
+                switching,
             )
         else:
-            self.program = SingleDocumentDialog(repetition, taxonomy.has_targets)
+            self.program = SingleDocumentDialog(repetition, taxonomy.has_targets, switching)
         if settings.dspy_program is not None:
             _load_program(self.program, settings.dspy_program)
         self.judges = _build_judges(settings, taxonomy)
@@ -124,6 +130,7 @@ class Components:
         types = [share.type.prompt() for share in (*taxonomy.first, *taxonomy.later)]
         types += [share.type.prompt() for share in (*taxonomy.multi_turn, *taxonomy.answerability)]
         types += [share.type.model_dump_json() for share in taxonomy.tasks]
+        types += filter(None, (share.type.prompt() for share in spec.users))
         rules = SharedPrefixAdapter(tasks=self.tasks, preamble=self.program.preamble).rules
         self.prompt_version = prompt_version((tasks | judge_tasks).values(), rules, *types)
 
@@ -148,7 +155,7 @@ class Components:
                 adapter=self._adapter(lm, self.tasks if self.program.shares_prompts else {}),
                 others={
                     name: Connected(await self._open(name, endpoint, workers, stack), self._adapter(endpoint, {}))
-                    for name, endpoint in settings.algorithm.endpoints.items()
+                    for name, endpoint in settings.others.items()
                 },
                 judging=await self._connect_judges(workers, stack),
                 keep=settings.judge.filter,

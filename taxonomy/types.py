@@ -112,6 +112,11 @@ class QuestionType(Record):
         """True if it asks for nothing."""
         return False
 
+    @property
+    def may_leave_topic(self) -> bool:
+        """True if a question of this type can be on another topic than the turn before."""
+        return True
+
     def planned(self) -> Planned | None:
         """Return the names of everything planned, for a turn's record; None where types alone are planned."""
         return None
@@ -141,13 +146,14 @@ class Facet(Record):
 class Target(QuestionType):
     """A planned question: its type, and its value in every other dimension.
 
-    `aim` says how much of it the documents should answer. `multi_turn` and `standalone`, True if it should be
-    understood without the dialog so far, are of later turns.
+    `aim` says how much of it the documents should answer. `multi_turn`, `standalone`, True if it should be understood
+    without the dialog so far, and `new_topic`, True if it should leave the topic for good, are of later turns.
     """
 
     multi_turn: Facet | None = None
     aim: Facet | None = None
     standalone: bool | None = None
+    new_topic: bool = False
 
     def prompt(self) -> str:
         facets = (self.aim, self.multi_turn)
@@ -165,10 +171,15 @@ class Target(QuestionType):
     def is_conversational(self) -> bool:
         return self.aim is not None and self.aim.name == "conversational"
 
+    @property
+    def may_leave_topic(self) -> bool:
+        return not self.is_conversational and (self.multi_turn is None or self.multi_turn.kind == "follow-up")
+
     def planned(self) -> Planned:
         return Planned(
             question_type=self.name,
             multi_turn_type=self.multi_turn.name if self.multi_turn else None,
             answerability=cast(Answerability, self.aim.name) if self.aim else None,
             standalone=self.standalone,
+            new_topic=self.new_topic,
         )

@@ -43,6 +43,11 @@ def content_stems(text: str) -> list[str]:
     return stems
 
 
+def is_function_word(word: str) -> bool:
+    """Return whether a word doesn't change the meaning of a question."""
+    return word.casefold() in _FUNCTION_WORDS
+
+
 def text_shingles(text: str) -> Shingles:
     """Return all 5-grams of words as sorted hashes; one changed word in a hundred leaves a similarity of 0.91."""
     tokens = words(text)

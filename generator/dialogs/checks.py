@@ -53,7 +53,7 @@ def find_fault(
         return UNFINISHED
     if SCAFFOLDING.search(question):
         return "speaks of the documents"
-    earlier = [turn.query for turn in history]
+    earlier = [turn.clean_query or turn.query for turn in history]
     if any(repetition.find(text, earlier) is not None for text in (question, _cut_beginning(question, question_type))):
         return "repeats an earlier question"
     if repetition.find(question, [example.question for example in question_type.examples]) is not None:

@@ -11,6 +11,7 @@ from generator.dialogs.program import DialogProgram
 from generator.dialogs.prompt import Documents
 from generator.dialogs.query import form_query, search
 from generator.dialogs.steps import Answer, Rewrite
+from generator.dialogs.users import Asker, note_clean
 from generator.errors import Rejected
 from generator.schema import Passage, QueryForm, Retriever, Split, Turn
 from taxonomy import QuestionType
@@ -38,8 +39,9 @@ class MultiDocumentDialog(DialogProgram):
         query: QueryForm,
         planned: bool = False,
         moving: bool = False,
+        switching: bool = False,
     ) -> None:
-        super().__init__(repetition, planned)
+        super().__init__(repetition, planned, switching)
         self.rewrite, self.answer = Rewrite(), Answer()
         self.retriever, self.k, self.query, self.moving = retriever, k, query, moving
 
@@ -51,21 +53,23 @@ class MultiDocumentDialog(DialogProgram):
         question_type: QuestionType,
         focus: str,
         split: Split,
+        asker: Asker,
     ) -> tuple[Turn, tuple[Passage, ...]]:
         """Return the next turn, and all passages retrieved up to it; see `DialogProgram.turn`."""
         if history:
-            question = await self.ask(passages, history, question_type, focus)  # line 9
+            question = await self.ask(passages, history, question_type, focus, asker)  # line 9
         elif isinstance(source, str):
             question = source  # the algorithm's input
         else:
-            question = await self.ask((source,), (), question_type, focus)
-        search_query = await self.form_query(passages, history, question, question_type)
+            question = await self.ask((source,), (), question_type, focus, asker)
+        typed = asker.type_out(question, len(history) + 1)
+        search_query = await self.form_query(passages, history, typed, question_type)
         hits, new = await search(self.retriever, search_query, self.k, split, passages)  # lines 3 and 10
         passages = (*passages, *new)  # lines 4, 11 to 15
         if not passages:
             raise Rejected("retrieve", "nothing found", search_query)
-        turn = await self.answer.acall(passages, history, question, question_type, search_query, hits)
-        return turn, passages  # lines 5 and 16
+        turn = await self.answer.acall(passages, history, typed, question_type, search_query, hits)
+        return note_clean(turn, question), passages  # lines 5 and 16
 
     async def form_query(
         self, passages: Sequence[Passage], history: Sequence[Turn], question: str, question_type: QuestionType

@@ -18,6 +18,7 @@ from pydantic import ConfigDict, Field
 from generator.dialogs.prompt import Conversation, Documents
 from generator.schema import Record
 
+USER = "Who the User is"
 QUESTION_TYPE = "The kind of question"
 FOCUS = "Let the question touch on this, in your own words"
 REJECTED = "Your last attempt was refused; write a different one"
@@ -34,6 +35,7 @@ sentences. Then draft its answer and check it."""
     dialog: Conversation = dspy.InputField()
     focus: str = dspy.InputField(desc=FOCUS)
     rejected: str = dspy.InputField(desc=REJECTED)
+    user: str = dspy.InputField(desc=USER)
     kind: str = dspy.InputField(desc=QUESTION_TYPE)
     explanation: str = dspy.OutputField(
         desc="what each step of the kind finds in the documents: 1. … 2. … 3. …, with sentence numbers",
@@ -64,6 +66,7 @@ of documents, passages, texts or sentences."""
     dialog: Conversation = dspy.InputField()
     focus: str = dspy.InputField(desc=FOCUS)
     rejected: str = dspy.InputField(desc=REJECTED)
+    user: str = dspy.InputField(desc=USER)
     kind: str = dspy.InputField(desc=QUESTION_TYPE)
     takes_up: str = dspy.OutputField(desc="words copied from the Agent's last answer", max_length=120)
     wants: str = dspy.OutputField(
@@ -86,6 +89,7 @@ Never speak of documents, passages, texts or sentences."""
     dialog: Conversation = dspy.InputField()
     focus: str = dspy.InputField(desc=FOCUS)
     rejected: str = dspy.InputField(desc=REJECTED)
+    user: str = dspy.InputField(desc=USER)
     kind: str = dspy.InputField(desc=QUESTION_TYPE)
     matter: str = dspy.OutputField(desc="the full name of the person, thing or matter that it is about", max_length=120)
     wants: str = dspy.OutputField(

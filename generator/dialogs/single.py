@@ -3,6 +3,7 @@
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.program import DialogProgram
 from generator.dialogs.steps import Answer
+from generator.dialogs.users import Asker, note_clean
 from generator.schema import Passage, Split, Turn
 from taxonomy import QuestionType
 
@@ -12,8 +13,8 @@ class SingleDocumentDialog(DialogProgram):
 
     algorithm = "single"
 
-    def __init__(self, repetition: Repetition, planned: bool = False) -> None:
-        super().__init__(repetition, planned)
+    def __init__(self, repetition: Repetition, planned: bool = False, switching: bool = False) -> None:
+        super().__init__(repetition, planned, switching)
         self.answer = Answer()
 
     async def turn(
@@ -24,8 +25,11 @@ class SingleDocumentDialog(DialogProgram):
         question_type: QuestionType,
         focus: str,
         split: Split,
+        asker: Asker,
     ) -> tuple[Turn, tuple[Passage, ...]]:
         """Return the next turn, and the document; see `DialogProgram.turn`."""
         assert isinstance(source, Passage)  # `algorithm.first_questions` is a setting of Algorithm 2
-        question = await self.ask((source,), history, question_type, focus)  # line 3
-        return await self.answer.acall((source,), history, question, question_type), (source,)  # line 4
+        question = await self.ask((source,), history, question_type, focus, asker)  # line 3
+        typed = asker.type_out(question, len(history) + 1)
+        turn = await self.answer.acall((source,), history, typed, question_type)  # line 4
+        return note_clean(turn, question), (source,)
