@@ -119,14 +119,18 @@ def undisturbed(folder: Path, algorithm: str) -> Site:
     return place
 
 
-def worker_processes() -> list[int]:
-    """The processes that make dialogs."""
+def calling_workers(server: OpenAIServer) -> list[int]:
+    """The processes that make dialogs and are connected to the server: none left by another run, none just starting."""
+    port = f":{int(server.url.split(':')[2].split('/')[0]):04X}"
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="utf-8").splitlines()[1:]]
+    sockets = {f"socket:[{line[9]}]" for line in lines if line[2].endswith(port)}
     found = []
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
+    for process in Path("/proc").glob("[0-9]*"):
         try:
-            if file.read_bytes().startswith(b"ray::MapWorker(Map(Worker))"):
-                found.append(int(file.parent.name))
-        except OSError:  # it has ended
+            makes_dialogs = (process / "cmdline").read_bytes().startswith(b"ray::MapWorker(Map(Worker))")
+            if makes_dialogs and any(str(file.readlink()) in sockets for file in (process / "fd").iterdir()):
+                found.append(int(process.name))
+        except OSError:  # it has ended, or closed the file
             continue
     return found
 
@@ -147,7 +151,7 @@ def test_a_worker_is_killed_and_the_data_is_that_of_a_local_run(cluster: str, al
     with OpenAIServer(REPLIES, delay_s=0.05) as server:
         process = mauled.start(server, *settings(algorithm), *on_ray(cluster))
         calls(server, 30, process)
-        os.kill(random.Random(algorithm).choice(worker_processes()), signal.SIGKILL)
+        os.kill(random.Random(algorithm).choice(calling_workers(server)), signal.SIGKILL)
         process.join(120)
         ended = mauled.ended(process)
         repeated = server.finished.total() - len(server.finished)
