@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from generator.dialogs.filter import deciding_verdict
 from generator.schema import UNLABELLED, Dialog, Record, Turn
+from taxonomy import PLAIN
 
 
 class Means(Record):
@@ -53,6 +54,7 @@ class Statistics(Record):
         question_types, answerability, verdicts: of all turns.
         first_types: question types of the first turns.
         later_types, multi_turn_types: of the later ones.
+        users: user types, of all dialogs.
     """
 
     by_type: tuple[tuple[str, Means], ...]
@@ -64,6 +66,7 @@ class Statistics(Record):
     multi_turn_types: tuple[Portion, ...]
     answerability: tuple[Portion, ...]
     verdicts: tuple[Portion, ...]
+    users: tuple[Portion, ...]
 
 
 class Tally:
@@ -97,6 +100,7 @@ class Tally:
         count["first_types"].update(_labels(turns[0].question_type))
         count["later_types"].update(label for t in later for label in _labels(t.question_type))
         count["multi_turn_types"].update(label for t in later for label in _labels(t.multi_turn_type))
+        count["users"][dialog.user or PLAIN.name] += 1
         count["answerability"].update(t.answerability for t in turns)
         count["verdicts"].update(v.label if (v := deciding_verdict(t)) else "none" for t in turns)
 
@@ -105,7 +109,7 @@ class Tally:
         sums = sum(self._sums.values(), Counter())
         dialogs, turns = sums["dialogs"], sums["turns"]
         totals = {"question_types": turns, "answerability": turns, "verdicts": turns, "first_types": dialogs}
-        totals |= {"later_types": turns - dialogs, "multi_turn_types": turns - dialogs}
+        totals |= {"users": dialogs, "later_types": turns - dialogs, "multi_turn_types": turns - dialogs}
         return Statistics(
             by_type=tuple((name, _means(self._sums[name])) for name in sorted(self._sums)),
             total=_means(sums),
