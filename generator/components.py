@@ -96,6 +96,8 @@ class Components:
         if searches:
             settings.retriever.build(self.library, spread)
             retriever = settings.retriever.open(self.library, validation)
+        self.judges = _build_judges(settings, taxonomy)
+        free = [judge for judge in self.judges if judge.decides and not judge.asks_model]
         self.program: Program
         if algorithm.name == "whole":
             self.program = WholeDialogProgram(repetition, grounded=not settings.corpus.topics)
@@ -117,13 +119,14 @@ class Components:
                 settings.retriever.query,
                 taxonomy.has_targets,
                 taxonomy.focus == "passages",
+                algorithm.candidates,
+                free,
                 switching,
             )
         else:
-            self.program = SingleDocumentDialog(repetition, taxonomy.has_targets, switching)
+            self.program = SingleDocumentDialog(repetition, taxonomy.has_targets, algorithm.candidates, free, switching)
         if settings.dspy_program is not None:
             _load_program(self.program, settings.dspy_program)
-        self.judges = _build_judges(settings, taxonomy)
         judge_tasks = {judge.name: signature for judge in self.judges for signature in judge.signatures}
         tasks = collect_tasks(self.program)
         self.tasks = (tasks if self.program.shares_prompts else {}) | judge_tasks

@@ -7,21 +7,22 @@ Records are frozen, and no dict crosses a module boundary. A line of `dialogs.js
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol, get_args
+from typing import Annotated, Any, Literal, Protocol, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 Algorithm = Literal["single", "multi", "whole", "progressive"]
+# `underspecified`: has several readings, and doesn't say which is meant (Rosenthal et al. 2026, section 2.1).
 # `conversational`: thanks, greetings and the like, which ask for nothing (Katsis et al. 2025, section 3.1).
-Answerability = Literal["answerable", "partial", "unanswerable", "conversational"]
+Answerability = Literal["answerable", "partial", "unanswerable", "underspecified", "conversational"]
 Label = Literal["correct", "incorrect", "unjudged"]
 Scope = Literal["dialog", "turn", "pair", "candidate"]
 Split = Literal["train", "validation"]
 # The earlier answers that a model under test was shown: the golden ones, or its own.
 Context = Literal["golden", "own"]
 QueryForm = Literal["last_turn", "rewrite", "user_turns", "full"]
-# `Dialog.ended` of a response to a benchmark task: the turns before the last are the task's input.
+# `Dialog.ended` of a benchmark task with its answer, a person's or a model's: the turns before the last are its input.
 TASK = "task"
 # The question type of a human question that nobody labelled.
 UNLABELLED = "unlabelled"
@@ -231,6 +232,9 @@ class Cost(Record):
     prompt: int = 0
     completion: int = 0
 
+    def __add__(self, other: Self) -> Self:
+        return type(self)(**{name: getattr(self, name) + getattr(other, name) for name in type(self).model_fields})
+
 
 class Usage(Cost):
     """A cost, and of its prompt tokens those that the server had in its prefix cache.
@@ -240,8 +244,10 @@ class Usage(Cost):
 
     cached: int = 0
 
-    def __add__(self, other: "Usage") -> "Usage":
-        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
+    @property
+    def cost(self) -> Cost:
+        """Return it without what depends on timing."""
+        return Cost(calls=self.calls, prompt=self.prompt, completion=self.completion)
 
 
 class Planned(Record):
@@ -312,7 +318,7 @@ class Dialog(Record):
         document_ids: first the document that the first question came from.
         passages: what the answers are grounded on, in order of first retrieval.
         ended: why it has this number of turns: `complete`, the stage and reason that ended it early, or `task` if only
-            the last turn is `lm`'s and those before it are a task's input.
+            the last turn is `lm`'s and those before it are a task's input, without labels.
         task: the benchmark's task that it belongs to; empty if to none.
         user: the type of the user who asks; empty for the plain one.
         context: in a dialog that a model under test answered, the earlier answers that the model was shown; its
@@ -340,7 +346,7 @@ class Dialog(Record):
 
     @property
     def own_turns(self) -> tuple[Turn, ...]:
-        """Return the turns to judge: all, or of a response to a task the last one."""
+        """Return the turns to judge, count and train on: all, or of a task the last one."""
         return self.turns[-1:] if self.ended == TASK else self.turns
 
     def grounding(self, turn: int) -> tuple[Passage, ...]:
@@ -360,14 +366,15 @@ class Dialog(Record):
 
 
 class Drop(Record):
-    """A dialog, turn or pair that was generated and not kept, or a candidate: a set of questions that became no dialog.
+    """A dialog, turn or pair that was generated and not kept, or a candidate: one of several, and not the chosen one.
 
     Attributes:
         scope: what is dropped.
-        turn: its number; None for whole dialogs and candidates.
+        turn: its number; None for whole dialogs, and for candidates that are sets of questions.
         stage: the step that dropped it.
         reason: a short phrase that groups like cases in the summary.
         text: the offending text.
+        cost: of a candidate, what it took; None for the rest.
     """
 
     dialog_id: str
@@ -376,6 +383,7 @@ class Drop(Record):
     stage: str
     reason: str
     text: str = ""
+    cost: Cost | None = None
 
 
 class Scored(Record):

@@ -171,7 +171,7 @@ def test_an_endpoint_that_is_not_there_is_named_by_its_setting(site: Site) -> No
 
 def test_other_algorithms_have_no_such_settings(site: Site) -> None:
     with scenario_server() as server:
-        done = site.run(server, "algorithm.candidates=2")
+        done = site.run(server, "algorithm.temperatures=[0.5]")
         models = site.run(server, *other(server, "algorithm.generators.b"))
-    assert done.error == "algorithm.candidates: unknown here; only these have it: algorithm=progressive"
+    assert done.error == "algorithm.temperatures: unknown here; only these have it: algorithm=progressive"
     assert models.code == 2 and models.error.startswith("algorithm.generators")

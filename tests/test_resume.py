@@ -71,6 +71,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Site:
     [
         (4, "multi"),
         (4, "single"),
+        pytest.param(10, "candidates", marks=pytest.mark.slow),
         pytest.param(10, "whole", marks=pytest.mark.slow),
         pytest.param(10, "progressive", marks=pytest.mark.slow),
         *(pytest.param(50, algorithm, marks=pytest.mark.slow) for algorithm in ("single", "multi")),
@@ -78,7 +79,8 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Site:
 )
 def test_killed_at_random_moments(kills: int, algorithm: str, site: Site, tmp_path: Path) -> None:
     chance = random.Random(f"kill {algorithm}")
-    settings = [f"lm.concurrency={IN_FLIGHT}", f"dialogs={DIALOGS if kills < 10 else 80}", f"algorithm={algorithm}"]
+    settings = [f"lm.concurrency={IN_FLIGHT}", f"dialogs={DIALOGS if kills < 10 else 80}"]
+    settings += ["algorithm.candidates=3"] if algorithm == "candidates" else [f"algorithm={algorithm}"]
     if algorithm == "whole":
         settings += ["taxonomy=mt_bench_101", "judge=task", "lm.context=16384"]
     if algorithm == "progressive":

@@ -144,6 +144,20 @@ def test_the_figures_by_hand(tmp_path: Path) -> None:
     }
 
 
+def test_of_a_task_the_last_turn_is_counted(tmp_path: Path) -> None:
+    task = dialog("task", [turn(1, "where is it", "here", "direct", "answerable"), HARBOUR.turns[1]], a="", b="one")
+    first = dialog("first", [turn(1, "why so late", "a b c", "direct", "answerable")], z="one")
+    read = figures(written(tmp_path / "tasks.jsonl", *(d.model_copy(update={"ended": "task"}) for d in (task, first))))
+    assert {name: read[f"size: {name}"] for name in ("dialogs", "turns", "turns a dialog")} == {
+        "dialogs": ["2"],
+        "turns": ["2"],
+        "turns a dialog": ["1.5"],
+    }
+    assert read["length in words: response"] == ["3.5"]  # 4, 3
+    assert read["answerability, of all turns: answerable"] == ["0.5"]
+    assert read["multi-turn types, of later turns: follow-up"] == ["1.0"]
+
+
 def test_sets_stand_beside_each_other_each_counted_for_itself(tmp_path: Path) -> None:
     one = written(tmp_path / "one.jsonl", HARBOUR)
     other = written(tmp_path / "other.jsonl", FERRY, HARBOUR)

@@ -39,7 +39,12 @@ def question_shingles(text: str) -> Shingles:
 def content_stems(text: str) -> list[str]:
     """Return the stems of a text's words in their order, without function words unless there are no others."""
     tokens = words(text)
-    stems: list[str] = _stemmer().stemWords([word for word in tokens if word not in _FUNCTION_WORDS] or tokens)
+    return stem_words([word for word in tokens if word not in _FUNCTION_WORDS] or tokens)
+
+
+def stem_words(words: Sequence[str]) -> list[str]:
+    """Return the English stem of each word, which is in lower case."""
+    stems: list[str] = _stemmer().stemWords(words)
     return stems
 
 

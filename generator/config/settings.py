@@ -22,6 +22,7 @@ from generator.errors import ConfigError, describe
 from generator.execution.base import ExecutorSettings
 from generator.models.client import Endpoint
 from generator.models.embedded import EmbeddedEndpoint
+from generator.models.lm import MOST_CANDIDATES
 from generator.output.base import Exporter
 from generator.retrievers.base import RetrieverSettings
 from generator.schema import Algorithm, LocalPath, Operational, Record
@@ -38,6 +39,13 @@ class AlgorithmSettings(Record):
         default=None,
         description="A run whose first questions open these dialogs, its folder or its dialogs.jsonl (Algorithm 2); "
         "null: questions are asked of the documents.",
+    )
+    candidates: int = Field(
+        default=1,
+        ge=1,
+        le=MOST_CANDIDATES,
+        description="Questions and answers that are drawn for each turn at a time (algorithms 1 and 2): the best that "
+        "passes the checks stays, by a score that asks no model.",
     )
 
     @property

@@ -112,6 +112,7 @@ def human_dialog(
     model: str = HUMAN,
     task: str = "",
     references: bool = False,
+    last_only: bool = False,
 ) -> Dialog | SkippedRecord:
     """Return a human dialog, or the reason why there is none.
 
@@ -122,10 +123,12 @@ def human_dialog(
         model: writer of the last answer, where the turns before were given as a task.
         task: the benchmark's task that it belongs to.
         references: answers are references, which a question may have none of.
+        last_only: the turns before the last were given as a task, as they are to a model; it may have no passage.
     """
+    last_only = last_only or model != HUMAN
     if not turns:
         return SkippedRecord(where=where, reason="it has no question with an answer")
-    if not passages and model == HUMAN and algorithm != "whole":
+    if not passages and not last_only and algorithm != "whole":
         return SkippedRecord(where=where, reason="it has no document")
     for number, turn in enumerate(turns, start=1):
         if not turn.query.strip() or not (turn.answer.strip() or references):
@@ -139,7 +142,7 @@ def human_dialog(
         document_ids=tuple(dict.fromkeys(p.document_id for p in passages)),
         turns=tuple(turns),
         passages=tuple(passages),
-        ended="complete" if model == HUMAN else TASK,
+        ended=TASK if last_only else "complete",
         task=task,
         lm=model,
         prompt_version="",

@@ -29,8 +29,8 @@ TASKS = "These are the tasks. You do one; your reply is one JSON object and noth
 EVIDENCE = "evidence"
 # Tasks whose instructions stand beside their inputs: far from the question type, tiny models ask worse questions.
 INSTRUCTED_LAST = ("ask_first", "ask_next", "ask_new")
-# Tasks described only in their own prompts: those of one turn in a hundred.
-RARE = ("chat.remark", "chat.courtesy")
+# Tasks described only in their own prompts: those that few turns need.
+RARE = ("chat.remark", "chat.courtesy", "answer.choose")
 # Inputs that are the same for many dialogs.
 SHARED_INPUTS = ("criteria",)
 SignatureType = Any  # type[dspy.Signature]; DSPy carries no types, and mypy won't hash a type[Any]

@@ -17,7 +17,7 @@ def deciding_verdict(turn: Turn) -> Verdict | None:
 
 
 def filter_pairs(dialog: Dialog, keep: Filter) -> tuple[list[Turn], list[Drop]]:
-    """Return the turns whose pairs are kept, and a drop for each of the others.
+    """Return the turns whose pairs are kept, and a drop for each of the others; a task has the pair of its last turn.
 
     Args:
         keep: `pairs` removes a pair judged incorrect (the paper), `prefix` also those after it, `dialog` all pairs of
@@ -26,8 +26,8 @@ def filter_pairs(dialog: Dialog, keep: Filter) -> tuple[list[Turn], list[Drop]]:
     """
     kept, drops = [], []
     failing = {"incorrect", "unjudged"} if keep == "verified" else {"incorrect"}
-    incorrect = [t.turn for t in dialog.turns if (v := deciding_verdict(t)) is not None and v.label in failing]
-    for turn in dialog.turns:
+    incorrect = [t.turn for t in dialog.own_turns if (v := deciding_verdict(t)) is not None and v.label in failing]
+    for turn in dialog.own_turns:
         if turn.turn in incorrect:
             reason = "judged incorrect"
         elif keep == "prefix" and incorrect and turn.turn > incorrect[0]:

@@ -17,7 +17,7 @@ from generator.dialogs.program import Draft, Program
 from generator.dialogs.relabel import relabel_turn
 from generator.errors import ModelError, Rejected
 from generator.models.lm import Clients, LanguageModel
-from generator.schema import Dialog, Drop, Judge, Record, Scope, Turn, Usage, Verdict
+from generator.schema import Cost, Dialog, Drop, Judge, Record, Scope, Turn, Usage, Verdict
 from taxonomy import PLAIN
 
 _WHY_DROPPED = {"dialog": "an answer judged incorrect", "verified": "an answer that its judge did not pass"}
@@ -116,12 +116,18 @@ class DialogGenerator:
         """Return drops: unused candidates, skipped turns, what ended the dialog early, a dialog with too few turns."""
         losses = [*draft.skipped, *([(len(draft.turns) + 1, draft.end)] if draft.end else [])]
 
-        def drop(scope: Scope, turn: int | None, why: Rejected) -> Drop:
+        def drop(scope: Scope, turn: int | None, why: Rejected, cost: Cost | None = None) -> Drop:
             return Drop(
-                dialog_id=plan.dialog_id, scope=scope, turn=turn, stage=why.stage, reason=why.reason, text=why.text
+                dialog_id=plan.dialog_id,
+                scope=scope,
+                turn=turn,
+                stage=why.stage,
+                reason=why.reason,
+                text=why.text,
+                cost=cost,
             )
 
-        drops = [drop("candidate", None, rejected) for rejected in draft.unused]
+        drops = [drop("candidate", each.turn, each.why, each.cost) for each in draft.unused]
         drops += [drop("turn" if draft.turns else "dialog", turn, rejected) for turn, rejected in losses]
         if draft.turns and len(draft.turns) < min(self.min_turns, plan.turns):
             reason = f"fewer than min_turns={self.min_turns} turns"

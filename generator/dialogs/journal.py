@@ -1,5 +1,9 @@
 """Remember the finished model calls of an unfinished dialog: replayed instead of repeated, and counted either way."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from generator.models.lm import ChatReply
@@ -14,6 +18,27 @@ class Calls(Protocol):
         ...
 
     def add_call(self, dialog_id: str, key: str, stage: str, turn: int, reply: ChatReply) -> None: ...
+
+
+@dataclass
+class Meter:
+    """Holds what the calls of a context came to."""
+
+    cost: Cost = field(default_factory=Cost)
+
+
+_meter: ContextVar[Meter] = ContextVar("meter")
+
+
+@contextmanager
+def metered(meter: Meter | None = None) -> Iterator[Meter]:
+    """Yield a meter, by default a new one, that counts the calls in this context, whichever journal holds them."""
+    meter = meter or Meter()
+    token = _meter.set(meter)
+    try:
+        yield meter
+    finally:
+        _meter.reset(token)
 
 
 class Journal:
@@ -37,8 +62,7 @@ class Journal:
 
     def cost(self, turn: int) -> Cost:
         """Return the cost of one turn, with repeated attempts and repairs."""
-        spent = sum((u for (_, t), u in self._spent.items() if t == turn), Usage())
-        return Cost(calls=spent.calls, prompt=spent.prompt, completion=spent.completion)
+        return sum((u for (_, t), u in self._spent.items() if t == turn), Usage()).cost
 
     def by_stage(self) -> tuple[tuple[str, Usage], ...]:
         """Return the usage of the dialog by stage."""
@@ -49,3 +73,5 @@ class Journal:
 
     def _count(self, stage: str, turn: int, reply: ChatReply) -> None:
         self._spent[stage, turn] = self._spent.get((stage, turn), Usage()) + reply.usage
+        meter = _meter.get(Meter())
+        meter.cost += reply.usage.cost

@@ -13,7 +13,7 @@ from generator.dialogs.query import form_query, search
 from generator.dialogs.steps import Answer, Rewrite
 from generator.dialogs.users import Asker, note_clean
 from generator.errors import Rejected
-from generator.schema import Passage, QueryForm, Retriever, Split, Turn
+from generator.schema import Judge, Passage, QueryForm, Retriever, Split, Turn
 from taxonomy import QuestionType
 
 
@@ -27,6 +27,7 @@ class MultiDocumentDialog(DialogProgram):
         k: passages per search, as in `retriever.k`.
         query: the form of the search query, as in `retriever.query`.
         moving: later questions start from passages that no answer rests on yet, as in `taxonomy.focus=passages`.
+        candidates, judges: as in `generator.dialogs.steps.Answer`.
     """
 
     algorithm = "multi"
@@ -39,10 +40,12 @@ class MultiDocumentDialog(DialogProgram):
         query: QueryForm,
         planned: bool = False,
         moving: bool = False,
+        candidates: int = 1,
+        judges: Sequence[Judge] = (),
         switching: bool = False,
     ) -> None:
-        super().__init__(repetition, planned, switching)
-        self.rewrite, self.answer = Rewrite(), Answer()
+        super().__init__(repetition, planned, candidates, switching)
+        self.rewrite, self.answer = Rewrite(), Answer(repetition, candidates, judges)
         self.retriever, self.k, self.query, self.moving = retriever, k, query, moving
 
     async def turn(

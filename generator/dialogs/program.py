@@ -5,13 +5,14 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import dspy
 
 from generator.dialogs.adapter import PREAMBLE
 from generator.dialogs.calls import Others
+from generator.dialogs.candidates import Unused, collect_unused
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.plan import Plan
 from generator.dialogs.prompt import Documents
@@ -21,6 +22,9 @@ from generator.dialogs.users import PLAIN_ASKER, Asker
 from generator.errors import Rejected
 from generator.schema import Algorithm, Passage, Split, Turn
 from taxonomy import QuestionType
+
+# Steps that programs saved by earlier releases lack.
+_NEW_STEPS = ("answer.choose",)
 
 
 @dataclass(frozen=True)
@@ -32,14 +36,14 @@ class Draft:
         passages: what they are grounded on.
         skipped: why other turns were skipped, each with the number that it would have had.
         end: what ended the dialog early, if anything did.
-        unused: the candidates for the dialog that were not chosen.
+        unused: the candidates that were not kept.
     """
 
     turns: tuple[Turn, ...]
     passages: tuple[Passage, ...]
     skipped: tuple[tuple[int, Rejected], ...]
     end: Rejected | None
-    unused: tuple[Rejected, ...] = ()
+    unused: tuple[Unused, ...] = ()
 
 
 class Program(dspy.Module):
@@ -68,22 +72,29 @@ class DialogProgram(Program):
 
     Args:
         planned: turns are planned in all of mtRAG's dimensions (`taxonomy.Target`), not by their types alone.
+        candidates: as in `algorithm.candidates`.
         switching: some users leave the topic of their dialog.
     """
 
-    def __init__(self, repetition: Repetition, planned: bool, switching: bool) -> None:
+    def __init__(self, repetition: Repetition, planned: bool, candidates: int, switching: bool) -> None:
         super().__init__()
-        self.ask_first = AskFirst(repetition)
-        self.ask_next = AskNext(repetition)
+        self.ask_first = AskFirst(repetition, candidates)
+        self.ask_next = AskNext(repetition, candidates=candidates)
         if planned or switching:
-            self.ask_new = AskNext(repetition, NewQuestion)
+            self.ask_new = AskNext(repetition, NewQuestion, candidates)
         if planned:
             self.chat = Chat()
 
+    def load_state(self, state: dict[str, Any], **options: Any) -> None:
+        """Load a saved program; a step that the release which saved it didn't have stays as it is."""
+        new = {name: step.dump_state() for name, step in self.named_predictors() if name in _NEW_STEPS}
+        super().load_state(new | state, **options)
+
     async def write(self, plan: Plan, others: Others) -> Draft:
         asker = Asker(plan.user, plan.seed, others.get("user.lm"), plan.switch, plan.new_focus)
-        draft: Draft = await self.acall(plan.source, plan.question_types, plan.focus, plan.split, asker)
-        return draft
+        with collect_unused() as unused:
+            draft: Draft = await self.acall(plan.source, plan.question_types, plan.focus, plan.split, asker)
+        return replace(draft, unused=tuple(unused))
 
     async def aforward(
         self,

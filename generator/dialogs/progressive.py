@@ -18,7 +18,9 @@ from generator.common.passages import sentences
 from generator.common.shingles import content_stems
 from generator.dialogs.adapter import SignatureType
 from generator.dialogs.calls import Others, call, use_model
+from generator.dialogs.candidates import ATTEMPTS, Unused
 from generator.dialogs.dedup import Repetition
+from generator.dialogs.journal import Meter, metered
 from generator.dialogs.plan import Plan
 from generator.dialogs.program import Draft, Program
 from generator.dialogs.prompt import Documents
@@ -33,7 +35,7 @@ from generator.dialogs.signatures import (
     SetRating,
     TargetParagraph,
 )
-from generator.dialogs.steps import ATTEMPTS, on_one_line
+from generator.dialogs.steps import on_one_line
 from generator.errors import Rejected
 from generator.schema import Evidence, Hit, Passage, Retriever, Turn
 from taxonomy import Scenario
@@ -131,7 +133,7 @@ class ProgressiveDialog(Program):
 
     async def write(self, plan: Plan, others: Others) -> Draft:
         """Return the item of a plan, or the reason why there is none; in either case with the unused sets."""
-        unused: list[Rejected] = []
+        unused: list[Unused] = []
         try:
             chosen = await self._choose(plan, others, unused)
             turns = [await self._refer(plan, chosen.candidate, place) for place in range(plan.turns)]
@@ -147,31 +149,34 @@ class ProgressiveDialog(Program):
             passages = (*passages, source)
         return Draft((first, *turns[1:]), passages, (), None, tuple(unused))
 
-    async def _choose(self, plan: Plan, others: Others, unused: list[Rejected]) -> Rated:
+    async def _choose(self, plan: Plan, others: Others, unused: list[Unused]) -> Rated:
         """Return the set with the best rating, the first of equals; `unused` gets the reasons of the others.
 
         Raises:
             Rejected: no set is usable; why the last one isn't.
         """
-        usable: list[Candidate] = []
-        rated: list[Rated] = []
+        usable: list[tuple[Candidate, Meter]] = []
+        rated: list[tuple[Rated, Meter]] = []
         for number in range(self.candidates):
-            try:
-                usable.append(await self._write_set(plan, number, others, usable))
-            except Rejected as rejected:
-                unused.append(rejected)
-        for candidate in usable:
-            try:
-                rated.append(await self._rate_set(plan, candidate, others))
-            except Rejected as rejected:
-                unused.append(Rejected("score", rejected.reason, rejected.text or candidate.text))
+            with metered() as meter:
+                try:
+                    usable.append((await self._write_set(plan, number, others, [each for each, _ in usable]), meter))
+                except Rejected as rejected:
+                    unused.append(Unused(rejected, meter.cost))
+        for candidate, meter in usable:
+            with metered(meter):
+                try:
+                    rated.append((await self._rate_set(plan, candidate, others), meter))
+                except Rejected as rejected:
+                    why = Rejected("score", rejected.reason, rejected.text or candidate.text)
+                    unused.append(Unused(why, meter.cost))
         if not rated:
-            raise unused[-1]
-        best = max(rated, key=lambda each: each.rating)  # of equals the first
-        for each in rated:
+            raise unused[-1].why
+        best, _ = max(rated, key=lambda each: each[0].rating)  # of equals the first
+        for each, meter in rated:
             if each is not best:
                 reason = f"rated {each.rating:.3g} of {BEST_RATING}, not the best set"
-                unused.append(Rejected("score", reason, each.candidate.text))
+                unused.append(Unused(Rejected("score", reason, each.candidate.text), meter.cost))
         return best
 
     async def _write_set(self, plan: Plan, number: int, others: Others, earlier: Sequence[Candidate]) -> Candidate:

@@ -127,6 +127,7 @@ the nearest thing you do know. Speak as one who knows this by heart: no sentence
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
     question: str = dspy.InputField(desc="The User says")
+    rejected: str = dspy.InputField(desc=REJECTED)
     reasoning: str = dspy.OutputField(
         desc="which sentences speak to what the User wants to know, what they say, and what is missing", max_length=600
     )
@@ -141,6 +142,20 @@ the nearest thing you do know. Speak as one who knows this by heart: no sentence
     )
     consistent: bool = dspy.OutputField(desc="true if so")
     evidence: list[int] = dspy.OutputField(desc="numbers of the sentences that the answer rests on", max_length=6)
+
+
+class ChooseEvidence(dspy.Signature):
+    """Choose the sentences that the Agent's reply rests on: those below that together tell what it says, at most six, \
+and none that it can do without. The User's words needn't be told. First say what the reply claims and which of the \
+sentences tell it."""
+
+    documents: Documents = dspy.InputField()
+    dialog: Conversation = dspy.InputField()
+    question: str = dspy.InputField(desc="The User says")
+    answer: str = dspy.InputField(desc="The Agent replies")
+    sentences: str = dspy.InputField(desc="Sentences that may tell it, with their numbers")
+    explanation: str = dspy.OutputField(desc="what the reply claims, and which sentences tell it", max_length=300)
+    evidence: list[int] = dspy.OutputField(desc="numbers of the sentences chosen", max_length=6)
 
 
 class StandaloneQuery(dspy.Signature):

@@ -1,10 +1,12 @@
 """Algorithm 1 of Lee et al. 2024 (section 2.4.1): a dialog whose every question and answer rests on one document."""
 
+from collections.abc import Sequence
+
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.program import DialogProgram
 from generator.dialogs.steps import Answer
 from generator.dialogs.users import Asker, note_clean
-from generator.schema import Passage, Split, Turn
+from generator.schema import Judge, Passage, Split, Turn
 from taxonomy import QuestionType
 
 
@@ -13,9 +15,16 @@ class SingleDocumentDialog(DialogProgram):
 
     algorithm = "single"
 
-    def __init__(self, repetition: Repetition, planned: bool = False, switching: bool = False) -> None:
-        super().__init__(repetition, planned, switching)
-        self.answer = Answer()
+    def __init__(
+        self,
+        repetition: Repetition,
+        planned: bool = False,
+        candidates: int = 1,
+        judges: Sequence[Judge] = (),
+        switching: bool = False,
+    ) -> None:
+        super().__init__(repetition, planned, candidates, switching)
+        self.answer = Answer(repetition, candidates, judges)
 
     async def turn(
         self,

@@ -12,11 +12,15 @@ import dspy
 from pydantic import Field
 
 from generator.dialogs.adapter import SignatureType
+from generator.dialogs.answer_checks import find_answer_fault
 from generator.dialogs.calls import call
+from generator.dialogs.candidates import ATTEMPTS, Refused, draw_best, rate_answer, rate_question, tell_refused
 from generator.dialogs.checks import UNFINISHED, find_fault
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.prompt import Conversation, Documents
+from generator.dialogs.evidence import SHOWN, drop_idle, list_said, measure_support, rank_sentences
+from generator.dialogs.prompt import Conversation, Documents, quote
 from generator.dialogs.signatures import (
+    ChooseEvidence,
     Courtesy,
     FirstQuestion,
     GroundedAnswer,
@@ -26,20 +30,25 @@ from generator.dialogs.signatures import (
 )
 from generator.dialogs.users import PLAIN_ASKER, Asker, note_clean
 from generator.errors import Rejected
-from generator.schema import Hit, Passage, Turn
+from generator.models.lm import Profile
+from generator.schema import Evidence, Hit, Judge, Passage, Turn
 from taxonomy import QuestionType
 
-ATTEMPTS = 3
+INCONSISTENT = "inconsistent by its own check"
 _SHORTEST_SUBJECT = 4  # characters that name what a question is about
 
 
 class Ask(dspy.Module):
-    """The base of the steps that ask a question: one that fails a check is asked again, at most twice."""
+    """The base of the steps that ask a question: one that fails a check is asked again, at most twice.
 
-    def __init__(self, signature: type[dspy.Signature], repetition: Repetition) -> None:
+    Args:
+        candidates: questions drawn at a time, of which the best stays.
+    """
+
+    def __init__(self, signature: type[dspy.Signature], repetition: Repetition, candidates: int = 1) -> None:
         super().__init__()
         self.predict = dspy.Predict(signature)
-        self.repetition = repetition
+        self.repetition, self.candidates = repetition, candidates
 
     async def ask_until_accepted(
         self,
@@ -49,26 +58,28 @@ class Ask(dspy.Module):
         question_type: QuestionType,
         focus: str,
         user: str,
-    ) -> dspy.Prediction:
-        """Return the first of three attempts whose question passes the checks.
+    ) -> str:
+        """Return a question that passes the checks, the best of so many candidates, within three attempts.
 
-        Each attempt after the first sees the refused questions with the reasons. If one was only the beginning of a
-        phrasing, the next has to be longer: held to an output format, small models else stop at the same place.
+        Each attempt after the first sees the refused questions with the reasons. If the last was only the beginning of
+        a phrasing, the next has to be longer: held to an output format, small models else stop at the same place.
 
         Raises:
-            Rejected: no attempt passes, or the documents allow no such question.
+            Rejected: no attempt passes, the documents allow no such question, or its draft answer is inconsistent.
         """
         inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history)), "kind": question_type.prompt()}
-        refused: list[str] = []
-        least = 1
-        while True:
+
+        async def draw(profile: Profile, refused: Sequence[Refused]) -> str:
+            least = 1
+            if refused and refused[-1].reason == UNFINISHED:
+                least = len(refused[-1].text) + _SHORTEST_SUBJECT
             prediction = await call(
                 self.predict,
                 "ask",
-                "greedy",
+                profile,
                 len(history) + 1,
                 signature=_with_min_length(signature, least),
-                rejected="\n".join(refused),
+                rejected=tell_refused(refused),
                 focus=focus,
                 user=user,
                 **inputs,
@@ -76,29 +87,30 @@ class Ask(dspy.Module):
             if not prediction.get("can_ask", True):  # then the question needn't be one
                 raise Rejected("ask", f"declined: nothing {question_type.name} to ask", prediction.explanation)
             fault = find_fault(prediction.question, documents, history, question_type, self.repetition)
-            if fault is None:
-                return prediction
-            refused.append(f"“{prediction.question}”: {fault}")
-            if len(refused) == ATTEMPTS:
-                raise Rejected("ask", fault, prediction.question)
-            least = len(prediction.question) + _SHORTEST_SUBJECT if fault == UNFINISHED else 1
+            if fault is not None:
+                raise Refused("ask", fault, prediction.question)
+            if not prediction.get("consistent", True):
+                raise Rejected("ask", INCONSISTENT, prediction.question)
+            return on_one_line(prediction.question)
+
+        async def rate(question: str) -> tuple[str, float]:
+            return question, rate_question(question, documents, history, focus)
+
+        return await draw_best(self.candidates, "ask", len(history) + 1, draw, rate)
 
 
 class AskFirst(Ask):
     """The first question, with a draft answer that must agree with it (section 2.2, figures 3 to 6 of the paper)."""
 
-    def __init__(self, repetition: Repetition) -> None:
-        super().__init__(FirstQuestion, repetition)
+    def __init__(self, repetition: Repetition, candidates: int = 1) -> None:
+        super().__init__(FirstQuestion, repetition, candidates)
 
     async def aforward(self, documents: Documents, question_type: QuestionType, focus: str, user: str = "") -> str:
-        """Return the question; `Rejected` as in `ask_until_accepted`, or if the draft is inconsistent."""
+        """Return the question; `Rejected` as in `ask_until_accepted`."""
         signature: SignatureType = self.predict.signature
         if not question_type.may_decline:
             signature = _without_can_ask(signature)
-        prediction = await self.ask_until_accepted(signature, documents, (), question_type, focus, user)
-        if not prediction.consistent:
-            raise Rejected("ask", "inconsistent by its own check", prediction.question)
-        return on_one_line(prediction.question)
+        return await self.ask_until_accepted(signature, documents, (), question_type, focus, user)
 
 
 class AskNext(Ask):
@@ -108,8 +120,10 @@ class AskNext(Ask):
         signature: `NextQuestion` for one that leans on the last answer, `NewQuestion` for one that stands alone.
     """
 
-    def __init__(self, repetition: Repetition, signature: type[dspy.Signature] = NextQuestion) -> None:
-        super().__init__(signature, repetition)
+    def __init__(
+        self, repetition: Repetition, signature: type[dspy.Signature] = NextQuestion, candidates: int = 1
+    ) -> None:
+        super().__init__(signature, repetition, candidates)
 
     async def aforward(
         self,
@@ -120,9 +134,7 @@ class AskNext(Ask):
         user: str = "",
     ) -> str:
         """Return the question; `Rejected` as in `ask_until_accepted`."""
-        signature: SignatureType = self.predict.signature
-        prediction = await self.ask_until_accepted(signature, documents, history, question_type, focus, user)
-        return on_one_line(prediction.question)
+        return await self.ask_until_accepted(self.predict.signature, documents, history, question_type, focus, user)
 
 
 class Chat(dspy.Module):
@@ -181,11 +193,18 @@ class Rewrite(dspy.Module):
 
 
 class Answer(dspy.Module):
-    """The agent's answer with its reasoning, consistency check and evidence (Lee et al. 2024, section 2.3)."""
+    """The agent's answer with its reasoning, consistency check and evidence (Lee et al. 2024, section 2.3).
 
-    def __init__(self) -> None:
+    Args:
+        candidates: answers drawn at a time, of which the best stays.
+        judges: that ask no model, to choose among candidates.
+    """
+
+    def __init__(self, repetition: Repetition, candidates: int = 1, judges: Sequence[Judge] = ()) -> None:
         super().__init__()
         self.predict = dspy.Predict(GroundedAnswer)
+        self.choose = dspy.Predict(ChooseEvidence)
+        self.repetition, self.candidates, self.judges = repetition, candidates, judges
 
     async def aforward(
         self,
@@ -198,30 +217,86 @@ class Answer(dspy.Module):
     ) -> Turn:
         """Return the finished turn, with `retrieval_query` and `hits` as given.
 
+        The answer agrees with itself and passes the checks of `answer_checks`: the best of so many candidates, within
+        three attempts. Each attempt after the first sees the refused answers with the reasons. An answer that was
+        refused is refused again, whatever the model now says of its consistency.
+
         Raises:
-            Rejected: the answer is empty, or inconsistent by the model's own check.
+            Rejected: no attempt passes.
         """
         documents, number = Documents(passages=tuple(passages)), len(history) + 1
         inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history)), "question": question}
-        prediction = await call(self.predict, "answer", "greedy", number, **inputs)
-        if not prediction.consistent:
-            raise Rejected("answer", "inconsistent by its own check", prediction.answer)
-        if not any(c.isalnum() for c in prediction.answer):
-            raise Rejected("answer", "empty answer")
-        return Turn(
-            turn=number,
-            query=question,
-            question_type=question_type.name,
-            multi_turn_type=question_type.multi_turn_type if number > 1 else None,
-            answerability=prediction.answerability,
-            planned=question_type.planned(),
-            retrieval_query=retrieval_query,
-            hits=tuple(hits),
-            reasoning=prediction.reasoning,
-            answer=prediction.answer.strip(),
-            consistent=prediction.consistent,
-            evidence=documents.evidence(prediction.evidence),
-        )
+
+        async def draw(profile: Profile, refused: Sequence[Refused]) -> Turn:
+            prediction = await call(self.predict, "answer", profile, number, rejected=tell_refused(refused), **inputs)
+            answer = on_one_line(prediction.answer)
+            fault = next((each.reason for each in refused if on_one_line(each.text) == answer), None)
+            fault = fault or find_answer_fault(answer, question, history, self.repetition)
+            if fault or not prediction.consistent:
+                why = "" if prediction.consistent else on_one_line(prediction.consistency)
+                raise Refused("answer", fault or INCONSISTENT, prediction.answer, why)
+            return Turn(
+                turn=number,
+                query=question,
+                question_type=question_type.name,
+                multi_turn_type=question_type.multi_turn_type if number > 1 else None,
+                answerability=prediction.answerability,
+                planned=question_type.planned(),
+                retrieval_query=retrieval_query,
+                hits=tuple(hits),
+                reasoning=prediction.reasoning,
+                answer=prediction.answer.strip(),
+                consistent=prediction.consistent,
+                evidence=documents.evidence(prediction.evidence),
+            )
+
+        async def rate(turn: Turn) -> tuple[str, float]:
+            return turn.answer, await rate_answer(turn, passages, history, self.judges)
+
+        turn = await draw_best(self.candidates, "answer", number, draw, rate)
+        evidence = await self.choose_evidence(documents, history, question, turn.answer, turn.evidence)
+        return turn.model_copy(update={"evidence": evidence})
+
+    async def choose_evidence(
+        self,
+        documents: Documents,
+        history: Sequence[Turn],
+        question: str,
+        answer: str,
+        cited: tuple[Evidence, ...],
+    ) -> tuple[Evidence, ...]:
+        """Return the evidence for an answer: the sentences cited, if they cover it, without those that add nothing.
+
+        Else the model is asked once to choose among the sentences that share most with the answer, if these cover more.
+        Its choice counts, alone or with the sentences cited, where it covers more; a failed call changes nothing.
+        """
+        said = list_said(question, history, documents.passages)
+
+        def rate(evidence: Sequence[Evidence]) -> tuple[bool, float]:
+            found = measure_support(answer, said, [each.text for each in evidence])
+            return found.covered, found.share
+
+        if not rate(cited)[0]:
+            texts = [passage.text[start:end] for passage, start, end in documents.spans]
+            shown = [place + 1 for place in rank_sentences(texts, answer, question)[:SHOWN]]
+            if rate(documents.evidence(shown)) > rate(cited):
+                try:
+                    reply = await call(
+                        self.choose,
+                        "evidence",
+                        "greedy",
+                        len(history) + 1,
+                        documents=documents,
+                        dialog=Conversation(turns=tuple(history)),
+                        question=question,
+                        answer=answer,
+                        sentences="\n".join(f"[{number}] {quote(texts[number - 1])}" for number in shown),
+                    )
+                except Rejected:
+                    return cited
+                chosen = documents.evidence(reply.evidence)
+                cited = max(cited, chosen, tuple(dict.fromkeys((*chosen, *cited))), key=rate)
+        return drop_idle(cited, answer, said)
 
 
 @cache  # a new signature would need a new schema

@@ -9,12 +9,12 @@ from pydantic import Field
 
 from generator.dialogs.adapter import SignatureType
 from generator.dialogs.calls import Others, call
+from generator.dialogs.candidates import ATTEMPTS
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.plan import Plan
 from generator.dialogs.program import Draft, Program
 from generator.dialogs.prompt import Documents
 from generator.dialogs.signatures import GROUNDED, GroundedTurn, WholeDialog
-from generator.dialogs.steps import ATTEMPTS
 from generator.dialogs.task_checks import Written, find_dialog_fault
 from generator.errors import Rejected
 from generator.schema import Evidence, Passage, Turn

@@ -6,6 +6,7 @@ Nothing here touches the network (`generator.models.client` does) or the disk (`
 import hashlib
 from collections import Counter
 from contextlib import AbstractContextManager
+from copy import copy
 from functools import cached_property
 from typing import Any, Literal, NoReturn, Protocol
 
@@ -22,6 +23,8 @@ Profile = Literal["greedy", "sampled"]
 # llama.cpp keeps 32 bits of a seed and takes the highest value for "random".
 _SEEDS = 2**31
 _SEEDS_A_TURN = 1000
+_SEEDS_A_CANDIDATE = 50
+MOST_CANDIDATES = _SEEDS_A_TURN // _SEEDS_A_CANDIDATE
 
 
 class Sampling(Record):
@@ -172,6 +175,17 @@ class LanguageModel(dspy.BaseLM):
         self._client, self._journal, self._seed = client, journal, seed
         self._requests: Counter[str] = Counter()
         self._tokens_per_byte = 0.0  # until the server has counted a prompt
+
+    def for_candidate(self, number: int) -> "LanguageModel":
+        """Return the model for candidate `number`, from 0, of those drawn at once: seeds of its own for each.
+
+        With the same seeds, the order of two equal requests would be chance. The first is this model itself.
+        """
+        if not number:
+            return self
+        other = copy(self)
+        other._seed += _SEEDS_A_CANDIDATE * number
+        return other
 
     def __call__(self, *prompt: object, **others: object) -> NoReturn:
         """Refuse synchronous calls, which would block all other dialogs; DSPy requires the method."""

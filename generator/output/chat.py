@@ -49,7 +49,8 @@ class Row(Record):
         description="the same for turns after the first, or the multi-turn type; else null"
     )
     answerability: Answerability = Field(
-        description="`answerable`, `partial` or `unanswerable` from the passages; `conversational`: asks for nothing"
+        description="`answerable`, `partial` or `unanswerable` from the passages; `underspecified`: has several "
+        "readings; `conversational`: asks for nothing"
     )
     retrieval_query: str = Field(description="what the retriever was asked at this turn; empty but for `multi`")
     evidence: tuple[Evidence, ...] = Field(

@@ -85,7 +85,7 @@ def closing_table(summary: Summary) -> None:
         ("dropped dialogs", summary.dropped),
         ("dropped turns", summary.dropped_turns),
         ("dropped pairs", summary.dropped_pairs),
-        ("unused sets of questions", summary.dropped_candidates),
+        ("unused candidates", summary.dropped_candidates),
     ):
         counts = [f"{count} × {stage}: {reason}" for stage, by in stages.items() for reason, count in by.items()]
         if counts:

@@ -7,7 +7,7 @@ from generator.dialogs.filter import Filter, deciding_verdict, filter_pairs
 from generator.execution.store import Store
 from generator.output.chat import rows
 from generator.output.stats.statistics import Portion, Statistics, Tally
-from generator.schema import Record, Usage
+from generator.schema import Cost, Record, Usage
 from taxonomy import Taxonomy
 
 
@@ -51,7 +51,8 @@ class Summary(Record):
 
     Attributes:
         dropped, dropped_turns, dropped_pairs: counts by stage and reason.
-        dropped_candidates: the same, of sets of questions that became no dialog (`algorithm=progressive`).
+        dropped_candidates: the same, of questions, answers and sets of questions that weren't the chosen ones.
+        candidates_cost: what those took.
         pairs: context-response pairs in the dataset: those of accepted dialogs less `dropped_pairs`, and less those of
             a benchmark's items without a reference answer, or after one without.
         unjudged: how often a judge failed on one of the `unjudged_pairs`, by reason.
@@ -70,6 +71,7 @@ class Summary(Record):
     dropped_turns: Counts
     dropped_pairs: Counts
     dropped_candidates: Counts
+    candidates_cost: Cost
     pairs: int
     unjudged_pairs: int
     unjudged: Mapping[str, int]
@@ -115,6 +117,7 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
         dropped_turns=store.dropped("turn"),
         dropped_pairs=store.dropped("pair"),
         dropped_candidates=store.dropped("candidate"),
+        candidates_cost=sum((drop.cost for drop in store.drops() if drop.cost), Cost()),
         pairs=kept,
         unjudged_pairs=unjudged.total(),
         unjudged=dict(unjudged.most_common()),

@@ -31,7 +31,8 @@ class Answerable(dspy.Signature):
 class AnswerabilityJudge(ModelJudge):
     """Labels a question `answerable`, `partial` or `unanswerable` by the passages at hand.
 
-    Two labels need no model: a `conversational` turn stays one, and without passages a question is `unanswerable`.
+    Three labels need no model: `conversational` and `underspecified` turns stay what they are, since the passages don't
+    tell what is meant, and without passages a question is `unanswerable`.
     """
 
     name = "answerability"
@@ -40,6 +41,8 @@ class AnswerabilityJudge(ModelJudge):
     def judge_without_model(self, passages: Sequence[Passage], turn: Turn) -> Verdict | None:
         if turn.answerability == "conversational":
             return self.verdict("conversational", "the User asks for nothing")
+        if turn.answerability == "underspecified":
+            return self.verdict("underspecified", "the question has several readings")
         return None if passages else self.verdict("unanswerable", "there are no passages")
 
 

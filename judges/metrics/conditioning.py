@@ -20,9 +20,11 @@ def conditioned(score: float | None, answerability: Answerability, idk: str) -> 
     | answerable, partial | the score | 0 |
     | unanswerable | 0 | 1 |
     | conversational | 1 | 0 |
+    | underspecified | none | none |
 
-    The last row is not in the paper, which leaves conversational questions out. Its published values have 1 for all
-    three of them, none with an "I don't know"; the 0 for those is our reading.
+    Rosenthal et al. 2026 score underspecified questions by none of these metrics (section 3.1). The row above them is
+    not in the paper, which leaves conversational questions out. Its published values have 1 for all three of them, none
+    with an "I don't know"; the 0 for those is our reading.
 
     Args:
         score: of a metric, scaled to 0 to 1; None where it has none, such as a reference-based one without a reference.
@@ -40,9 +42,10 @@ def conditioned(score: float | None, answerability: Answerability, idk: str) -> 
 def _is_right(answerability: Answerability, idk: str) -> bool | None:
     """Return True if the response says "I don't know" exactly where the passages don't tell.
 
-    None if the question is conversational and asks for nothing, or the label is `unjudged`.
+    None if the question asks for nothing (conversational) or has several readings (underspecified), or the label is
+    `unjudged`.
     """
-    if answerability == "conversational" or idk == "unjudged":
+    if answerability in ("conversational", "underspecified") or idk == "unjudged":
         return None
     return (idk == "yes") == (answerability == "unanswerable")
 

@@ -3,6 +3,7 @@
 import json
 import statistics
 import zipfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -268,6 +269,44 @@ def test_a_task_that_cannot_be_joined_on_is_told(tmp_path: Path) -> None:
     assert len(dialog.turns) == 1
 
 
+def only_task(number: int, *contexts: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Of MTRAG-UN (Rosenthal et al. 2026), where nobody scored or marked a context."""
+    bare = [{"document_id": c["document_id"], "text": c["text"]} for c in contexts]
+    return task(number) | {"contexts": bare, "Collection": "telco", "answerability": ["UNDERSPECIFIED"]} | more
+
+
+def test_the_only_task_of_a_conversation_is_a_dialog_with_its_input_before_it(tmp_path: Path) -> None:
+    two = only_task(3, context("p-0-9"), context("q-0-9"), targets=[{"text": "Which?"}, {"text": "Of A or B?"}])
+    nothing = only_task(1, task_id="b<::>1", answerability=["UNANSWERABLE"], **{"Multi-Turn": ["N/A"]})
+    (dialog, bare), bad = tasks(tmp_path / "tasks.jsonl", two, nothing)
+    assert (dialog.id, dialog.collection, dialog.ended, dialog.lm, bad) == ("a", "telco", "task", "human", [])
+    assert [(t.query, t.answer) for t in dialog.turns] == [("?", "!"), ("?", "!"), ("Question 3?", "Which?")]
+    assert {(t.question_type, t.multi_turn_type, t.hits) for t in dialog.turns[:2]} == {("unlabelled", None, ())}
+    (last,) = dialog.own_turns
+    assert (last.answerability, last.multi_turn_type) == ("underspecified", "clarification")
+    assert last.other_answers == ("Of A or B?",)
+    # People gave them as relevant; no search scored them.
+    assert [e.passage_id for e in last.evidence] == [h.passage_id for h in last.hits] == ["p-0-9", "q-0-9"]
+    assert (bare.id, bare.ended, bare.passages, bare.document_ids) == ("b", "task", (), ())
+    assert (bare.turns[0].answerability, bare.turns[0].multi_turn_type) == ("unanswerable", None)
+    assert len(tasks(tmp_path / "tasks.jsonl", two, only_task(2, Collection="bank", task_id="c<::>2"))[0]) == 2
+
+
+def test_an_only_task_whose_input_is_no_dialog_is_told(tmp_path: Path) -> None:
+    found, bad = tasks(tmp_path / "tasks.jsonl", only_task(2, input=[{"speaker": "user", "text": "?"}] * 3))
+    assert (found, bad) == ([], [("1", "input: user and agent don't take turns up to a question")])
+
+
+def test_a_folder_without_conversations_has_its_tasks_read(tmp_path: Path) -> None:
+    (tmp_path / "generation_tasks").mkdir()
+    lines(tmp_path / "generation_tasks" / "reference.jsonl", only_task(2, context("p-0-9")))
+    lines(tmp_path / "telco_rewrite.jsonl", {"_id": "a<::>2", "text": "|user|: Question two?"})
+    (dialog,) = dialogs("mtrag", tmp_path)
+    assert [t.retrieval_query for t in dialog.turns] == ["", "Question two?"]
+    (tmp_path / "conversations.json").write_text(json.dumps([conversation(exchange("Who?", "He."))]))
+    assert [dialog.ended for dialog in dialogs("mtrag", tmp_path)] == ["complete"]
+
+
 def test_an_analytics_file_has_the_texts_of_its_passages_apart(tmp_path: Path) -> None:
     path = tmp_path / "reference.json"
     documents = [{"document_id": "p-0-9", "text": "One.", "title": "T"}, {"document_id": "q-0-9", "text": "Two."}]
@@ -344,3 +383,21 @@ def test_the_real_tasks_are_the_turns_of_the_real_conversations(
             assert (turn.answerability, turn.multi_turn_type) == (same.answerability, same.multi_turn_type)
             assert set(turn.question_type.split("+")) == set(same.question_type.split("+"))
             assert [e.passage_id for e in turn.evidence] == [e.passage_id for e in same.evidence]
+
+
+def test_the_real_tasks_of_mtrag_un_are_read_as_its_source_counts_them(data: Path) -> None:
+    found = dialogs("mtrag", data / "mtrag_un" / "reference_sample.jsonl")
+    last = [turn for dialog in found for turn in dialog.own_turns]
+    assert (len(found), len(last), sum(len(dialog.turns) for dialog in found)) == (162, 162, 710)
+    assert Counter(turn.answerability for turn in last) == {
+        "answerable": 85,
+        "partial": 22,
+        "unanswerable": 31,
+        "underspecified": 24,
+    }
+    assert Counter(turn.multi_turn_type for turn in last) == {"follow-up": 111, "clarification": 19, None: 32}
+    assert Counter(bool(turn.evidence) for turn in last if turn.answerability == "underspecified") == {
+        True: 18,
+        False: 6,
+    }
+    assert len(dialogs("mtrag", data / "mtrag_un" / "reference_sample.jsonl", domain="fiqa")) == 30

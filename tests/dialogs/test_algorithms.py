@@ -133,7 +133,7 @@ def test_a_turn_that_is_not_worth_keeping_is_skipped(
 
 
 def test_the_passages_of_a_skipped_turn_are_not_in_the_dialog() -> None:
-    model = Scripted(ask=[ASK[0], ASK[4], ASK[1]], answer=[ANSWER[0], {"consistent": False}, ANSWER[1]])
+    model = Scripted(ask=[ASK[0], ASK[4], ASK[1]], answer=[ANSWER[0], *[{"consistent": False}] * 3, ANSWER[1]])
     draft = generate(model, shelf=Shelf([[A], [C], [B]]), types=TYPES[:3])
     assert draft.passages == (A, B)
     assert [hit.new for turn in draft.turns for hit in turn.hits] == [True, True]
@@ -222,7 +222,7 @@ def test_dialogs_share_a_program_without_mixing() -> None:
     assert repr(program.dump_state()) == before
 
 
-STEPS = {"ask_first.predict", "ask_next.predict", "answer.predict"}
+STEPS = {"ask_first.predict", "ask_next.predict", "answer.predict", "answer.choose"}
 PLANNED = {"ask_new.predict", "chat.remark", "chat.courtesy"}
 
 
@@ -234,3 +234,11 @@ def test_the_keys_of_a_saved_program_stay(planned: bool) -> None:
     expected = STEPS | (PLANNED if planned else set())
     assert {name for name, _ in single.named_predictors()} == expected
     assert {name for name, _ in multi.named_predictors()} == expected | {"rewrite.predict"}
+
+
+def test_a_program_saved_before_evidence_was_chosen_loads() -> None:
+    state = SingleDocumentDialog(Repetition(0.8)).dump_state()
+    del state["answer.choose"]
+    SingleDocumentDialog(Repetition(0.8)).load_state(state)
+    with pytest.raises(KeyError):
+        MultiDocumentDialog(Repetition(0.8), Shelf([]), 3, "rewrite").load_state(state)

@@ -176,7 +176,7 @@ def test_the_best_set_stays_and_of_equals_the_first() -> None:
     )
     draft = write(model, shelves(4), plan("news"), candidates=4)
     assert draft.turns[0].query == "Write a summary of the Birch mill."
-    assert [(unused.stage, unused.reason[:12], unused.text[:30]) for unused in draft.unused] == [
+    assert [(unused.why.stage, unused.why.reason[:12], unused.why.text[:30]) for unused in draft.unused] == [
         ("score", "rated 2 of 5", "Write a summary of the Alder m"),
         ("score", "rated 4 of 5", "Write a summary of the Cedar m"),
         ("score", "rated 1 of 5", "Write a summary of the Dogwood"),
@@ -212,7 +212,7 @@ def test_a_set_is_given_up_after_three_attempts_and_the_others_go_on() -> None:
     model = Scripted(candidates=[bad, bad, bad, "no JSON", "no JSON", asked(NEWS, "a b", "c d", "e f")])
     draft = write(model, shelves(1), plan("news"), candidates=3)
     assert [turn.query for turn in draft.turns] == list(NEWS)
-    assert [(unused.stage, unused.reason) for unused in draft.unused] == [
+    assert [(unused.why.stage, unused.why.reason) for unused in draft.unused] == [
         ("candidates", "the first question asks for no text, such as a summary or a table"),
         ("candidates", "unusable reply"),
     ]
@@ -253,6 +253,6 @@ def test_several_models_write_in_turn_and_the_mean_of_several_ratings_counts() -
     )
     assert draft.turns[0].query == "Write a summary of the Birch mill."
     assert draft.turns[0].reasoning.startswith("Set 2 of 3 by model-b, rated 3.5 of 5: ")
-    assert [unused.reason[:14] for unused in draft.unused] == ["rated 2.5 of 5", "rated 2.5 of 5"]
+    assert [unused.why.reason[:14] for unused in draft.unused] == ["rated 2.5 of 5", "rated 2.5 of 5"]
     assert model.stages == ["candidates", "candidates", "reference", "reference", "reference"]
     assert (b.stages, low.stages, high.stages) == (["candidates"], ["score"] * 3, ["score"] * 3)

@@ -15,6 +15,7 @@ from tests.support.scripted import KINDS, Entry, Scripted, piece, said, task
 TRAM, BUS = piece("tram", "The tram is green. It runs at night."), piece("bus", "The bus is red.")
 DOCUMENTS = Documents(passages=(TRAM, BUS))
 SAID = said(("Which colour is the tram?", "It is green."), ("Does it run at night?", "Yes."))
+LONG = ("Does it run at night?", "The green tram runs every night from the harbour to the hill.")
 GOOD = {"question": "How old is the driver?"}
 
 
@@ -31,7 +32,9 @@ def ask_next(model: Scripted, question_type: str = "follow-up") -> str:
 def answer(model: Scripted, history: tuple[Turn, ...] = (), question_type: str = "direct") -> Turn:
     hits = [Hit(passage_id=BUS.id, score=1.5, rank=1, new=True)]
     turn: Turn = model.run(
-        lambda: Answer().acall((TRAM, BUS), history, "Is it late?", KINDS[question_type], "tram late", hits)
+        lambda: Answer(Repetition(0.8)).acall(
+            (TRAM, BUS), history, "Is it late?", KINDS[question_type], "tram late", hits
+        )
     )
     return turn
 
@@ -222,14 +225,101 @@ def test_an_answer_becomes_a_whole_turn() -> None:
     assert (first.turn, first.question_type, first.multi_turn_type, first.evidence) == (1, "direct", None, ())
 
 
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [({"consistent": False, "answer": "Blue."}, "inconsistent by its own check"), ({"answer": "…"}, "empty answer")],
-)
-def test_an_answer_that_is_not_worth_keeping_is_rejected(fields: dict[str, object], reason: str) -> None:
+BAD_ANSWERS: dict[str, tuple[dict[str, object], str]] = {
+    "scaffolding": ({"answer": "According to the first document, no."}, "speaks of the documents"),
+    "nothing": ({"answer": "Sure, here is the answer."}, "answers nothing"),
+    "repeated": ({"answer": said(LONG)[0].answer}, "repeats an earlier answer"),
+    "empty": ({"answer": "…"}, "empty answer"),
+    "inconsistent": (
+        {"answer": "Blue.", "consistent": False, "consistency": "No,\nit is green."},
+        "inconsistent by its own check (No, it is green.)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("bad", "why"), BAD_ANSWERS.values(), ids=BAD_ANSWERS.keys())
+def test_a_bad_answer_is_asked_for_again_with_the_reason(bad: dict[str, object], why: str) -> None:
+    model = Scripted(answer=[bad, {"answer": "It runs at night."}])
+    assert answer(model, said(LONG)).answer == "It runs at night."
+    first, second = model.prompts("answer")
+    assert REJECTED not in first
+    assert f"{REJECTED}:\n“{bad['answer']}”: {why}" in second
+    assert second.partition("<task>")[0] == first.partition("<task>")[0]
+
+
+def test_an_answer_is_asked_for_only_three_times() -> None:
+    model = Scripted(answer=[{"answer": "See [1]."}, {"answer": "See [2]."}, {"answer": "…"}, {"answer": "Yes."}])
     with pytest.raises(Rejected) as caught:
-        answer(Scripted(answer=[fields]))
-    assert (caught.value.stage, caught.value.reason) == ("answer", reason)
+        answer(model)
+    assert (caught.value.stage, caught.value.reason, caught.value.text) == ("answer", "empty answer", "…")
+    assert len(model.calls) == 3
+
+
+def test_an_inconsistent_answer_stays_so_in_the_same_words() -> None:
+    model = Scripted(answer=[{"answer": "Blue.", "consistent": False}, *[{"answer": "Blue."}] * 2])
+    with pytest.raises(Rejected) as caught:
+        answer(model)
+    assert (caught.value.reason, caught.value.text) == ("inconsistent by its own check", "Blue.")
+
+
+# --- evidence
+
+FARES = piece("fares", "Fares. A child pays 2 crowns. Adults pay 5 crowns at the machine. The tram is green.")
+TOLD = "An adult pays 5 crowns, at the machine."
+
+
+def evidence(model: Scripted) -> list[str]:
+    """Return the evidence of an answer from the fares; sentences 1 to 4 are theirs."""
+    ask = "What does an adult pay?"
+    turn: Turn = model.run(lambda: Answer(Repetition(0.8)).acall((FARES,), (), ask, KINDS["direct"]))
+    assert turn.answer == TOLD
+    return [each.text for each in turn.evidence]
+
+
+def test_evidence_that_covers_its_answer_is_kept_without_asking() -> None:
+    model = Scripted(answer=[{"answer": TOLD, "evidence": [3]}])
+    assert evidence(model) == ["Adults pay 5 crowns at the machine."]
+    assert model.stages == ["answer"]
+
+
+def test_evidence_that_does_not_is_chosen_once_from_the_best_sentences() -> None:
+    model = Scripted(answer=[{"answer": TOLD, "evidence": [1, 4]}], evidence=[{"evidence": [3]}])
+    assert evidence(model) == ["Adults pay 5 crowns at the machine."]
+    assert model.stages == ["answer", "evidence"]
+    answering, choosing = (call.prompt for call in model.calls)
+    assert "[3] Adults pay 5 crowns at the machine.\n[2] A child pays 2 crowns." in task(choosing)
+    assert TOLD in task(choosing) and "[4] The tram is green." not in task(choosing)
+    assert choosing.partition("<task>")[0] == answering.partition("<task>")[0]
+
+
+def test_a_sentence_that_adds_nothing_is_no_evidence() -> None:
+    assert evidence(Scripted(answer=[{"answer": TOLD, "evidence": [1, 3, 4]}])) == [
+        "Adults pay 5 crowns at the machine."
+    ]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [{"evidence": [4]}, {"evidence": []}, "no", lm15.ServerError("HTTP 500: oops", status=500)],
+    ids=["no better", "none", "unusable", "failing"],
+)
+def test_a_choice_that_does_not_help_changes_nothing(reply: Entry) -> None:
+    model = Scripted(answer=[{"answer": TOLD, "evidence": [2]}], evidence=[reply, reply])
+    assert evidence(model) == ["A child pays 2 crowns."]
+
+
+def test_a_choice_that_completes_the_evidence_is_added() -> None:
+    told = "Children pay 2 crowns, adults 5 crowns at the machine."
+    model = Scripted(answer=[{"answer": told, "evidence": [2]}], evidence=[{"evidence": [3]}])
+    turn: Turn = model.run(lambda: Answer(Repetition(0.8)).acall((FARES,), (), "What does it cost?", KINDS["direct"]))
+    assert [each.text for each in turn.evidence] == ["Adults pay 5 crowns at the machine.", "A child pays 2 crowns."]
+
+
+@pytest.mark.parametrize("text", ["I don't have information on that.", "It costs a bundle of hay."])
+def test_nothing_is_asked_where_no_sentence_could_help(text: str) -> None:
+    model = Scripted(answer=[{"answer": text, "evidence": []}])
+    answer(model)
+    assert model.stages == ["answer"]
 
 
 # --- failing endpoints
@@ -277,7 +367,7 @@ def test_a_prompt_that_can_not_fit_is_not_sent() -> None:
 
     async def answer_twice() -> None:
         for _ in range(2):
-            await Answer().acall((TRAM, BUS), (), "Is it late?", KINDS["direct"], "tram late", ())
+            await Answer(Repetition(0.8)).acall((TRAM, BUS), (), "Is it late?", KINDS["direct"], "tram late", ())
 
     with pytest.raises(Rejected) as caught:
         model.run(answer_twice)

@@ -126,6 +126,8 @@ CELLS: dict[tuple[Answerability, str], float | None] = {
     ("conversational", "partial"): 1,
     ("conversational", "yes"): 0,
     ("conversational", "unjudged"): None,
+    ("underspecified", "no"): None,
+    ("underspecified", "yes"): None,
     ("answerable", "unjudged"): None,
     ("unanswerable", "unjudged"): None,
 }

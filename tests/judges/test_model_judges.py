@@ -182,6 +182,8 @@ def test_what_needs_no_model_is_no_call() -> None:
     asks_nothing = thanks.model_copy(update={"answerability": "conversational"})
     assert judge(IdkJudge, model, (asks_nothing,)).label == "no"
     assert judge(AnswerabilityJudge, model, (asks_nothing,)).label == "conversational"
+    two_readings = thanks.model_copy(update={"answerability": "underspecified"})
+    assert judge(AnswerabilityJudge, model, (two_readings,)).label == "underspecified"
     assert judge(AnswerabilityJudge, model, passages=()).label == "unanswerable"
     verdict = judge(ReferenceJudge, model, (FIRST, LAST))
     assert (verdict.label, verdict.explanation) == ("unjudged", "no reference answer")

@@ -120,6 +120,12 @@ def test_roles_alternate_and_earlier_turns_are_the_context() -> None:
     ]
 
 
+def test_of_a_task_the_last_turn_is_a_pair() -> None:
+    task = make_dialog(turn(1, "incorrect"), turn(2), ended="task")
+    (row,) = rows(task, "prefix")
+    assert (row.turn, len(row.messages)) == (2, 4)
+
+
 def test_multi_is_grounded_on_what_was_retrieved_up_to_the_turn() -> None:
     made = dialog(
         turn(1, hits=hits(2, 1), retrieval_query="q1"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from generator.corpora.files import File
-from generator.corpora.human import human_dialog, human_turn
+from generator.corpora.human import HUMAN, human_dialog, human_turn
 from generator.corpora.json_records import read_json, read_json_lines, validate_record
 from generator.corpora.mtrag import forms
 from generator.corpora.mtrag.names import NO_LABEL, SPEAKER, domain_of, format_turn_id, from_published_label
@@ -113,8 +113,7 @@ def _conversations(
 def _tasks(
     items: Iterator[tuple[str, Any]], corpus: str, domain: str | None, queries: Queries
 ) -> Iterator[Dialog | SkippedRecord]:
-    conversations: dict[str, dict[int, tuple[str, _Exchange]]] = {}
-    collections: dict[str, str] = {}
+    conversations: dict[str, dict[int, tuple[str, forms.Task]]] = {}
     for where, item in items:
         task = validate_record(forms.Task, where, item)
         if isinstance(task, SkippedRecord):
@@ -127,21 +126,26 @@ def _tasks(
         if number in turns:
             yield SkippedRecord(where=where, reason=f"task_id: {turns[number][0]} is the same turn")
             continue
-        collections.setdefault(conversation, task.collection)
-        marked = {place for place, context in enumerate(task.contexts) if context.relevant}
-        answer, *others = (target.text for target in task.targets)
-        relevant = marked | set(task.relevant)
-        turns[number] = where, _Exchange(task.input[-1].text, answer, task, task.contexts, relevant, others=others)
+        turns[number] = where, task
     for conversation, turns in conversations.items():
+        if len(turns) == 1:
+            ((where, task),) = turns.values()
+            yield _last_turn(where, corpus, conversation, task, _asked(task), queries.rewrite(*task.task_id))
+            continue
         missing = next(number for number in range(1, len(turns) + 2) if number not in turns)
         for number in sorted(turns):
             if number > missing:
                 where, _ = turns[number]
                 yield SkippedRecord(where=where, reason=f"task_id: turn {missing} of its conversation is missing")
         if missing > 1:
-            where, _ = turns[1]
-            exchanges = [turns[number][1] for number in range(1, missing)]
-            yield _dialog(where, corpus, collections[conversation], conversation, exchanges, queries)
+            where, first = turns[1]
+            exchanges = [_asked(turns[number][1]) for number in range(1, missing)]
+            yield _dialog(where, corpus, first.collection, conversation, exchanges, queries)
+
+
+def _asked(task: forms.Task) -> _Exchange:
+    answer, *others = (target.text for target in task.targets)
+    return _Exchange(task.input[-1].text, answer, task, task.contexts, task.relevant, others=others)
 
 
 def read_responses(file: File, corpus: str) -> Iterator[Dialog | SkippedRecord]:
@@ -181,22 +185,39 @@ def read_responses(file: File, corpus: str) -> Iterator[Dialog | SkippedRecord]:
 
 
 def _response(where: str, corpus: str, task: forms.AnsweredTask, model: str, answer: str) -> Dialog | SkippedRecord:
-    if [message.speaker for message in task.input] != [*(["user", "agent"] * (len(task.input) // 2)), "user"]:
-        return SkippedRecord(where=where, reason="input: user and agent don't take turns up to a question")
-    *given, query = task.input
-    pairs = zip(given[::2], given[1::2], strict=True)
-    turns = [human_turn(number, user.text, agent.text) for number, (user, agent) in enumerate(pairs, start=1)]
-    exchange = _Exchange(query.text, answer, task, task.contexts)
-    passages: dict[str, Passage] = {}
-    last = _turn(where, len(turns) + 1, exchange, passages, "")
-    if isinstance(last, SkippedRecord):
-        return last
-    conversation, number = task.task_id
+    exchange = _Exchange(task.input[-1].text, answer, task, task.contexts)
+    dialog_id = f"{format_turn_id(*task.task_id)}/{model}"
+    dialog = _last_turn(where, f"{corpus}-{domain_of(task.collection)}", dialog_id, task, exchange, "", model)
+    if isinstance(dialog, SkippedRecord):
+        return dialog
+    *given, last = dialog.turns
     # Targets are references, even where the model's answer is the same.
     last = last.model_copy(update={"other_answers": tuple(target.text for target in task.targets)})
-    dialog_id = f"{format_turn_id(conversation, number)}/{model}"
-    corpus = f"{corpus}-{domain_of(task.collection)}"
-    return human_dialog(where, corpus, dialog_id, "multi", [*turns, last], list(passages.values()), model=model)
+    return dialog.model_copy(update={"turns": (*given, last)})
+
+
+def _last_turn(
+    where: str,
+    corpus: str,
+    dialog_id: str,
+    task: forms.Task | forms.AnsweredTask,
+    exchange: _Exchange,
+    rewrite: str,
+    model: str = HUMAN,
+) -> Dialog | SkippedRecord:
+    """Return a task with the answer of its last turn; those before it were given with the task."""
+    if [message.speaker for message in task.input] != [*(["user", "agent"] * (len(task.input) // 2)), "user"]:
+        return SkippedRecord(where=where, reason="input: user and agent don't take turns up to a question")
+    pairs = zip(task.input[:-1:2], task.input[1::2], strict=True)
+    turns = [human_turn(number, user.text, agent.text) for number, (user, agent) in enumerate(pairs, start=1)]
+    passages: dict[str, Passage] = {}
+    last = _turn(where, len(turns) + 1, exchange, passages, rewrite)
+    if isinstance(last, SkippedRecord):
+        return last
+    found = list(passages.values())
+    return human_dialog(
+        where, corpus, dialog_id, "multi", [*turns, last], found, task.collection, model=model, last_only=True
+    )
 
 
 def _read_content(file: File) -> Any:

@@ -24,6 +24,7 @@ _CORPUS = re.compile(
     r"(?:^|/)(?P<domain>clapnq|cloud|fiqa|govt)(?:\.jsonl(?:\.gz|\.zip(?:/.*)?)?|/(?P<pool>corpus(?:_pooled)?\.jsonl))$"
 )
 _CONVERSATIONS = "conversations.json"
+_TASKS = "reference.jsonl"
 _QUERIES = ("_questions.jsonl", "_rewrite.jsonl")
 
 
@@ -89,7 +90,7 @@ class MtragCorpus(PublishedCorpus):
         yield from convert_records(read_json_lines(file), _Record, document)
 
     def dialogs(self) -> Iterator[Dialog | SkippedRecord]:
-        """Yield the conversations, or those of generation tasks if `path` is a file of such.
+        """Yield the conversations, or those of generation tasks if `path` is a file of such or has nothing else.
 
         A dialog's passages have the ids of the passage level.
         """
@@ -107,8 +108,9 @@ class MtragCorpus(PublishedCorpus):
             names += [f"retrieval_tasks/{domain}/{domain}{ending}" for domain in self._domains() for ending in _QUERIES]
             first, *rest = (local_file(Path(self.fetch(f"mtrag-human/{name}", None))) for name in names)
             return [first], rest
-        found = list_files(self.path, (_CONVERSATIONS, *_QUERIES))
-        conversations = [file for file in found if not file.name.endswith(_QUERIES)]
+        found = list_files(self.path, (_CONVERSATIONS, *_QUERIES, _TASKS))
+        tasks = [file for file in found if file.name.endswith(_TASKS)]
+        conversations = [file for file in found if not file.name.endswith((*_QUERIES, _TASKS))] or tasks
         if not conversations:
             raise CorpusError(f"corpus.path={self.path}: has no {_CONVERSATIONS}; put that of {self.source} into it")
         return conversations, [file for file in found if file.name.endswith(_QUERIES)]

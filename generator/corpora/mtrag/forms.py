@@ -86,20 +86,33 @@ class Message(BaseModel):
     text: _Text
 
 
+class Utterance(Message):
+    speaker: Literal["user", "agent"]
+
+
 class _TaskLabels(Labels):
     task_id: _TurnId
     collection: _Collection = Field(validation_alias=AliasChoices("Collection", "collection"))
     contexts: list[Context]
+    input: list[Utterance] = Field(min_length=1)
 
 
 class Task(_TaskLabels):
-    input: list[Message] = Field(min_length=1)
     targets: list[Message] = Field(min_length=1)
-    relevant: list[int] = Field(default=[], validation_alias=AliasPath("annotations", "context_relevance", "system"))
+    marked: list[int] | None = Field(
+        default=None, validation_alias=AliasPath("annotations", "context_relevance", "system")
+    )
 
+    @property
+    def relevant(self) -> set[int]:
+        """Return the places of the relevant contexts: those marked, or where none can be, those that people gave.
 
-class Utterance(Message):
-    speaker: Literal["user", "agent"]
+        A context of MTRAG-UN has no mark, and no score, since no search returned it.
+        """
+        places = {place for place, context in enumerate(self.contexts) if context.relevant}
+        if self.marked is None and not any(context.marks for context in self.contexts):
+            return {place for place, context in enumerate(self.contexts) if context.score is None}
+        return places.union(self.marked or ())
 
 
 class Prediction(Message):
@@ -107,7 +120,6 @@ class Prediction(Message):
 
 
 class AnsweredTask(_TaskLabels):
-    input: list[Utterance]
     targets: list[Message] = []
     predictions: list[Prediction] = []
 

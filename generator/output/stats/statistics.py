@@ -50,7 +50,7 @@ class Statistics(Record):
     """Means by the first turn's question type (sorted by name) and in total, and the labels of the turns.
 
     Attributes:
-        turns: the number of turns.
+        turns: the number of turns; of a task the last one alone, which all but the mean number of turns is about.
         question_types, answerability, verdicts: of all turns.
         first_types: question types of the first turns.
         later_types, multi_turn_types: of the later ones.
@@ -78,12 +78,15 @@ class Tally:
 
     def add(self, dialog: Dialog) -> None:
         """Count a dialog with at least one turn."""
-        turns, later = dialog.turns, dialog.turns[1:]
+        turns = dialog.own_turns
+        first, later = [t for t in turns if t.turn == 1], [t for t in turns if t.turn > 1]
         grounded = [t for t in turns if t.answerability in ("answerable", "partial")]
         retrieved = {hit.passage_id for t in turns for hit in t.hits}
         self._sums[turns[0].question_type].update(
             dialogs=1,
+            all_turns=len(dialog.turns),
             turns=len(turns),
+            first=len(first),
             query=sum(_words(t.query) for t in turns),
             response=sum(_words(t.answer) for t in turns),
             document=sum(_words(p.text) for p in dialog.passages),
@@ -97,7 +100,7 @@ class Tally:
         )
         count = self._labels
         count["question_types"].update(label for t in turns for label in _labels(t.question_type))
-        count["first_types"].update(_labels(turns[0].question_type))
+        count["first_types"].update(label for t in first for label in _labels(t.question_type))
         count["later_types"].update(label for t in later for label in _labels(t.question_type))
         count["multi_turn_types"].update(label for t in later for label in _labels(t.multi_turn_type))
         count["users"][dialog.user or PLAIN.name] += 1
@@ -107,9 +110,9 @@ class Tally:
     def statistics(self) -> Statistics:
         """Return the numbers so far."""
         sums = sum(self._sums.values(), Counter())
-        dialogs, turns = sums["dialogs"], sums["turns"]
-        totals = {"question_types": turns, "answerability": turns, "verdicts": turns, "first_types": dialogs}
-        totals |= {"users": dialogs, "later_types": turns - dialogs, "multi_turn_types": turns - dialogs}
+        dialogs, turns, first = sums["dialogs"], sums["turns"], sums["first"]
+        totals = {"question_types": turns, "answerability": turns, "verdicts": turns, "first_types": first}
+        totals |= {"users": dialogs, "later_types": turns - first, "multi_turn_types": turns - first}
         return Statistics(
             by_type=tuple((name, _means(self._sums[name])) for name in sorted(self._sums)),
             total=_means(sums),
@@ -137,7 +140,7 @@ def _means(sums: Counter[str]) -> Means:
 
     return Means(
         dialogs=sums["dialogs"],
-        turns=mean("turns", "dialogs"),
+        turns=mean("all_turns", "dialogs"),
         query=mean("query", "turns"),
         response=mean("response", "turns"),
         document=mean("document", "dialogs"),

@@ -1,0 +1,35 @@
+"""Find the clauses of an answer that say, in English, that something isn't known; no model is asked.
+
+In mtRAG's human conversations all but a few unanswerable turns consist of such clauses (`benchmarks/evidence.py`).
+"""
+
+import re
+
+_NOT = r"(?:not|n[’']t|cannot|never|unable to)"
+_KNOWN = (
+    r"(?:known?|information|informed|details?|data|answers?|find|found|tell|say|sure|certain|aware|provided?|confirm"
+    r"|determine|specifics?|records?|help|see|anything|familiar|idea|knowledge|access|mention(?:ed)?|evidence)"
+)
+# Not "available", "included" and the like: “The pass isn't available on Sundays” is a claim.
+_TOLD = r"(?:known|mentioned|specified|stated|clear|disclosed|described|documented|indicated|detailed)"
+_TELLS = r"(?:provide|include|contain|mention|say|specify|state|give|tell|indicate|cover|address|discuss|describe|list)"
+_REFUSAL = re.compile(
+    rf"\b(?:I|we)\b(?:[’'](?:m|re))?(?: \w+){{0,2}}?(?: ?{_NOT}|\w+n[’']t| lack| afraid)\b(?! only\b)"
+    rf"[^,;]*?\b{_KNOWN}\b"
+    rf"|\b(?:I|we|there)(?: \w+)? (?:no|little|nothing)\b[^,;]*?\b{_KNOWN}\b"
+    rf"|\b(?:is|are|was|were|been|has|have)(?:n[’']t| not)(?: been)?(?: \w+ly)? {_TOLD}\b"
+    rf"|\b(?:documents?|passages?|text|context|sources?|information)\b[^,;]{{0,30}}{_NOT} {_TELLS}\b"
+    r"|\b(?:unknown|unclear|unspecified|no ?(?:one|body) knows|nothing is (?:known|said)|no (?:\w+ )?(?:documents?"
+    r"|information|details?|data)(?: \w+)? (?:found|available|on|about))\b"
+    r"|\b(?:sorry|apologi[sz]e|unfortunately)\b[^,;.]*$",
+    re.IGNORECASE,
+)
+# A clause after or before a refusal may claim something.
+_CONCESSION = re.compile(r"\b((?:al|even )?though\b[^,.]*|while\b[^,.]*),\s*", re.IGNORECASE)
+_CLAUSE = re.compile(r"(?<=[.!?;:])\s+|\n+|,? \b(?:but|however)\b,? ?", re.IGNORECASE)
+
+
+def drop_refusals(answer: str) -> str:
+    """Return an answer without the clauses that say in English that something isn't known."""
+    clauses = _CLAUSE.split(_CONCESSION.sub(r"\1. ", answer))
+    return " ".join(clause for clause in clauses if not _REFUSAL.search(clause))

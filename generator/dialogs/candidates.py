@@ -1,0 +1,185 @@
+"""Draw several candidates for a question or an answer and choose the best; if none passes, ask again and say why.
+
+Candidates have the same prompt, so that a prefix cache computes it once, and seeds of their own: the first is decoded
+greedily, as a single one is, the others are sampled. They are drawn at once; nothing depends on which comes first.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Generic, TypeVar
+
+import dspy
+
+from generator.common.concurrency import together
+from generator.common.shingles import words
+from generator.common.support import coverage, read_terms, term_keys
+from generator.dialogs.calls import use_model
+from generator.dialogs.evidence import list_said, measure_support
+from generator.dialogs.journal import metered
+from generator.dialogs.prompt import Documents, quote
+from generator.errors import Rejected
+from generator.models.lm import LanguageModel, Profile
+from generator.schema import Cost, Judge, Passage, Turn
+
+T = TypeVar("T")
+ATTEMPTS = 3
+NOT_BEST = "not the best candidate"
+# People's questions have as many on average (docs/statistics.md).
+USUAL_WORDS = 10
+# Content words that a short answer has, and words that three sentences have.
+FEW_TERMS = 4
+LONG_ANSWER = 60
+_WORTH = {"correct": 1, "incorrect": -1}
+
+
+class Refused(Rejected):
+    """A candidate that fails a check, so that its step is asked again; any other `Rejected` ends the step.
+
+    Args:
+        details: what the next prompt says beside the reason.
+    """
+
+    def __init__(self, stage: str, reason: str, text: str, details: str = "") -> None:
+        super().__init__(stage, reason, text)
+        self.details = details
+
+
+@dataclass(frozen=True)
+class Unused:
+    """A candidate that isn't kept.
+
+    Attributes:
+        turn: the number of its turn; None if it was one for the whole dialog.
+    """
+
+    why: Rejected
+    cost: Cost
+    turn: int | None = None
+
+
+@dataclass(frozen=True)
+class _Passed(Generic[T]):
+    value: T
+    text: str = ""
+    score: float = 0.0
+
+
+_unused: ContextVar[list[Unused]] = ContextVar("unused")
+
+
+@contextmanager
+def collect_unused() -> Iterator[list[Unused]]:
+    """Yield a list that gets the candidates which the steps of this context don't keep."""
+    collected: list[Unused] = []
+    token = _unused.set(collected)
+    try:
+        yield collected
+    finally:
+        _unused.reset(token)
+
+
+async def draw_best(
+    count: int,
+    stage: str,
+    turn: int,
+    draw: Callable[[Profile, Sequence[Refused]], Awaitable[T]],
+    rate: Callable[[T], Awaitable[tuple[str, float]]],
+) -> T:
+    """Return the candidate with the highest score, the first of equals.
+
+    If none of `count` passes, as many are drawn again, at most twice.
+
+    Args:
+        turn: the number of the turn that they are for.
+        draw: returns one candidate, given its decoding and those refused so far.
+        rate: returns a candidate's text and score; not called for a single one.
+
+    Raises:
+        Rejected: none can be used; why the first of the last ones can't.
+    """
+    refused: list[Refused] = []
+
+    async def draw_one(number: int, lm: LanguageModel) -> tuple[_Passed[T] | Rejected, Cost]:
+        with use_model(lm, dspy.settings.adapter), metered() as meter:
+            try:
+                value = await draw("sampled" if number else "greedy", refused)
+                return _Passed(value, *(await rate(value) if count > 1 else ())), meter.cost
+            except Rejected as why:
+                return why, meter.cost
+
+    for attempt in range(1, ATTEMPTS + 1):
+        # Copied before any call: what a copy knows must not depend on how far the others are.
+        models = [dspy.settings.lm.for_candidate(number) for number in range(count)]
+        drawn = await together(draw_one(number, lm) for number, lm in enumerate(models))
+        passed = [each for each, _ in drawn if isinstance(each, _Passed)]
+        faults = [each for each, _ in drawn if isinstance(each, Refused)]
+        outcome: _Passed[T] | Rejected | None = None
+        if passed:
+            outcome = max(passed, key=lambda each: each.score)
+        elif attempt == ATTEMPTS or not faults:
+            outcome = drawn[0][0]
+        if count > 1:
+            lost = ((each, cost) for each, cost in drawn if each is not outcome)
+            _unused.get([]).extend(Unused(_why_lost(each, stage), cost, turn) for each, cost in lost)
+        if isinstance(outcome, Rejected):
+            raise outcome
+        if outcome is not None:
+            return outcome.value
+        refused += faults
+    raise AssertionError("the last attempt has an outcome")
+
+
+def _why_lost(candidate: _Passed[T] | Rejected, stage: str) -> Rejected:
+    return candidate if isinstance(candidate, Rejected) else Rejected(stage, NOT_BEST, candidate.text)
+
+
+def tell_refused(refused: Sequence[Refused]) -> str:
+    """Return refused candidates as the next prompt shows them, each once with the reason."""
+    lines = (f"“{quote(r.text)}”: {r.reason}{f' ({r.details})' if r.details else ''}" for r in refused)
+    return "\n".join(dict.fromkeys(lines))
+
+
+def rate_question(question: str, documents: Documents, history: Sequence[Turn], focus: str) -> float:
+    """Return how good a question is that passes the checks, 0 to 1; no model is asked.
+
+    It is the mean of four: its content words are those of the documents or the dialog, it names something of the focus
+    (without one, of the documents), it asks for what no single question before it has, and it has at most ten words, as
+    people's have.
+    """
+    keys = {term.key for term in read_terms(question)}
+    texts = [passage.titled for passage in documents.passages]
+    said = [text for turn in history for text in (turn.query, turn.answer)]
+    about = set[str]().union(*(term_keys(text) for text in ([focus] if focus else texts)))
+    shares = (
+        coverage(question, [*texts, *said]),
+        min(1, len(keys & about) / (1 if history else 2)),
+        1 - max((len(keys & term_keys(turn.query)) for turn in history), default=0) / max(1, len(keys)),
+        min(1, USUAL_WORDS / len(words(question))),
+    )
+    return fmean(shares)
+
+
+async def rate_answer(
+    turn: Turn, passages: Sequence[Passage], history: Sequence[Turn], judges: Sequence[Judge]
+) -> float:
+    """Return how good an answer is that passes the checks; no model is asked.
+
+    It is the mean of four, 0 to 1, and 1 more or less for each judge that calls it correct or incorrect. The four: the
+    passages have its content words and numbers, and so has its evidence; answer and evidence have those of the
+    question; it says something, and in no more words than three sentences take.
+
+    Args:
+        judges: that decide and ask no model.
+    """
+    verdicts = [await judge.judge(passages, history, turn) for judge in judges]
+    evidence = [each.text for each in turn.evidence]
+    shares = (
+        coverage(turn.answer, [turn.query, *(passage.titled for passage in passages)]),
+        measure_support(turn.answer, list_said(turn.query, history, passages), evidence).share,
+        coverage(turn.query, [turn.answer, *evidence]),
+        min(1, len(read_terms(turn.answer)) / FEW_TERMS, LONG_ANSWER / len(words(turn.answer))),
+    )
+    return fmean(shares) + sum(_WORTH.get(verdict.label, 0) for verdict in verdicts)

@@ -1,0 +1,38 @@
+import pytest
+
+from generator.common.support import coverage, find_unsupported, read_terms
+
+TARIFF = "The yearly pass costs 1,200 crowns. Refunds are paid within 60 days by the City Library of Brno."
+
+
+def test_numbers_are_equal_however_they_are_spelt() -> None:
+    for spelt in ("1,200", "1200", "1 200".replace(" ", ","), "1,200.00", "1.200"):
+        assert find_unsupported(f"It costs {spelt} crowns", [TARIFF]) == ((), (), ())
+    assert [term.key for term in read_terms("twelve in the 1980s, on the 20th, 3.50")] == ["12", "1980", "20", "3.5"]
+
+
+def test_what_no_source_has_is_named_as_it_is_spelt_and_once() -> None:
+    found = find_unsupported("A pass costs 130 crowns, a surcharge of 130 goes to Prague, the surcharge.", [TARIFF, ""])
+    assert found == (("surcharge", "goes"), ("130",), ("Prague",))
+    assert find_unsupported("Refunds take six months", [TARIFF]) == (("take", "months"), ("six",), ())
+
+
+def test_words_are_compared_by_stems_in_any_of_the_sources() -> None:
+    assert find_unsupported("A refund is paid to libraries", ["refunds, paying", TARIFF]) == ((), (), ())
+    assert find_unsupported("Who owns 1?", ["one of your own"]) == ((), (), ())
+
+
+def test_a_word_that_opens_a_sentence_is_no_name() -> None:
+    assert [term.kind for term in read_terms("Refunds differ. Prague pays. In Prague")] == [*["word"] * 4, "name"]
+
+
+@pytest.mark.parametrize(
+    ("text", "share"), [("yearly pass", 1), ("monthly pass", 0.5), ("It is so.", 1), ("", 1), ("Rome", 0)]
+)
+def test_coverage_is_the_share_of_content_words_that_a_source_has(text: str, share: float) -> None:
+    assert coverage(text, [TARIFF]) == share
+    assert coverage(text, []) == (0 if read_terms(text) else 1)
+
+
+def test_letters_are_words_where_no_spaces_part_them() -> None:
+    assert coverage("図書館は九時", ["図書館は十時"]) == pytest.approx(5 / 6)

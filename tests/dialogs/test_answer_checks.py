@@ -1,0 +1,101 @@
+"""Checks of answers: each on answers that it refuses, and on near misses that pass."""
+
+import pytest
+
+from generator.dialogs.answer_checks import find_answer_fault
+from generator.dialogs.dedup import Repetition
+from tests.support.scripted import said
+
+DOES = "Does the night tram stop at the harbour?"
+WHAT = "What does a ticket for the night tram cost?"
+LONG = "A ticket for the night tram costs three crowns from any machine."
+
+
+def fault(answer: str, question: str = WHAT, *earlier: str) -> str | None:
+    return find_answer_fault(answer, question, said(*((WHAT, text) for text in earlier)), Repetition(0.8))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "According to the first document, it costs three crowns.",
+        "Based on the information in the two documents, it costs three crowns.",
+        "The documents do not provide the price of a ticket.",
+        "The provided text doesn’t mention a price.",
+        "Both passages list a price of three crowns.",
+        "The provided information does not include a price.",
+        "As stated in sentence 3, it costs three crowns.",
+        "It costs three crowns [2].",
+    ],
+)
+def test_an_answer_that_speaks_of_the_documents_is_refused(answer: str) -> None:
+    assert fault(answer) == "speaks of the documents"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Bring the documents that prove your age; they are checked at the counter.",
+        "The passage of the bill in 1990 made tickets cheaper.",
+        "The judge read the sentence of ten years aloud.",
+        "You can find the text of the treaty in the library.",
+        "According to the ministry, it costs three crowns.",
+        "Your documents must be shown in the tram.",
+        "The article was written in 1990.",
+    ],
+)
+def test_the_same_words_in_another_sense_are_accepted(answer: str) -> None:
+    assert fault(answer) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "question"),
+    [
+        ("Sure, here is the answer.", WHAT),
+        ("I can help with that.", WHAT),
+        ("Of course! I'd be happy to help you with that. Let me look it up.", WHAT),
+        (WHAT, WHAT),
+        (DOES, DOES),
+        ("The cost of a ticket for the night tram.", WHAT),
+    ],
+)
+def test_an_answer_that_answers_nothing_is_refused(answer: str, question: str) -> None:
+    assert fault(answer, question) == "answers nothing"
+
+
+@pytest.mark.parametrize(
+    ("answer", "question"),
+    [
+        ("I can help with that. It costs three crowns.", WHAT),
+        ("Here are the prices: 3 crowns by day, 5 by night.", WHAT),
+        ("I don't have information on what a ticket for the night tram costs.", WHAT),
+        ("I don't know.", WHAT),
+        ("Yes.", DOES),
+        ("The night tram stops at the harbour.", DOES),
+        ("The tram.", "What is cheaper, the tram or the bus?"),
+    ],
+)
+def test_a_short_answer_or_a_refusal_is_accepted(answer: str, question: str) -> None:
+    assert fault(answer, question) is None
+
+
+def test_an_empty_answer_is_refused() -> None:
+    assert fault("…") == "empty answer"
+
+
+def test_an_answer_that_repeats_an_earlier_one_is_refused() -> None:
+    again = "The ticket for the night tram costs three crowns, from any machine!"
+    assert fault(again, "Is that right?", LONG, "Yes.") == "repeats an earlier answer"
+
+
+@pytest.mark.parametrize(
+    ("answer", "earlier"),
+    [
+        ("Yes, it does.", "Yes, it does."),
+        ("In May 1983.", "In May 1983."),
+        ("A ticket for the day tram costs two crowns from any conductor.", LONG),
+        ("I don't have information on that.", "I don't have information on that."),
+    ],
+)
+def test_a_short_answer_may_come_twice(answer: str, earlier: str) -> None:
+    assert fault(answer, "And on Sundays?", earlier) is None

@@ -1,0 +1,68 @@
+"""What evidence says of its answer, without a model."""
+
+import pytest
+
+from generator.dialogs.evidence import measure_support, measure_turn, rank_sentences
+from generator.schema import Evidence, Planned
+from tests.support.records import make_turn
+from tests.support.scripted import piece
+
+ASKED = "What does a ticket for the tram cost?"
+PRICE, COLOUR = "An adult's ticket costs 5 crowns from a machine.", "The tram is green."
+
+
+@pytest.mark.parametrize(
+    ("answer", "evidence", "covered", "missing"),
+    [
+        ("A ticket costs five crowns from a machine.", [PRICE], True, ()),
+        ("A ticket costs six crowns from a machine.", [PRICE], False, ("six",)),
+        ("It costs 5 crowns.", [COLOUR], False, ("5", "crowns")),
+        ("It costs 5 crowns.", ["Tram tickets"], False, ("5", "crowns")),
+        ("It costs 5 crowns.", [], False, ("5", "crowns")),
+        ("The tram ticket.", [COLOUR], True, ("ticket",)),
+        ("Yes.", [COLOUR], True, ()),
+        ("Yes.", ["It opened in May."], False, ()),
+        ("Yes.", [], False, ()),
+        ("I don't have information on what a ticket costs.", [], True, ()),
+        (
+            "The price isn't specified. However, a machine sells tickets for 5 crowns.",
+            [],
+            False,
+            ("machine", "sells", "5"),
+        ),
+        ("I don't know the price, but a machine sells tickets.", ["A machine sells them."], True, ()),
+        ("Although I have no details on the price, machines sell tickets.", ["A machine sells them."], True, ()),
+    ],
+)
+def test_evidence_covers_what_an_answer_adds(
+    answer: str, evidence: list[str], covered: bool, missing: tuple[str, ...]
+) -> None:
+    support = measure_support(answer, [ASKED], evidence)
+    assert support.covered == covered
+    assert set(missing) <= set(support.missing) and bool(missing) == bool(support.missing)
+
+
+def test_words_said_before_need_no_proof() -> None:
+    assert not measure_support("The driver of the night tram is Ada.", [ASKED], ["Ada drives it."]).covered
+    assert measure_support(
+        "The driver of the night tram is Ada.", ["Who drives the night tram?"], ["Ada does."]
+    ).covered
+
+
+def test_only_generated_answers_are_measured() -> None:
+    passage = piece("tram", PRICE)
+    turn = make_turn(1, query=ASKED, answer="It costs 5 crowns.", evidence=())
+    planned = turn.model_copy(update={"planned": Planned(question_type="direct")})
+    cited = Evidence(passage_id=passage.id, start=0, end=len(PRICE), text=PRICE)
+    assert measure_turn((passage,), (), turn) is None
+    assert measure_turn((passage,), (), planned.model_copy(update={"answerability": "conversational"})) is None
+    for evidence, covered in (((), False), ((cited,), True)):
+        support = measure_turn((passage,), (), planned.model_copy(update={"evidence": evidence}))
+        assert support is not None and support.covered == covered
+
+
+def test_sentences_are_ranked_by_the_words_they_share_with_answer_and_question() -> None:
+    sentences = ["Trams", COLOUR, PRICE, "It rains."]
+    assert rank_sentences(sentences, "", ASKED)[0] == 2
+    assert rank_sentences(sentences, "Green.", "What is it like?") == [1]
+    assert rank_sentences(sentences, "", "Why?") == []

@@ -1,0 +1,63 @@
+"""The judge of asking back: what counts as a question to the user, and that people agree."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from generator.dialogs.asks_back import find_request
+from generator.schema import Verdict
+from judges.metrics.asks_back import AsksBackJudge
+from tests.support.scripted import said
+
+
+def judge(response: str) -> Verdict:
+    return asyncio.run(AsksBackJudge().judge((), (), *said(("Which pass?", response))))
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "There are two ferries: the early one takes bicycles, the late one doesn't. Which one do you mean?",
+        "Do you mean the museum or the library?",
+        "Several rooms can be booked. Would you like to know about the hall, the studio or the kitchen?",
+        "Please specify which season ticket you have.",
+        "That depends on your boat. Could you tell me its length?",
+        "Are you asking about the pass for a day, or some other pass?",
+    ],
+)
+def test_a_request_to_choose_or_to_name_what_is_missing_asks_back(response: str) -> None:
+    verdict = judge(response)
+    assert verdict.label == "yes"
+    assert verdict.explanation in response  # the sentence that asks
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "The ferry leaves at nine.",
+        "You're welcome! Do you have any other question?",
+        "It opens at nine. Would you like to know more?",
+        "Ask yourself: is it worth the fee? Most members think so.",
+        "I don't have your boat's length, so I can't tell.",
+        "Please call the office before noon.",
+        "Is there anything else I can help you with?",
+    ],
+)
+def test_offers_rhetoric_and_missing_information_do_not(response: str) -> None:
+    assert judge(response).label == "no"
+
+
+def test_the_rules_agree_with_people() -> None:
+    if "GROUNDED_DIALOGS_DATA" not in os.environ:
+        pytest.skip("GROUNDED_DIALOGS_DATA, the folder of real data sets, isn't set")
+    pytest.importorskip("sklearn", reason="scikit-learn, which counts the agreement, isn't installed")
+    from benchmarks.asks_back import SETS, measure
+
+    for read in SETS:
+        assert float(measure(list(read(Path(os.environ["GROUNDED_DIALOGS_DATA"]))))[-1]) > 0.9, read.__name__
+
+
+def test_the_sentence_is_on_one_line() -> None:
+    assert find_request("Two passes exist. Which  pass\tdo you have?") == "Which pass do you have?"
