@@ -84,8 +84,9 @@ class UserSettings(Record):
 
     name: str = Field(description="Name of the mix, in the run folder's name unless it is `default`.")
     path: Annotated[LocalPath | None, Operational] = Field(
+        default=None,
         description="Folder of your own user types (`*.yaml`), added to ours; a type with the name of one of ours "
-        "replaces it."
+        "replaces it.",
     )
     types: Weights = Field(
         description="Weight of each user type among the dialogs, `plain`, `novice`, `expert`, `hurried`, `curious`, "
@@ -93,7 +94,8 @@ class UserSettings(Record):
         "changes one weight, `user.types={novice: 1}` replaces them all."
     )
     lm: Endpoint | None = Field(
-        description="Model that asks the questions, such as `user.lm=openai user.lm.model=…`; null: the model of `lm`."
+        default=None,
+        description="Model that asks the questions, such as `user.lm=openai user.lm.model=…`; null: the model of `lm`.",
     )
 
 
