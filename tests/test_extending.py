@@ -63,7 +63,7 @@ def about_the_documents(body: Body) -> str:
     reply, sentence = json.loads(usual), random.Random(usual)
     for key in {"question", "query"} & reply.keys():
         seen = re.findall(r"^\[\d+\] (.{20,100})", prompt(body), re.MULTILINE)
-        reply[key] = f"{sentence.choice(seen)} {reply[key]}"
+        reply[key] = f"{' '.join(sentence.choice(seen).split()[:5])} {reply[key]}"
     return json.dumps(reply)
 
 
