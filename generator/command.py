@@ -117,6 +117,7 @@ def normalise(arguments: Sequence[str], command: Command) -> list[str]:
     - `+corpus=x` and `corpus=x` mean the same, likewise `taxonomy` and `experiment`.
     - `judge.lm=NAME` chooses the judge's own model from the group `lm`; so do the other settings of `OWN_MODEL`.
     - `name=~/x` has the home directory.
+    - `judge.filter=` with conditions is quoted, and a setting of judges that have none of their own.
     - Arguments without a `=` are values of the command's positional setting; of such a command, `--name value` is
       `name=value`, as in other programs that take files.
     """
@@ -146,6 +147,7 @@ def normalise(arguments: Sequence[str], command: Command) -> list[str]:
 def _spell(argument: str) -> str:
     argument = re.sub(r"(?<==)~(?=/)", str(Path.home()), argument, count=1)  # which not every shell does after `=`
     argument = re.sub(rf"^\+({_PLAIN_GROUPS})=", r"\1=", argument)
+    argument = re.sub(r"^\+*(judge\.filter)=([^\"',]*[<>=][^\"',]*)$", r'++\1="\2"', argument)
     own_model = rf"^\+*(?:lm@)?({OWN_MODEL})=(?!null$)(?=[\w,.-]+$)"
     return re.sub(own_model, r"+lm@\1=", argument)
 

@@ -16,7 +16,9 @@ from generator.config.settings import ProgressiveSettings, Settings
 from generator.corpora.base import read_documents
 from generator.corpora.library import Library
 from generator.dialogs.adapter import SharedPrefixAdapter, SignatureType, collect_tasks
+from generator.dialogs.columns import EvidenceRanker
 from generator.dialogs.dedup import Repetition
+from generator.dialogs.filter import check_columns
 from generator.dialogs.first_questions import StoredQuestion
 from generator.dialogs.generate import Connected, DialogGenerator, Judging
 from generator.dialogs.judging import JudgeSettings
@@ -31,6 +33,7 @@ from generator.errors import ConfigError, ModelError
 from generator.models.client import Endpoint
 from generator.models.endpoints import VllmEndpoint
 from generator.models.lm import Clients
+from generator.retrievers.bm25 import Bm25, Bm25Settings
 from generator.schema import Document, Judge
 from taxonomy import Taxonomy, UserShare
 
@@ -74,6 +77,8 @@ class Components:
     def __init__(self, spec: WorkerSpec, spread: Spread = one_by_one) -> None:
         self.settings, self.taxonomy = settings, taxonomy = spec.settings, spec.taxonomy
         algorithm = settings.algorithm
+        self.judges = _build_judges(settings, taxonomy)
+        check_columns(settings.judge.filter, self.judges)
         searches = algorithm.name in ("multi", "progressive")
         self.library = open_library(settings, spec.fingerprint)
         # A validation dialog retrieves from validation documents alone, so it needs a few of them.
@@ -93,10 +98,12 @@ class Components:
         )
         switching = any(share.type.switch for share in spec.users)
         repetition = Repetition(settings.dedup.threshold)
+        self.ranker: EvidenceRanker | None = None
         if searches:
             settings.retriever.build(self.library, spread)
             retriever = settings.retriever.open(self.library, validation)
-        self.judges = _build_judges(settings, taxonomy)
+            if isinstance(settings.retriever, Bm25Settings):  # those of hybrid are such settings too
+                self.ranker = Bm25(self.library, validation, settings.retriever.k1, settings.retriever.b)
         free = [judge for judge in self.judges if judge.decides and not judge.asks_model]
         self.program: Program
         if algorithm.name == "whole":
@@ -161,6 +168,7 @@ class Components:
                     for name, endpoint in settings.others.items()
                 },
                 judging=await self._connect_judges(workers, stack),
+                ranker=self.ranker,
                 keep=settings.judge.filter,
                 min_turns=settings.min_turns,
                 prompt_version=self.prompt_version,

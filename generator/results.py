@@ -3,6 +3,7 @@
 A run's files are derived from its store, those of human dialogs from the corpus.
 """
 
+import asyncio
 import hashlib
 import json
 import shutil
@@ -16,6 +17,7 @@ from generator.config.settings import Settings, exporters
 from generator.corpora.base import read_documents, skip_broken
 from generator.corpora.human import DialogCorpus
 from generator.corpora.library import Library
+from generator.dialogs.columns import rank_turns
 from generator.errors import ConfigError, CorpusError, RunError
 from generator.execution.store import Store
 from generator.models.embedded import EmbeddedEndpoint
@@ -24,6 +26,7 @@ from generator.output.card import DatasetInfo, Origin
 from generator.output.chat import rows
 from generator.output.dataset import write_dataset
 from generator.output.summary import HumanSummary, Summary, summarise
+from generator.retrievers.bm25 import PassagePool
 from generator.schema import Algorithm, Corpus, Dialog, Document, Passage, Record, SkippedRecord
 from taxonomy import Taxonomy
 
@@ -98,13 +101,15 @@ def write_human(settings: Settings, configuration: str, command: str) -> None:
     skipped: list[SkippedRecord] = []
     ids: set[str] = set()
     pairs = 0
+    pool = PassagePool(dialog for dialog in corpus.dialogs() if isinstance(dialog, Dialog))
     with atomic_write(folder / "dialogs.jsonl") as file:
         for dialog in skip_broken(corpus.dialogs(), corpus.name, corpus.strict, corpus.max_broken, skipped.append):
             if dialog.id in ids:
                 raise CorpusError(f"corpus.path: two dialogs have the id {dialog.id!r}; name only one file with them")
             ids.add(dialog.id)
             pairs += len(rows(dialog, "pairs"))
-            file.write(_in_split(dialog, settings).model_dump_json() + "\n")
+            ranked = asyncio.run(rank_turns(_in_split(dialog, settings), pool))
+            file.write(ranked.model_dump_json() + "\n")
         # The first file in place: `_prepare_human` knows the folder by it if anything fails from here on.
         summary = HumanSummary(human=len(ids), pairs=pairs, skipped=len(skipped))
         _write_summary(folder, summary)

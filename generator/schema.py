@@ -279,6 +279,8 @@ class Turn(Record):
         planned: the planned labels, where the final ones are measured (Katsis et al. 2025, section 3.1).
         retrieval_query: the query that the retriever was sent; empty in the single-document algorithm.
         hits: what the search returned, best first; empty in the single-document algorithm.
+        rank_last_turn, rank_query: the place of the passage with the evidence in a BM25 search, from 1, by the question
+            as asked and by `retrieval_query`; the first of several. None without evidence or such a search.
         reasoning: the model's, before it answered.
         answer: the agent's answer.
         other_answers: further reference answers, where several people answered.
@@ -299,6 +301,8 @@ class Turn(Record):
     planned: Planned | None = None
     retrieval_query: str = ""
     hits: tuple[Hit, ...] = ()
+    rank_last_turn: int | None = None
+    rank_query: int | None = None
     reasoning: str
     answer: str
     other_answers: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from pydantic_core import to_jsonable_python
 
 from generator.config.parts import build_choice, identify, plain, validate
 from generator.config.settings import hash_models
+from generator.dialogs.filter import parse_filter
 from generator.dialogs.judging import JudgeSettings, NoJudge
 from generator.errors import ConfigError
 from generator.models.client import Endpoint
@@ -57,6 +58,8 @@ def load_judging(cfg: DictConfig) -> JudgingSettings:
     if (judge.panel or judge.lm) and not judge.asks_model:
         setting = "judge.panel" if judge.panel else "judge.lm"
         raise ConfigError(f"{setting}: judge={judge.name} asks no model; leave it out")
+    if parse_filter(judge.filter)[1]:
+        raise ConfigError("judge.filter: removes no pair here; give its conditions to `python -m generator`")
     check_panel(judge.panel)
     return settings
 

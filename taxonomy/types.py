@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from generator.schema import Answerability, Planned, Record
 
 Stage = Literal["first", "later", "any"]
+Part = Literal["question", "answer", "neither"]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
@@ -56,6 +57,11 @@ class QuestionType(Record):
         default="answerable", description="answerable or unanswerable: whether the documents should hold the answer"
     )
     words: int = Field(default=12, ge=1, description="the number of words that a question of the type has at most")
+    takes_up: Part | None = Field(
+        default=None,
+        description="question, answer or neither: what of the last turn it goes back to, which is checked; not for "
+        "first types",
+    )
 
     @field_validator("phrasings")
     @classmethod
@@ -64,7 +70,7 @@ class QuestionType(Record):
             raise PydanticCustomError("phrasings", "there are {count}", {"count": len(value)})
         return value
 
-    @field_validator("examples", "may_decline", "may_repeat", "turns")
+    @field_validator("examples", "may_decline", "may_repeat", "turns", "takes_up")
     @classmethod
     def _check_stage(cls, value: Any, info: ValidationInfo) -> Any:
         match info.field_name, info.data.get("stage"):
@@ -76,6 +82,8 @@ class QuestionType(Record):
                 raise PydanticCustomError("stage", "a first type comes once in a dialog anyway")
             case "may_decline", "later" if value:
                 raise PydanticCustomError("stage", "a later type can't decline")
+            case "takes_up", "first" if value is not None:
+                raise PydanticCustomError("stage", "a first type has no turn before it")
             case "turns", "later" if value is not None:
                 raise PydanticCustomError("stage", "a later type opens no dialog")
         return value
@@ -101,6 +109,11 @@ class QuestionType(Record):
     def multi_turn_type(self) -> str:
         """The multi-turn type of a later turn: its own name, since Lee et al. 2024 have one dimension only."""
         return self.name
+
+    @property
+    def part_taken_up(self) -> Part | None:
+        """What of the last turn a question of the type goes back to."""
+        return self.takes_up
 
     @property
     def stands_alone(self) -> bool:
@@ -131,6 +144,7 @@ class Facet(Record):
     definition: Text
     steps: tuple[Text, ...] = Field(max_length=3)
     may_repeat: bool = True
+    takes_up: Part | None = None
 
     @property
     def kind(self) -> str:
@@ -162,6 +176,10 @@ class Target(QuestionType):
     @property
     def multi_turn_type(self) -> str:
         return self.multi_turn.kind if self.multi_turn else self.name
+
+    @property
+    def part_taken_up(self) -> Part | None:
+        return self.multi_turn.takes_up if self.multi_turn else self.takes_up
 
     @property
     def stands_alone(self) -> bool:

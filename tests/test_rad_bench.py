@@ -40,6 +40,7 @@ def test_items_of_all_scenarios_in_their_shares_with_everything_in_the_ledger(si
     assert set(summary["tasks"]) == set(SCENARIOS)
     candidates = sum(n for why in summary["dropped_candidates"].values() for n in why.values())
     assert candidates >= 2 * summary["attempted"], "of three sets at least two aren't chosen"
+    assert summary["candidates_cost"]["calls"] >= 2 * candidates, "each was written and rated"
     assert set(summary["stages"]) == {"candidates", "score", "reference", "judge"}
     for dialog in dialogs:
         scenario = SCENARIOS[dialog["task"]]

@@ -106,6 +106,27 @@ ANSWER = {"input_text": "A", "turn_id": 1, "span_start": 0, "span_end": 1, "span
 # The figures
 
 
+def test_what_pairs_are_worth_and_how_they_give_themselves_away(tmp_path: Path) -> None:
+    """Every other dialog is unanswerable, without a passage; their questions are as the others' are."""
+    sets = [
+        make_dialog(
+            make_turn(1, query="What of it?", rank_last_turn=1 + 9 * (n % 4), rank_query=1, evidence=make_evidence("p"))
+            if n % 2
+            else make_turn(1, query="What of it?", answerability="unanswerable"),
+            id=str(n),
+            passages=[make_passage("p", "Of it.")] if n % 2 else (),
+        )
+        for n in range(60)
+    ]
+    found = figures(written(tmp_path / "dialogs.jsonl", *sets))
+    assert found["worth, of turns with evidence: evidence in the first 5 by the last turn"] == ["0.0"]
+    assert found["worth, of turns with evidence: evidence in the first 5 by the retrieval query"] == ["1.0"]
+    assert found["difficulty, of turns with evidence: hard"] == ["1.0"]
+    section = "answerability guessed without reading, AUC: answerable, by the "
+    assert found[f"{section}number of passages"] == ["1.0"]
+    assert found[f"{section}question"] == found[f"{section}length of the question"] == ["0.5"]
+
+
 def test_the_figures_by_hand(tmp_path: Path) -> None:
     assert figures(written(tmp_path / "dialogs.jsonl", HARBOUR, FERRY)) == {
         "section: figure": ["dialogs.jsonl"],
@@ -141,6 +162,8 @@ def test_the_figures_by_hand(tmp_path: Path) -> None:
         "verdicts, of all turns: correct": ["0.25"],
         "verdicts, of all turns: incorrect": ["0.25"],
         "verdicts, of all turns: none": ["0.5"],
+        "worth, of turns with evidence: overlap of question and evidence": ["0.0"],
+        "difficulty, of turns with evidence: medium": ["1.0"],
     }
 
 

@@ -13,6 +13,7 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 TOKEN = re.compile(rf"[^\W{_UNSPACED}]{{1,64}}|[^\w\s]|[{_UNSPACED}]")
+_UNSPACED_LETTER = re.compile(f"[{_UNSPACED}]")
 LONGEST_SENTENCE = 600
 # A line is segmented in chunks of so many characters, since segmentation takes quadratic time in some scripts; the
 # last part of a chunk only serves as context, and is segmented again with the next one.
@@ -27,6 +28,12 @@ _PIECE = re.compile(rf"\S(?:.{{0,{LONGEST_SENTENCE - 2}}}\S)?(?!\S)|\S{{{LONGEST
 def count_tokens(text: str) -> int:
     """Return the number of words and punctuation marks in `text`, as `windows` counts them."""
     return sum(1 for _ in TOKEN.finditer(text))
+
+
+def is_unspaced(text: str) -> bool:
+    """Return True if most of the text's letters are of scripts that write no spaces between words."""
+    letters = sum(map(str.isalpha, text))
+    return 2 * len(_UNSPACED_LETTER.findall(text)) > letters
 
 
 def has_more_tokens(text: str, count: int) -> bool:

@@ -16,12 +16,14 @@ Shingles = NDArray[np.uint32]
 
 _WORD = re.compile(r"\w+")
 # Words that don't change the meaning of a question; question words, pronouns, negations, "from" and "by" do.
-_FUNCTION_WORDS = frozenset(
+FUNCTION_WORDS = frozenset(
     _WORD.findall(
         "a an the is are was were be been am do does did has have had can could would will please so and also s "
         "of to in on at for any it there that tell me you"
     )
 )
+# Common English words that no other language written in Latin letters has among its own.
+_ENGLISH = frozenset(_WORD.findall("the and are what how why does did you your it its they this that with have not"))
 
 
 def question_shingles(text: str) -> Shingles:
@@ -39,7 +41,7 @@ def question_shingles(text: str) -> Shingles:
 def content_stems(text: str) -> list[str]:
     """Return the stems of a text's words in their order, without function words unless there are no others."""
     tokens = words(text)
-    return stem_words([word for word in tokens if word not in _FUNCTION_WORDS] or tokens)
+    return stem_words([word for word in tokens if word not in FUNCTION_WORDS] or tokens)
 
 
 def stem_words(words: Sequence[str]) -> list[str]:
@@ -48,9 +50,9 @@ def stem_words(words: Sequence[str]) -> list[str]:
     return stems
 
 
-def is_function_word(word: str) -> bool:
-    """Return whether a word doesn't change the meaning of a question."""
-    return word.casefold() in _FUNCTION_WORDS
+def is_english(text: str) -> bool:
+    """Return true if a text has one of the commonest English words, so that lists of English words apply to it."""
+    return not _ENGLISH.isdisjoint(words(text))
 
 
 def text_shingles(text: str) -> Shingles:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from generator.common.passages import passage, windows
 from generator.corpora.base import LocatedDocument
 from generator.errors import CorpusError, RetrieverError, describe
-from generator.schema import Document, Passage
+from generator.schema import Document, Evidence, Passage
 
 
 def built_once(folder: Path, build: Callable[[Path], None]) -> Path:
@@ -165,6 +165,13 @@ class Library:
         """Return the rows of the passages of a document."""
         first, end = np.searchsorted(self.document_rows, [document_row, document_row + 1])
         return range(int(first), int(end))
+
+    def rows_of(self, sentence: Evidence, passage: Passage) -> Iterator[int]:
+        """Yield the rows of the passages that hold a sentence, given the passage that it was taken from."""
+        start, end = passage.start + sentence.start, passage.start + sentence.end
+        for row in self.passage_rows(self.find(passage.document_id)):
+            if self._starts[row] <= start and end <= self._ends[row]:
+                yield row
 
     def validation(self, share: float, least: int) -> NDArray[np.bool_]:
         """Return the mask of the validation documents; shape (documents,).

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from generator.common.shingles import content_stems
 from generator.dialogs.dedup import Repetition
+from generator.dialogs.later_turns import REPEATS, find_later_fault
 from generator.dialogs.prompt import Documents
 from generator.schema import Turn
 from taxonomy import QuestionType
@@ -41,8 +42,13 @@ def find_fault(
     history: Sequence[Turn],
     question_type: QuestionType,
     repetition: Repetition,
+    focus: str = "",
 ) -> str | None:
-    """Return the reason why a question can't be used, or None."""
+    """Return the reason why a question can't be used, or None.
+
+    Args:
+        focus: what the question was to touch on, if anything.
+    """
     if not any(c.isalnum() for c in question):
         return "no question"
     if len(question.split()) > question_type.words:
@@ -53,15 +59,17 @@ def find_fault(
         return UNFINISHED
     if SCAFFOLDING.search(question):
         return "speaks of the documents"
-    earlier = [turn.clean_query or turn.query for turn in history]
+    # What earlier questions meant, since slips would hide a repetition.
+    history = [t.model_copy(update={"query": t.clean_query}) if t.clean_query else t for t in history]
+    earlier = [turn.query for turn in history]
     if any(repetition.find(text, earlier) is not None for text in (question, _cut_beginning(question, question_type))):
-        return "repeats an earlier question"
+        return REPEATS
     if repetition.find(question, [example.question for example in question_type.examples]) is not None:
         return "copies an example"
     borrowed = _example_stems(question, question_type)
     if len(borrowed) >= 2 and len(borrowed - _dialog_stems(documents, history)) >= 2:
         return "is on the topic of an example"
-    return None
+    return find_later_fault(question, documents, history, question_type, focus) if history else None
 
 
 def _is_beginning(question: str, question_type: QuestionType) -> bool:

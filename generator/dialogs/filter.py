@@ -1,13 +1,98 @@
 """Decide which context-response pairs of a judged dialog are kept (Lee et al. 2024, section 2.5); only here."""
 
-from typing import Literal
+import operator
+import re
+from collections.abc import Callable, Collection
+from functools import lru_cache
+from typing import Annotated, Any, NamedTuple
 
-from generator.schema import Dialog, Drop, Turn, Verdict
+from pydantic import AfterValidator
 
-Filter = Literal["pairs", "prefix", "dialog", "verified"]
+from generator.dialogs.columns import LABELS, NUMBERS
+from generator.errors import ConfigError
+from generator.schema import Dialog, Drop, Judge, Turn, Verdict
 
+_MODES = ("pairs", "prefix", "dialog", "verified")
+_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+    "=": operator.eq,
+}
+_CONDITION = re.compile(r"(\w+) ?(<=|>=|!=|<|>|=) ?([^<>=!].*)")
 # Where judges differ, the strictest decides: correct is what all of them found correct.
 _STRICTEST = ("incorrect", "unjudged", "correct")
+
+
+class Condition(NamedTuple):
+    """What a column of a pair has to be, a number or a label; `text` is the condition as it was given."""
+
+    text: str
+    column: str
+    operator: str
+    value: str | float
+
+    def holds(self, turn: Turn) -> bool:
+        """Return whether the column meets the condition; one that the pair doesn't have does.
+
+        Of a judge's verdict the score is compared with numbers, and the label with labels.
+        """
+        verdict = next((v for v in reversed(turn.verdicts) if v.judge == self.column), None)
+        if isinstance(self.value, float):
+            number = NUMBERS[self.column](turn) if self.column in NUMBERS else verdict and verdict.score
+            return number is None or _OPERATORS[self.operator](number, self.value)
+        label = LABELS[self.column](turn) if self.column in LABELS else verdict.label if verdict else None
+        return label is None or (self.value in label.split("+")) == (self.operator == "=")
+
+
+@lru_cache
+def parse_filter(text: str) -> tuple[str, tuple[Condition, ...]]:
+    """Return the mode of a filter, such as `prefix and overlap<0.6 and difficulty!=easy`, and its conditions.
+
+    Raises:
+        ValueError: it is none.
+    """
+    mode, conditions = "pairs", []
+    for place, part in enumerate(re.split(r"\s+and\s+", " ".join(text.split()))):
+        if not place and part in _MODES:
+            mode = part
+        elif found := _CONDITION.fullmatch(part):
+            column, compare, value = found.groups()
+            number = re.fullmatch(r"-?\d+(?:\.\d+)?", value) is not None
+            if not number and compare not in ("=", "!="):
+                raise ValueError(f"“{part}”: {compare} needs a number; a label is compared by = or !=")
+            conditions.append(Condition(part, column, compare, float(value) if number else value))
+        else:
+            modes = ", ".join(map(repr, _MODES[:-1])) + f" or {_MODES[-1]!r}"
+            raise ValueError(f"must be {modes}, and may go on with conditions: pairs and overlap<0.6")
+    return mode, tuple(conditions)
+
+
+def _check(text: str) -> str:
+    parse_filter(text)
+    return text
+
+
+Filter = Annotated[str, AfterValidator(_check)]
+
+
+def check_columns(keep: Filter, judges: Collection[Judge]) -> None:
+    """Check that a run has the columns of a filter.
+
+    Raises:
+        ConfigError: it has one of them not, or compares a label with a number.
+    """
+    numbers = [*NUMBERS, *(judge.name for judge in judges if judge.best is not None)]
+    labels = [*LABELS, *(judge.name for judge in judges)]
+    for condition in parse_filter(keep)[1]:
+        kind, known = ("numbers", numbers) if isinstance(condition.value, float) else ("labels", labels)
+        if condition.column not in known:
+            raise ConfigError(
+                f"judge.filter: {condition.text}: {condition.column} is none of the {kind} that this run has: "
+                f"{', '.join(known)}"
+            )
 
 
 def deciding_verdict(turn: Turn) -> Verdict | None:
@@ -22,22 +107,31 @@ def filter_pairs(dialog: Dialog, keep: Filter) -> tuple[list[Turn], list[Drop]]:
     Args:
         keep: `pairs` removes a pair judged incorrect (the paper), `prefix` also those after it, `dialog` all pairs of
             a dialog with an incorrect one. A pair without a verdict, or that the judge failed on, is not incorrect,
-            but with `verified` a dialog is also removed for a pair that the judge failed on.
+            but with `verified` a dialog is also removed for a pair that the judge failed on. Each condition that
+            follows removes the pairs that don't meet it, and no others: earlier turns stay in the context.
     """
     kept, drops = [], []
-    failing = {"incorrect", "unjudged"} if keep == "verified" else {"incorrect"}
+    mode, conditions = parse_filter(keep)
+    failing = {"incorrect", "unjudged"} if mode == "verified" else {"incorrect"}
     incorrect = [t.turn for t in dialog.own_turns if (v := deciding_verdict(t)) is not None and v.label in failing]
     for turn in dialog.own_turns:
+        stage = "judge"
         if turn.turn in incorrect:
             reason = "judged incorrect"
-        elif keep == "prefix" and incorrect and turn.turn > incorrect[0]:
+        elif mode == "prefix" and incorrect and turn.turn > incorrect[0]:
             reason = "follows an incorrect answer"
-        elif keep in ("dialog", "verified") and incorrect:
+        elif mode in ("dialog", "verified") and incorrect:
             reason = "in a dialog with an incorrect answer"
+        elif failed := _failed(turn, conditions):
+            stage, reason = "filter", f"not {failed.text}"
         else:
             kept.append(turn)
             continue
         drops.append(
-            Drop(dialog_id=dialog.id, scope="pair", turn=turn.turn, stage="judge", reason=reason, text=turn.answer)
+            Drop(dialog_id=dialog.id, scope="pair", turn=turn.turn, stage=stage, reason=reason, text=turn.answer)
         )
     return kept, drops
+
+
+def _failed(turn: Turn, conditions: Collection[Condition]) -> Condition | None:
+    return next((condition for condition in conditions if not condition.holds(turn)), None)

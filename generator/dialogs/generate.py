@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from generator.common.concurrency import together
 from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.calls import Model, use_model
-from generator.dialogs.filter import Filter, filter_pairs
+from generator.dialogs.columns import EvidenceRanker, rank_turns
+from generator.dialogs.filter import Filter, filter_pairs, parse_filter
 from generator.dialogs.journal import Calls, Journal
 from generator.dialogs.plan import Plan, Planner
 from generator.dialogs.program import Draft, Program
@@ -57,6 +58,7 @@ class DialogGenerator:
         corpus: the corpus's name, for the records.
         others: models that the program asks beside the run's own, by the names of their settings.
         judging: None leaves every pair without a verdict.
+        ranker: gives the ranks of evidence; None leaves them out.
         keep: which pairs are kept, as in `judge.filter`.
         min_turns: a dialog with fewer turns is dropped, unless it was planned so.
         prompt_version: a hash of the prompts.
@@ -69,6 +71,7 @@ class DialogGenerator:
     adapter: SharedPrefixAdapter
     others: Mapping[str, Connected]
     judging: Judging | None
+    ranker: EvidenceRanker | None
     keep: Filter
     min_turns: int
     prompt_version: str
@@ -101,13 +104,15 @@ class DialogGenerator:
                     for turn, given in zip(dialog.turns, verdicts, strict=True)
                 ]
                 dialog = dialog.model_copy(update={"turns": tuple(turns)})
+                if self.ranker:
+                    dialog = await rank_turns(dialog, self.ranker)
                 kept, removed = filter_pairs(dialog, self.keep)
                 if not kept:
-                    reason = _WHY_DROPPED.get(self.keep, "no answer judged correct")
-                    text, dialog = removed[0].text, None
-                    drops.append(
-                        Drop(dialog_id=plan.dialog_id, scope="dialog", stage="judge", reason=reason, text=text)
-                    )
+                    reason, dialog = _WHY_DROPPED.get(parse_filter(self.keep)[0], "no answer judged correct"), None
+                    first = min(removed, key=lambda drop: drop.stage == "judge")
+                    if first.stage == "filter":
+                        reason = f"no pair passes the filter: {first.reason}"
+                    drops.append(first.model_copy(update={"scope": "dialog", "turn": None, "reason": reason}))
             return GeneratedDialog(
                 dialog_id=plan.dialog_id, dialog=dialog, drops=tuple(drops), usage=journal.by_stage()
             )

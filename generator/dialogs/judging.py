@@ -20,7 +20,8 @@ class JudgeSettings(Record, ABC):
         default="pairs",
         description="What an incorrect answer removes from the dataset: `pairs` its context-response pair (as in the "
         "paper), `prefix` also the pairs after it, `dialog` the whole dialog; `verified` the whole dialog, for an "
-        "answer that the judge failed on, too.",
+        "answer that the judge failed on, too. Conditions may follow, or stand alone, on columns of a pair and scores "
+        "or labels of judges: `judge.filter='pairs and overlap<0.6 and difficulty!=easy'` (docs/dataset.md).",
     )
     lm: Endpoint | None = Field(
         default=None,

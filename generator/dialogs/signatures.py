@@ -174,7 +174,6 @@ class WrittenTurn(Record):
 
     model_config = ConfigDict(extra="ignore")
 
-    step: str = Field(max_length=160)
     user: str = Field(max_length=500)
     agent: str = Field(max_length=700)
 
@@ -184,29 +183,26 @@ class GroundedTurn(Record):
 
     model_config = ConfigDict(extra="ignore")
 
-    step: str = Field(max_length=160)
     user: str = Field(max_length=500)
     evidence: list[int] = Field(max_length=6)
     agent: str = Field(max_length=700)
 
 
 class WholeDialog(dspy.Signature):
-    """Write a whole conversation between a User and an Agent, of exactly the kind below. First plan it in one or two \
-sentences. Then write turn after turn, each as the steps of the kind want it: what the User does in this turn and what \
-the Agent does; then what the User types, as people write in a chat, and what the Agent replies, in one to five plain \
-sentences. What the Agent says is true, unless the kind wants a mistake. Messages hold their words alone: nobody's \
-name before them, no number of a turn or step. No message comes twice, and no example is copied."""
+    """Write a whole conversation between a User and an Agent, of exactly the kind below. First plan it: for each step \
+of the kind, what User and Agent do. Then write turn after turn, each as its step wants it: what the User types, as \
+people write in a chat, and what the Agent replies, in one to five plain sentences. What the Agent says is true, \
+unless the kind wants a mistake. Messages hold their words alone: nobody's name before them, no number of a turn or \
+step. No message comes twice, and no example is copied."""
 
     documents: Documents = dspy.InputField()
     rejected: str = dspy.InputField(desc=REJECTED)
     subject: str = dspy.InputField(desc="The subject, which is what it is about and not what anybody says")
     kind: str = dspy.InputField(desc="The kind of conversation")
-    plan: str = dspy.OutputField(desc="what it is about, and how it goes by the steps of the kind", max_length=300)
+    plan: str = dspy.OutputField(desc="step by step, what User and Agent do: 1. … 2. …", max_length=500)
     result: str = dspy.OutputField(max_length=60)
     mistake: str = dspy.OutputField(max_length=60)
-    turns: list[WrittenTurn] = dspy.OutputField(
-        desc='turn after turn; "step" is what User and Agent do in it, by the steps of the kind'
-    )
+    turns: list[WrittenTurn] = dspy.OutputField(desc="turn after turn, as the plan wants it: the words of both")
 
 
 GROUNDED = """\

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from generator.dialogs.adapter import SignatureType
 from generator.dialogs.answer_checks import find_answer_fault
+from generator.dialogs.answerability import measure_answerability
 from generator.dialogs.calls import call
 from generator.dialogs.candidates import ATTEMPTS, Refused, draw_best, rate_answer, rate_question, tell_refused
 from generator.dialogs.checks import UNFINISHED, find_fault
@@ -86,7 +87,7 @@ class Ask(dspy.Module):
             )
             if not prediction.get("can_ask", True):  # then the question needn't be one
                 raise Rejected("ask", f"declined: nothing {question_type.name} to ask", prediction.explanation)
-            fault = find_fault(prediction.question, documents, history, question_type, self.repetition)
+            fault = find_fault(prediction.question, documents, history, question_type, self.repetition, focus)
             if fault is not None:
                 raise Refused("ask", fault, prediction.question)
             if not prediction.get("consistent", True):
@@ -240,7 +241,7 @@ class Answer(dspy.Module):
                 query=question,
                 question_type=question_type.name,
                 multi_turn_type=question_type.multi_turn_type if number > 1 else None,
-                answerability=prediction.answerability,
+                answerability=measure_answerability(question, prediction.answer, prediction.answerability),
                 planned=question_type.planned(),
                 retrieval_query=retrieval_query,
                 hits=tuple(hits),

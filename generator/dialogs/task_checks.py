@@ -18,8 +18,10 @@ from taxonomy import Task
 # The reason why a dialog can't be used, a short phrase that groups like cases, and the message that shows it.
 Fault = tuple[str, str]
 
+_ROLE = r"(?:the )?(?:user|agent|human|assistant|(?:chat|ro)?bot|customer|ai)"
+_SAYS = r"(?:asks|says|types|writes|adds|answers|replies|responds|explains|admits)"
 LABEL = re.compile(
-    r"^\W*(?:step|turn|round) ?\d+\b|^\W*(?:user|agent|human|assistant|(?:chat|ro)?bot|customer|ai)\W{0,3}:",
+    rf"^\W*(?:step|turn|round) ?\d+\b|^\W*{_ROLE}(?: {_SAYS})?\W{{0,3}}:",
     re.IGNORECASE | re.MULTILINE,
 )
 # What an agent says, and no user.

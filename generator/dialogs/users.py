@@ -8,7 +8,7 @@ import re
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from generator.common.shingles import is_function_word
+from generator.common.shingles import FUNCTION_WORDS
 from generator.dialogs.calls import Model, use_model
 from generator.schema import Turn
 from taxonomy import PLAIN, User
@@ -64,7 +64,7 @@ def make_slips(text: str, draw: random.Random) -> str:
 
     The first letter of a word is never wrong, as people's seldom is.
     """
-    words = [match.span() for match in _WORD.finditer(text) if not is_function_word(match[0])]
+    words = [match.span() for match in _WORD.finditer(text) if match[0].casefold() not in FUNCTION_WORDS]
     for start, end in sorted(draw.sample(words, min(len(words), 1 + (draw.random() < 0.5)))):
         text = text[:start] + _slip(text[start:end], draw) + text[end:]
     return text

@@ -90,8 +90,7 @@ class WholeDialogProgram(Program):
             if fault is None and self.grounded and not any(evidence):
                 fault = "rests on no sentence of the documents", ""
             if fault is None:
-                steps = [reply.plan, *(turn.step for turn in reply.turns)]
-                return _make_turns(task, steps, written, evidence)
+                return _make_turns(task, reply.plan, written, evidence)
             reason, text = fault
             refused.append(f"{reason}: “{text}”" if text else reason)
             if len(refused) == ATTEMPTS:
@@ -101,16 +100,10 @@ class WholeDialogProgram(Program):
         return (plan.source,) if self.grounded and isinstance(plan.source, Passage) else ()
 
 
-def _make_turns(
-    task: Task, steps: Sequence[str], written: Written, evidence: Sequence[tuple[Evidence, ...]]
-) -> tuple[Turn, ...]:
-    """Return the record of each turn.
-
-    Args:
-        steps: the plan, which is the reasoning of the first turn with what the writer fixed, and of each turn its step.
-    """
+def _make_turns(task: Task, plan: str, written: Written, evidence: Sequence[tuple[Evidence, ...]]) -> tuple[Turn, ...]:
+    """Return the record of each turn; the plan, with what the writer fixed, is the reasoning of the first."""
     fixed = (("Result", written.result), ("Mistake", written.mistake))
-    before = [steps[0], *(f"{name}: {text}" for name, text in fixed if text)]
+    reasoning = "\n".join([plan, *(f"{name}: {text}" for name, text in fixed if text)])
     return tuple(
         Turn(
             turn=number,
@@ -118,7 +111,7 @@ def _make_turns(
             question_type=task.name,
             multi_turn_type=task.name if number > 1 else None,
             answerability="answerable",
-            reasoning="\n".join([*(before if number == 1 else ()), steps[number]]),
+            reasoning=reasoning if number == 1 else "",
             answer=agent,
             consistent=True,
             evidence=found,

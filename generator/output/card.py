@@ -6,7 +6,7 @@ nothing else of a run (a key, a path) can get into it.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from string import Template
 from typing import Any
@@ -17,6 +17,7 @@ from generator.common.sanitize import printable
 from generator.dialogs.filter import Filter
 from generator.output.chat import Row
 from generator.output.markdown import block, line, table
+from generator.output.stats.guesses import AWAY, LEAST, Guess
 from generator.output.stats.statistics import Statistics
 from generator.output.summary import Counts, Share
 from generator.schema import Algorithm, Record, Scope, Split
@@ -131,10 +132,17 @@ class SplitFile(Record):
     path: str
 
 
-def render_card(info: Origin, statistics: Statistics, splits: Mapping[Split, SplitFile], example: Row) -> str:
+def render_card(
+    info: Origin,
+    statistics: Statistics,
+    guesses: Sequence[Guess],
+    splits: Mapping[Split, SplitFile],
+    example: Row,
+) -> str:
     """Return the text of README.md.
 
     Args:
+        guesses: at the answerability of the pairs.
         splits: the splits with rows.
         example: a row to show.
     """
@@ -144,6 +152,7 @@ def render_card(info: Origin, statistics: Statistics, splits: Mapping[Split, Spl
         "corpus": line(info.corpus),
         "command": block(info.command),
         "statistics": _statistics(statistics),
+        "guesses": _guesses(guesses),
         "splits": "\n".join(f"| {split} | {file.rows:,} |" for split, file in splits.items()),
         "columns": "\n".join(f"- `{name}`: {field.description}" for name, field in Row.model_fields.items()),
         "example": _readable_json(_shortened(example.model_dump(mode="json"))),
@@ -221,10 +230,25 @@ def _statistics(statistics: Statistics) -> str:
             ("question type", statistics.question_types),
             ("answerability", statistics.answerability),
             ("verdict", statistics.verdicts),
+            ("difficulty, of those with evidence", statistics.difficulty),
+            ("needs documents, of those judged so", statistics.needs_documents),
         )
         for p in portions
     ]
     return f"{table(head, means)}\n\n{table(('Turns', 'Count', 'Share'), shares)}"
+
+
+def _guesses(guesses: Sequence[Guess]) -> str:
+    """Return what a guesser tells of the answerability, and whether the set gives itself away."""
+    if not guesses:
+        return f"It can't be told how far a guesser comes: there are fewer than {LEAST} pairs of a class, or beside it."
+    cells = (
+        [g.answerability, g.sees, f"{g.pairs:,}", f"{g.majority:.1%}", f"{g.accuracy:.1%}", f"{g.auc:.2f}"]
+        for g in guesses
+    )
+    away = [str(guess) for guess in guesses if guess.gives_away]
+    verdict = f"**This set gives itself away**: {', '.join(away)}." if away else f"No AUC is above {AWAY}."
+    return f"{table(('Class', 'Seen', 'Pairs', 'Majority', 'Accuracy', 'AUC'), cells)}\n\n{verdict}"
 
 
 def _readable_json(value: Any) -> str:

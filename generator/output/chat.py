@@ -11,6 +11,7 @@ from typing import Literal, cast
 
 from pydantic import Field
 
+from generator.dialogs.columns import Difficulty, difficulty, needs_documents, overlap
 from generator.dialogs.filter import Filter, deciding_verdict, filter_pairs
 from generator.schema import Algorithm, Answerability, Dialog, Evidence, Label, Passage, Record, Turn
 
@@ -56,6 +57,20 @@ class Row(Record):
     evidence: tuple[Evidence, ...] = Field(
         description="sentences the answer rests on: `passage_id`, `start`, `end` (characters of the passage), `text`"
     )
+    overlap: float | None = Field(
+        description="share of the question's words, as stems, that the evidence has; null without evidence"
+    )
+    rank_last_turn: int | None = Field(
+        description="place of the evidence in a BM25 search by the question as asked, from 1; null if there was none"
+    )
+    rank_query: int | None = Field(description="the same by `retrieval_query`")
+    needs_documents: bool | None = Field(
+        description="false: the judging model gave the same answer without passages; null if it wasn't asked"
+    )
+    difficulty: Difficulty | None = Field(
+        description="`easy`, `medium` or `hard`, by overlap and ranks, and `easy` without need of documents; null "
+        "without evidence"
+    )
     verdict: Literal["correct", "incorrect", "unjudged", "none"] = Field(
         description="the judge's label; `unjudged`: the judge failed; `none`: there was no judge"
     )
@@ -96,6 +111,11 @@ def _row(dialog: Dialog, turn: Turn) -> Row:
         answerability=turn.answerability,
         retrieval_query=turn.retrieval_query,
         evidence=turn.evidence,
+        overlap=overlap(turn),
+        rank_last_turn=turn.rank_last_turn,
+        rank_query=turn.rank_query,
+        needs_documents=needs_documents(turn),
+        difficulty=difficulty(turn),
         verdict=cast(Label, verdict.label) if verdict else "none",
         explanation=verdict.explanation if verdict else None,
         user=dialog.user,

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 from generator.common.atomic_files import atomic_replace, digest
+from generator.dialogs.filter import filter_pairs
 from generator.errors import ExportError
 from generator.output.card import Origin, SplitFile, render_card
 from generator.output.chat import Row, rows
+from generator.output.stats.guesses import GuessTally
 from generator.output.stats.statistics import Tally
 from generator.schema import Dialog, Split
 
@@ -33,18 +35,19 @@ def write_dataset(dialogs: Iterable[Dialog], folder: Path, info: Origin) -> None
 
 def _write(dialogs: Iterable[Dialog], folder: Path, info: Origin) -> None:
     (folder / "data").mkdir()
-    tally, example = Tally(), None
+    tally, guesses, example = Tally(), GuessTally(), None
     with ExitStack() as stack:
         files = {split: stack.enter_context(_SplitWriter(folder / f"{split}.parquet")) for split in get_args(Split)}
         for dialog in dialogs:
             tally.add(dialog)
+            guesses.add(dialog, filter_pairs(dialog, info.filter)[0])
             for row in rows(dialog, info.filter):
                 files[dialog.split].add(row)
                 example = example or row
     if example is None:
         raise ExportError(f"{folder}: no context-response pair to write; drops.jsonl has the reasons")
     splits = {split: _with_content_name(file, split) for split, file in files.items() if file.rows}
-    card = render_card(info, tally.statistics(), splits, example)
+    card = render_card(info, tally.statistics(), guesses.guesses(), splits, example)
     (folder / "README.md").write_text(card, encoding="utf-8", newline="\n")
 
 
@@ -105,7 +108,8 @@ def arrow_schema() -> Any:
         "evidence": pa.list_(pa.struct([("passage_id", text), ("start", number), ("end", number), ("text", text)])),
         "document_ids": texts,
         "passage_ids": texts,
-        "turn": number,
-        "seed": number,
+        **dict.fromkeys(("turn", "seed", "rank_last_turn", "rank_query"), number),
+        "overlap": pa.float64(),
+        "needs_documents": pa.bool_(),
     }
     return pa.schema([(name, types.get(name, text)) for name in Row.model_fields])

@@ -90,10 +90,17 @@ def closing_table(summary: Summary) -> None:
         counts = [f"{count} × {stage}: {reason}" for stage, by in stages.items() for reason, count in by.items()]
         if counts:
             rows.append((title, "\n".join(counts)))
+    if (spent := summary.candidates_cost).calls:
+        cost = f"{spent.calls} calls, {spent.prompt} prompt tokens, {spent.completion} completion tokens"
+        rows.append(("for unused candidates", cost))
     if summary.unjudged_pairs:
         reason = next(iter(summary.unjudged), "")
         unjudged = f"{summary.unjudged_pairs} of {summary.pairs} pairs, most often: {reason}"
         rows.append(("unjudged", f"{unjudged}; python -m judges judges them again"))
+    if summary.difficulty:
+        rows.append(("difficulty", ", ".join(f"{count} {level}" for level, count in summary.difficulty.items())))
+    if summary.guessable:
+        rows.append(("gives itself away", f"without reading a passage: {', '.join(summary.guessable)}"))
     for title, shares in (
         ("tasks", summary.tasks),
         ("question types", summary.question_types),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from generator.dialogs.filter import Filter, deciding_verdict, filter_pairs
 from generator.execution.store import Store
 from generator.output.chat import rows
+from generator.output.stats.guesses import GuessTally
 from generator.output.stats.statistics import Portion, Statistics, Tally
 from generator.schema import Cost, Record, Usage
 from taxonomy import Taxonomy
@@ -56,6 +57,9 @@ class Summary(Record):
         pairs: context-response pairs in the dataset: those of accepted dialogs less `dropped_pairs`, and less those of
             a benchmark's items without a reference answer, or after one without.
         unjudged: how often a judge failed on one of the `unjudged_pairs`, by reason.
+        difficulty: pairs in the dataset by `difficulty`, which those without evidence don't have.
+        guessable: classes of answerability that a guesser tells without reading a passage, each with what it saw and
+            the AUC; empty if none, or if there are too few pairs to tell.
         ended: dialogs by the reason why they have the number of turns they have.
         tasks: by name, of the dialogs; empty if the taxonomy has question types.
         question_types: by name; with its stage in the name if a type is planned for first and for later turns.
@@ -75,6 +79,8 @@ class Summary(Record):
     pairs: int
     unjudged_pairs: int
     unjudged: Mapping[str, int]
+    difficulty: Mapping[str, int]
+    guessable: tuple[str, ...]
     ended: Mapping[str, int]
     tasks: Mapping[str, Share]
     question_types: Mapping[str, Share]
@@ -99,12 +105,15 @@ class HumanSummary(Record):
 
 def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dialogs: int) -> Summary:
     """Return the summary of a run so far, in one pass over its dialogs."""
-    tally = Tally()
-    kept, unjudged = 0, Counter[str]()
+    tally, guesses = Tally(), GuessTally()
+    kept, unjudged, levels = 0, Counter[str](), Counter[str]()
     for dialog in store.dialogs():
         tally.add(dialog)
         turns, _ = filter_pairs(dialog, keep)
-        kept += len(rows(dialog, keep))
+        made = rows(dialog, keep)
+        kept += len(made)
+        levels.update(row.difficulty for row in made if row.difficulty)
+        guesses.add(dialog, turns)
         verdicts = (verdict for turn in turns if (verdict := deciding_verdict(turn)))
         unjudged.update(v.explanation.partition(": ")[0] for v in verdicts if v.label == "unjudged")
     achieved = tally.statistics()
@@ -121,6 +130,8 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
         pairs=kept,
         unjudged_pairs=unjudged.total(),
         unjudged=dict(unjudged.most_common()),
+        difficulty=dict(sorted(levels.items())),
+        guessable=tuple(str(guess) for guess in guesses.guesses() if guess.gives_away),
         ended=store.endings(),
         # All turns of a dialog have its task as their question type.
         tasks=_shares({s.type.name: s.share for s in taxonomy.tasks}, achieved.first_types, "first"),

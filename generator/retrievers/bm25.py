@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,13 @@ from generator.common.concurrency import Spread, one_by_one
 from generator.corpora.library import Library, built_once
 from generator.errors import RetrieverError
 from generator.retrievers.base import Ranker, Ranking, RetrieverSettings
-from generator.schema import Split
+from generator.schema import Dialog, Evidence, Passage, Split
 
 # Documents that are tokenized as one piece of work.
 DOCUMENTS = 256
 _WORD = re.compile(r"\b\w\w+\b")
+# Sentences, each with the passage that it was taken from.
+Evidences = Sequence[tuple[Evidence, Passage]]
 
 
 class Bm25Settings(RetrieverSettings):
@@ -66,6 +68,60 @@ class Bm25(Ranker):
             rows = rows[scores[rows] >= np.partition(scores[rows], -k)[-k]]
         best = rows[np.lexsort((rows, -scores[rows]))][:k]
         return [(int(row), float(scores[row])) for row in best]
+
+    async def rank_evidence(self, query: str, evidence: Evidences, split: Split) -> int | None:
+        """Return the place, from 1, of the first passage that holds a sentence of the evidence; None without words.
+
+        Passages with equal scores share the better place; those that share no word with the query come after all hits.
+
+        Args:
+            evidence: each sentence with the passage that it was taken from.
+
+        Raises:
+            RetrieverError: the library has no such document.
+        """
+        rows = {row for sentence, passage in evidence for row in self._library.rows_of(sentence, passage)}
+        words = _tokenize(query)
+        if not rows or not words:
+            return None
+        scores: NDArray[np.float32] = await asyncio.to_thread(self._index.get_scores, words)
+        return _place(scores[self._allowed[split]], scores[list(rows)])
+
+
+class PassagePool:
+    """A search over the passages of dialogs that have no library, such as human ones: of all of them together.
+
+    Args:
+        dialogs: read once; only the words of their passages are kept.
+    """
+
+    def __init__(self, dialogs: Iterable[Dialog]) -> None:
+        import bm25s
+
+        self._rows: dict[str, int] = {}
+        vocabulary = {"": 0}
+        ids: list[NDArray[np.int32]] = []
+        for dialog in dialogs:
+            for passage in dialog.passages:
+                if self._rows.setdefault(passage.id, len(self._rows)) == len(ids):
+                    words = _tokenize(passage.titled)
+                    ids.append(np.array([vocabulary.setdefault(w, len(vocabulary)) for w in words], dtype=np.int32))
+        self._index = bm25s.BM25()
+        with np.errstate(invalid="ignore"):
+            if ids:  # else there is no evidence either
+                self._index.index((ids, vocabulary), create_empty_token=False, show_progress=False)
+
+    async def rank_evidence(self, query: str, evidence: Evidences, split: Split) -> int | None:
+        """Return a place as `Bm25.rank_evidence` does, among the passages of both splits."""
+        rows, words = {self._rows[passage.id] for _, passage in evidence}, _tokenize(query)
+        if not rows or not words:
+            return None
+        scores: NDArray[np.float32] = self._index.get_scores(words)
+        return _place(scores, scores[list(rows)])
+
+
+def _place(scores: NDArray[np.float32], of: NDArray[np.float32]) -> int:
+    return 1 + int(np.count_nonzero(scores > of.max()))
 
 
 def build_index(library: Library, k1: float, b: float, spread: Spread) -> Path:

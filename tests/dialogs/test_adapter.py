@@ -225,7 +225,7 @@ def test_a_repair_has_the_same_schema_and_its_tags_do_not_count() -> None:
 
 # --- the part of a prompt that a server has in its prefix cache
 
-QUESTIONS = ("Which colour is the tram?", "And the bus?", "Which of them is older?")
+QUESTIONS = ("Which colour is the tram?", "And the bus?", "No, which bus is older?")
 FOUND = [[TRAM, BUS], [BUS, piece("ferry")], [piece("barge")]]
 
 

@@ -17,11 +17,11 @@ from tests.support.scripted import Entry, Scripted, Shelf, context, dialog_of, k
 QUESTIONS = [
     "When did the harbour open?",
     "Who built its pier?",
-    "Why was stone chosen?",
-    "No, I meant the lighthouse. How tall is it?",
-    "Can visitors climb up?",
+    "Why was it built of stone?",
+    "No, I meant the lighthouse. Why that of stone?",
+    "Do you mean those on the cliff?",
 ]
-ANSWERS = ["In 1862.", "Ada Brandt.", "It was cheap.", "Thirty metres.", "On Sundays, yes."]
+ANSWERS = ["In 1862.", "Ada Brandt.", "It was cheap.", "It withstands storms.", "Yes, autumn storms."]
 PAIRS = list(zip(QUESTIONS, ANSWERS, strict=True))
 ASK: list[Entry] = [{"question": question} for question in QUESTIONS]
 ANSWER: list[Entry] = [{"answer": text, "evidence": [1]} for text in ANSWERS]
@@ -112,7 +112,7 @@ SKIPPED: dict[str, tuple[dict[str, list[Entry]], str, str]] = {
         "repeats an earlier question",
     ),
     "answer": (
-        {"ask": [*ASK[:2], ASK[4], *ASK[2:4]], "answer": [*ANSWER[:2], "no", "no", *ANSWER[2:4]]},
+        {"ask": [*ASK[:2], {"question": "Is it high?"}, *ASK[2:4]], "answer": [*ANSWER[:2], "no", "no", *ANSWER[2:4]]},
         "answer",
         "unusable reply",
     ),
@@ -214,11 +214,11 @@ def test_dialogs_share_a_program_without_mixing() -> None:
     """One program generates all dialogs of a run at the same time."""
     program = MultiDocumentDialog(Repetition(0.8), Shelf(FOUND), 3, "last_turn")
     before = repr(program.dump_state())
-    first, second = Scripted(ask=ASK, answer=ANSWER), Scripted(ask=ASK[::-1], answer=ANSWER)
+    first, second = Scripted(ask=ASK, answer=ANSWER), Scripted(ask=ASK[1:], answer=ANSWER)
     first.run(lambda: program.acall(HARBOUR, TYPES[:2], "", "train"))
     draft = second.run(lambda: program.acall(A, TYPES[:2], "", "train"))
     assert QUESTIONS[0] not in second.prompts("answer")[1]
-    assert [turn.query for turn in draft.turns] == [QUESTIONS[4], QUESTIONS[3]]
+    assert [turn.query for turn in draft.turns] == QUESTIONS[1:3]
     assert repr(program.dump_state()) == before
 
 

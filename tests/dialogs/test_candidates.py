@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.candidates import read_run
 from generator.dialogs.candidates import NOT_BEST, Unused, collect_unused, rate_answer, rate_question
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Documents
@@ -171,3 +172,5 @@ def test_the_ledger_has_the_rest_with_its_cost_and_concurrency_changes_nothing(t
     spent = summary["candidates_cost"]
     assert spent == {key: sum(cost[key] for cost in costs) for key in ("calls", "prompt", "completion")}
     assert 3 * spent["calls"] == 2 * drawn and spent["completion"] > 0
+    row = read_run(one.run_dir)
+    assert (row[0], row[7]) == ("3", f"{summary['pairs'] / (2 * summary['attempted']):.0%}")

@@ -16,7 +16,7 @@ TRAM, BUS = piece("tram", "The tram is green. It runs at night."), piece("bus", 
 DOCUMENTS = Documents(passages=(TRAM, BUS))
 SAID = said(("Which colour is the tram?", "It is green."), ("Does it run at night?", "Yes."))
 LONG = ("Does it run at night?", "The green tram runs every night from the harbour to the hill.")
-GOOD = {"question": "How old is the driver?"}
+GOOD = {"question": "How old is its driver?"}
 
 
 def ask_first(model: Scripted, question_type: str = "direct", focus: str = "") -> str:
@@ -89,7 +89,7 @@ def test_the_examples_and_phrasings_of_question_types_are_accepted() -> None:
 
 def test_the_prompt_of_a_first_question() -> None:
     model = Scripted(ask=[GOOD, GOOD])
-    assert ask_first(model, focus="It runs at night.") == "How old is the driver?"
+    assert ask_first(model, focus="It runs at night.") == "How old is its driver?"
     ask_first(model)
     prompt, without_focus = model.prompts("ask")
     assert KINDS["direct"].prompt() in task(prompt) and "It runs at night." in task(prompt)
@@ -111,7 +111,7 @@ BAD = {
 @pytest.mark.parametrize(("bad", "why"), BAD.values(), ids=BAD.keys())
 def test_a_bad_question_is_asked_again_with_the_reason(bad: str, why: str) -> None:
     model = Scripted(ask=[{"question": bad}, GOOD])
-    assert ask_next(model) == "How old is the driver?"
+    assert ask_next(model) == "How old is its driver?"
     first, second = model.prompts("ask")
     assert REJECTED not in first
     assert f"{REJECTED}:\n“{bad}”: {why}" in second
@@ -136,7 +136,7 @@ def test_a_beginning_must_be_continued() -> None:
 
 def test_the_same_question_after_a_beginning_is_a_repetition() -> None:
     model = Scripted(ask=[{"question": "No, I meant: which colour is the tram?"}, GOOD])
-    assert ask_next(model, "correction") == "How old is the driver?"
+    assert ask_next(model) == "How old is its driver?"
 
 
 def test_white_space_in_a_question_is_normalised() -> None:
@@ -167,7 +167,7 @@ def test_a_first_question_whose_draft_is_inconsistent_is_rejected() -> None:
     with pytest.raises(Rejected) as caught:
         ask_first(Scripted(ask=[GOOD | {"consistent": False}]))
     assert (caught.value.stage, caught.value.reason) == ("ask", "inconsistent by its own check")
-    assert caught.value.text == "How old is the driver?"
+    assert caught.value.text == "How old is its driver?"
 
 
 def test_remarks_that_ask_something_are_refused() -> None:
@@ -209,7 +209,7 @@ def test_an_answer_becomes_a_whole_turn() -> None:
         query="Is it late?",
         question_type="correction",
         multi_turn_type="correction",
-        answerability="partial",
+        answerability="answerable",  # nothing is said to be unknown
         retrieval_query="tram late",
         hits=(Hit(passage_id=BUS.id, score=1.5, rank=1, new=True),),
         reasoning="Sentences 3 and 1.",

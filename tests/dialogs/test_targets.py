@@ -105,7 +105,7 @@ def test_the_prompt_of_a_question_tells_all_that_is_planned() -> None:
         target("how-to", aim="partial"),
         target("opinion", "clarification-of-answer", alone=False),
     ]
-    model = Scripted(ask=asks("When did the pier open?", "How do I paint it?", "Is blue nice?"))
+    model = Scripted(ask=asks("When did the pier open?", "How do I paint it?", "Is that blue?"))
     draft = multi(model, Shelf([[A], [B], [C]]), wanted)
     assert len(draft.turns) == 3
     first, second, third = model.prompts("ask")

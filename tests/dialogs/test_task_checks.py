@@ -40,6 +40,8 @@ def test_the_examples_of_every_task_pass(task: Task) -> None:
         ("User: How long?", "a role or step label in a message"),
         ("**Agent**: A week.", "a role or step label in a message"),
         ("A week.\nUser: Thanks.", "a role or step label in a message"),
+        ("Agent responds: A week.", "a role or step label in a message"),
+        ("The user asks: “How long?”", "a role or step label in a message"),
         ("Turn 2: how long?", "a role or step label in a message"),
         ("rye BREAD keeps for a week", "repeats a message"),
         ("An agent: what is that? The turn of the century.", ""),

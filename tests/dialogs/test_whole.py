@@ -39,9 +39,7 @@ def plan(name: str = "CM", turns: int = 3) -> Plan:
 
 
 def reply(*pairs: tuple[str, str], evidence: Sequence[Sequence[int]] = (), **fields: str) -> Mapping[str, Any]:
-    turns: list[dict[str, object]] = [
-        {"step": f"Step {n}.", "user": user, "agent": agent} for n, (user, agent) in enumerate(pairs, start=1)
-    ]
+    turns: list[dict[str, object]] = [{"user": user, "agent": agent} for n, (user, agent) in enumerate(pairs, start=1)]
     for turn, numbers in zip(turns, evidence, strict=False):
         turn["evidence"] = list(numbers)
     return {"plan": "They meet.", "turns": turns, **fields}
@@ -68,7 +66,7 @@ def test_the_turns_are_those_that_the_model_wrote() -> None:
         (2, "CM", "CM"),
         (3, "CM", "CM"),
     ]
-    assert [turn.reasoning for turn in draft.turns] == ["They meet.\nStep 1.", "Step 2.", "Step 3."]
+    assert [turn.reasoning for turn in draft.turns] == ["They meet.", "", ""]
     assert [(call.stage, call.turn, call.profile) for call in model.calls] == [("write", 1, "greedy")]
 
 
@@ -79,7 +77,7 @@ def test_the_prompt_names_task_topic_and_form() -> None:
     assert TASKS["CM"].prompt(3) in call.prompt
     assert "Harbour: Why its door is blue." in call.prompt
     assert HARBOUR.text not in call.prompt and "<documents>" not in call.prompt and "<dialog>" not in call.prompt
-    blank = '{"step": "…", "user": "…", "agent": "…"}'
+    blank = '{"user": "…", "agent": "…"}'
     assert f'{{"plan": "…", "turns": [{blank}, {blank}, {blank}]}}' in task(call.prompt)
     turns = call.schema["properties"]["turns"]
     assert (turns["minItems"], turns["maxItems"]) == (3, 3)
@@ -99,7 +97,7 @@ def test_a_grounded_dialog_has_the_sentences_that_its_answers_rest_on() -> None:
     assert "<documents>" in call.prompt and "[2] It has a blue door." in call.prompt
     (record,) = call.schema["$defs"].values()
     assert record["properties"]["evidence"]["items"] == {"type": "integer", "minimum": 1, "maximum": 2}
-    assert list(record["properties"]) == record["required"] == ["step", "user", "evidence", "agent"]
+    assert list(record["properties"]) == record["required"] == ["user", "evidence", "agent"]
 
 
 def test_evidence_beyond_the_documents_is_repaired_and_none_at_all_refused() -> None:
@@ -128,7 +126,7 @@ def test_result_and_mistake_are_fixed_before_the_turns(
     (call,) = model.calls
     assert list(call.schema["properties"]) == ["plan", *fields, "turns"]
     assert TASKS[name].result in task(call.prompt)
-    noted = draft.turns[0].reasoning.splitlines()[1:-1]
+    noted = draft.turns[0].reasoning.splitlines()[1:]
     assert noted == [f"{key.capitalize()}: {text}" for key, text in fields.items()]
 
 
@@ -162,6 +160,6 @@ def test_a_dialog_of_another_length_is_repaired_once() -> None:
 
 
 def test_a_model_without_schemas_may_add_keys() -> None:
-    turns = [{"turn": n, "step": "…", "user": user, "agent": agent} for n, (user, agent) in enumerate(PAIRS, start=1)]
+    turns = [{"turn": n, "user": user, "agent": agent} for n, (user, agent) in enumerate(PAIRS, start=1)]
     model = Scripted(write=["Here: " + json.dumps({"plan": "…", "turns": turns, "note": 1})])
     assert spoken(write(model, structured_outputs=False)) == PAIRS

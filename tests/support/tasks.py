@@ -35,7 +35,6 @@ def write_dialog(body: Body) -> dict[str, Any]:
         elif "result" in fields:
             said += f" {RESULT}"
         turn: dict[str, Any] = {
-            "step": "One asks.",
             "user": f"Is that {' '.join(asked)}?",
             "agent": f"It is {said}, is it not?",
         }

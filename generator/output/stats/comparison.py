@@ -9,7 +9,9 @@ from typing import Literal, NamedTuple
 from rich.console import Console
 
 from generator.common.sanitize import printable
+from generator.dialogs.columns import READ
 from generator.dialogs.dedup import DedupSettings
+from generator.output.stats.guesses import Guess, GuessTally
 from generator.output.stats.statistics import Portion, Statistics, Tally
 from generator.output.stats.variety import LENGTHS, Variety, VarietyTally
 from generator.output.tables import ABSENT, Line, as_markdown, as_text
@@ -27,6 +29,7 @@ class Column(Record):
         name: of the set.
         targets: the planned shares of the run that made it, by stage (a key of `_PLANNED`) and label.
         dialogs_wanted: how many dialogs the run was to make; None for other sets.
+        guesses: at the answerability of its pairs, without reading passages.
     """
 
     name: str
@@ -34,6 +37,7 @@ class Column(Record):
     variety: Variety
     targets: Mapping[tuple[str, str], float] = {}
     dialogs_wanted: int | None = None
+    guesses: tuple[Guess, ...] = ()
 
 
 def count(
@@ -44,16 +48,18 @@ def count(
     dialogs_wanted: int | None,
 ) -> Column:
     """Return a set of dialogs in numbers; `near_duplicates` decides which question is a repetition."""
-    tally, variety = Tally(), VarietyTally(near_duplicates)
+    tally, variety, guesses = Tally(), VarietyTally(near_duplicates), GuessTally()
     for dialog in dialogs:
         tally.add(dialog)
         variety.add(dialog)
+        guesses.add(dialog, dialog.own_turns)
     return Column(
         name=name,
         statistics=tally.statistics(),
         variety=variety.variety(),
         targets=targets,
         dialogs_wanted=dialogs_wanted,
+        guesses=guesses.guesses(),
     )
 
 
@@ -134,6 +140,21 @@ def _rows(columns: Sequence[Column]) -> Iterator[_Row]:
     # Nobody told a set of plain users alone how to ask, nor the people of a human one.
     users = [s.users if any(portion.name != PLAIN.name for portion in s.users) else () for s in statistics]
     yield from _portions("users, of all dialogs", users)
+    section = "worth, of turns with evidence"
+    for name, figure, form in (
+        ("overlap", "overlap of question and evidence", _RATIO),
+        ("rank_last_turn", f"evidence in the first {READ} by the last turn", _SHARE),
+        ("rank_query", f"evidence in the first {READ} by the retrieval query", _SHARE),
+    ):
+        worth = [s.worth.get(name) for s in statistics]
+        if any(value is not None for value in worth):
+            yield _Row(section, figure, form, worth)
+    yield from _portions("difficulty, of turns with evidence", [s.difficulty for s in statistics])
+    yield from _portions("needs documents, of turns judged so", [s.needs_documents for s in statistics])
+    section = "answerability guessed without reading, AUC"
+    guessed = [{f"{g.answerability}, by the {g.sees}": g.auc for g in c.guesses} for c in columns]
+    for figure in sorted({figure for of_one in guessed for figure in of_one}):
+        yield _Row(section, figure, _RATIO, [of_one.get(figure) for of_one in guessed])
     section = "achieved and target"
     if any(c.dialogs_wanted for c in columns):
         reached = [c.statistics.total.dialogs if c.dialogs_wanted else None for c in columns]

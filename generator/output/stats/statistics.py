@@ -5,11 +5,18 @@ Counted over whole dialogs, before pairs are filtered, as in the papers. Words a
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
+from generator.dialogs.columns import READ, difficulty, needs_documents, overlap
 from generator.dialogs.filter import deciding_verdict
 from generator.schema import UNLABELLED, Dialog, Record, Turn
 from taxonomy import PLAIN
+
+_WORTH: Mapping[str, Callable[[Turn], float | None]] = {
+    "overlap": overlap,
+    "rank_last_turn": lambda turn: None if turn.rank_last_turn is None else float(turn.rank_last_turn <= READ),
+    "rank_query": lambda turn: None if turn.rank_query is None else float(turn.rank_query <= READ),
+}
 
 
 class Means(Record):
@@ -55,6 +62,9 @@ class Statistics(Record):
         first_types: question types of the first turns.
         later_types, multi_turn_types: of the later ones.
         users: user types, of all dialogs.
+        difficulty, needs_documents: of the turns that have this column (`generator.dialogs.columns`).
+        worth: means of the turns that have the column: `overlap`, and the share of turns whose evidence is among the
+            first five hits of the last turn, and of the retrieval query.
     """
 
     by_type: tuple[tuple[str, Means], ...]
@@ -67,6 +77,9 @@ class Statistics(Record):
     answerability: tuple[Portion, ...]
     verdicts: tuple[Portion, ...]
     users: tuple[Portion, ...]
+    difficulty: tuple[Portion, ...]
+    needs_documents: tuple[Portion, ...]
+    worth: Mapping[str, float]
 
 
 class Tally:
@@ -75,6 +88,8 @@ class Tally:
     def __init__(self) -> None:
         self._sums: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._labels: defaultdict[str, Counter[str]] = defaultdict(Counter)  # by the fields of `Statistics`
+        self._worth: defaultdict[str, float] = defaultdict(float)
+        self._worth_of: Counter[str] = Counter()
 
     def add(self, dialog: Dialog) -> None:
         """Count a dialog with at least one turn."""
@@ -106,6 +121,14 @@ class Tally:
         count["users"][dialog.user or PLAIN.name] += 1
         count["answerability"].update(t.answerability for t in turns)
         count["verdicts"].update(v.label if (v := deciding_verdict(t)) else "none" for t in turns)
+        count["difficulty"].update(level for t in turns if (level := difficulty(t)))
+        count["needs_documents"].update(
+            "yes" if needs else "no" for t in turns if (needs := needs_documents(t)) is not None
+        )
+        for name, value_of in _WORTH.items():
+            values = [value for t in turns if (value := value_of(t)) is not None]
+            self._worth[name] += sum(values)
+            self._worth_of[name] += len(values)
 
     def statistics(self) -> Statistics:
         """Return the numbers so far."""
@@ -113,10 +136,12 @@ class Tally:
         dialogs, turns, first = sums["dialogs"], sums["turns"], sums["first"]
         totals = {"question_types": turns, "answerability": turns, "verdicts": turns, "first_types": first}
         totals |= {"users": dialogs, "later_types": turns - first, "multi_turn_types": turns - first}
+        totals |= {name: self._labels[name].total() for name in ("difficulty", "needs_documents")}
         return Statistics(
             by_type=tuple((name, _means(self._sums[name])) for name in sorted(self._sums)),
             total=_means(sums),
             turns=turns,
+            worth={name: self._worth[name] / count for name, count in self._worth_of.items() if count},
             **{labels: _portions(self._labels[labels], total) for labels, total in totals.items()},
         )
 

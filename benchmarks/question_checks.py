@@ -1,0 +1,111 @@
+"""People's later questions that the checks of `generator.dialogs.later_turns` would refuse, by rule, as Markdown.
+
+    uv run python -m benchmarks.question_checks --data ../shared/data --cases
+
+mtRAG's conversations (each question checked as its human label, follow-up or clarification, says), the dialogs of CoQA
+and QuAC, and the histories of CANARD and INSCIT, which come without documents and are checked as follow-ups: of these,
+more seem to leave the subject than would with their documents. What people ask counts as right, so that every refusal
+is a false alarm; a clarification of mtRAG is checked as one of the answer or of the question, whichever it passes.
+"""
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from generator.config.settings import human_corpus
+from generator.corpora.human import human_turn
+from generator.dialogs.later_turns import find_later_fault
+from generator.dialogs.prompt import Documents
+from generator.output.markdown import table
+from generator.schema import Dialog, Turn
+from taxonomy import QuestionType, read_types
+
+TYPES = read_types()
+FILES = {
+    "mtrag": ("mtrag",),
+    "coqa": ("coqa/coqa-dev-v1.0.sample.json", "coqa/coqa-train-v1.0.sample.json"),
+    "quac": ("quac/train_v0.2.sample.json", "quac/val_v0.2.sample.json"),
+}
+
+
+class Question(NamedTuple):
+    """A person's later question, with the types that it may be of, and what was there before it."""
+
+    text: str
+    types: tuple[QuestionType, ...]
+    documents: Documents
+    history: tuple[Turn, ...]
+
+
+def read_dialogs(data: Path, corpus: str) -> Iterator[Question]:
+    """Yield the later questions of human dialogs with documents."""
+    for file in FILES[corpus]:
+        found = human_corpus(corpus, str(data / file)).dialogs()
+        for dialog in (each for each in found if isinstance(each, Dialog)):
+            for turn in dialog.turns[1:]:
+                history = dialog.turns[: turn.turn - 1]
+                clarifies = turn.multi_turn_type == "clarification"
+                names = ("clarification", "correction") if clarifies else ("follow-up",)
+                documents = Documents(passages=dialog.grounding(turn.turn - 1))
+                yield Question(turn.query, tuple(TYPES[name] for name in names), documents, history)
+
+
+def read_histories(pairs: Sequence[tuple[str, str]]) -> Iterator[Question]:
+    """Yield the later questions of a dialog without documents, given its questions and answers."""
+    turns = tuple(
+        human_turn(number, query, answer or "…", "answerable") for number, (query, answer) in enumerate(pairs, 1)
+    )
+    for turn in turns[1:]:
+        yield Question(turn.query, (TYPES["follow-up"],), Documents(passages=()), turns[: turn.turn - 1])
+
+
+def read_canard(data: Path) -> Iterator[Question]:
+    """Yield the later questions of CANARD's dialogs, which are QuAC's."""
+    last = {}
+    for record in json.loads((data / "canard" / "dev.json").read_text(encoding="utf-8")):
+        last[record["QuAC_dialog_id"]] = [*record["History"][2:], record["Question"], ""]
+    for texts in last.values():
+        yield from read_histories(list(zip(texts[::2], texts[1::2], strict=True)))
+
+
+def read_inscit(data: Path) -> Iterator[Question]:
+    """Yield the later questions of INSCIT's dialogs."""
+    for dialog in json.loads((data / "inscit" / "dev_half.json").read_text(encoding="utf-8")).values():
+        texts = [*dialog["turns"][-1]["context"], ""]
+        yield from read_histories(list(zip(texts[::2], texts[1::2], strict=True)))
+
+
+def find_faults(question: Question) -> str | None:
+    """Return the reason why a question is refused as each of its types, or None."""
+    faults = [
+        find_later_fault(question.text, question.documents, question.history, each, "") for each in question.types
+    ]
+    return None if None in faults else faults[0]
+
+
+def main() -> None:
+    """Print the shares, and each refused question."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", type=Path, required=True, help="the folder that mtrag/ is in")
+    parser.add_argument("--cases", action="store_true", help="print the questions that are refused")
+    arguments = parser.parse_args()
+    sets = {name: list(read_dialogs(arguments.data, name)) for name in FILES}
+    sets |= {"canard": list(read_canard(arguments.data)), "inscit": list(read_inscit(arguments.data))}
+    refused = {name: [(find_faults(each), each) for each in questions] for name, questions in sets.items()}
+    counts = {name: Counter(fault for fault, _ in each if fault) for name, each in refused.items()}
+    faults = sorted(set[str]().union(*counts.values()))
+    head = ["refused since it …", *(f"{name} ({len(questions)})" for name, questions in sets.items())]
+    shares = {name: Counter({fault: counts[name][fault] / len(sets[name]) for fault in faults}) for name in sets}
+    print(table(head, [[fault, *(f"{counts[n][fault]} ({shares[n][fault]:.1%})" for n in sets)] for fault in faults]))
+    for name, each in refused.items() if arguments.cases else ():
+        for fault, question in each:
+            if fault:
+                last = question.history[-1]
+                print(f"\n{name}: {fault}\n  {last.query} → {last.answer[:120]!r}\n  {question.text}")
+
+
+if __name__ == "__main__":
+    main()

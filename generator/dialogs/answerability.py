@@ -1,0 +1,28 @@
+"""Measure from a question and its answer how much of the question was answered, without a model.
+
+Katsis et al. 2025 (section 3.1) label a turn by whether the passages hold the answer, a part of it, or nothing. A
+writing model's own word for that is no measure: small ones call nearly every answer partial. What its answer says is
+one: a part is missing where the answer says so. Figures are in `docs/judging.md` (`benchmarks/answerability.py`).
+"""
+
+from generator.common.refusals import drop_refusals
+from generator.common.shingles import is_english, words
+from generator.dialogs.later_turns import content_of
+from generator.schema import Answerability
+
+# An answer that says what isn't known, and has as many other content words that the question lacks, gives a part.
+PART = 3
+
+
+def measure_answerability(query: str, answer: str, own: Answerability) -> Answerability:
+    """Return `answerable`, `partial` or `unanswerable`: what the answer gives beside what it says isn't known.
+
+    Args:
+        own: the writing model's label, which stays where the texts aren't English.
+    """
+    if not is_english(f"{query} {answer}"):
+        return own
+    claims = drop_refusals(answer)
+    if "".join(words(claims)) == "".join(words(answer)):
+        return "answerable"
+    return "partial" if len(content_of(claims) - content_of(query)) >= PART else "unanswerable"

@@ -1,0 +1,96 @@
+"""What a context-response pair is worth, as columns that filters, statistics and the dataset read.
+
+Overlap and ranks tell how far the question's own words lead to its evidence; docs/dataset.md has their distribution on
+questions of people.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, Protocol
+
+from generator.common.shingles import content_stems
+from generator.schema import Dialog, Evidence, Passage, Split, Turn
+
+Difficulty = Literal["easy", "medium", "hard"]
+# The judge that says whether a model without passages gives another answer (`judges/llm/needs_documents.py`).
+NEEDS_DOCUMENTS = "needs_documents"
+# A question with less of its words in the evidence is put in other words; behind the fifth hit, evidence isn't read.
+LOW_OVERLAP, FIRST, READ = 2 / 3, 1, 5
+
+
+class EvidenceRanker(Protocol):
+    """A BM25 search that tells the place of evidence, in place of hits."""
+
+    async def rank_evidence(
+        self, query: str, evidence: Sequence[tuple[Evidence, Passage]], split: Split
+    ) -> int | None: ...
+
+
+async def rank_turns(dialog: Dialog, ranker: EvidenceRanker) -> Dialog:
+    """Return the dialog with `rank_last_turn` and `rank_query` of its turns.
+
+    Raises:
+        RetrieverError: the index can't be searched.
+    """
+    passages = {passage.id: passage for passage in dialog.passages}
+    turns = []
+    for turn in dialog.turns:
+        evidence = [(each, passages[each.passage_id]) for each in turn.evidence]
+        by_text = {
+            query: await ranker.rank_evidence(query, evidence, dialog.split) if evidence and query else None
+            for query in {turn.query, turn.retrieval_query}
+        }
+        ranks = {"rank_last_turn": by_text[turn.query], "rank_query": by_text[turn.retrieval_query]}
+        turns.append(turn.model_copy(update=ranks))
+    return dialog.model_copy(update={"turns": tuple(turns)})
+
+
+def overlap(turn: Turn) -> float | None:
+    """Return the share of the question's different stems, without function words, that its evidence has, 0 to 1.
+
+    None without evidence.
+    """
+    if not turn.evidence:
+        return None
+    asked = set(content_stems(turn.query))
+    told = set(content_stems("\n".join(evidence.text for evidence in turn.evidence)))
+    return len(asked & told) / len(asked) if asked else 0.0
+
+
+def needs_documents(turn: Turn) -> bool | None:
+    """Return what the judge `needs_documents` said; None if it wasn't asked, or gave no verdict."""
+    labels = [verdict.label for verdict in turn.verdicts if verdict.judge == NEEDS_DOCUMENTS]
+    return {"yes": True, "no": False}.get(labels[-1]) if labels else None
+
+
+def difficulty(turn: Turn) -> Difficulty | None:
+    """Return how hard it is to find the evidence and to answer from it; None without evidence.
+
+    A point each: an overlap below 2/3; by the last turn, the evidence isn't the first hit; nor among the first five;
+    nor among the first five by the retrieval query. No point is `easy`, one or two are `medium`, more `hard`; what a
+    model answers without documents is `easy`. On mtRAG, people found answers to hard questions less faithful.
+    """
+    share = overlap(turn)
+    if share is None:
+        return None
+    last, query = turn.rank_last_turn or FIRST, turn.rank_query or FIRST
+    points = (share < LOW_OVERLAP) + (last > FIRST) + (last > READ) + (query > READ)
+    if needs_documents(turn) is False or not points:
+        return "easy"
+    return "hard" if points > 2 else "medium"
+
+
+# What `judge.filter` can compare in every run beside the verdicts of its judges, by name.
+NUMBERS: Mapping[str, Callable[[Turn], float | None]] = {
+    "turn": lambda turn: turn.turn,
+    "query_words": lambda turn: len(turn.query.split()),
+    "answer_words": lambda turn: len(turn.answer.split()),
+    "overlap": overlap,
+    "rank_last_turn": lambda turn: turn.rank_last_turn,
+    "rank_query": lambda turn: turn.rank_query,
+}
+LABELS: Mapping[str, Callable[[Turn], str | None]] = {
+    "question_type": lambda turn: turn.question_type,
+    "multi_turn_type": lambda turn: turn.multi_turn_type,
+    "answerability": lambda turn: turn.answerability,
+    "difficulty": difficulty,
+}

@@ -1,0 +1,67 @@
+"""Tell whether a question needs its documents: asked closed-book, a model gives another answer, or none.
+
+A question that a model answers by heart teaches no reading, and tests none. The instruction is `needs_documents.txt`.
+"""
+
+from collections.abc import Sequence
+
+import dspy
+
+from generator.common.shingles import content_stems
+from generator.dialogs.calls import call
+from generator.dialogs.columns import NEEDS_DOCUMENTS
+from generator.dialogs.prompt import Conversation
+from generator.schema import Passage, Turn, Verdict
+from judges.base import ModelJudge, ModelJudgeSettings, rubric
+
+# The share of what an answer adds to its question from which a closed-book answer is the same.
+SAME = 0.5
+
+
+class ClosedBook(dspy.Signature):
+    __doc__ = rubric(__file__)
+
+    dialog: Conversation = dspy.InputField()
+    query: str = dspy.InputField(desc="The User says")
+    response: str = dspy.OutputField(desc="your answer, without documents", max_length=600)
+
+
+class NeedsDocumentsJudge(ModelJudge):
+    """Labels a question `no` if the model's answer without passages agrees with the dialog's, else `yes`.
+
+    The score is the share, 0 to 1, of the answer's words that the closed-book answer lacks, as stems and without those
+    of the question. An answer that rests on no evidence, such as a refusal, is not asked for: `no evidence`.
+    """
+
+    name = NEEDS_DOCUMENTS
+    signature = ClosedBook
+    best = 1
+
+    def judge_without_model(self, passages: Sequence[Passage], turn: Turn) -> Verdict | None:
+        if turn.evidence:
+            return None
+        return self.verdict("no evidence", "the answer rests on no sentence of the documents")
+
+    async def judge_with_model(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
+        dialog = Conversation(turns=tuple(history))
+        reply = await call(self.predict, "judge", "sampled", turn.turn, dialog=dialog, query=turn.query)
+        missing = 1 - agreement(turn.query, turn.answer, reply.response)
+        return self.verdict("no" if missing <= 1 - SAME else "yes", f"closed-book: {reply.response}", missing)
+
+
+def agreement(question: str, answer: str, other: str) -> float:
+    """Return the share of what an answer adds to its question that another answer has, 0 to 1.
+
+    0 where a number of it is missing. An answer that adds nothing, such as "it does", is compared as a whole.
+    """
+    given, told = set(content_stems(answer)), set(content_stems(other))
+    added = given - set(content_stems(question)) or given
+    if not added or any(any(map(str.isdigit, stem)) for stem in added - told):
+        return 0.0
+    return len(added & told) / len(added)
+
+
+class NeedsDocumentsSettings(ModelJudgeSettings):
+    """Settings of `judge=needs_documents`."""
+
+    judge = NeedsDocumentsJudge

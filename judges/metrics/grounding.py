@@ -1,0 +1,165 @@
+"""Judge if an answer says only what its passages say, without asking a model.
+
+A logistic regression on the words that an answer shares with passages and dialog, fitted to people's labels of
+attribution (BEGIN's, Dziri et al. 2022; Q²'s, Honovich et al. 2021). `benchmarks/grounding.py` writes its weights to
+`grounding.json`; how far it agrees with people is in `docs/judges.md`.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from importlib.resources import files
+from itertools import chain
+from math import exp, log1p
+
+from generator.common.passages import is_unspaced
+from generator.common.shingles import words
+from generator.common.support import Term, find_unsupported, read_terms, term_keys
+from generator.dialogs.judging import JudgeSettings
+from generator.schema import Judge, Passage, Record, Turn, Verdict
+from judges.base import UNJUDGED, ComputingJudge
+
+# The most that an answer is worth with a number in digits, or above three, that stands nowhere: among the responses
+# that it learned from, people found no more than so many of these grounded.
+WRONG_NUMBER = 0.2
+_COUNTS = {"two", "three"}
+# "I don't have information on …", "The brochure doesn't mention …", "I'm not sure, but": no claim up to there.
+_NOT = r"(?:do|does|did|have|has|is|are|was|were|could|can|would|wo|am)\s?(?:not|n\s?['’]?\s?t)|cannot|can\s?['’]?\s?t"
+_REFUSAL = re.compile(
+    rf"\b(?:(?:i|we)\s(?:(?:{_NOT})\s(?:\w+\s){{0,2}}?(?:have|know|find|tell|say|see|aware)\b|have\sno\b)"
+    r"|(?:i\s?['’]?\s?m|i\sam|we\s?['’]?\s?re|we\sare)\s(?:\w+\s)?(?:not\s\w*\s?sure|unsure|sorry|unable|not\saware)\b"
+    rf"|(?:there\sis|i\shave|have)\sno\s(?:\w+\s)?(?:information|details?|mention)\b"
+    rf"|(?:{_NOT})\s(?:\w+\s)?(?:mention|mentioned|specify|specified|stated?|provided?|given|contain)\b"
+    r"|(?:un|not\s)known\b)(?:(?!\bbut\b|\bhowever\b)[^.!?;])*",
+    re.IGNORECASE,
+)
+_LIST_MARKER = re.compile(r"(?:(?<=\n)|^)\s*\d{1,2}[.)]\s", re.MULTILINE)
+_FIRST_PERSON = frozenset(("i", "me", "my", "mine", "we", "us", "our"))
+
+
+class Weights(Record):
+    """The fitted model: log odds of being grounded.
+
+    Attributes:
+        source: of the labels that it learned from.
+        start: the intercept.
+        weights: by the names of `features`.
+        incorrect, correct: the probabilities below and from which an answer gets that label; `unjudged` between.
+    """
+
+    source: str
+    start: float
+    weights: Mapping[str, float]
+    incorrect: float
+    correct: float
+
+    def probability(self, found: Mapping[str, float]) -> float:
+        """Return the probability that an answer with these features is grounded."""
+        odds = self.start + sum(weight * found[name] for name, weight in self.weights.items())
+        return 1 / (1 + exp(-odds))
+
+
+@cache
+def load_weights() -> Weights:
+    """Return the weights in the package."""
+    return Weights.model_validate_json(files("judges.metrics").joinpath("grounding.json").read_text(encoding="utf-8"))
+
+
+@lru_cache(maxsize=4096)  # passages come again with every turn
+def _count_words(text: str) -> Counter[str]:
+    return Counter(words(text))
+
+
+def strip_refusal(answer: str) -> str:
+    """Return what an answer claims beside saying that it doesn't know, without the numbers of a list's items."""
+    return _LIST_MARKER.sub(" ", _REFUSAL.sub(" ", answer))
+
+
+def features(answer: str, passages: Sequence[str], said: Sequence[str]) -> dict[str, float]:
+    """Return the features of an answer, by name.
+
+    Args:
+        passages: texts that support it, with their titles.
+        said: the dialog up to it. Its words count as half known: a question may have put them wrongly.
+    """
+    claim = strip_refusal(answer)
+    counts = Counter(words(claim))
+    total = max(1, counts.total())
+    sources = [_count_words(text) for text in passages]
+    shared = sum(min(count, sum(source[word] for source in sources)) for word, count in counts.items())
+    terms = read_terms(claim)
+    known = [term_keys(text) for text in passages]
+    new = [term for term in terms if not any(term.key in keys for keys in known)]
+    heard = [term_keys(text) for text in said] if new else []
+    unheard = [term for term in new if not any(term.key in keys for keys in heard)]
+    return {
+        "words without support": 1 - shared / total,
+        "terms said by nobody": log1p(len(unheard)),
+        "share without support": len(new) / max(1, len(terms)),
+        "numbers said by nobody": log1p(len(list(filter(_is_telling, unheard)))),
+        "first person": sum(counts[word] for word in _FIRST_PERSON) / total,
+        "asks": float("?" in claim),
+        "refuses": float(claim != answer),
+    }
+
+
+def _is_telling(term: Term) -> bool:
+    """Return True for a number that isn't a count of things just named."""
+    return term.kind == "number" and term.text.casefold() not in _COUNTS
+
+
+class GroundingJudge(ComputingJudge):
+    """Labels an answer `correct` if passages support what it says, else `incorrect`, or `unjudged` between.
+
+    Passages count with their titles. `unjudged` doesn't decide: another judge's verdict stands.
+
+    Args:
+        weights: those in the package if not given.
+    """
+
+    name = "grounding"
+    decides = True
+
+    def __init__(self, weights: Weights | None = None) -> None:
+        self.weights = weights or load_weights()
+
+    async def judge(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
+        """Judge one turn's answer; see `generator.schema.Judge`."""
+        return self.judge_answer(turn.answer, passages, [*chain(*((t.query, t.answer) for t in history)), turn.query])
+
+    def judge_answer(self, answer: str, passages: Sequence[Passage], said: Sequence[str]) -> Verdict:
+        """Return the verdict on an answer; its score is the probability that people find it grounded.
+
+        Args:
+            said: the dialog up to the answer.
+        """
+        if is_unspaced(answer):
+            return self.verdict(UNJUDGED, "no spaces part its words")
+        claim = strip_refusal(answer)
+        if not read_terms(claim):
+            return self.verdict("correct", "claims nothing", 1.0)
+        if not passages:
+            return self.verdict(UNJUDGED, "no passages")
+        texts, weights = [p.titled for p in passages], self.weights
+        found = features(answer, texts, said)
+        score = weights.probability(found)
+        if found["numbers said by nobody"]:
+            score = min(score, WRONG_NUMBER)
+        missing = [text for of in reversed(find_unsupported(claim, texts)) for text in of]
+        label = "correct" if score >= weights.correct else "incorrect" if score < weights.incorrect else UNJUDGED
+        why = f"nothing supports: {', '.join(missing[:12])}" if missing else "all of its words are supported"
+        return self.verdict(label, why, round(score, 3))
+
+    def verdict(self, label: str, explanation: str, score: float | None = None) -> Verdict:
+        found = super().verdict(label, explanation, score)
+        return found.model_copy(update={"decides": label != UNJUDGED})
+
+
+class GroundingSettings(JudgeSettings):
+    """Settings of `judge=grounding`."""
+
+    asks_model = False
+
+    def build(self, model: str) -> Judge:
+        return GroundingJudge()

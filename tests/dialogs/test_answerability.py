@@ -1,0 +1,29 @@
+"""How much of a question an answer gives, whatever its writer called it."""
+
+import pytest
+
+from generator.dialogs.answerability import measure_answerability
+
+QUERY = "What does a pass cost for students, and can they share it?"
+
+
+@pytest.mark.parametrize(
+    ("answer", "label"),
+    [
+        ("A pass costs students 12 crowns, and up to three may share it.", "answerable"),
+        ("No, they can't share it, and the pass isn't sold to students.", "answerable"),  # a negative fact is no gap
+        ("I don't have information on that.", "unanswerable"),
+        ("I'm sorry, I don't know what a pass costs for students or whether they can share it.", "unanswerable"),
+        ("Students pay 12 crowns a month at the counter. I don't have information on sharing it.", "partial"),
+        ("I don't have information on students, but adults pay 20 crowns a month and retired people 8.", "partial"),
+    ],
+)
+def test_an_answer_is_partial_only_if_it_gives_a_part_and_says_what_is_missing(answer: str, label: str) -> None:
+    for own in ("answerable", "partial", "unanswerable"):
+        assert measure_answerability(QUERY, answer, own) == label
+
+
+def test_in_another_language_the_models_own_word_stays() -> None:
+    assert (
+        measure_answerability("Was kostet die Karte?", "Dazu weiß ich leider nichts.", "unanswerable") == "unanswerable"
+    )

@@ -1,0 +1,89 @@
+"""Conditions of `judge.filter`: how they are read, what they remove, and what a run refuses."""
+
+from pathlib import Path
+
+import pytest
+
+from generator.dialogs.filter import check_columns, filter_pairs, parse_filter
+from generator.errors import ConfigError
+from generator.schema import Evidence, Verdict
+from judges.llm.idk import IdkJudge
+from judges.llm.rl_f import FaithfulnessJudge
+from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.records import make_dialog, make_turn
+from tests.support.runs import Site, command
+
+__all__ = ["openai_server"]
+
+SCORED = Verdict(judge="rl_f", label="scored", explanation="", model="m", score=0.4, decides=False)
+REFUSAL = Verdict(judge="idk", label="yes", explanation="", model="m", decides=False)
+WRONG = Verdict(judge="j", label="incorrect", explanation="", model="m")
+DIALOG = make_dialog(
+    make_turn(1, query="dogs", evidence=(Evidence(passage_id="p", start=0, end=4, text="Dogs"),), verdicts=(SCORED,)),
+    make_turn(2, question_type="factoid+how-to", answerability="unanswerable", verdicts=(REFUSAL,)),
+    make_turn(3, rank_last_turn=12, verdicts=(WRONG,)),
+)
+
+
+@pytest.mark.parametrize(
+    ("keep", "kept"),
+    [
+        ("pairs", [1, 2]),
+        ("overlap<0.6", [2]),
+        ("pairs and  overlap <= 1", [1, 2]),
+        ("prefix and turn>1", [2]),
+        ("rl_f>=0.5", [2]),
+        ("rl_f=0.4 and idk!=yes", [1]),
+        ("answerability!=unanswerable", [1]),
+        ("question_type=how-to", [2]),
+        ("question_type!=factoid", [1]),
+        ("rank_last_turn<10 and difficulty!=easy", [2]),
+    ],
+)
+def test_a_condition_removes_the_pairs_that_have_the_column_and_do_not_meet_it(keep: str, kept: list[int]) -> None:
+    turns, drops = filter_pairs(DIALOG, keep)
+    assert [turn.turn for turn in turns] == kept
+    assert sorted(kept + [drop.turn or 0 for drop in drops]) == [1, 2, 3]
+    assert {drop.reason for drop in drops if drop.turn == 3} == {"judged incorrect"}
+    assert all(drop.stage == "filter" for drop in drops if drop.turn != 3)
+
+
+@pytest.mark.parametrize("keep", ["", "overlap", "overlap<0.6 or turn>1", "pairs and", "pairs and prefix", "turn<ten"])
+def test_what_is_no_filter(keep: str) -> None:
+    with pytest.raises(ValueError, match=r"must be 'pairs'|needs a number"):
+        parse_filter(keep)
+
+
+@pytest.mark.parametrize("keep", ["overlaps<0.6", "idk>0.5", "overlap=low", "bert_recall>0.5", "verdict=correct"])
+def test_a_run_without_the_column_refuses_the_filter(keep: str) -> None:
+    judges = [IdkJudge("m"), FaithfulnessJudge("m")]
+    check_columns("rl_f>0.5 and idk!=yes and difficulty=hard and overlap<1", judges)
+    with pytest.raises(ConfigError, match=rf"^judge\.filter: {keep}: .* that this run has: .*rl_f"):
+        check_columns(keep, judges)
+
+
+def test_a_run_filters_by_columns(openai_server: OpenAIServer, tmp_path: Path) -> None:
+    """With a judge that decides nothing, too; the columns stand in the dataset, and the ledger names the condition."""
+    site = Site(tmp_path)
+    settings = ("dialogs=3", "taxonomy=direct", "turns=2", "judge=k_precision")
+    assert site.run(openai_server, *settings, "judge.filter=turn>1 and rank_query>0 and k_precision>=0").code == 0
+    site.check_ledger()
+    assert {row["turn"] for row in site.rows()} == {2}
+    assert {(drop["stage"], drop["reason"]) for drop in site.drops()} == {("filter", "not turn>1")}
+    assert all(row["rank_query"] and row["overlap"] is not None and row["difficulty"] for row in site.rows())
+    wrong = site.run(openai_server, *settings, "judge.filter=k_recall>0")
+    assert (wrong.code, "k_recall" in wrong.error) == (2, True)
+
+
+def test_a_run_of_which_nothing_passes(openai_server: OpenAIServer, tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    done = site.run(openai_server, "dialogs=1", "max_attempts=2", "judge=none", "judge.filter=turn>2")
+    assert done.code == 1
+    assert site.summary()["dropped"] == {"filter": {"no pair passes the filter: not turn>2": 2}}
+
+
+def test_judging_removes_no_pair(tmp_path: Path) -> None:
+    from judges.__main__ import main
+
+    done = command("judge=k_precision", f"input={tmp_path}", "judge.filter=k_precision>0.5", program=main)
+    assert (done.code, "judge.filter: removes no pair here" in done.error) == (2, True)

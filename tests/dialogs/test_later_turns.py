@@ -1,0 +1,135 @@
+"""Later questions that aren't of their type, each beside a near miss that is."""
+
+import pytest
+
+from generator.dialogs.later_turns import LEAVES, REPEATS, find_later_fault
+from generator.dialogs.prompt import Documents
+from generator.schema import Turn
+from tests.support.records import make_turn
+from tests.support.scripted import KINDS, piece, said
+
+PENSION = piece("pension", "The state pension starts at 67. Contributions are due monthly. Widows get a supplement.")
+ROUTER = piece("router", "The lamp of the router is green when it is online, and red when it isn't.")
+DOCUMENTS = Documents(passages=(PENSION, ROUTER))
+EVIDENCE = Documents(passages=(PENSION,)).evidence([1])
+HISTORY = (
+    make_turn(
+        1,
+        query="When does the state pension start?",
+        answer="It starts at 67, or earlier with a deduction.",
+        evidence=EVIDENCE,
+    ),
+)
+REPAIR = said(("What is the cost of the repair?", "It is 60 crowns, due on collection."))
+
+
+def fault(question: str, question_type: str, history: tuple[Turn, ...] = HISTORY, focus: str = "") -> str | None:
+    return find_later_fault(question, DOCUMENTS, history, KINDS[question_type], focus)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "No, I meant the lamp on my router. What does red mean?",
+        "No, I meant the lamp on my router.",
+        "Sorry, I was asking about widows. What do they get?",
+    ],
+)
+def test_a_correction_takes_up_the_question_before(question: str) -> None:
+    assert fault(question, "correction") == "takes up nothing of the last question"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "No, I meant the widow's pension. What is it?",
+        "No, I meant the supplement for widows.",  # only the thing that was meant
+        "Sorry, I was asking about widows, not the deduction. What do they get?",  # names what was wrong
+        "That's not what I asked.",
+    ],
+)
+def test_a_correction_that_takes_it_up_is_accepted(question: str) -> None:
+    assert fault(question, "correction") is None
+
+
+def test_a_clarification_takes_up_the_answer_before() -> None:
+    unheard = "takes up nothing of the last answer"
+    assert fault("Do you mean widows get a supplement?", "clarification") == unheard
+    assert fault("What exactly is a contribution?", "clarification") == unheard
+    assert fault("What exactly is a deduction?", "clarification") is None
+    assert fault("Do you mean 67 on the day that I apply?", "clarification") is None
+    assert fault("Does that mean I lose money?", "clarification") is None
+
+
+def test_a_follow_up_is_neither() -> None:
+    assert fault("No, I meant the widow's pension?", "follow-up") == (
+        "corrects the last question in place of asking for something new"
+    )
+    assert fault("Do you mean 67 for everyone?", "follow-up") == (
+        "asks what the last answer means in place of something new"
+    )
+    assert fault("Is it earlier with a deduction?", "follow-up") == "asks for what the last answer told"
+    assert fault("Is it earlier for widows?", "follow-up") is None
+    assert fault("How large is the deduction?", "follow-up") is None
+    assert fault("Is it earlier with a deduction?", "clarification") is None
+
+
+def test_a_remark_in_between_is_no_last_turn() -> None:
+    thanks = make_turn(2, query="Thanks!", answer="You're welcome.", answerability="conversational")
+    assert fault("What exactly is a deduction?", "clarification", (*HISTORY, thanks)) is None
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What about the cost of the repair?",
+        "And the repair costs?",
+        "Sorry, what is the cost of a repair?",
+        "Can you tell me what the cost of the repair is?",
+    ],
+)
+def test_the_same_content_behind_another_opening_is_a_repetition(question: str) -> None:
+    assert fault(question, "follow-up", REPAIR) == REPEATS
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What about the cost of the towing?",
+        "What is the cost of the repair at weekends?",
+        "Who bears the cost of the repair?",
+        "When is the cost of the repair due?",
+        "What about its cost?",
+        "Why?",
+    ],
+)
+def test_something_new_about_the_same_is_no_repetition(question: str) -> None:
+    assert fault(question, "follow-up", REPAIR) is None
+
+
+def test_a_question_about_a_part_is_a_repetition_unless_it_corrects() -> None:
+    trip = said(("What do the ferry and the train to Orrin cost?", "They cost 12 crowns."))
+    assert fault("What about the ferry to Orrin?", "follow-up", trip) == REPEATS
+    assert fault("No, I meant the ferry to Orrin.", "correction", trip) is None
+
+
+def test_a_question_leaves_the_subject_unless_that_was_planned() -> None:
+    assert fault("Why is the lamp of the router red?", "follow-up") == LEAVES
+    assert fault("Why is the lamp of the router red?", "follow-up", focus=ROUTER.text) is None
+    assert fault("Do widows get a supplement?", "follow-up") is None, "of a document that an answer rests on"
+    assert fault("Why is that lamp of the router red?", "follow-up") is None, "refers to the dialog"
+    assert fault("How much?", "follow-up") is None, "too bare to leave it"
+
+
+def test_before_an_answer_rests_on_a_document_all_of_them_are_the_subject() -> None:
+    history = (HISTORY[0].model_copy(update={"evidence": ()}),)
+    assert fault("Why is the lamp of the router red?", "follow-up", history) is None
+
+
+def test_a_type_that_names_no_part_is_held_to_none() -> None:
+    assert fault("Do you mean 67 for everyone?", "factoid") is None
+    assert fault("Why is the lamp of the router red?", "factoid") == LEAVES
+
+
+def test_a_question_in_another_language_is_not_checked() -> None:
+    assert fault("Wieviel kostet die Reparatur der Waschmaschine?", "correction") is None

@@ -1,0 +1,67 @@
+"""The judge that asks closed-book: what it compares, what it asks, and a run that has it beside its own judge."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from generator.schema import Verdict
+from judges.llm.needs_documents import NeedsDocumentsJudge, agreement
+from tests.support.openai_server import OpenAIServer, openai_server, prompt
+from tests.support.records import make_evidence, make_passage, make_turn
+from tests.support.runs import Site
+from tests.support.scripted import Entry, Scripted
+
+__all__ = ["openai_server"]
+
+FERRY = make_passage("p", "Of ferries: dogs travel free on the ferry to Holm.")
+ASKED = make_turn(1, query="What do dogs pay on the ferry?", answer="Dogs travel free.", evidence=make_evidence("p"))
+
+
+def judge(replies: Sequence[Entry], **changes: object) -> tuple[Verdict, Scripted]:
+    model = Scripted(judge=replies)
+    turn = ASKED.model_copy(update=changes)
+    return model.run(lambda: NeedsDocumentsJudge("m").judge([FERRY], (), turn)), model
+
+
+@pytest.mark.parametrize(
+    ("answer", "other", "expected"),
+    [
+        ("Dogs travel free.", "They travel for free.", 1),
+        ("Dogs travel free.", "I don't know what dogs pay.", 0),  # the question's words are no agreement
+        ("Dogs pay 20 crowns.", "Dogs pay 30 crowns.", 0),
+        ("Small dogs travel free.", "Free, if small.", 2 / 3),
+        ("Dogs pay.", "Dogs pay on the ferry.", 1),  # which adds nothing to the question
+    ],
+)
+def test_agreement(answer: str, other: str, expected: float) -> None:
+    assert agreement("What do dogs pay on the ferry?", answer, other) == expected
+
+
+@pytest.mark.parametrize(("reply", "expected"), [("They travel free.", ("no", 0)), ("20 crowns.", ("yes", 1))])
+def test_verdict(reply: str, expected: tuple[str, float]) -> None:
+    verdict, model = judge([{"response": reply}])
+    assert (verdict.label, verdict.score, verdict.decides) == (*expected, False)
+    assert reply in verdict.explanation
+    assert "Holm" not in model.calls[0].prompt and "What do dogs pay" in model.calls[0].prompt
+
+
+def test_a_reply_that_cannot_be_used() -> None:
+    verdict, _ = judge(["nonsense", "nonsense"])
+    assert (verdict.label, verdict.score) == ("unjudged", None)
+
+
+def test_a_refusal_is_not_asked_for() -> None:
+    verdict, model = judge([], evidence=(), answerability="unanswerable")
+    assert verdict.label == "no evidence" and not model.calls
+
+
+def test_a_run_has_it_beside_its_judge(openai_server: OpenAIServer, tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    measured = "taxonomy.measure=[needs_documents]"
+    done = site.run(openai_server, "dialogs=2", "turns=1", "taxonomy=direct", measured, "judge.filter=overlap>=0")
+    assert done.code == 0
+    assert {row["needs_documents"] for row in site.rows()} <= {True, False}
+    schemas = [(body, body["response_format"]["json_schema"]["schema"]) for body in openai_server.bodies]
+    closed_book = [prompt(body) for body, schema in schemas if schema["properties"].keys() == {"response"}]
+    assert len(closed_book) == 2 and not any("harbour office opens" in text for text in closed_book)
