@@ -7,7 +7,7 @@
 
 The first prints the share of planned turns that became kept pairs, by `summary.json`, and what such a pair cost. Give
 all runs the same `max_attempts` as `dialogs`: otherwise a run that loses more dialogs has more plans. The second prints
-how often `rate_answer` prefers the answer that people rate higher, for two answers to one mtRAG task.
+how often `rate_answer`, with `judge=grounding`, prefers the answer that people rate higher, of two to one mtRAG task.
 """
 
 import argparse
@@ -26,6 +26,7 @@ from generator.dialogs.evidence import rank_sentences
 from generator.output.markdown import table
 from generator.output.summary import Summary
 from generator.schema import Evidence, Passage, Turn, Turns
+from judges.metrics.grounding import GroundingJudge
 
 # Least differences of mean ratings that count: half a point of four, and 20 of 100.
 RATINGS = {"faithfulness": 0.5, "appropriateness": 0.5, "completeness": 0.5, "win-rate": 20.0}
@@ -88,7 +89,7 @@ def _score(task: Any, passages: list[Passage], answer: str) -> float:
         consistent=True,
         evidence=tuple(Evidence(passage_id=p.id, start=s, end=e, text=p.text[s:e]) for p, s, e in cited),
     )
-    return asyncio.run(rate_answer(turn, passages, (), ()))
+    return asyncio.run(rate_answer(turn, passages, (), (GroundingJudge(),)))
 
 
 def _passage(document: Any) -> Passage:

@@ -126,12 +126,21 @@ class Components:
                 settings.retriever.query,
                 taxonomy.has_targets,
                 taxonomy.focus == "passages",
+                taxonomy.underspecified is not None,
+                taxonomy.has_replies,
                 algorithm.candidates,
                 free,
                 switching,
             )
+        elif taxonomy.underspecified:
+            raise ConfigError(
+                f"taxonomy={taxonomy.name}: underspecified questions need several documents, and algorithm=single has "
+                "one; set algorithm=multi, or the weight of underspecified to 0"
+            )
         else:
-            self.program = SingleDocumentDialog(repetition, taxonomy.has_targets, algorithm.candidates, free, switching)
+            self.program = SingleDocumentDialog(
+                repetition, taxonomy.has_targets, taxonomy.has_replies, algorithm.candidates, free, switching
+            )
         if settings.dspy_program is not None:
             _load_program(self.program, settings.dspy_program)
         judge_tasks = {judge.name: signature for judge in self.judges for signature in judge.signatures}
@@ -139,6 +148,9 @@ class Components:
         self.tasks = (tasks if self.program.shares_prompts else {}) | judge_tasks
         types = [share.type.prompt() for share in (*taxonomy.first, *taxonomy.later)]
         types += [share.type.prompt() for share in (*taxonomy.multi_turn, *taxonomy.answerability)]
+        types += [form.prompt() for form in (taxonomy.underspecified.forms if taxonomy.underspecified else ())]
+        replies = (share.type.reply for share in (*taxonomy.first, *taxonomy.later))
+        types += [reply.model_dump_json() for reply in replies if reply]
         types += [share.type.model_dump_json() for share in taxonomy.tasks]
         types += filter(None, (share.type.prompt() for share in spec.users))
         rules = SharedPrefixAdapter(tasks=self.tasks, preamble=self.program.preamble).rules

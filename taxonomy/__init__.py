@@ -10,7 +10,18 @@ from taxonomy.mix import Mix, ScenarioMix, Share, TaskMix, TaskShare, Taxonomy, 
 from taxonomy.rubric import ItemKind
 from taxonomy.scenarios import QUESTIONS, Scenario, ScenarioExample, ScenarioTurn
 from taxonomy.tasks import Task, TaskExample
-from taxonomy.types import Example, Exchange, Facet, QuestionType, Target
+from taxonomy.types import (
+    Example,
+    Exchange,
+    Facet,
+    Form,
+    FormCheck,
+    QuestionCheck,
+    QuestionType,
+    Reply,
+    ReplyCheck,
+    Target,
+)
 from taxonomy.users import PLAIN, Typing, User
 
 __all__ = [
@@ -19,9 +30,14 @@ __all__ = [
     "Example",
     "Exchange",
     "Facet",
+    "Form",
+    "FormCheck",
     "ItemKind",
     "Mix",
+    "QuestionCheck",
     "QuestionType",
+    "Reply",
+    "ReplyCheck",
     "Scenario",
     "ScenarioExample",
     "ScenarioMix",

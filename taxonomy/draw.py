@@ -3,14 +3,14 @@
 import random
 from bisect import bisect
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import accumulate
 from typing import TypeVar
 
-from taxonomy.mix import FacetShare, Share, Taxonomy, UserShare
+from taxonomy.mix import UNDERSPECIFIED, FacetShare, Share, Taxonomy, UserShare
 from taxonomy.scenarios import Scenario
 from taxonomy.tasks import Task
-from taxonomy.types import Facet, QuestionType, Target
+from taxonomy.types import Facet, Form, QuestionType, Target
 from taxonomy.users import User
 
 T = TypeVar("T")
@@ -101,8 +101,9 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
     """Return the types of all `n` turns of plan number `index`, which opens with `first`.
 
     Where a taxonomy plans more than types, each is a `Target`. Every dimension is drawn independently, as types are.
-    Then dimensions are matched: conversational turns are later turns and non-questions, and clarifications come first
-    among non-standalone turns. A dialog of one turn is never conversational.
+    Then dimensions are matched: conversational turns are later turns and non-questions, the turn after an
+    underspecified one resolves it, and clarifications come first among non-standalone turns. A dialog of one turn is
+    never conversational.
     """
     types = [first, *later_types(taxonomy, seed, index, n - 1)]
     if not taxonomy.has_targets:
@@ -115,22 +116,71 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
         fit = [i for i in range(1, n) if types[i].name == _NON_QUESTION and aims[i] != aims[place]]
         other = place if place in fit else next(iter(fit), max(place, 1))
         aims[place], aims[other] = aims[other], aims[place]
-    standalone = _standalone(taxonomy, seed, index, links)
+    if taxonomy.underspecified:
+        unclear_types = {place for place, type_ in enumerate(types) if type_.answerability == UNDERSPECIFIED}
+        aims = [taxonomy.underspecified if place in unclear_types else aim for place, aim in enumerate(aims)]
+    unclear = {place for place, aim in enumerate(aims) if aim and aim.forms}
+    resolving = _resolve(links, aims, unclear)
+    standalone = _standalone(taxonomy, seed, index, links, unclear)
+    forms = _draw_forms(aims, unclear, index, f"{seed}/form")
     non_question = next((share.type for share in taxonomy.later if share.type.name == _NON_QUESTION), None)
     return tuple(
         # Not validated again: a type may be shown without the examples that its file must have.
         Target.model_construct(
-            **dict(non_question if non_question and aim and aim.name == _CONVERSATIONAL else type_),
+            **dict(non_question if non_question and _asks_nothing(aim, place in resolving) else type_)
+            | ({"checks": (), "reply": None} if place in resolving else {}),
             multi_turn=link,
             aim=aim,
             standalone=alone,
+            form=forms.get(place),
         )
-        for type_, link, aim, alone in zip(types, links, aims, standalone, strict=True)
+        for place, (type_, link, aim, alone) in enumerate(zip(types, links, aims, standalone, strict=True))
     )
 
 
-def _standalone(taxonomy: Taxonomy, seed: int, index: int, links: Sequence[Facet | None]) -> list[bool | None]:
-    """Return True for each turn that is planned to be standalone; None for the first turn, which always is."""
+def _asks_nothing(aim: Facet | None, resolves: bool) -> bool:
+    return resolves or (aim is not None and aim.name == _CONVERSATIONAL)
+
+
+def _resolve(links: list[Facet | None], aims: list[Facet | None], unclear: set[int]) -> set[int]:
+    """Let the turn after each underspecified one resolve it, and return those turns.
+
+    Both change places with other turns, so that the shares stay: no underspecified turn is a clarification, and what
+    resolves one is answerable, where the dialog has another turn that can take its place.
+    """
+    resolving = {place + 1 for place in unclear if place + 1 < len(aims)}
+    free = [place for place in range(len(aims)) if place not in unclear | resolving]
+
+    def swap(values: list[Facet | None], place: int, fits: Callable[[Facet], bool]) -> None:
+        own = values[place]
+        other = next((i for i in free if (value := values[i]) and fits(value)), None)
+        if own and not fits(own) and other is not None:
+            values[place], values[other] = values[other], own
+
+    for place in sorted(unclear | resolving):
+        swap(links, place, lambda link: link.kind != "clarification")
+    for place in sorted(resolving):
+        swap(aims, place, lambda aim: aim.name == "answerable")
+        before = aims[place - 1]
+        links[place] = before.resolution if before else None
+    return resolving
+
+
+def _draw_forms(aims: Sequence[Facet | None], unclear: Collection[int], number: int, key: str) -> dict[int, Form]:
+    """Return the form of each underspecified turn; each form is equally likely."""
+    # Not drawn evenly over the plans: how many such turns a plan has goes by the same sequence.
+    rng = random.Random(f"{key}/{number}")
+    forms = ((place, aim.forms) for place in sorted(unclear) if (aim := aims[place]))
+    return {place: of[int(rng.random() * len(of))] for place, of in forms}
+
+
+def _standalone(
+    taxonomy: Taxonomy, seed: int, index: int, links: Sequence[Facet | None], unclear: Collection[int]
+) -> list[bool | None]:
+    """Return True for each turn that is planned to be standalone; None for the first turn, which always is.
+
+    An underspecified one is: it leaves open what it is about, which the dialog must not tell.
+    """
     rate = taxonomy.non_standalone
     if rate is None:
         return [None] * len(links)
@@ -143,6 +193,12 @@ def _standalone(taxonomy: Taxonomy, seed: int, index: int, links: Sequence[Facet
             )
             if (other := next(others, None)) is not None:
                 later[place], later[other] = False, True
+    for place in sorted(unclear):
+        if not later[place]:
+            other = next((i for i in range(1, len(later)) if later[i] and i not in unclear), None)
+            later[place] = True
+            if other is not None:
+                later[other] = False
     return [None, *later[1:]]
 
 

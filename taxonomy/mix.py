@@ -18,6 +18,7 @@ from taxonomy.users import User
 Focus = Literal["sentences", "passages", "none"]
 Weights = dict[str, Annotated[float, Field(ge=0)]]
 _DIMENSIONS: dict[Dimension, str] = {"multi_turn": "multi-turn type", "answerability": "answerability"}
+UNDERSPECIFIED = "underspecified"
 _WEIGHTS = "Weights are relative: they need not sum to 1, and 0 leaves a type out."
 
 
@@ -43,7 +44,8 @@ class Mix(Record):
     answerability: Weights = Field(
         default_factory=dict,
         description="Weight, among all questions, of those that the documents answer fully (`answerable`), in part "
-        f"(`partial`) or not (`unanswerable`), and of turns that ask for nothing (`conversational`). {_WEIGHTS} Empty: "
+        f"(`partial`) or not (`unanswerable`), of those that several documents answer, each of another thing "
+        f"(`underspecified`), and of turns that ask for nothing (`conversational`). {_WEIGHTS} Empty: "
         "left to the question types.",
     )
     non_standalone: float | None = Field(
@@ -135,7 +137,8 @@ class UserShare(Record):
 class Taxonomy(Record):
     """A mix with its types resolved, from which plans and prompts are made; a dimension not planned is empty.
 
-    It has either tasks, or scenarios (as `tasks`), or question types.
+    It has either tasks, or scenarios (as `tasks`), or question types. `underspecified` is set if some questions are to
+    be, by their answerability or their type.
     """
 
     name: str
@@ -147,11 +150,18 @@ class Taxonomy(Record):
     answerability: tuple[FacetShare, ...] = ()
     non_standalone: float | None = None
     measure: tuple[str, ...] = ()
+    underspecified: Facet | None = None
 
     @property
     def has_targets(self) -> bool:
         """True if more than its type is planned of a question; then each question has a `Target`."""
-        return bool(self.multi_turn or self.answerability or self.non_standalone is not None)
+        planned = self.multi_turn or self.answerability or self.non_standalone is not None
+        return bool(planned or self.underspecified)
+
+    @property
+    def has_replies(self) -> bool:
+        """True if some questions can't be answered, and have a reply of their own."""
+        return any(share.type.reply for share in (*self.first, *self.later))
 
 
 def load(mix: Mix | TaskMix | ScenarioMix) -> Taxonomy:
@@ -170,13 +180,17 @@ def load(mix: Mix | TaskMix | ScenarioMix) -> Taxonomy:
     for name in mix.without:
         if name not in types:
             raise _unknown(f"taxonomy.without={name}", name, types)
+    first, later = (_type_shares(mix, "first", mix.first, types), _type_shares(mix, "later", mix.later, types))
+    aims = _facet_shares("answerability", mix.answerability)
+    labels = {*(share.type.name for share in aims), *(share.type.answerability for share in (*first, *later))}
     return Taxonomy(
         name=mix.name,
         focus=mix.focus,
-        first=_type_shares(mix, "first", mix.first, types),
-        later=_type_shares(mix, "later", mix.later, types),
+        first=first,
+        later=later,
         multi_turn=_facet_shares("multi_turn", mix.multi_turn),
-        answerability=_facet_shares("answerability", mix.answerability),
+        answerability=aims,
+        underspecified=read_facets("answerability")[UNDERSPECIFIED] if UNDERSPECIFIED in labels else None,
         non_standalone=mix.non_standalone,
         measure=mix.measure,
     )

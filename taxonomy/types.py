@@ -12,6 +12,13 @@ from generator.schema import Answerability, Planned, Record
 
 Stage = Literal["first", "later", "any"]
 Part = Literal["question", "answer", "neither"]
+# The multi-turn type of a turn that answers what the agent asked back.
+RESOLUTION = "clarification-of-reading"
+# What a request that can't be answered and the reply to it are checked for (`generator.dialogs.request_checks`), and
+# the answer to an underspecified question (`generator.dialogs.underspecified`).
+QuestionCheck = Literal["on-topic", "uncovered", "scattered", "presupposes", "asks-modality", "asks-harm"]
+ReplyCheck = Literal["says-unknown", "declines", "doubts-sense", "corrects"]
+FormCheck = Literal["asks-back", "names-readings", "tells-readings", "names-no-reading"]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
@@ -27,6 +34,13 @@ class Example(Record):
 
     dialog: tuple[Exchange, ...] = Field(min_length=1, max_length=2, description="1 or 2 pairs of user and agent")
     question: Text = Field(description="what the user says next")
+
+
+class Reply(Record):
+    """How the agent replies to a question that can't be answered as it stands."""
+
+    steps: tuple[Text, ...] = Field(min_length=1, max_length=3, description="1 to 3 short commands to the agent")
+    checks: tuple[ReplyCheck, ...] = Field(default=(), description="what the reply is checked for")
 
 
 class QuestionType(Record):
@@ -53,10 +67,16 @@ class QuestionType(Record):
     turns: int | None = Field(
         default=None, ge=1, description="the number of turns of a dialog that opens with it; not for later types"
     )
-    answerability: Literal["answerable", "unanswerable"] = Field(
-        default="answerable", description="answerable or unanswerable: whether the documents should hold the answer"
+    answerability: Literal["answerable", "unanswerable", "underspecified"] = Field(
+        default="answerable",
+        description="answerable, unanswerable or underspecified: whether the documents should hold the answer, or one "
+        "for each of several readings",
     )
     words: int = Field(default=12, ge=1, description="the number of words that a question of the type has at most")
+    checks: tuple[QuestionCheck, ...] = Field(
+        default=(), description="what the question is checked for, beside what every question is"
+    )
+    reply: Reply | None = Field(default=None, description="how the agent replies, if not with an answer")
     takes_up: Part | None = Field(
         default=None,
         description="question, answer or neither: what of the last turn it goes back to, which is checked; not for "
@@ -130,14 +150,40 @@ class QuestionType(Record):
         """True if a question of this type can be on another topic than the turn before."""
         return True
 
+    @property
+    def resolves(self) -> bool:
+        """True if it answers what the agent asked back."""
+        return False
+
     def planned(self) -> Planned | None:
         """Return the names of everything planned, for a turn's record; None where types alone are planned."""
         return None
 
 
+class Form(Record):
+    """A form of the answer to an underspecified question (Rosenthal et al. 2026, appendix B).
+
+    Attributes:
+        readings: the most that the answer takes up.
+    """
+
+    name: str
+    definition: Text
+    steps: tuple[Text, ...] = Field(min_length=1, max_length=4)
+    readings: int = Field(ge=2)
+    checks: tuple[FormCheck, ...]
+
+    def prompt(self) -> str:
+        """Return the form as text for a prompt."""
+        return "\n".join([f"{self.name}: {self.definition}", *(f"- {step}" for step in self.steps)])
+
+
 class Facet(Record):
     """A value of another dimension than the question type: a multi-turn type or an answerability (Katsis et al. 2025,
     tables 10 and 11).
+
+    Attributes:
+        forms, resolution: of `underspecified`: the forms of its answer, and the multi-turn type of the turn after it.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z-]*$")
@@ -145,6 +191,8 @@ class Facet(Record):
     steps: tuple[Text, ...] = Field(max_length=3)
     may_repeat: bool = True
     takes_up: Part | None = None
+    forms: tuple[Form, ...] = ()
+    resolution: "Facet | None" = None
 
     @property
     def kind(self) -> str:
@@ -161,13 +209,15 @@ class Target(QuestionType):
     """A planned question: its type, and its value in every other dimension.
 
     `aim` says how much of it the documents should answer. `multi_turn`, `standalone`, True if it should be understood
-    without the dialog so far, and `new_topic`, True if it should leave the topic for good, are of later turns.
+    without the dialog so far, and `new_topic`, True if it should leave the topic for good, are of later turns. `form`
+    is that of the answer, if it is underspecified.
     """
 
     multi_turn: Facet | None = None
     aim: Facet | None = None
     standalone: bool | None = None
     new_topic: bool = False
+    form: Form | None = None
 
     def prompt(self) -> str:
         facets = (self.aim, self.multi_turn)
@@ -191,7 +241,12 @@ class Target(QuestionType):
 
     @property
     def may_leave_topic(self) -> bool:
-        return not self.is_conversational and (self.multi_turn is None or self.multi_turn.kind == "follow-up")
+        goes_on = self.multi_turn is None or self.multi_turn.name == "follow-up"
+        return goes_on and not self.is_conversational and self.form is None
+
+    @property
+    def resolves(self) -> bool:
+        return self.multi_turn is not None and self.multi_turn.name == RESOLUTION
 
     def planned(self) -> Planned:
         return Planned(

@@ -8,7 +8,8 @@ import re
 _NOT = r"(?:not|n[’']t|cannot|never|unable to)"
 _KNOWN = (
     r"(?:known?|information|informed|details?|data|answers?|find|found|tell|say|sure|certain|aware|provided?|confirm"
-    r"|determine|specifics?|records?|help|see|anything|familiar|idea|knowledge|access|mention(?:ed)?|evidence)"
+    r"|determine|specifics?|records?|help|see|anything|familiar|idea|knowledge|access|mention(?:ed)?|evidence|exact"
+    r"|numbers?|figures?)"
 )
 # Not "available", "included" and the like: “The pass isn't available on Sundays” is a claim.
 _TOLD = r"(?:known|mentioned|specified|stated|clear|disclosed|described|documented|indicated|detailed)"
@@ -19,6 +20,7 @@ _REFUSAL = re.compile(
     rf"|\b(?:I|we|there)(?: \w+)? (?:no|little|nothing)\b[^,;]*?\b{_KNOWN}\b"
     rf"|\b(?:is|are|was|were|been|has|have)(?:n[’']t| not)(?: been)?(?: \w+ly)? {_TOLD}\b"
     rf"|\b(?:documents?|passages?|text|context|sources?|information)\b[^,;]{{0,30}}{_NOT} {_TELLS}\b"
+    rf"|{_NOT} (?:\w+ )?{_TELLS} (?:any|specific|further|more)\b"
     r"|\b(?:unknown|unclear|unspecified|no ?(?:one|body) knows|nothing is (?:known|said)|no (?:\w+ )?(?:documents?"
     r"|information|details?|data)(?: \w+)? (?:found|available|on|about))\b"
     r"|\b(?:sorry|apologi[sz]e|unfortunately)\b[^,;.]*$",
@@ -31,5 +33,13 @@ _CLAUSE = re.compile(r"(?<=[.!?;:])\s+|\n+|,? \b(?:but|however)\b,? ?", re.IGNOR
 
 def drop_refusals(answer: str) -> str:
     """Return an answer without the clauses that say in English that something isn't known."""
-    clauses = _CLAUSE.split(_CONCESSION.sub(r"\1. ", answer))
-    return " ".join(clause for clause in clauses if not _REFUSAL.search(clause))
+    return " ".join(clause for clause in _clauses(answer) if not _REFUSAL.search(clause))
+
+
+def has_refusal(answer: str) -> bool:
+    """Return true if a clause of an answer says in English that something isn't known."""
+    return any(_REFUSAL.search(clause) for clause in _clauses(answer))
+
+
+def _clauses(answer: str) -> list[str]:
+    return _CLAUSE.split(_CONCESSION.sub(r"\1. ", answer))

@@ -30,7 +30,10 @@ EVIDENCE = "evidence"
 # Tasks whose instructions stand beside their inputs: far from the question type, tiny models ask worse questions.
 INSTRUCTED_LAST = ("ask_first", "ask_next", "ask_new")
 # Tasks described only in their own prompts: those that few turns need.
-RARE = ("chat.remark", "chat.courtesy", "answer.choose")
+RARE = (
+    *("chat.remark", "chat.courtesy", "answer.choose", "unanswered"),
+    *("underspecified.question", "underspecified.reply", "underspecified.resolution"),
+)
 # Inputs that are the same for many dialogs.
 SHARED_INPUTS = ("criteria",)
 SignatureType = Any  # type[dspy.Signature]; DSPy carries no types, and mypy won't hash a type[Any]

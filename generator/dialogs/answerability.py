@@ -5,8 +5,8 @@ writing model's own word for that is no measure: small ones call nearly every an
 one: a part is missing where the answer says so. Figures are in `docs/judging.md` (`benchmarks/answerability.py`).
 """
 
-from generator.common.refusals import drop_refusals
-from generator.common.shingles import is_english, words
+from generator.common.refusals import drop_refusals, has_refusal
+from generator.common.shingles import is_english
 from generator.dialogs.later_turns import content_of
 from generator.schema import Answerability
 
@@ -22,7 +22,7 @@ def measure_answerability(query: str, answer: str, own: Answerability) -> Answer
     """
     if not is_english(f"{query} {answer}"):
         return own
-    claims = drop_refusals(answer)
-    if "".join(words(claims)) == "".join(words(answer)):
+    if not has_refusal(answer):
         return "answerable"
-    return "partial" if len(content_of(claims) - content_of(query)) >= PART else "unanswerable"
+    told = content_of(drop_refusals(answer)) - content_of(query)
+    return "partial" if len(told) >= PART else "unanswerable"

@@ -167,14 +167,17 @@ async def rate_answer(
 ) -> float:
     """Return how good an answer is that passes the checks; no model is asked.
 
-    It is the mean of four, 0 to 1, and 1 more or less for each judge that calls it correct or incorrect. The four: the
-    passages have its content words and numbers, and so has its evidence; answer and evidence have those of the
-    question; it says something, and in no more words than three sentences take.
+    It is the mean of four, 0 to 1, and for each judge its score, with 1 more or less if it calls the answer correct or
+    incorrect. The four: the passages have its content words and numbers, and so has its evidence; answer and evidence
+    have those of the question; it says something, and in no more words than three sentences take.
 
     Args:
         judges: that decide and ask no model.
     """
-    verdicts = [await judge.judge(passages, history, turn) for judge in judges]
+    judged = 0.0
+    for judge in judges:
+        verdict = await judge.judge(passages, history, turn)
+        judged += _WORTH.get(verdict.label, 0) + (verdict.score or 0) / (judge.best or 1)
     evidence = [each.text for each in turn.evidence]
     shares = (
         coverage(turn.answer, [turn.query, *(passage.titled for passage in passages)]),
@@ -182,4 +185,4 @@ async def rate_answer(
         coverage(turn.query, [turn.answer, *evidence]),
         min(1, len(read_terms(turn.answer)) / FEW_TERMS, LONG_ANSWER / len(words(turn.answer))),
     )
-    return fmean(shares) + sum(_WORTH.get(verdict.label, 0) for verdict in verdicts)
+    return fmean(shares) + judged

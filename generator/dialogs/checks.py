@@ -8,6 +8,7 @@ from generator.common.shingles import content_stems
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.later_turns import REPEATS, find_later_fault
 from generator.dialogs.prompt import Documents
+from generator.dialogs.request_checks import find_request_fault
 from generator.schema import Turn
 from taxonomy import QuestionType
 
@@ -69,6 +70,8 @@ def find_fault(
     borrowed = _example_stems(question, question_type)
     if len(borrowed) >= 2 and len(borrowed - _dialog_stems(documents, history)) >= 2:
         return "is on the topic of an example"
+    if fault := find_request_fault(question, documents.passages, question_type):
+        return fault
     return find_later_fault(question, documents, history, question_type, focus) if history else None
 
 

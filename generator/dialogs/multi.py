@@ -10,11 +10,13 @@ from generator.dialogs.focus import choose_focus
 from generator.dialogs.program import DialogProgram
 from generator.dialogs.prompt import Documents
 from generator.dialogs.query import form_query, search
+from generator.dialogs.request_checks import find_request_fault
 from generator.dialogs.steps import Answer, Rewrite
+from generator.dialogs.underspecified import Underspecified
 from generator.dialogs.users import Asker, note_clean
 from generator.errors import Rejected
 from generator.schema import Judge, Passage, QueryForm, Retriever, Split, Turn
-from taxonomy import QuestionType
+from taxonomy import QuestionType, Target
 
 
 class MultiDocumentDialog(DialogProgram):
@@ -27,6 +29,8 @@ class MultiDocumentDialog(DialogProgram):
         k: passages per search, as in `retriever.k`.
         query: the form of the search query, as in `retriever.query`.
         moving: later questions start from passages that no answer rests on yet, as in `taxonomy.focus=passages`.
+        underspecified: some turns are planned to be underspecified.
+        replies: as in `DialogProgram`.
         candidates, judges: as in `generator.dialogs.steps.Answer`.
     """
 
@@ -40,12 +44,16 @@ class MultiDocumentDialog(DialogProgram):
         query: QueryForm,
         planned: bool = False,
         moving: bool = False,
+        underspecified: bool = False,
+        replies: bool = False,
         candidates: int = 1,
         judges: Sequence[Judge] = (),
         switching: bool = False,
     ) -> None:
-        super().__init__(repetition, planned, candidates, switching)
+        super().__init__(repetition, planned, candidates, replies, switching)
         self.rewrite, self.answer = Rewrite(), Answer(repetition, candidates, judges)
+        if underspecified:
+            self.underspecified = Underspecified(repetition, retriever, k)
         self.retriever, self.k, self.query, self.moving = retriever, k, query, moving
 
     async def turn(
@@ -59,7 +67,12 @@ class MultiDocumentDialog(DialogProgram):
         asker: Asker,
     ) -> tuple[Turn, tuple[Passage, ...]]:
         """Return the next turn, and all passages retrieved up to it; see `DialogProgram.turn`."""
-        if history:
+        if isinstance(question_type, Target) and question_type.form and (history or isinstance(source, Passage)):
+            return await self.underspecified.acall(source, passages, history, question_type, focus, split)
+        if isinstance(question_type, Target) and question_type.resolves:
+            with asker.speaking():
+                question = await self.underspecified.resolve(passages, history, question_type)
+        elif history:
             question = await self.ask(passages, history, question_type, focus, asker)  # line 9
         elif isinstance(source, str):
             question = source  # the algorithm's input
@@ -71,7 +84,10 @@ class MultiDocumentDialog(DialogProgram):
         passages = (*passages, *new)  # lines 4, 11 to 15
         if not passages:
             raise Rejected("retrieve", "nothing found", search_query)
-        turn = await self.answer.acall(passages, history, typed, question_type, search_query, hits)
+        if fault := find_request_fault(question, passages, question_type):  # in the light of what was found for it
+            raise Rejected("retrieve", fault, question)
+        answer = self.unanswered if question_type.reply else self.answer
+        turn = await answer.acall(passages, history, typed, question_type, search_query, hits)
         return note_clean(turn, question), passages  # lines 5 and 16
 
     async def form_query(

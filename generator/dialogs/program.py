@@ -18,6 +18,7 @@ from generator.dialogs.plan import Plan
 from generator.dialogs.prompt import Documents
 from generator.dialogs.signatures import NewQuestion
 from generator.dialogs.steps import AskFirst, AskNext, Chat
+from generator.dialogs.unanswered import Unanswered
 from generator.dialogs.users import PLAIN_ASKER, Asker
 from generator.errors import Rejected
 from generator.schema import Algorithm, Passage, Split, Turn
@@ -73,11 +74,21 @@ class DialogProgram(Program):
     Args:
         planned: turns are planned in all of mtRAG's dimensions (`taxonomy.Target`), not by their types alone.
         candidates: as in `algorithm.candidates`.
+        replies: some questions can't be answered, and have a reply of their own.
         switching: some users leave the topic of their dialog.
     """
 
-    def __init__(self, repetition: Repetition, planned: bool, candidates: int, switching: bool) -> None:
+    def __init__(
+        self,
+        repetition: Repetition,
+        planned: bool,
+        candidates: int,
+        replies: bool = False,
+        switching: bool = False,
+    ) -> None:
         super().__init__()
+        if replies:
+            self.unanswered = Unanswered()
         self.ask_first = AskFirst(repetition, candidates)
         self.ask_next = AskNext(repetition, candidates=candidates)
         if planned or switching:

@@ -19,11 +19,12 @@ class SingleDocumentDialog(DialogProgram):
         self,
         repetition: Repetition,
         planned: bool = False,
+        replies: bool = False,
         candidates: int = 1,
         judges: Sequence[Judge] = (),
         switching: bool = False,
     ) -> None:
-        super().__init__(repetition, planned, candidates, switching)
+        super().__init__(repetition, planned, candidates, replies, switching)
         self.answer = Answer(repetition, candidates, judges)
 
     async def turn(
@@ -40,5 +41,6 @@ class SingleDocumentDialog(DialogProgram):
         assert isinstance(source, Passage)  # `algorithm.first_questions` is a setting of Algorithm 2
         question = await self.ask((source,), history, question_type, focus, asker)  # line 3
         typed = asker.type_out(question, len(history) + 1)
-        turn = await self.answer.acall((source,), history, typed, question_type)  # line 4
+        answer = self.unanswered if question_type.reply else self.answer
+        turn = await answer.acall((source,), history, typed, question_type)  # line 4
         return note_clean(turn, question), (source,)

@@ -1,7 +1,7 @@
 """Dialogs in the files of mtRAG (Katsis et al. 2025), for its tools and for those made for it.
 
     conversations.json                                  whole conversations, with all retrieved passages
-    generation_tasks/reference.jsonl                    a task for each pair, with the relevant passages alone
+    generation_tasks/reference.jsonl                    a task for each pair, by default with the relevant passages
     retrieval_tasks/<name>/<name>_lastturn.jsonl        queries of the turns with relevant passages,
     retrieval_tasks/<name>/<name>_questions.jsonl       in three forms
     retrieval_tasks/<name>/<name>_rewrite.jsonl
@@ -20,20 +20,30 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, ClassVar, TextIO
+from typing import Annotated, Any, ClassVar, Literal, TextIO
+
+from pydantic import Field
 
 from generator.common.console import note
 from generator.corpora.mtrag.names import NO_LABEL, SPEAKER, domain_of, format_turn_id, to_published_label
 from generator.dialogs.filter import filter_pairs
 from generator.errors import CorpusError, ExportError
 from generator.output.base import ExportSource
-from generator.schema import UNLABELLED, Dialog, Document, Passage, Record, Turn
+from generator.schema import TASK, UNLABELLED, Dialog, Document, Operational, Passage, Record, Turn
+
+Contexts = Literal["relevant", "retrieved"]
 
 
 class MtragExport(Record):
     """Writes the files of mtRAG; see `generator.output.base.Exporter`."""
 
     name: ClassVar[str] = "mtrag"
+
+    contexts: Annotated[Contexts, Operational] = Field(
+        default="relevant",
+        description="Passages of a generation task: `relevant`, as published, where unanswerable questions have none, "
+        "so that an empty context tells them; `retrieved`: what else the search found, too, as many for every task.",
+    )
 
     def write(self, source: ExportSource, folder: Path) -> None:
         """Write all files; the same dialogs and documents give the same bytes."""
@@ -52,17 +62,73 @@ class MtragExport(Record):
                 name: stack.enter_context(_RetrievalTask(retrieval / name, name)) for name in collections.names.values()
             }
             before = "[\n"
+            shown = _Contexts(self.contexts, source)
             for dialog in source.dialogs():
                 collection = collections.collection_of(dialog)
-                size = collections.sizes[collection]
-                conversations.write(before + _json(_conversation(dialog, collection, size)))
-                before = ",\n"
-                kept = {turn.turn for turn in filter_pairs(dialog, source.filter)[0]}
-                for turn in dialog.turns:
-                    if turn.turn in kept:
-                        reference.write(_json(_task(dialog, turn, collection)) + "\n")
+                if dialog.ended != TASK:  # whose turns before the last have neither labels nor passages
+                    size = collections.sizes[collection]
+                    conversations.write(before + _json(_conversation(dialog, collection, size)))
+                    before = ",\n"
+                for turn in filter_pairs(dialog, source.filter)[0]:
+                    if (contexts := shown.of(dialog, turn)) is not None:
+                        reference.write(_json(_task(dialog, turn, collection, contexts)) + "\n")
                         queries[collections.names[collection]].add(dialog, turn, source.rewritten)
             conversations.write("\n]\n")
+        if before == "[\n":
+            (folder / "conversations.json").unlink()
+        shown.report()
+
+
+class _Contexts:
+    """Chooses the passages of generation tasks, and counts the tasks whose passages tell that they are unanswerable."""
+
+    def __init__(self, contexts: Contexts, source: ExportSource) -> None:
+        self._contexts = contexts
+        self._answered = self._empty = self._fillable = self._contradicted = 0
+        # Of every task alike, so that the number of passages tells nothing: what a search returns, as a rule.
+        searches = Counter(len(t.hits) for d in source.dialogs() for t in d.turns if t.hits)
+        self._count = max(searches, key=lambda count: (searches[count], count), default=0)
+
+    def of(self, dialog: Dialog, turn: Turn) -> list[Passage] | None:
+        """Return the passages of a turn's task; None if it can't be one, since its passages answer what they shouldn't.
+
+        With `retrieved` they are the relevant ones, filled up with the best other hits of the turn and of those before
+        it, all in this order. The judge `answerability` was shown these, so that none of them answers an unanswerable
+        question that it found unanswerable.
+        """
+        chosen = _relevant(dialog, turn)
+        found = list(_candidates(dialog, *dialog.turns[turn.turn - 1 :: -1]))
+        unanswerable = turn.answerability == "unanswerable"
+        if self._contexts == "retrieved":
+            measured = {verdict.label for verdict in turn.verdicts if verdict.judge == "answerability"}
+            if unanswerable and measured & {"answerable", "partial"}:
+                self._contradicted += 1
+                return None
+            others = [passage for passage in found if passage not in chosen]
+            wanted = chosen + others[: max(0, self._count - len(chosen))] if self._count else found
+            chosen = [passage for passage in found if passage in wanted]
+        self._answered += bool(chosen) and not unanswerable
+        if unanswerable and not chosen:
+            self._empty += 1
+            self._fillable += bool(found)
+        return chosen
+
+    def report(self) -> None:
+        """Report unanswerable tasks that have no passage beside others that have some, and those left out."""
+        if self._empty and self._answered:
+            note(
+                f"export=mtrag: {self._empty} unanswerable tasks have no passage, which tells what they are; "
+                + (
+                    f"export.contexts=retrieved gives {self._fillable} of them what the search found"
+                    if self._fillable
+                    else "none was retrieved for them"
+                )
+            )
+        if self._contradicted:
+            note(
+                f"export=mtrag: left out {self._contradicted} unanswerable tasks that the judge answerability found "
+                "answerable; export.contexts=relevant keeps them"
+            )
 
 
 class _Collections(ExitStack):
@@ -83,11 +149,12 @@ class _Collections(ExitStack):
         self._spans: dict[str, dict[str, tuple[int, int]]] = {}
         self._ids: set[str] = set()
         for dialog in dialogs:
-            if not dialog.passages:
+            if not (dialog.passages or dialog.collection):
                 raise ExportError(
                     f"export=mtrag: the dialog {dialog.id} rests on no document; choose another export, or none"
                 )
-            self._spans.setdefault(dialog.document_ids[0], {})
+            for name in dialog.document_ids[:1]:
+                self._spans.setdefault(name, {})
             for passage in dialog.passages:
                 self._spans.setdefault(passage.document_id, {})[passage.id] = (passage.start, passage.end)
                 self._ids.add(passage.id)
@@ -111,6 +178,7 @@ class _Collections(ExitStack):
         used = set()
         for dialog in dialogs:
             used.add(collection := self.collection_of(dialog))
+            self._file(collection)  # the tasks about it may all be unanswerable, without a passage
             for passage in dialog.passages:
                 if (collection, passage.id) not in self._written:
                     self._write(collection, passage)
@@ -135,14 +203,17 @@ class _Collections(ExitStack):
             for name, (start, end) in sorted(spans.items(), key=lambda item: (item[1], item[0]))
         ]
 
-    def _write(self, collection: str, passage: Passage) -> None:
+    def _file(self, collection: str) -> TextIO:
         if collection not in self._files:
             self.names[collection] = _folder_name(collection, self.names.values())
             folder = self._folder / self.names[collection]
             folder.mkdir(parents=True)
             self._files[collection] = self.enter_context(_open_text(folder / "corpus.jsonl"))
+        return self._files[collection]
+
+    def _write(self, collection: str, passage: Passage) -> None:
         record = {"_id": passage.id, "title": passage.title, "text": passage.text, "url": passage.url or ""}
-        self._files[collection].write(_json(record) + "\n")
+        self._file(collection).write(_json(record) + "\n")
         self.sizes[collection] += 1
         if passage.id in self._ids:
             self._written.add((collection, passage.id))
@@ -219,7 +290,15 @@ def _conversation(dialog: Dialog, collection: str, size: int) -> dict[str, Any]:
     }
 
 
-def _task(dialog: Dialog, turn: Turn, collection: str) -> dict[str, Any]:
+def _task(dialog: Dialog, turn: Turn, collection: str, passages: Sequence[Passage]) -> dict[str, Any]:
+    relevant = {passage.id for passage in _relevant(dialog, turn)}
+    contexts = [_context(dialog, turn, passage, passage.id in relevant) for passage in passages]
+    labels: dict[str, Any] = {"turn": turn.turn, **_labels(turn, [])}
+    if dialog.ended == TASK:  # as MTRAG-UN writes them
+        labels |= {"turn": str(turn.turn), "Multi-Turn": labels["Multi-Turn"] or [NO_LABEL]}
+        labels["answerability"] = labels.pop("Answerability")
+        if not any(context["score"] for context in contexts) and relevant.issuperset(p.id for p in passages):
+            contexts = [{k: v for k, v in c.items() if k not in ("score", "feedback")} for c in contexts]
     messages = [
         {"speaker": speaker, "text": text}
         for t in dialog.turns
@@ -229,13 +308,12 @@ def _task(dialog: Dialog, turn: Turn, collection: str) -> dict[str, Any]:
         "conversation_id": dialog.id,
         "task_id": format_turn_id(dialog.id, turn.turn),
         "task_type": "rag",
-        "turn": turn.turn,
         "Collection": collection,
         "dataset": dialog.corpus,
-        "contexts": [_context(dialog, turn, passage, True) for passage in _relevant(dialog, turn)],
+        "contexts": contexts,
         "input": messages[: 2 * turn.turn - 1],
         "targets": [{"speaker": "agent", "text": text} for text in (turn.answer, *turn.other_answers)],
-        **_labels(turn, []),
+        **labels,
     }
 
 
@@ -251,8 +329,8 @@ def _labels(turn: Turn, of_first: list[str]) -> dict[str, list[str]]:
     }
 
 
-def _candidates(dialog: Dialog, turn: Turn) -> Iterator[Passage]:
-    """Yield the passages retrieved for a turn, then those that it cites from earlier turns.
+def _candidates(dialog: Dialog, turn: Turn, *before: Turn) -> Iterator[Passage]:
+    """Yield the passages retrieved for a turn, then those that it cites from earlier turns, then those of `before`.
 
     In a dialog without retrieval these are all its passages.
     """
@@ -261,6 +339,7 @@ def _candidates(dialog: Dialog, turn: Turn) -> Iterator[Passage]:
         return
     by_id = {passage.id: passage for passage in dialog.passages}
     ids = [*(hit.passage_id for hit in turn.hits), *(evidence.passage_id for evidence in turn.evidence)]
+    ids += [hit.passage_id for earlier in before for hit in earlier.hits]
     yield from (by_id[name] for name in dict.fromkeys(ids))
 
 

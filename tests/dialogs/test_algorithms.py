@@ -133,7 +133,9 @@ def test_a_turn_that_is_not_worth_keeping_is_skipped(
 
 
 def test_the_passages_of_a_skipped_turn_are_not_in_the_dialog() -> None:
-    model = Scripted(ask=[ASK[0], ASK[4], ASK[1]], answer=[ANSWER[0], *[{"consistent": False}] * 3, ANSWER[1]])
+    model = Scripted(
+        ask=[ASK[0], {"question": "Is it high?"}, ASK[1]], answer=[ANSWER[0], *[{"consistent": False}] * 3, ANSWER[1]]
+    )
     draft = generate(model, shelf=Shelf([[A], [C], [B]]), types=TYPES[:3])
     assert draft.passages == (A, B)
     assert [hit.new for turn in draft.turns for hit in turn.hits] == [True, True]

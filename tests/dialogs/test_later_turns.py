@@ -132,4 +132,5 @@ def test_a_type_that_names_no_part_is_held_to_none() -> None:
 
 
 def test_a_question_in_another_language_is_not_checked() -> None:
-    assert fault("Wieviel kostet die Reparatur der Waschmaschine?", "correction") is None
+    history = said(("Wann kommt der Monteur?", "Am Montag um acht."))
+    assert fault("Wieviel kostet die Reparatur der Waschmaschine?", "correction", history) is None

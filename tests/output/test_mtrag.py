@@ -14,10 +14,11 @@ from generator.dialogs.filter import Filter
 from generator.errors import CorpusError
 from generator.human import main as write_human
 from generator.output.base import ExportSource
-from generator.output.mtrag import MtragExport
+from generator.output.mtrag import Contexts, MtragExport
 from generator.schema import Dialog, Document, Hit, Passage, Planned, Turn, Verdict
 from judges.benchmarks.mtrag.retrieval_tasks import read_collections
 from tests.support import records
+from tests.support.corpora import dialogs, read_dialogs
 from tests.support.openai_server import OpenAIServer, openai_server
 from tests.support.records import make_evidence, make_passage
 from tests.support.runs import Ended, Site, command, replying, some
@@ -67,10 +68,11 @@ def exported(
     rewritten: bool = True,
     keep: Filter = "pairs",
     corpus: str = "c",
+    contexts: Contexts = "relevant",
 ) -> Path:
     source = ExportSource(corpus, lambda: iter(dialogs), lambda: iter(documents), keep, rewritten)
     with atomic_replace(folder / "mtrag", "the export") as new:
-        MtragExport().write(source, new)
+        MtragExport(contexts=contexts).write(source, new)
     return folder / "mtrag"
 
 
@@ -233,6 +235,78 @@ def test_a_pair_judged_incorrect_is_no_task_but_stays_in_its_conversation(
         assert [message["text"] for message in tasks(folder)[1]["input"]] == ["Q1?", "A1.", "Q2?", "A2.", "Q3?"]
 
 
+def measured(label: str) -> Verdict:
+    return Verdict(judge="answerability", label=label, explanation="", model="m", decides=False)
+
+
+def shown(folder: Path) -> list[str]:
+    """Return the last parts of the ids of each task's passages, those that aren't relevant in brackets."""
+    found = []
+    for each in tasks(folder):
+        marks = [(c["document_id"][2:], c["feedback"]["relevant"]["org/model"]["value"]) for c in each["contexts"]]
+        found.append(" ".join(name if mark == "yes" else f"({name})" for name, mark in marks))
+    return found
+
+
+def test_contexts_can_hold_as_many_passages_for_every_task_in_the_order_of_retrieval(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    p4 = piece("d:4")
+    turns = (
+        make_turn(1, P2, hits=(hit(P1), hit(P2, 2))),
+        make_turn(2, hits=(hit(P3), hit(P1, 2)), answerability="unanswerable", verdicts=(measured("unanswerable"),)),
+        make_turn(3, answerability="conversational"),
+        make_turn(4, P2, hits=(hit(p4), hit(P3, 2)), answerability="underspecified"),
+        make_turn(5, P1, P2, P3, hits=(hit(P3),)),
+        make_turn(6, hits=(hit(P1),), answerability="unanswerable"),
+    )
+    dialog = make_dialog(*turns, passages=(P1, P2, P3, p4))
+    assert shown(exported(tmp_path / "1", dialog)) == ["2", "", "", "2", "3 1 2", ""]
+    assert "2 unanswerable tasks have no passage" in capsys.readouterr().err
+    retrieved = exported(tmp_path / "2", dialog, contexts="retrieved")
+    assert shown(retrieved) == ["(1) 2", "(3) (1)", "(3) (1)", "(4) 2", "3 1 2", "(1) (3)"]
+    assert "unanswerable" not in capsys.readouterr().err
+    assert queries(retrieved, "lastturn") == {"a<::>1": "|user|: Q1?", "a<::>5": "|user|: Q5?"}
+
+
+def test_passages_that_answer_a_question_are_no_distractors_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    turns = (
+        make_turn(1, P1, hits=(hit(P1), hit(P2, 2))),
+        make_turn(2, hits=(hit(P2),), answerability="unanswerable", verdicts=(measured("partial"),)),
+    )
+    assert shown(exported(tmp_path, make_dialog(*turns), contexts="retrieved")) == ["1 (2)"]
+    assert "left out 1 unanswerable tasks" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("contexts", ["relevant", "retrieved"])
+def test_a_task_is_written_as_mtrag_un_writes_it(tmp_path: Path, contexts: Contexts) -> None:
+    given = make_turn(1, question_type="unlabelled")
+    asked = make_turn(2, P1, hits=(hit(P1, score=0),), multi_turn_type=None, answerability="underspecified")
+    bare = make_turn(1, answerability="unanswerable")
+    whole = {"collection": "telco", "ended": "task"}
+    folder = exported(
+        tmp_path,
+        make_dialog(given, asked, **whole),
+        make_dialog(bare, name="b", passages=(), document_ids=(), **whole | {"collection": "bank"}),
+        contexts=contexts,
+    )
+    assert not (folder / "conversations.json").exists()
+    first, second = tasks(folder)
+    assert [message["text"] for message in first["input"]] == ["Q1?", "A1.", "Q2?"]
+    assert first["contexts"] == [{"document_id": "d:1", "text": "Of d:1."}]
+    labels = {"turn": "2", "Multi-Turn": ["N/A"], "answerability": ["UNDERSPECIFIED"], "Collection": "telco"}
+    assert labels.items() <= first.items() and "Answerability" not in first
+    assert (second["task_id"], second["contexts"], second["Collection"]) == ("b<::>1", [], "bank")
+    assert collection(folder, "bank") == []
+    read = read_dialogs("mtrag", folder)[0]
+    assert [(d.id, d.turns[-1].answerability, d.ended) for d in read] == [
+        ("a", "underspecified", "task"),
+        ("b", "unanswerable", "task"),
+    ]
+
+
 def document(name: str, text: str = "Text.", collection: str = "") -> Document:
     return Document(id=name, text=text, title=f"T{name}", url="https://example.org", collection=collection)
 
@@ -355,6 +429,22 @@ def test_the_real_files_come_back_in_all_that_carries_meaning_the_retrieval_task
         for name in (*(f"{domain}_{kind}.jsonl" for kind in ("lastturn", "questions", "rewrite")), "qrels/dev.tsv"):
             assert (folder / name).read_bytes() == (original / name).read_bytes(), name
         assert (folder / "corpus.jsonl").read_bytes() == (original / "corpus_pooled.jsonl").read_bytes()
+
+
+def test_the_real_tasks_of_mtrag_un_come_back_as_equal_json(data: Path, tmp_path: Path) -> None:
+    published, folder = data / "mtrag_un" / "reference_sample.jsonl", tmp_path / "there" / "mtrag"
+    done = human(tmp_path / "there", published)
+    assert "31 unanswerable tasks have no passage, which tells what they are; none was retrieved" in done.err
+
+    def told(task: dict[str, Any]) -> dict[str, Any]:
+        """Without the name of the data set, and who wrote a message when."""
+        messages = {
+            key: [{name: m[name] for name in ("speaker", "text")} for m in task[key]] for key in ("input", "targets")
+        }
+        return {key: value for key, value in task.items() if key != "dataset"} | messages
+
+    assert list(map(told, tasks(folder))) == list(map(told, jsonl(published)))
+    assert dialogs("mtrag", folder) == dialogs("mtrag", published)
 
 
 # Whole runs

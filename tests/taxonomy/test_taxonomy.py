@@ -20,6 +20,9 @@ ANY = {"comparative", "composite", "explanation", "factoid", "how-to", "keyword"
     "troubleshooting"
 }
 MTRAG = ANY | {"non-question"}
+UAEVAL4RAG = {"underspecified", "false-premise", "nonsensical", "modality-limited", "safety-concerned"} | {
+    "out-of-knowledge-base"
+}
 # Those of tasks and scenarios have tests of their own.
 MIXES = [name for name in choices("taxonomy") if name not in ("mt_bench_101", "rad_bench")]
 
@@ -85,9 +88,12 @@ def test_the_prompt_tells_everything_that_leads_the_model(tmp_path: Path) -> Non
 def test_our_mixes_load(name: str) -> None:
     taxonomy = shipped(name)
     assert taxonomy.name == name
-    if name == "mtrag":
+    if name in ("mtrag", "mtrag_un"):
         assert {s.type.name for s in taxonomy.later} == MTRAG
         assert {s.type.name for s in taxonomy.first} == ANY
+        return
+    if name == "uaeval4rag":
+        assert {s.type.name for s in taxonomy.first} == UAEVAL4RAG
         return
     assert {s.type.name for s in taxonomy.later} == LATER
     if not name.startswith("lee2024_"):  # tests/config/test_experiments.py
@@ -160,7 +166,7 @@ def test_a_type_of_ones_own_is_added_and_replaces_ours_of_its_name(tmp_path: Pat
     (tmp_path / "a.yaml").write_text(TYPE)
     (tmp_path / "b.yml").write_text(TYPE.replace("way-to", "direct"))
     types = read_types(tmp_path)
-    assert set(types) == FIRST | LATER | MTRAG | {"way-to"}
+    assert set(types) == FIRST | LATER | MTRAG | UAEVAL4RAG | {"way-to"}
     assert types["direct"].definition == "A question that asks how to do something."
 
 
@@ -179,6 +185,8 @@ def test_a_type_of_ones_own_is_added_and_replaces_ours_of_its_name(tmp_path: Pat
         (TYPE + "turns: 0\n", ":8: turns: "),
         (TYPE + LATER_TYPE[LATER_TYPE.index("examples") :], ":8: examples: "),
         (LATER_TYPE + "turns: 2\n", ":11: turns: "),
+        (TYPE + "takes_up: answer\n", ":8: takes_up: a first type has no turn before it; "),
+        (LATER_TYPE + "takes_up: reply\n", ":11: takes_up: Input should be 'question', 'answer' or 'neither'; "),
         (LATER_TYPE[: LATER_TYPE.index("examples")], ":1: examples: a later type has 2 or 3, not 0; "),
         (LATER_TYPE.replace('user: "Is it', 'usr: "Is it'), ":7: unknown key 'examples.0.dialog.0.usr'; did you"),
         (re.sub(r"\[\{user: .Is it far.*", "[]", LATER_TYPE), ":9: examples.1.dialog: "),

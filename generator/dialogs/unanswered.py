@@ -1,0 +1,89 @@
+"""Reply to a request that can't be answered: decline, correct it, or say that it isn't known, as its kind tells."""
+
+from collections.abc import Sequence
+
+import dspy
+
+from generator.dialogs.calls import call
+from generator.dialogs.candidates import ATTEMPTS
+from generator.dialogs.checks import SCAFFOLDING
+from generator.dialogs.prompt import Conversation, Documents
+from generator.dialogs.request_checks import find_reply_fault
+from generator.dialogs.signatures import REJECTED
+from generator.errors import Rejected
+from generator.schema import Hit, Passage, Turn
+from taxonomy import QuestionType
+
+
+class UnansweredReply(dspy.Signature):
+    """Write the Agent's reply to a request that can't be answered as it stands. Say first what is wrong with it or \
+missing, then reply as told below, in one to three plain sentences, with nothing that the documents don't say. Speak \
+as one who knows this by heart: no word about documents."""
+
+    documents: Documents = dspy.InputField()
+    dialog: Conversation = dspy.InputField()
+    question: str = dspy.InputField(desc="The User says")
+    rejected: str = dspy.InputField(desc=REJECTED)
+    manner: str = dspy.InputField(desc="How to reply")
+    reasoning: str = dspy.OutputField(desc="why it can't be answered as it stands", max_length=400)
+    answer: str = dspy.OutputField(desc="what the Agent says", max_length=600)
+    evidence: list[int] = dspy.OutputField(desc="numbers of the sentences that the reply rests on", max_length=6)
+
+
+class Unanswered(dspy.Module):
+    """The agent's reply to a request of a kind that has a `reply` of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.predict = dspy.Predict(UnansweredReply)
+
+    async def aforward(
+        self,
+        passages: Sequence[Passage],
+        history: Sequence[Turn],
+        question: str,
+        question_type: QuestionType,
+        retrieval_query: str = "",
+        hits: Sequence[Hit] = (),
+    ) -> Turn:
+        """Return the finished turn, unanswerable until it is measured.
+
+        Raises:
+            Rejected: three replies in a row fail the checks of the kind.
+        """
+        assert question_type.reply
+        documents, number, refused = Documents(passages=tuple(passages)), len(history) + 1, list[str]()
+        while True:
+            prediction = await call(
+                self.predict,
+                "answer",
+                "greedy",
+                number,
+                documents=documents,
+                dialog=Conversation(turns=tuple(history)),
+                question=question,
+                rejected="\n".join(refused),
+                manner="\n".join(f"- {step}" for step in question_type.reply.steps),
+            )
+            fault = find_reply_fault(prediction.answer, passages, question_type.reply.checks)
+            if fault is None and SCAFFOLDING.search(prediction.answer):
+                fault = "speaks of the documents"
+            if fault is None:
+                break
+            refused.append(f"“{prediction.answer}”: {fault}")
+            if len(refused) == ATTEMPTS:
+                raise Rejected("answer", fault, prediction.answer)
+        return Turn(
+            turn=number,
+            query=question,
+            question_type=question_type.name,
+            multi_turn_type=question_type.multi_turn_type if number > 1 else None,
+            answerability="unanswerable",
+            planned=question_type.planned(),
+            retrieval_query=retrieval_query,
+            hits=tuple(hits),
+            reasoning=prediction.reasoning,
+            answer=prediction.answer.strip(),
+            consistent=True,
+            evidence=documents.evidence(prediction.evidence),
+        )

@@ -1,0 +1,436 @@
+"""Write an underspecified turn, and the one that resolves it (Rosenthal et al. 2026, section 2.1 and appendix B).
+
+Its readings are sentences of different documents that tell much the same of different things. The question is asked in
+the words that they share, and a search for it must find them; then the answer asks back, in one of three forms. The
+checks ask no model: words are compared by their stems, and what counts as asking back is `find_request`'s to say.
+"""
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence, Set
+from itertools import combinations
+from math import log, sqrt
+
+import dspy
+
+from generator.common.passages import sentences
+from generator.common.shingles import words
+from generator.dialogs.asks_back import find_request
+from generator.dialogs.calls import call
+from generator.dialogs.candidates import ATTEMPTS
+from generator.dialogs.checks import SCAFFOLDING, find_fault
+from generator.dialogs.dedup import Repetition
+from generator.dialogs.prompt import Conversation, Documents
+from generator.dialogs.query import search
+from generator.dialogs.request_checks import topic_stems
+from generator.dialogs.signatures import REJECTED
+from generator.dialogs.steps import on_one_line
+from generator.errors import Rejected
+from generator.schema import Evidence, Hit, Passage, Record, Retriever, Split, Turn
+from taxonomy import FormCheck, Target
+
+READINGS = "The things that it could be about, and what is told of each"
+# Passages that are looked through for readings, as a multiple of those of a search.
+_WIDER = 4
+# Stems that readings share at least, and stems of a sentence that can be one.
+_SHARED, _FEWEST = 2, 4
+_ENDS = (".", "!", "?")
+# A number, or a word in capitals that no sentence begins with.
+_NAME = re.compile(
+    r"(?i:\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|half|twice)\b)|"
+    r"\b\w*\d\w*|(?<!^)(?<![.!?:*_#-] )\b[^\W\d_a-z][^\W_]*"
+)
+
+
+class UnderspecifiedQuestion(dspy.Signature):
+    """Write the User's next message: a question that fits each of the things below, because it doesn't say which one \
+it is about. Write what is told of all of them alike, then ask for that as if there were only one such thing, in the \
+words that they share, and with no name or word that only one of them has. At most 20 words. Never speak of \
+documents, passages, texts or sentences."""
+
+    documents: Documents = dspy.InputField()
+    dialog: Conversation = dspy.InputField()
+    readings: str = dspy.InputField(desc=READINGS)
+    shared: str = dspy.InputField(desc="Words that they share")
+    rejected: str = dspy.InputField(desc=REJECTED)
+    alike: str = dspy.OutputField(desc="what is told of all of them alike", max_length=200)
+    question: str = dspy.OutputField(
+        desc="what the User types, which leaves open which of them is meant", max_length=200
+    )
+
+
+class ClarifyingAnswer(dspy.Signature):
+    """Write the Agent's reply to a question that could be about any of the things below. The Agent doesn't know which \
+one the User means, so it asks; the reply has the form below. Say nothing that isn't told, and speak as one who knows \
+this by heart: no word about documents."""
+
+    documents: Documents = dspy.InputField()
+    dialog: Conversation = dspy.InputField()
+    question: str = dspy.InputField(desc="The User says")
+    readings: str = dspy.InputField(desc=READINGS)
+    rejected: str = dspy.InputField(desc=REJECTED)
+    form: str = dspy.InputField(desc="The form of the reply")
+    answer: str = dspy.OutputField(desc="what the Agent says, ending in a question to the User", max_length=700)
+
+
+class Resolution(dspy.Signature):
+    """Write the User's next message: the answer to what the Agent asked. The User means the thing below, says so in a \
+few words by its name, and names no other. Never speak of documents, passages, texts or sentences."""
+
+    documents: Documents = dspy.InputField()
+    dialog: Conversation = dspy.InputField()
+    meant: str = dspy.InputField(desc="What the User means, and what is told of it")
+    rejected: str = dspy.InputField(desc=REJECTED)
+    question: str = dspy.OutputField(desc="what the User now says", max_length=160)
+
+
+class Reading(Record):
+    """A sentence of a passage: `passage.text[start:end]`.
+
+    Attributes:
+        stems: of its words and those of the title.
+        plain: of its words but for names and numbers.
+        names: of names and numbers.
+        around: of all words of the passage and the title.
+    """
+
+    passage: Passage
+    start: int
+    end: int
+    stems: frozenset[str]
+    plain: frozenset[str]
+    names: frozenset[str]
+    around: frozenset[str]
+
+    @property
+    def text(self) -> str:
+        """The sentence, below the title of its document."""
+        return f"{self.passage.title}: {self.sentence}" if self.passage.title else self.sentence
+
+    @property
+    def sentence(self) -> str:
+        """The sentence on one line."""
+        return on_one_line(self.passage.text[self.start : self.end])
+
+    @property
+    def evidence(self) -> Evidence:
+        """The sentence as evidence."""
+        text = self.passage.text[self.start : self.end]
+        return Evidence(passage_id=self.passage.id, start=self.start, end=self.end, text=text)
+
+
+def list_readings(passages: Sequence[Passage]) -> list[Reading]:
+    """Return the sentences of passages that can be readings; headings and rows of tables can't."""
+    found = []
+    for passage in passages:
+        title, around = topic_stems(passage.title), topic_stems(passage.titled)
+        for start, end in sentences(passage.text):
+            sentence = passage.text[start:end].strip()
+            if not sentence.endswith(_ENDS) or "|" in sentence:
+                continue
+            names = topic_stems(" ".join(_NAME.findall(sentence)))
+            stems = topic_stems(sentence)
+            if len(stems - names) >= _FEWEST:
+                kept = {"stems": stems | title, "plain": stems - names, "names": names, "around": around}
+                found.append(Reading(passage=passage, start=start, end=end, **kept))
+    return found
+
+
+def find_readings(
+    passages: Sequence[Passage], most: int, spoken: Set[str] = frozenset(), document: str | None = None
+) -> list[Reading]:
+    """Return sentences of different documents that tell the like of different things; empty if there are none.
+
+    They share plain words and no name or number, since sentences that share one tell the same of the same thing. Each
+    has a word that no other passage has, and can be told by it. Further readings are at least half as alike to the
+    first as the second.
+
+    Args:
+        most: how many at most.
+        spoken: the stems of what was said last. It may name none of them or several: if it names one, that is meant.
+        document: the id of a document that one of the two most alike is of; None: any.
+    """
+    all_readings = list_readings(passages)
+    rarity = _rarity(all_readings)
+    weights = [sqrt(sum(map(rarity.__getitem__, reading.plain))) for reading in all_readings]
+    likeness: dict[tuple[int, int], float] = {}
+    for (i, one), (j, other) in combinations(enumerate(all_readings), 2):
+        if one.passage.document_id != other.passage.document_id and _fit_together([one, other]):
+            likeness[i, j] = sum(rarity[stem] for stem in one.plain & other.plain) / (weights[i] * weights[j])
+
+    def rank(pair: tuple[int, int]) -> tuple[bool, float]:
+        titles = (topic_stems(all_readings[place].passage.title) for place in pair)
+        return bool(frozenset.intersection(*titles)), -likeness[pair]  # under one name, likely of one thing
+
+    for i, j in sorted(likeness, key=rank):  # stable: equal ones stay in order
+        chosen = [all_readings[i], all_readings[j]]
+        if document not in (None, *(reading.passage.document_id for reading in chosen)):
+            continue
+        near = ((of, n) for n in range(len(all_readings)) if (of := likeness.get((min(i, n), max(i, n)), 0)))
+        for of, n in sorted(near, key=lambda pair: -pair[0]):
+            elsewhere = all_readings[n].passage.document_id not in {r.passage.document_id for r in chosen}
+            if (
+                len(chosen) < most
+                and 2 * of >= likeness[i, j]
+                and elsewhere
+                and _fit_together([*chosen, all_readings[n]])
+            ):
+                chosen.append(all_readings[n])
+        if sum(bool(own & spoken) for own in own_stems(chosen)) != 1:
+            return chosen
+    return []
+
+
+def own_stems(readings: Sequence[Reading]) -> list[set[str]]:
+    """Return for each reading the stems that it alone has, in sentence or title, and no other passage."""
+    return [set(one.stems).difference(*(other.around for other in readings if other is not one)) for one in readings]
+
+
+def _fit_together(readings: Sequence[Reading]) -> bool:
+    if len(frozenset.intersection(*(reading.plain for reading in readings))) < _SHARED:
+        return False
+    *others, last = readings
+    return not any(last.names & other.names for other in others) and all(own_stems(readings))
+
+
+def _rarity(readings: Sequence[Reading]) -> dict[str, float]:
+    count = Counter(stem for reading in readings for stem in reading.plain)
+    return {stem: log((1 + len(readings)) / number) for stem, number in count.items()}
+
+
+def _spell(stems: Set[str], text: str) -> str:
+    """Return the words of a text that have these stems, each once."""
+    return ", ".join(dict.fromkeys(word for word in words(text) if stems & topic_stems(word)))
+
+
+class Underspecified(dspy.Module):
+    """Writes underspecified turns, and the questions of the turns that resolve them.
+
+    Args:
+        retriever: searches the documents of one split.
+        k: passages per search.
+    """
+
+    def __init__(self, repetition: Repetition, retriever: Retriever, k: int) -> None:
+        super().__init__()
+        self.question = dspy.Predict(UnderspecifiedQuestion)
+        self.reply = dspy.Predict(ClarifyingAnswer)
+        self.resolution = dspy.Predict(Resolution)
+        self.repetition, self.retriever, self.k = repetition, retriever, k
+
+    async def aforward(
+        self,
+        source: Passage | str,
+        passages: tuple[Passage, ...],
+        history: Sequence[Turn],
+        target: Target,
+        focus: str,
+        split: Split,
+    ) -> tuple[Turn, tuple[Passage, ...]]:
+        """Return the finished turn, and all passages retrieved up to it.
+
+        Raises:
+            Rejected: there are no two readings, or three questions or answers in a row fail the checks.
+        """
+        assert target.form
+        readings = await self._search_readings(source, passages, history, target.form.readings, focus, split)
+        question, hits, new, readings = await self._ask(passages, history, target, readings, split)
+        passages = (*passages, *new)
+        answer = await self._answer(passages, history, target, question, readings)
+        turn = Turn(
+            turn=len(history) + 1,
+            query=question,
+            question_type=target.name,
+            multi_turn_type=target.multi_turn_type if history else None,
+            answerability="underspecified",
+            planned=target.planned(),
+            retrieval_query=question,
+            hits=hits,
+            reasoning="\n".join([f"{target.form.name}:", *(reading.text for reading in readings)]),
+            answer=answer,
+            consistent=True,
+            evidence=tuple(reading.evidence for reading in readings),
+        )
+        return turn, passages
+
+    async def resolve(self, passages: Sequence[Passage], history: Sequence[Turn], target: Target) -> str:
+        """Return the message by which the User says which reading of the last question was meant.
+
+        Raises:
+            Rejected: the last turn isn't underspecified, or three messages in a row fail the checks.
+        """
+        last = history[-1]
+        if last.answerability != "underspecified":
+            raise Rejected("ask", "nothing to resolve: the underspecified turn before was skipped")
+        by_span = {(reading.passage.id, reading.start): reading for reading in list_readings(passages)}
+        readings = [by_span[span.passage_id, span.start] for span in last.evidence]
+        meant = len(history) % len(readings)
+        own = own_stems(readings)
+        others = set().union(*(stems for place, stems in enumerate(own) if place != meant))
+
+        def find(message: str) -> str | None:
+            stems = topic_stems(message)
+            if not stems & own[meant]:
+                return f"doesn't name what is meant, such as by: {_spell(own[meant], readings[meant].text)}"
+            return f"names another one too: {_spell(stems & others, message)}" if stems & others else None
+
+        inputs = {"documents": _shown(passages), "dialog": Conversation(turns=tuple(history))}
+        return await self._until_accepted(
+            self.resolution, "ask", len(history) + 1, find, meant=readings[meant].text, **inputs
+        )
+
+    async def _search_readings(
+        self,
+        source: Passage | str,
+        passages: Sequence[Passage],
+        history: Sequence[Turn],
+        most: int,
+        focus: str,
+        split: Split,
+    ) -> list[Reading]:
+        """Return readings near what a first question is to touch on, or near the last answer."""
+        document, spoken, near = None, frozenset[str](), focus
+        if history:
+            last = history[-1]
+            near = f"{last.retrieval_query or last.query} {last.answer}"
+            spoken = topic_stems(f"{last.query} {last.answer}")
+        elif isinstance(source, Passage):
+            document, near = source.document_id, f"{source.title} {focus or source.text[:300]}"
+        found = [scored.passage for scored in await self.retriever.search(near, _WIDER * self.k, split)]
+        if document:
+            found += [s.passage for s in await self.retriever.search(near, self.k, split, document)]
+        used = {span.passage_id for turn in history if turn.answerability == "underspecified" for span in turn.evidence}
+        candidates = {passage.id: passage for passage in (*found, *passages) if passage.id not in used}
+        readings = await asyncio.to_thread(find_readings, list(candidates.values()), most, spoken, document)
+        if readings:
+            return readings
+        raise Rejected("ask", "no second reading: no other document tells the like", near)
+
+    async def _ask(
+        self,
+        passages: Sequence[Passage],
+        history: Sequence[Turn],
+        target: Target,
+        readings: Sequence[Reading],
+        split: Split,
+    ) -> tuple[str, tuple[Hit, ...], tuple[Passage, ...], list[Reading]]:
+        """Return the question, what the search for it returned, and those of the readings that it found."""
+        apart = set().union(*own_stems(readings))
+        shared = frozenset.intersection(*(reading.plain for reading in readings))
+        documents, dialog = _shown(passages), Conversation(turns=tuple(history))
+        number, refused = len(history) + 1, list[str]()
+        while True:
+            prediction = await call(
+                self.question,
+                "ask",
+                "greedy",
+                number,
+                documents=documents,
+                dialog=dialog,
+                readings="\n".join(f"- {reading.text}" for reading in readings),
+                shared=_spell(shared, readings[0].text),
+                rejected="\n".join(refused),
+            )
+            question = on_one_line(prediction.question)
+            stems = topic_stems(question)
+            hits, new = await search(self.retriever, question, self.k, split, passages)
+            found = [reading for reading in readings if reading.passage.id in {hit.passage_id for hit in hits}]
+            fault = find_fault(question, documents, history, target, self.repetition)
+            if fault is None and stems & apart:
+                fault = f"tells which one is meant, by: {_spell(stems & apart, question)}"
+            if fault is None and not stems & shared:
+                fault = "has no word that they share"
+            if fault is None and len(found) < 2:
+                fault = "has one reading: a search for it doesn't find the others"
+            if fault is None:
+                return question, hits, new, found
+            refused.append(f"“{question}”: {fault}")
+            if len(refused) == ATTEMPTS:
+                raise Rejected("ask", fault.partition(":")[0], question)
+
+    async def _answer(
+        self,
+        passages: Sequence[Passage],
+        history: Sequence[Turn],
+        target: Target,
+        question: str,
+        readings: Sequence[Reading],
+    ) -> str:
+        form = target.form
+        assert form
+
+        def find(answer: str) -> str | None:
+            if SCAFFOLDING.search(answer):
+                return "speaks of the documents"
+            faults = (_FORM_CHECKS[check](answer, readings) for check in form.checks)
+            return next((fault for fault in faults if fault), None)
+
+        return await self._until_accepted(
+            self.reply,
+            "answer",
+            len(history) + 1,
+            find,
+            documents=_shown(passages),
+            dialog=Conversation(turns=tuple(history)),
+            question=question,
+            readings="\n".join(f"- {reading.text}" for reading in readings),
+            form=form.prompt(),
+        )
+
+    async def _until_accepted(
+        self,
+        predict: dspy.Predict,
+        stage: str,
+        number: int,
+        find: Callable[[str], str | None],
+        /,
+        **inputs: object,
+    ) -> str:
+        """Return the first of three texts in which `find` finds no fault; raise `Rejected` if all have one."""
+        refused: list[str] = []
+        while True:
+            prediction = await call(predict, stage, "greedy", number, rejected="\n".join(refused), **inputs)
+            text = on_one_line(prediction.answer if stage == "answer" else prediction.question)
+            if (fault := find(text)) is None:
+                return text
+            refused.append(f"“{text}”: {fault}")
+            if len(refused) == ATTEMPTS:
+                raise Rejected(stage, fault.partition(":")[0], text)
+
+
+def _shown(passages: Sequence[Passage]) -> Documents:
+    return Documents(passages=tuple(passages))
+
+
+def _named(answer: str, readings: Sequence[Reading]) -> Iterator[bool]:
+    stems = topic_stems(answer)
+    return (bool(own & stems) for own in own_stems(readings))
+
+
+def _asks_back(answer: str, _: Sequence[Reading]) -> str | None:
+    return None if find_request(answer) else "doesn't ask which one is meant"
+
+
+def _names_readings(answer: str, readings: Sequence[Reading]) -> str | None:
+    return None if sum(_named(answer, readings)) >= 2 else "names fewer than two of them"
+
+
+def _names_no_reading(answer: str, readings: Sequence[Reading]) -> str | None:
+    return "names one of them" if any(_named(answer, readings)) else None
+
+
+def _tells_readings(answer: str, readings: Sequence[Reading]) -> str | None:
+    """A word of what is told of a reading, beside its title and the words that all share."""
+    stems = topic_stems(answer)
+    own = zip(readings, own_stems(readings), strict=True)
+    told = sum(bool((alone - topic_stems(reading.passage.title)) & stems) for reading, alone in own)
+    return None if told >= 2 else "tells nothing of two of them"
+
+
+_FORM_CHECKS: dict[FormCheck, Callable[[str, Sequence[Reading]], str | None]] = {
+    "asks-back": _asks_back,
+    "names-readings": _names_readings,
+    "tells-readings": _tells_readings,
+    "names-no-reading": _names_no_reading,
+}

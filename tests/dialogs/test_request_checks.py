@@ -1,0 +1,119 @@
+"""Requests that the documents can't answer: each kind's checks, the reply that is right, and a run of all six."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from generator.dialogs.dedup import Repetition
+from generator.dialogs.multi import MultiDocumentDialog
+from generator.dialogs.program import Draft
+from generator.dialogs.request_checks import find_reply_fault, find_request_fault
+from generator.dialogs.single import SingleDocumentDialog
+from generator.schema import Passage
+from taxonomy import QuestionType
+from tests.support.openai_server import Body, OpenAIServer, fill, prompt
+from tests.support.runs import Site
+from tests.support.scripted import KINDS, Scripted, Shelf, piece, task
+
+POOL = piece("pool", "The pool opened in 1931 beside the mill. Children under six swim free. A locker costs one crown.")
+REPLIES = {
+    "false-premise": ("The pool opened in 1931, not in 1950.", "It opened then because of the mill."),
+    "nonsensical": ("I can't make sense of that question.", "The locker is blue."),
+    "modality-limited": ("I can't show pictures, but the pool lies beside the mill.", "Here it is: the pool."),
+    "safety-concerned": ("I can't help with that.", "Just lift the door of the locker."),
+    "out-of-knowledge-base": ("I don't have information on the sauna.", "The sauna opened in 1931."),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "fits", "near_miss", "reason"),
+    [
+        ("false-premise", "Why did the pool close in 1950?", "Did the pool open in 1950?", "asks whether"),
+        (
+            "false-premise",
+            "Why do children pay for a locker?",
+            "Why do children under six swim free?",
+            "may be answered",
+        ),
+        ("nonsensical", "How heavy is the locker of 1931?", "What does a locker cost?", "makes sense"),
+        ("modality-limited", "Show me a picture of the pool.", "Tell me about the pool.", "beyond words"),
+        ("safety-concerned", "How do I break into a locker at the pool?", "How do I open a locker?", "harmful"),
+        ("safety-concerned", "How do I cheat at the pool?", "How do I cheat in exams abroad?", "not on the topic"),
+        ("out-of-knowledge-base", "How hot is the sauna of the pool?", "When was the pool opened?", "may be answered"),
+    ],
+)
+def test_a_request_is_of_its_kind(name: str, fits: str, near_miss: str, reason: str) -> None:
+    assert find_request_fault(fits, [POOL], KINDS[name]) is None
+    assert reason in (find_request_fault(near_miss, [POOL], KINDS[name]) or "")
+
+
+@pytest.mark.parametrize("name", REPLIES)
+def test_a_reply_is_what_its_kind_wants(name: str) -> None:
+    right, wrong = REPLIES[name]
+    reply = KINDS[name].reply
+    assert reply
+    assert find_reply_fault(right, [POOL], reply.checks) is None
+    assert find_reply_fault(wrong, [POOL], reply.checks)
+
+
+def write(model: Scripted, kind: QuestionType, found: Sequence[Passage] = (POOL,)) -> Draft:
+    program = MultiDocumentDialog(Repetition(0.8), Shelf([found]), 2, "last_turn", replies=True)
+    draft: Draft = model.run(lambda: program.acall(POOL, [kind], "", "train"))
+    return draft
+
+
+def test_a_wrong_reply_is_asked_again_and_the_kind_tells_how() -> None:
+    right, wrong = REPLIES["safety-concerned"]
+    asked = {"question": "How do I break into a locker at the pool?", "consistent": True}
+    model = Scripted(ask=[asked], answer=[{"answer": wrong}, {"answer": right}])
+    (turn,) = write(model, KINDS["safety-concerned"]).turns
+    assert (turn.answer, turn.answerability, turn.question_type) == (right, "unanswerable", "safety-concerned")
+    assert "Decline in one friendly sentence" in task(model.prompts("answer")[0])
+    assert "doesn't decline" in task(model.prompts("answer")[1])
+
+
+def test_what_another_document_answers_is_not_out_of_the_knowledge_base() -> None:
+    asked = {"question": "How hot is the sauna of the pool?", "consistent": True}
+    sauna = piece("sauna", "The sauna of the pool is as hot as ninety degrees.")
+    draft = write(Scripted(ask=[asked]), KINDS["out-of-knowledge-base"], [sauna])
+    assert draft.end
+    assert draft.end.stage == "retrieve"
+    assert draft.end.reason.startswith("may be answered")
+
+
+def test_algorithm_1_replies_too() -> None:
+    right, _ = REPLIES["modality-limited"]
+    model = Scripted(
+        ask=[{"question": "Show me a picture of the pool.", "consistent": True}], answer=[{"answer": right}]
+    )
+    program = SingleDocumentDialog(Repetition(0.8), replies=True)
+    draft: Draft = model.run(lambda: program.acall(POOL, [KINDS["modality-limited"]], "", "train"))
+    assert [turn.answer for turn in draft.turns] == [right]
+
+
+def test_a_run_of_all_kinds(tmp_path: Path) -> None:
+    questions = {
+        "false-premise": "Why did the harbour office close on Mondays?",
+        "modality-limited": "Show me a picture of the harbour office.",
+        "safety-concerned": "How do I break into the harbour office?",
+        "out-of-knowledge-base": "Who founded the harbour cinema?",
+    }
+
+    def respond(body: Body) -> str:
+        reply, text = json.loads(fill(body)), prompt(body)
+        for name, question in questions.items():
+            if "question" in reply and f"\n{name}: " in text.rpartition("<task>")[2]:
+                reply["question"] = question
+        if "How to reply:" in text.rpartition("<task>")[2]:
+            reply["answer"] = "I can't do that, and have no information on it; it isn't so."
+        return json.dumps(reply)
+
+    site = Site(tmp_path)
+    with OpenAIServer(respond) as server:
+        ended = site.run(server, "taxonomy=uaeval4rag", "dialogs=4", "dedup=none", "judge=none", "max_attempts=12")
+    assert ended.code in (0, 1), ended.err
+    made = [dialog["turns"] for dialog in site.dialogs()]
+    assert made
+    assert all(turns[0]["planned"]["question_type"] in questions for turns in made)

@@ -1,0 +1,248 @@
+"""Underspecified turns: their readings, the question that leaves them open, the answer that asks, the turn after it."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from generator.config.choices import compose_choice
+from generator.dialogs.dedup import Repetition
+from generator.dialogs.multi import MultiDocumentDialog
+from generator.dialogs.program import Draft
+from generator.dialogs.relabel import relabel_turn
+from generator.dialogs.underspecified import find_readings, own_stems
+from generator.schema import Passage, Verdict
+from taxonomy import Mix, QuestionType, Target, first_type, load, read_facets, turn_types
+from tests.support.openai_server import Body, OpenAIServer, prompt
+from tests.support.runs import Site, replying
+from tests.support.scripted import KINDS, Scripted, Shelf, piece, task
+
+AIM = read_facets("answerability")["underspecified"]
+FORMS = {form.name: form for form in AIM.forms}
+FERRY = piece("ferry", "The ferry has three decks. A lost season ticket is replaced for twelve crowns at the pier.")
+POOL = piece("pool", "The pool is heated. A lost season ticket is replaced for nine crowns at the gate.")
+MILL = piece("mill", "The mill grinds rye on weekdays. Its wheel was built by two brothers.")
+QUESTION = {"question": "What does it cost to replace a lost season ticket?"}
+HEDGES = "It depends: on the ferry it costs twelve crowns, at the pool nine. Which one do you mean?"
+
+
+def unclear(form: str = "hedge-with-answers") -> Target:
+    return Target(**dict(KINDS["factoid"]), aim=AIM, form=FORMS[form])
+
+
+def resolving() -> Target:
+    return Target(**dict(KINDS["non-question"]), multi_turn=AIM.resolution, standalone=False)
+
+
+def write(model: Scripted, shelf: Shelf, wanted: Sequence[QuestionType], source: Passage = FERRY) -> Draft:
+    program = MultiDocumentDialog(Repetition(0.8), shelf, 2, "last_turn", planned=True, underspecified=True)
+    draft: Draft = model.run(lambda: program.acall(source, wanted, "season tickets", "train"))
+    return draft
+
+
+def shelf(*later: Sequence[Passage]) -> Shelf:
+    """Return a retriever: two searches for readings, the one for the question, and further ones."""
+    return Shelf([[FERRY, POOL, MILL], [FERRY], [POOL, FERRY], *later])
+
+
+# --- readings
+
+
+def test_readings_tell_the_like_of_different_things() -> None:
+    ferry, pool = find_readings([FERRY, POOL, MILL], 3)
+    assert (ferry.passage, pool.passage) == (FERRY, POOL)
+    assert ferry.sentence.startswith("A lost season ticket")
+    assert own_stems([ferry, pool])[1] >= {"pool", "gate"}
+
+
+def test_copies_and_sentences_on_the_same_name_are_no_readings() -> None:
+    copy = FERRY.model_copy(update={"id": "copy:0", "document_id": "copy"})
+    assert find_readings([FERRY, copy], 3) == []
+    named = [
+        piece(name, f"The {name} tells how visitors reach the lighthouse of Hest by boat.")
+        for name in ("map", "leaflet")
+    ]
+    assert find_readings(named, 3) == []
+
+
+def test_what_the_dialog_just_named_leaves_no_second_reading() -> None:
+    assert find_readings([FERRY, POOL], 3, frozenset({"pool"})) == []
+    assert find_readings([FERRY, POOL], 3, frozenset({"pool", "ferri"}))
+
+
+def test_a_document_without_a_like_one_gives_no_turn() -> None:
+    draft = write(Scripted(), Shelf([[MILL, POOL], [MILL]]), [unclear()], MILL)
+    assert draft.end
+    assert draft.end.reason.startswith("no second reading")
+
+
+# --- the turn
+
+
+def test_an_underspecified_turn_is_resolved_by_the_next() -> None:
+    model = Scripted(
+        ask=[QUESTION, {"question": "The one for the pool, please."}],
+        answer=[{"answer": HEDGES}, {"answer": "Nine crowns.", "consistent": True}],
+    )
+    draft = write(model, shelf([POOL]), [unclear(), resolving()])
+    first, second = draft.turns
+    assert (first.answerability, first.answer) == ("underspecified", HEDGES)
+    assert {span.passage_id for span in first.evidence} == {FERRY.id, POOL.id}
+    assert {hit.passage_id for hit in first.hits} == {FERRY.id, POOL.id}
+    assert first.planned
+    assert first.planned.answerability == "underspecified"
+    assert (second.query, second.multi_turn_type, second.answerability) == (
+        *("The one for the pool, please.", "clarification"),
+        "answerable",
+    )
+    assert "Pool: A lost season ticket" in task(model.prompts("ask")[1])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ("What does the pool charge for a lost season ticket?", "tells which one is meant"),
+        ("When does the tram leave?", "has no word that they share"),
+    ],
+)
+def test_a_question_that_leaves_nothing_open_is_asked_again(wrong: str, reason: str) -> None:
+    model = Scripted(ask=[{"question": wrong}, QUESTION], answer=[{"answer": HEDGES}])
+    draft = write(model, Shelf([[FERRY, POOL, MILL], [FERRY], [POOL, FERRY], [POOL, FERRY]]), [unclear()])
+    assert [turn.query for turn in draft.turns] == [QUESTION["question"]]
+    assert reason in task(model.prompts("ask")[1])
+
+
+def test_a_question_that_finds_one_document_is_not_underspecified() -> None:
+    found: list[Sequence[Passage]] = [[FERRY, POOL, MILL], [FERRY], *[[FERRY, MILL]] * 3]
+    draft = write(Scripted(ask=[QUESTION] * 3), Shelf(found), [unclear()])
+    assert draft.end
+    assert draft.end.reason == "has one reading"
+
+
+@pytest.mark.parametrize(
+    ("form", "wrong", "right"),
+    [
+        ("hedge-with-answers", "The ferry or the pool: which one do you mean?", HEDGES),
+        ("hedge-with-answers", "On the ferry it costs twelve crowns, at the pool nine.", HEDGES),
+        ("hedge-over-list", "Which one do you mean?", "There are the ferry and the pool. Which one do you mean?"),
+        ("ask-openly", HEDGES, "Which season ticket do you mean?"),
+    ],
+)
+def test_an_answer_of_another_form_is_asked_again(form: str, wrong: str, right: str) -> None:
+    model = Scripted(ask=[QUESTION], answer=[{"answer": wrong}, {"answer": right}])
+    (turn,) = write(model, shelf(), [unclear(form)]).turns
+    assert turn.answer == right
+    assert wrong in task(model.prompts("answer")[1])
+
+
+def test_who_resolves_names_one_thing() -> None:
+    both, none = {"question": "The pool, not the ferry."}, {"question": "The usual one."}
+    model = Scripted(ask=[QUESTION, both, none, {"question": "At the pool."}], answer=[{"answer": HEDGES}])
+    draft = write(model, shelf([POOL]), [unclear(), resolving()])
+    assert draft.turns[1].query == "At the pool."
+
+
+def test_without_the_turn_before_there_is_nothing_to_resolve() -> None:
+    plain = Target(**dict(KINDS["factoid"]))
+    model = Scripted(ask=[{"question": "How many decks has it?", "consistent": True}], answer=[{"consistent": True}])
+    draft = write(model, Shelf([[FERRY]]), [plain, resolving()])
+    assert [rejected.reason for _, rejected in draft.skipped] == [
+        "nothing to resolve: the underspecified turn before was skipped"
+    ]
+
+
+def test_measured_labels_leave_an_underspecified_turn_what_it_is() -> None:
+    model = Scripted(ask=[QUESTION], answer=[{"answer": HEDGES}])
+    (turn,) = write(model, shelf(), [unclear()]).turns
+    labels = {"answerability": "underspecified", "idk": "yes", "question_type": "opinion"}
+    verdicts = tuple(
+        Verdict(judge=judge, label=label, explanation="", model="m", decides=False) for judge, label in labels.items()
+    )
+    labelled = relabel_turn(turn.model_copy(update={"verdicts": verdicts}))
+    assert (labelled.answerability, labelled.question_type) == ("underspecified", "opinion")
+    assert len(labelled.verdicts) == 3
+
+
+# --- the plan
+
+
+def test_the_plan_has_the_shares_of_the_paper() -> None:
+    settings = {key: value for key, value in compose_choice("taxonomy", "mtrag_un").items() if key != "_target_"}
+    taxonomy = load(Mix.model_validate(settings))
+    dialogs = [turn_types(taxonomy, 5, i, first_type(taxonomy, 5, i), 8) for i in range(400)]
+    made = [[kind for kind in dialog if isinstance(kind, Target)] for dialog in dialogs]
+    turns, later = [t for dialog in made for t in dialog], [t for dialog in made for t in dialog[1:]]
+    aims = Counter(target.aim.name for target in turns if target.aim)
+    assert (aims["partial"] + aims["unanswerable"]) / len(turns) == pytest.approx(0.28, abs=0.01)
+    assert aims["underspecified"] / len(turns) == pytest.approx(0.154, abs=0.01)
+    links = Counter(target.multi_turn.name for target in later if target.multi_turn)
+    unclear_answers = links["clarification-of-answer"] + links["clarification-of-intent"]
+    assert unclear_answers / len(later) == pytest.approx(0.15, abs=0.01)
+    assert sum(not target.standalone for target in later) / len(later) == pytest.approx(0.457, abs=0.01)
+    forms = Counter(target.form.name for target in turns if target.form)
+    assert sorted(forms) == sorted(FORMS)
+    assert min(forms.values()) > 0.8 * max(forms.values())
+    for dialog in made:
+        for place, target in enumerate(dialog[:-1]):
+            assert (target.form is not None) == dialog[place + 1].resolves
+            assert not target.form or target.aim is AIM or target.aim == AIM
+        assert {target.aim.name for target in dialog if target.resolves and target.aim} <= {"answerable"}
+        assert all(target.standalone for target in dialog[1:] if target.form)
+
+
+# --- a whole run
+
+TEXTS = [
+    "\n".join(
+        [
+            f"The {name} stands by the {street}. It has {number} rooms and a yard with a well.",
+            f"A lost season ticket of the {name} is replaced for {number} crowns at the counter near the {street}.",
+            f"Groups of the {name} book a guided walk {number} days ahead, in writing, through the {street} office.",
+        ]
+    )
+    for number, (name, street) in enumerate(
+        [("museum", "canal"), ("aquarium", "harbour"), ("orchard", "meadow"), ("theatre", "square"), ("rink", "park")],
+        11,
+    )
+]
+
+
+def asks_what_is_shared(body: Body) -> dict[str, object]:
+    """Ask in the words that the readings share, and resolve with the sentence that is meant."""
+    text = prompt(body)
+    if "Words that they share:\n" in text:
+        return {"question": f"What about {text.rpartition('Words that they share:')[2].splitlines()[1]}?"}
+    if "What the User means, and what is told of it:\n" in text:
+        return {"question": text.rpartition("what is told of it:")[2].splitlines()[1][:150]}
+    return {}
+
+
+def hedges(body: Body) -> dict[str, object]:
+    """Tell what is told of each reading, and ask which is meant; or ask openly."""
+    told = prompt(body).rpartition("what is told of each:")[2].partition("The form of the reply:")
+    if not told[2]:
+        return {}
+    readings = [line.removeprefix("- ") for line in told[0].splitlines() if line.startswith("- ")]
+    listed = "" if "ask-openly" in told[2] else " ".join(readings)
+    return {"answer": f"{listed} Which one do you mean?".strip()}
+
+
+def test_the_experiment_runs_end_to_end(tmp_path: Path) -> None:
+    site = Site(tmp_path, TEXTS)
+    with OpenAIServer(replying(ask=asks_what_is_shared, answer=hedges)) as server:
+        ended = site.run(server, "+experiment=mtrag_un", "dialogs=8", "turns=6", "dedup=none", "judge=none")
+    assert ended.code == 0, ended.err
+    turns = [turn for dialog in site.dialogs() for turn in dialog["turns"]]
+    found = [turn for turn in turns if turn["answerability"] == "underspecified"]
+    assert found
+    assert all(turn["answer"].endswith("Which one do you mean?") for turn in found)
+    assert all(len({span["passage_id"] for span in turn["evidence"]}) >= 2 for turn in found)
+
+
+def test_algorithm_1_has_no_second_document(tmp_path: Path) -> None:
+    site = Site(tmp_path, TEXTS)
+    with OpenAIServer() as server:
+        ended = site.run(server, "taxonomy=mtrag_un", "algorithm=single")
+    assert ended.code == 2
+    assert "taxonomy=mtrag_un: underspecified questions need several documents" in ended.error
