@@ -31,6 +31,7 @@ _WITH_VALUE = {
 GENERATOR_GROUPS = (
     ("corpus", "corpora"),
     ("taxonomy", "taxonomies"),
+    ("user", "users"),
     ("algorithm", "algorithms"),
     ("lm", "models"),
     ("retriever", "retrievers"),

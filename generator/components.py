@@ -35,7 +35,7 @@ from generator.models.endpoints import VllmEndpoint
 from generator.models.lm import Clients
 from generator.retrievers.bm25 import Bm25, Bm25Settings
 from generator.schema import Document, Judge
-from taxonomy import Taxonomy
+from taxonomy import Taxonomy, UserShare
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ class WorkerSpec:
         fingerprint: of the documents.
         window: how much of a document a prompt may hold, in tokens as `generator.common.passages` counts them.
         first_questions: the questions that open the dialogs; without any they are asked of the documents.
+        users: the user types who ask, with their shares.
     """
 
     settings: Settings
@@ -53,6 +54,7 @@ class WorkerSpec:
     taxonomy: Taxonomy
     window: int
     first_questions: Sequence[StoredQuestion]
+    users: Sequence[UserShare] = ()
 
     @asynccontextmanager
     async def open(self, workers: int) -> AsyncIterator[DialogGenerator]:
@@ -91,7 +93,10 @@ class Components:
             window=spec.window,
             first_questions=spec.first_questions,
             topics=settings.corpus.topics,
+            users=spec.users,
+            searches=searches,
         )
+        switching = any(share.type.switch for share in spec.users)
         repetition = Repetition(settings.dedup.threshold)
         self.ranker: EvidenceRanker | None = None
         if searches:
@@ -125,6 +130,7 @@ class Components:
                 taxonomy.has_replies,
                 algorithm.candidates,
                 free,
+                switching,
             )
         elif taxonomy.underspecified:
             raise ConfigError(
@@ -133,7 +139,7 @@ class Components:
             )
         else:
             self.program = SingleDocumentDialog(
-                repetition, taxonomy.has_targets, taxonomy.has_replies, algorithm.candidates, free
+                repetition, taxonomy.has_targets, taxonomy.has_replies, algorithm.candidates, free, switching
             )
         if settings.dspy_program is not None:
             _load_program(self.program, settings.dspy_program)
@@ -146,6 +152,7 @@ class Components:
         replies = (share.type.reply for share in (*taxonomy.first, *taxonomy.later))
         types += [reply.model_dump_json() for reply in replies if reply]
         types += [share.type.model_dump_json() for share in taxonomy.tasks]
+        types += filter(None, (share.type.prompt() for share in spec.users))
         rules = SharedPrefixAdapter(tasks=self.tasks, preamble=self.program.preamble).rules
         self.prompt_version = prompt_version((tasks | judge_tasks).values(), rules, *types)
 
@@ -170,7 +177,7 @@ class Components:
                 adapter=self._adapter(lm, self.tasks if self.program.shares_prompts else {}),
                 others={
                     name: Connected(await self._open(name, endpoint, workers, stack), self._adapter(endpoint, {}))
-                    for name, endpoint in settings.algorithm.endpoints.items()
+                    for name, endpoint in settings.others.items()
                 },
                 judging=await self._connect_judges(workers, stack),
                 ranker=self.ranker,

@@ -2,7 +2,7 @@
 
 import asyncio
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from hashlib import sha256
@@ -29,7 +29,7 @@ from generator.output.rad_bench import RadBenchExport
 from generator.output.summary import Summary
 from generator.results import write_results
 from generator.schema import Record
-from taxonomy import QUESTIONS, ScenarioMix, TaskMix, Taxonomy
+from taxonomy import PLAIN, QUESTIONS, ScenarioMix, TaskMix, Taxonomy, UserShare, load_users
 from taxonomy import load as load_taxonomy
 
 ATTEMPTS_PER_DIALOG = 10
@@ -41,7 +41,7 @@ TOKENS_PER_WORD = 1.6
 # New objects that the garbage collector waits for; Python's own 700 take a run a tenth of its processor.
 GC_THRESHOLD = 50_000
 # Settings that are part of a run folder's name.
-_NAMED = {"corpus", "taxonomy", "algorithm", "lm", "lm.model", "seed", "run_dir"}
+_NAMED = {"corpus", "taxonomy", "user", "algorithm", "lm", "lm.model", "seed", "run_dir"}
 # What algorithms write in place of questions of types, and a taxonomy that has it.
 _WRITES = {"whole": ("tasks", "mt_bench_101"), "progressive": ("scenarios", "rad_bench")}
 
@@ -127,7 +127,9 @@ class Run(Session[Summary]):
         self.dedup = Deduplicator(settings.dedup)
         fingerprint = settings.corpus.fingerprint()
         self.skipped = skipped_documents(settings, fingerprint)
-        self.spec = WorkerSpec(settings, fingerprint, taxonomy, window, first_questions)
+        users = load_users(settings.user.types, settings.user.path)
+        _check_users(settings, users)
+        self.spec = WorkerSpec(settings, fingerprint, taxonomy, window, first_questions, users)
         self.components = Components(self.spec, executor.spread)
         attempts = settings.max_attempts or ATTEMPTS_PER_DIALOG * settings.wanted
         self.max_attempts = min(attempts, self.components.planner.limit)
@@ -135,10 +137,11 @@ class Run(Session[Summary]):
             "corpus.path (content)": fingerprint[:16],
             "prompt_version": self.components.prompt_version,
             "taxonomy.path (content)": sha256(taxonomy.model_dump_json().encode()).hexdigest()[:16],
+            "user.path (content)": sha256("".join(u.model_dump_json() for u in users).encode()).hexdigest()[:16],
             "algorithm.first_questions (content)": hash_questions(first_questions),
             "dspy_program (content)": hash_files("dspy_program", [program] if program else []),
             "dedup.against (content)": hash_files("dedup.against", settings.dedup.against),
-            **hash_models({"lm": settings.lm, "judge.lm": settings.judge.lm, **settings.algorithm.endpoints}),
+            **hash_models({"lm": settings.lm, "judge.lm": settings.judge.lm, **settings.others}),
         }
         self.identity = identity(settings, contents)
 
@@ -219,6 +222,13 @@ def _check_tasks(settings: Settings, taxonomy: Taxonomy) -> None:
         if isinstance(settings.exporter, export) and written != wanted:
             what = f"writes dialogs of {written}, and {algorithm} has none"
             raise ConfigError(f"export={settings.exporter.name}: {what}; leave it out")
+
+
+def _check_users(settings: Settings, users: Sequence[UserShare]) -> None:
+    """Raise ConfigError where nobody asks as a user: dialogs and sets of questions are written as a whole."""
+    if settings.algorithm.name in _WRITES and (settings.user.lm or any(share.type != PLAIN for share in users)):
+        setting = "user.lm" if settings.user.lm else f"user={settings.user.name}"
+        raise ConfigError(f"{setting}: has no effect with algorithm={settings.algorithm.name}; leave it out")
 
 
 def _check_models(settings: Settings) -> None:

@@ -255,12 +255,14 @@ class Planned(Record):
 
     Attributes:
         standalone: true if the question has to make sense without the dialog before it.
+        new_topic: true if the question has to leave the topic of the dialog for good.
     """
 
     question_type: str
     multi_turn_type: str | None = None
     answerability: Answerability | None = None
     standalone: bool | None = None
+    new_topic: bool = False
 
 
 class Turn(Record):
@@ -268,7 +270,8 @@ class Turn(Record):
 
     Attributes:
         turn: its number in the dialog, from 1.
-        query: the user's question.
+        query: the user's question, as it was typed.
+        clean_query: the question before it was typed with slips or in small letters; empty if it is `query`.
         question_type: the type that the question was asked as; where types are measured, those that it turned out to
             be, joined by `+`.
         multi_turn_type: the multi-turn type, or where a taxonomy has none the question type; None in first turns.
@@ -291,6 +294,7 @@ class Turn(Record):
 
     turn: int = Field(ge=1)
     query: str
+    clean_query: str = ""
     question_type: str
     multi_turn_type: str | None = None
     answerability: Answerability
@@ -320,6 +324,7 @@ class Dialog(Record):
         ended: why it has this number of turns: `complete`, the stage and reason that ended it early, or `task` if only
             the last turn is `lm`'s and those before it are a task's input, without labels.
         task: the benchmark's task that it belongs to; empty if to none.
+        user: the type of the user who asks; empty for the plain one.
         context: in a dialog that a model under test answered, the earlier answers that the model was shown; its
             answers are then `lm`'s, and the golden ones stand in `other_answers`.
         lm: the model that wrote it.
@@ -337,6 +342,7 @@ class Dialog(Record):
     passages: tuple[Passage, ...]
     ended: str
     task: str = ""
+    user: str = ""
     context: Context | None = None
     lm: str
     prompt_version: str

@@ -11,6 +11,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from generator.common.console import note
+from generator.config.messages import choices
 from generator.config.settings import human_corpora, human_corpus
 from generator.corpora.files import File, is_url, list_files, local_file
 from generator.corpora.json_records import read_numbered_lines, skipped
@@ -89,12 +90,16 @@ def dialog_set(path: str, corpus: str | Mapping[str, Any] | None) -> DialogSet:
     """Return the dialogs at `path`: a run folder, a file as `dialogs.jsonl` is, or the files of `corpus`.
 
     Args:
+        path: of them; after a corpus's name and a colon, as in `quac:FOLDER`, that corpus reads it.
         corpus: name in `conf/corpus/`, or the settings of one, for what is neither of the first two.
 
     Raises:
         ConfigError: there is no such corpus or setting, or `corpus` is needed.
         CorpusError, RunError: the dialogs can't be read.
     """
+    name, _, rest = path.partition(":")
+    if rest and name in choices("corpus"):
+        return dialog_set(rest, name)
     folder = _is_folder(path)
     if folder and (Path(path) / "dialogs.jsonl").exists():
         return _run(path, Path(path))
@@ -109,8 +114,8 @@ def dialog_set(path: str, corpus: str | Mapping[str, Any] | None) -> DialogSet:
     if published is not None:
         return DialogSet(path, published.dialogs, {}, None)
     raise ConfigError(
-        f"{path}: not a run folder or a file of dialogs as dialogs.jsonl is; give corpus=NAME to read it as one of "
-        f"{', '.join(human_corpora())}"
+        f"{path}: not a run folder or a file of dialogs as dialogs.jsonl is; give corpus=NAME, or NAME:PATH, to "
+        f"read it as one of {', '.join(human_corpora())}"
     )
 
 

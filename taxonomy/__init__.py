@@ -4,9 +4,9 @@
 question, `conf/taxonomy/*.yaml` mixes of them.
 """
 
-from taxonomy.draw import TaskDraw, first_type, later_types, turn_types
-from taxonomy.files import read_facets, read_scenarios, read_tasks, read_types
-from taxonomy.mix import Mix, ScenarioMix, Share, TaskMix, TaskShare, Taxonomy, load
+from taxonomy.draw import TaskDraw, draw_user, first_type, later_types, leave_topic, turn_types
+from taxonomy.files import read_facets, read_scenarios, read_tasks, read_types, read_users
+from taxonomy.mix import Mix, ScenarioMix, Share, TaskMix, TaskShare, Taxonomy, UserShare, Weights, load, load_users
 from taxonomy.rubric import ItemKind
 from taxonomy.scenarios import QUESTIONS, Scenario, ScenarioExample, ScenarioTurn
 from taxonomy.tasks import Task, TaskExample
@@ -22,8 +22,10 @@ from taxonomy.types import (
     ReplyCheck,
     Target,
 )
+from taxonomy.users import PLAIN, Typing, User
 
 __all__ = [
+    "PLAIN",
     "QUESTIONS",
     "Example",
     "Exchange",
@@ -48,12 +50,20 @@ __all__ = [
     "TaskMix",
     "TaskShare",
     "Taxonomy",
+    "Typing",
+    "User",
+    "UserShare",
+    "Weights",
+    "draw_user",
     "first_type",
     "later_types",
+    "leave_topic",
     "load",
+    "load_users",
     "read_facets",
     "read_scenarios",
     "read_tasks",
     "read_types",
+    "read_users",
     "turn_types",
 ]

@@ -7,10 +7,11 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import accumulate
 from typing import TypeVar
 
-from taxonomy.mix import UNDERSPECIFIED, FacetShare, Share, Taxonomy
+from taxonomy.mix import UNDERSPECIFIED, FacetShare, Share, Taxonomy, UserShare
 from taxonomy.scenarios import Scenario
 from taxonomy.tasks import Task
 from taxonomy.types import Facet, Form, QuestionType, Target
+from taxonomy.users import User
 
 T = TypeVar("T")
 
@@ -56,6 +57,35 @@ class TaskDraw:
 
     def _names(self, block: int) -> tuple[str, ...]:
         return _draw(list(self._tasks), self._shares, BLOCK, block, self._key)
+
+
+def draw_user(shares: Sequence[UserShare], seed: int, index: int) -> User:
+    """Return the user type of plan number `index` (from 0), drawn in blocks as `first_type` draws types."""
+    block, place = divmod(index, BLOCK)
+    values, parts = [share.type for share in shares], [share.share for share in shares]
+    return _draw(values, parts, BLOCK, block, f"{seed}/user")[place]
+
+
+def leave_topic(
+    taxonomy: Taxonomy, types: Sequence[QuestionType], draw: random.Random
+) -> tuple[tuple[QuestionType, ...], int | None]:
+    """Return the types of a dialog of which a later one leaves the topic, and its place from 0; None: no turn can.
+
+    That question stands alone. A type that leans on the turn before, as the later ones of Lee et al. 2024 do, becomes
+    one of those that open dialogs; neither a clarification nor a turn that asks for nothing can leave the topic.
+    """
+    places = [place for place, type_ in enumerate(types) if place and type_.may_leave_topic]
+    if not places:
+        return tuple(types), None
+    place = places[int(draw.random() * len(places))]
+    chosen = types[place]
+    if not isinstance(chosen, Target):
+        opening = [s for s in taxonomy.first if s.type.answerability == "answerable" and not s.type.may_decline]
+        shares = opening or list(taxonomy.first)
+        (chosen,) = draw.choices([s.type for s in shares], [s.share for s in shares])
+    # Not validated again, as in `turn_types`.
+    leaving = Target.model_construct(**{**dict(chosen), "standalone": True, "new_topic": True})
+    return (*types[:place], leaving, *types[place + 1 :]), place
 
 
 def later_types(taxonomy: Taxonomy, seed: int, index: int, n: int) -> tuple[QuestionType, ...]:

@@ -12,10 +12,11 @@ from generator.errors import YAML_SLIPS, TaxonomyError, describe
 from taxonomy.scenarios import Scenario
 from taxonomy.tasks import Task
 from taxonomy.types import Facet, QuestionType
+from taxonomy.users import User
 
 OURS = Path(__file__).parent
 Dimension = Literal["multi_turn", "answerability"]
-N = TypeVar("N", QuestionType, Task, Scenario)
+N = TypeVar("N", QuestionType, Task, Scenario, User)
 
 
 def read_types(path: Path | None = None) -> dict[str, QuestionType]:
@@ -43,6 +44,15 @@ def read_scenarios(path: Path | None = None, setting: str = "taxonomy.path") -> 
         TaxonomyError: as `read_types`.
     """
     return _read_all("scenarios", path, Scenario, "scenario", setting)
+
+
+def read_users(path: Path | None = None) -> dict[str, User]:
+    """Return our user types and those of the folder `path`, as `read_types` does with question types.
+
+    Raises:
+        TaxonomyError: as `read_types`.
+    """
+    return _read_all("users", path, User, "user type", "user.path")
 
 
 def read_facets(dimension: Dimension) -> dict[str, Facet]:

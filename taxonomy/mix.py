@@ -2,16 +2,18 @@
 
 import difflib
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from generator.errors import TaxonomyError
 from generator.schema import LocalPath, OneOrMore, Operational, Record
-from taxonomy.files import Dimension, read_facets, read_scenarios, read_tasks, read_types
+from taxonomy.files import Dimension, read_facets, read_scenarios, read_tasks, read_types, read_users
 from taxonomy.scenarios import Scenario
 from taxonomy.tasks import Task
 from taxonomy.types import Facet, QuestionType
+from taxonomy.users import User
 
 Focus = Literal["sentences", "passages", "none"]
 Weights = dict[str, Annotated[float, Field(ge=0)]]
@@ -125,6 +127,13 @@ class FacetShare(Record):
     share: float
 
 
+class UserShare(Record):
+    """A user type and its share among the dialogs, in (0, 1]."""
+
+    type: User
+    share: float
+
+
 class Taxonomy(Record):
     """A mix with its types resolved, from which plans and prompts are made; a dimension not planned is empty.
 
@@ -185,6 +194,19 @@ def load(mix: Mix | TaskMix | ScenarioMix) -> Taxonomy:
         non_standalone=mix.non_standalone,
         measure=mix.measure,
     )
+
+
+def load_users(weights: Weights, path: Path | None) -> tuple[UserShare, ...]:
+    """Resolve the weights of user types, ours and those of the folder `path`.
+
+    Raises:
+        TaxonomyError: as `load`.
+    """
+    known = read_users(path)
+    for name in weights:
+        if name not in known:
+            raise _unknown(f"user.types.{name}", name, known, "user type")
+    return tuple(UserShare(type=known[name], share=share) for name, share in _normalise("user.types", weights).items())
 
 
 def _type_shares(

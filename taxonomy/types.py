@@ -72,6 +72,7 @@ class QuestionType(Record):
         description="answerable, unanswerable or underspecified: whether the documents should hold the answer, or one "
         "for each of several readings",
     )
+    words: int = Field(default=12, ge=1, description="the number of words that a question of the type has at most")
     checks: tuple[QuestionCheck, ...] = Field(
         default=(), description="what the question is checked for, beside what every question is"
     )
@@ -114,6 +115,7 @@ class QuestionType(Record):
             dialog = "".join(f"User: {pair.user} Agent: {pair.agent} " for pair in example.dialog)
             lines.append(f"In another dialog, on another topic: {dialog}→ {example.question}")
         lines += [f"{number}. {step}" for number, step in enumerate(self.steps, 1)]
+        lines.append(f"It has at most {self.words} words.")
         if self.phrasings:
             lines.append("It begins like one of these: " + ", ".join(f"“{words}”" for words in self.beginnings()))
         return "\n".join(lines)
@@ -142,6 +144,11 @@ class QuestionType(Record):
     def is_conversational(self) -> bool:
         """True if it asks for nothing."""
         return False
+
+    @property
+    def may_leave_topic(self) -> bool:
+        """True if a question of this type can be on another topic than the turn before."""
+        return True
 
     @property
     def resolves(self) -> bool:
@@ -201,13 +208,15 @@ class Facet(Record):
 class Target(QuestionType):
     """A planned question: its type, and its value in every other dimension.
 
-    `aim` says how much of it the documents should answer. `multi_turn` and `standalone`, True if it should be
-    understood without the dialog so far, are of later turns. `form` is that of the answer, if it is underspecified.
+    `aim` says how much of it the documents should answer. `multi_turn`, `standalone`, True if it should be understood
+    without the dialog so far, and `new_topic`, True if it should leave the topic for good, are of later turns. `form`
+    is that of the answer, if it is underspecified.
     """
 
     multi_turn: Facet | None = None
     aim: Facet | None = None
     standalone: bool | None = None
+    new_topic: bool = False
     form: Form | None = None
 
     def prompt(self) -> str:
@@ -231,6 +240,11 @@ class Target(QuestionType):
         return self.aim is not None and self.aim.name == "conversational"
 
     @property
+    def may_leave_topic(self) -> bool:
+        goes_on = self.multi_turn is None or self.multi_turn.name == "follow-up"
+        return goes_on and not self.is_conversational and self.form is None
+
+    @property
     def resolves(self) -> bool:
         return self.multi_turn is not None and self.multi_turn.name == RESOLUTION
 
@@ -240,4 +254,5 @@ class Target(QuestionType):
             multi_turn_type=self.multi_turn.name if self.multi_turn else None,
             answerability=cast(Answerability, self.aim.name) if self.aim else None,
             standalone=self.standalone,
+            new_topic=self.new_topic,
         )

@@ -63,7 +63,7 @@ def about_the_documents(body: Body) -> str:
     reply, sentence = json.loads(usual), random.Random(usual)
     for key in {"question", "query"} & reply.keys():
         seen = re.findall(r"^\[\d+\] (.{20,100})", prompt(body), re.MULTILINE)
-        reply[key] = f"{sentence.choice(seen)} {reply[key]}"
+        reply[key] = f"{' '.join(sentence.choice(seen).split()[:5])} {reply[key]}"
     return json.dumps(reply)
 
 
@@ -74,9 +74,11 @@ def test_the_commands_use_the_new_parts(checkout: Path) -> None:
         commands = [[*command.split(), *endpoint, f"run_dir=run{n}"] for n, command in enumerate(COMMANDS)]
         (checkout / "all.py").write_text(f"COMMANDS = {commands}\n{ALL}", encoding="utf-8")
         python(checkout, "all.py")
-    question_type, task, corpus, retriever, judge, exporter = (read(checkout / f"run{n}") for n in range(len(COMMANDS)))
+    runs = (read(checkout / f"run{n}") for n in range(len(COMMANDS)))
+    question_type, task, user, corpus, retriever, judge, exporter = runs
     assert "troubleshooting" in {dialog["turns"][0]["question_type"] for dialog in question_type}
     assert "handover" in {dialog["task"] for dialog in task}
+    assert "caller" in {dialog["user"] for dialog in user}
     assert {dialog["corpus"] for dialog in corpus} == {"faq"}
     scores = [hit["score"] for dialog in retriever for turn in dialog["turns"] for hit in turn["hits"]]
     assert 0 < max(scores) <= 1, "a score above 1 is BM25's"

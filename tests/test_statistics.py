@@ -99,6 +99,9 @@ FERRY = dialog(
     z="one two",
 )
 
+QUESTION = {"input_text": "Who reads?", "turn_id": 1}
+ANSWER = {"input_text": "A", "turn_id": 1, "span_start": 0, "span_end": 1, "span_text": "A"}
+
 
 # The figures
 
@@ -340,3 +343,15 @@ def test_the_table_goes_into_a_file(tmp_path: Path) -> None:
         done = command(path, f"format={form}", f"output={tmp_path / 'table'}")
         assert (done.code, done.out, done.err) == (0, "", "")
         assert (tmp_path / "table").read_text(encoding="utf-8") == command(path, f"format={form}").out
+
+
+def test_people_of_several_corpora_stand_beside_a_run(tmp_path: Path) -> None:
+    hurried = [found.model_copy(update={"user": "hurried"}) for found in (HARBOUR, FERRY)]
+    run = written(tmp_path / "run.jsonl", *hurried, HARBOUR.model_copy(update={"id": "plain"}))
+    coqa = {"data": [{"id": "c", "source": "s", "story": "A b.", "questions": [QUESTION], "answers": [ANSWER]}]}
+    (tmp_path / "coqa.json").write_text(json.dumps(coqa), encoding="utf-8")
+    found = figures(run, f"coqa:{tmp_path / 'coqa.json'}")
+    assert found["section: figure"] == ["run.jsonl", "coqa.json"]
+    assert found["length in words: query"] == ["3.0", "2.0"]
+    assert found["users, of all dialogs: hurried"] == ["0.666667", ""]
+    assert refused(f"sample:{tmp_path}").startswith("corpus=sample: has no human dialogs")

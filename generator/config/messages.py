@@ -19,7 +19,7 @@ from generator.config.shares import OWN_MODEL
 CONF = Path(__file__).parents[2] / "conf"
 _SHOW_ALL = "`python -m generator --cfg job` shows all settings"
 # Their names are those of question types, which users may add.
-_FREE = ("first", "later", "multi_turn", "answerability", "scenarios")
+_FREE = ("first", "later", "multi_turn", "answerability", "scenarios", "types")
 
 
 @cache

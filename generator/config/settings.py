@@ -26,9 +26,9 @@ from generator.models.lm import MOST_CANDIDATES
 from generator.output.base import Exporter
 from generator.retrievers.base import RetrieverSettings
 from generator.schema import Algorithm, LocalPath, Operational, Record
-from taxonomy import Mix, ScenarioMix, TaskMix
+from taxonomy import Mix, ScenarioMix, TaskMix, Weights
 
-_PARTS = ("algorithm", "corpus", "taxonomy", "lm", "retriever", "judge", "dedup", "executor", "export")
+_PARTS = ("algorithm", "corpus", "taxonomy", "user", "lm", "retriever", "judge", "dedup", "executor", "export")
 
 
 class AlgorithmSettings(Record):
@@ -79,12 +79,33 @@ class ProgressiveSettings(AlgorithmSettings):
         return {f"algorithm.{group}.{name}": each for group in groups for name, each in sorted(groups[group].items())}
 
 
+class UserSettings(Record):
+    """The user types who ask, their shares, and the model that asks for them."""
+
+    name: str = Field(description="Name of the mix, in the run folder's name unless it is `default`.")
+    path: Annotated[LocalPath | None, Operational] = Field(
+        default=None,
+        description="Folder of your own user types (`*.yaml`), added to ours; a type with the name of one of ours "
+        "replaces it.",
+    )
+    types: Weights = Field(
+        description="Weight of each user type among the dialogs, `plain`, `novice`, `expert`, `hurried`, `curious`, "
+        "`adversarial`, `searcher`, `talkative` or one of your own. Weights are relative. `user.types.novice=2` "
+        "changes one weight, `user.types={novice: 1}` replaces them all."
+    )
+    lm: Endpoint | None = Field(
+        default=None,
+        description="Model that asks the questions, such as `user.lm=openai user.lm.model=…`; null: the model of `lm`.",
+    )
+
+
 class Settings(RunSettings):
     """All settings of a run, as in `conf/config.yaml`, and its parts."""
 
     algorithm: AlgorithmSettings
     corpus: CorpusSettings
     taxonomy: Mix | TaskMix | ScenarioMix
+    user: UserSettings
     lm: Endpoint
     retriever: RetrieverSettings
     judge: JudgeSettings
@@ -98,6 +119,11 @@ class Settings(RunSettings):
         return cast(Exporter | None, self.export)
 
     @property
+    def others(self) -> dict[str, Endpoint]:
+        """The models that write dialogs beside `lm`, by the names of their settings."""
+        return {**self.algorithm.endpoints, **({"user.lm": self.user.lm} if self.user.lm else {})}
+
+    @property
     def wanted(self) -> int:
         """The number of dialogs to accept."""
         return max(1, round(self.dialogs * self.scale))
@@ -106,7 +132,8 @@ class Settings(RunSettings):
     def folder(self) -> Path:
         """The run folder."""
         model = self.lm.model.rstrip("/").rpartition("/")[2]
-        name = f"{self.corpus.name}-{self.taxonomy.name}-{self.algorithm.name}-{model}-{self.seed}"
+        user = "" if self.user.name == "default" else f"-{self.user.name}"
+        name = f"{self.corpus.name}-{self.taxonomy.name}{user}-{self.algorithm.name}-{model}-{self.seed}"
         return self.run_dir or Path("outputs") / name
 
 

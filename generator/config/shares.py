@@ -4,9 +4,9 @@ being merged into them, and some settings name a model of the group `lm`.
 
 import re
 
-_WEIGHTS = r"taxonomy\.(?:first|later|multi_turn|answerability|tasks|scenarios)"
+_WEIGHTS = r"(?:taxonomy\.(?:first|later|multi_turn|answerability|tasks|scenarios)|user\.types)"
 # Settings that name a model of the group `lm` beside `lm` itself.
-OWN_MODEL = r"judge\.(?:lm|panel\.[\w-]+)|algorithm\.(?:generators|scorers)\.[\w-]+"
+OWN_MODEL = r"user\.lm|judge\.(?:lm|panel\.[\w-]+)|algorithm\.(?:generators|scorers)\.[\w-]+"
 
 
 def normalise_shares(arguments: list[str]) -> list[str]:

@@ -52,12 +52,16 @@ def find_fault(
     """
     if not any(c.isalnum() for c in question):
         return "no question"
+    if len(question.split()) > question_type.words:
+        return f"has more than {question_type.words} words"
     if GAP.search(question):
         return "leaves the gap of a phrasing"
     if _is_beginning(question, question_type):
         return UNFINISHED
     if SCAFFOLDING.search(question):
         return "speaks of the documents"
+    # What earlier questions meant, since slips would hide a repetition.
+    history = [t.model_copy(update={"query": t.clean_query}) if t.clean_query else t for t in history]
     earlier = [turn.query for turn in history]
     if any(repetition.find(text, earlier) is not None for text in (question, _cut_beginning(question, question_type))):
         return REPEATS

@@ -19,6 +19,7 @@ from generator.dialogs.relabel import relabel_turn
 from generator.errors import ModelError, Rejected
 from generator.models.lm import Clients, LanguageModel
 from generator.schema import Cost, Dialog, Drop, Judge, Record, Scope, Turn, Usage, Verdict
+from taxonomy import PLAIN
 
 _WHY_DROPPED = {"dialog": "an answer judged incorrect", "verified": "an answer that its judge did not pass"}
 
@@ -150,6 +151,7 @@ class DialogGenerator:
             turns=draft.turns,
             passages=draft.passages,
             task=plan.task.name if plan.task else "",
+            user="" if plan.user.name == PLAIN.name else plan.user.name,
             ended="complete" if draft.end is None else f"{draft.end.stage}: {draft.end.reason}",
             lm=self.clients.model,
             prompt_version=self.prompt_version,

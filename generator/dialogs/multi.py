@@ -13,6 +13,7 @@ from generator.dialogs.query import form_query, search
 from generator.dialogs.request_checks import find_request_fault
 from generator.dialogs.steps import Answer, Rewrite
 from generator.dialogs.underspecified import Underspecified
+from generator.dialogs.users import Asker, note_clean
 from generator.errors import Rejected
 from generator.schema import Judge, Passage, QueryForm, Retriever, Split, Turn
 from taxonomy import QuestionType, Target
@@ -47,8 +48,9 @@ class MultiDocumentDialog(DialogProgram):
         replies: bool = False,
         candidates: int = 1,
         judges: Sequence[Judge] = (),
+        switching: bool = False,
     ) -> None:
-        super().__init__(repetition, planned, candidates, replies)
+        super().__init__(repetition, planned, candidates, replies, switching)
         self.rewrite, self.answer = Rewrite(), Answer(repetition, candidates, judges)
         if underspecified:
             self.underspecified = Underspecified(repetition, retriever, k)
@@ -62,19 +64,22 @@ class MultiDocumentDialog(DialogProgram):
         question_type: QuestionType,
         focus: str,
         split: Split,
+        asker: Asker,
     ) -> tuple[Turn, tuple[Passage, ...]]:
         """Return the next turn, and all passages retrieved up to it; see `DialogProgram.turn`."""
         if isinstance(question_type, Target) and question_type.form and (history or isinstance(source, Passage)):
             return await self.underspecified.acall(source, passages, history, question_type, focus, split)
         if isinstance(question_type, Target) and question_type.resolves:
-            question = await self.underspecified.resolve(passages, history, question_type)
+            with asker.speaking():
+                question = await self.underspecified.resolve(passages, history, question_type)
         elif history:
-            question = await self.ask(passages, history, question_type, focus)  # line 9
+            question = await self.ask(passages, history, question_type, focus, asker)  # line 9
         elif isinstance(source, str):
             question = source  # the algorithm's input
         else:
-            question = await self.ask((source,), (), question_type, focus)
-        search_query = await self.form_query(passages, history, question, question_type)
+            question = await self.ask((source,), (), question_type, focus, asker)
+        typed = asker.type_out(question, len(history) + 1)
+        search_query = await self.form_query(passages, history, typed, question_type)
         hits, new = await search(self.retriever, search_query, self.k, split, passages)  # lines 3 and 10
         passages = (*passages, *new)  # lines 4, 11 to 15
         if not passages:
@@ -82,8 +87,8 @@ class MultiDocumentDialog(DialogProgram):
         if fault := find_request_fault(question, passages, question_type):  # in the light of what was found for it
             raise Rejected("retrieve", fault, question)
         answer = self.unanswered if question_type.reply else self.answer
-        turn = await answer.acall(passages, history, question, question_type, search_query, hits)
-        return turn, passages  # lines 5 and 16
+        turn = await answer.acall(passages, history, typed, question_type, search_query, hits)
+        return note_clean(turn, question), passages  # lines 5 and 16
 
     async def form_query(
         self, passages: Sequence[Passage], history: Sequence[Turn], question: str, question_type: QuestionType

@@ -19,7 +19,20 @@ from generator.corpora.library import Library
 from generator.dialogs.first_questions import StoredQuestion
 from generator.dialogs.focus import FOCUS_CHARS
 from generator.schema import Document, Passage, Split, Turns
-from taxonomy import QuestionType, Scenario, Task, TaskDraw, Taxonomy, first_type, turn_types
+from taxonomy import (
+    PLAIN,
+    QuestionType,
+    Scenario,
+    Task,
+    TaskDraw,
+    Taxonomy,
+    User,
+    UserShare,
+    draw_user,
+    first_type,
+    leave_topic,
+    turn_types,
+)
 
 # The number in brackets before every sentence of a prompt.
 NUMBER_TOKENS = 3
@@ -36,6 +49,9 @@ class Plan:
         focus: sentences of the source that the first question is to touch on; empty leaves that to the model.
         turns: the number of turns; `question_types` has one for each, or none where there is a task.
         task: what the dialog is to be as a whole: a task, or an item of a scenario.
+        user: who asks.
+        switch: the place of the turn, from 0, that leaves the topic for good; None: none does.
+        new_focus: what the question of that turn is to touch on.
     """
 
     dialog_id: str
@@ -46,6 +62,9 @@ class Plan:
     focus: str
     turns: int
     task: Task | Scenario | None = None
+    user: User = PLAIN
+    switch: int | None = None
+    new_focus: str = ""
 
     @property
     def affinity(self) -> str:
@@ -68,6 +87,8 @@ class Planner:
             may hold.
         first_questions: one for each plan; without any, first questions are generated from the documents.
         topics: documents are topics, a line each for a dialog to start from.
+        users: who asks, and their shares; without any, the plain user.
+        searches: passages are retrieved, so that a new topic can be another document's.
     """
 
     library: Library
@@ -79,6 +100,8 @@ class Planner:
     window: int
     first_questions: Sequence[StoredQuestion] = ()
     topics: bool = False
+    users: Sequence[UserShare] = ()
+    searches: bool = False
 
     def __post_init__(self, validation: np.ndarray) -> None:
         order = np.random.default_rng(self.seed).permutation(len(self.library))
@@ -112,14 +135,24 @@ class Planner:
             source, name = self._cut_window(document, span), document.id
             focus = "" if self.taxonomy.focus == "none" else document.text[slice(*span)]
         turns = first.turns or draw.randint(self.turns.least, self.turns.most)
+        types = turn_types(self.taxonomy, self.seed, index, first, turns)
+        user = draw_user(self.users, self.seed, index) if self.users else PLAIN
+        switching = random.Random(f"{self.seed}/{index}/switch")  # its own, so that the rest of a plan stays as it is
+        switch, new_focus = None, ""
+        if switching.random() < user.switch:
+            types, switch = leave_topic(self.taxonomy, types, switching)
+            new_focus = self._pick_new_focus(split, source, focus, switching) if switch else ""
         return Plan(
             dialog_id=self._dialog_id(index, name),
             seed=draw.getrandbits(31),
             split=split,
-            question_types=turn_types(self.taxonomy, self.seed, index, first, turns),
+            question_types=types,
             source=source,
             focus=focus,
             turns=turns,
+            user=user,
+            switch=switch,
+            new_focus=new_focus,
         )
 
     def _plan_task(self, index: int, draw: random.Random) -> Plan:
@@ -166,7 +199,7 @@ class Planner:
         rounds, row = divmod(before, len(self.rows[split]))
         return split, self.library.document(int(self.rows[split][row])), rounds * self.per_document + place
 
-    def _pick_focus(self, document: Document, use: int, task: str) -> tuple[int, int]:
+    def _pick_focus(self, document: Document | Passage, use: int, task: str) -> tuple[int, int]:
         """Return the span of a few sentences that earlier plans of the task did not use, while there are any."""
         chunks: list[tuple[int, int]] = []
         if self.topics:
@@ -179,6 +212,25 @@ class Planner:
         key = f"{self.seed}/{document.id}" + (f"/{task}" if task else "")
         shuffled = random.Random(key).sample(chunks, len(chunks))
         return shuffled[use % len(shuffled)]
+
+    def _pick_new_focus(self, split: Split, source: Passage | str, focus: str, draw: random.Random) -> str:
+        """Return a few sentences, below their title, of another document, or where none is searched, of the source.
+
+        They are others than the focus, if there are any.
+        """
+        document: Document | Passage
+        if self.searches or isinstance(source, str):
+            rows = self.rows[split]
+            at = int(draw.random() * len(rows))
+            document = self.library.document(int(rows[at]))
+            if not isinstance(source, str) and document.id == source.document_id:
+                document = self.library.document(int(rows[(at + 1) % len(rows)]))
+        else:
+            document = source
+        use = int(draw.random() * len(document.text))
+        texts = [document.text[slice(*self._pick_focus(document, use + more, "switch"))] for more in (0, 1)]
+        text = next((text for text in texts if text != focus), texts[0])
+        return f"{document.title}: {text}" if document.title else text
 
     def _cut_window(self, document: Document, focus: tuple[int, int]) -> Passage:
         """Return the whole document, or the sentences around the focus that fit the window."""

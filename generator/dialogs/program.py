@@ -19,6 +19,7 @@ from generator.dialogs.prompt import Documents
 from generator.dialogs.signatures import NewQuestion
 from generator.dialogs.steps import AskFirst, AskNext, Chat
 from generator.dialogs.unanswered import Unanswered
+from generator.dialogs.users import PLAIN_ASKER, Asker
 from generator.errors import Rejected
 from generator.schema import Algorithm, Passage, Split, Turn
 from taxonomy import QuestionType
@@ -74,16 +75,25 @@ class DialogProgram(Program):
         planned: turns are planned in all of mtRAG's dimensions (`taxonomy.Target`), not by their types alone.
         candidates: as in `algorithm.candidates`.
         replies: some questions can't be answered, and have a reply of their own.
+        switching: some users leave the topic of their dialog.
     """
 
-    def __init__(self, repetition: Repetition, planned: bool, candidates: int, replies: bool = False) -> None:
+    def __init__(
+        self,
+        repetition: Repetition,
+        planned: bool,
+        candidates: int,
+        replies: bool = False,
+        switching: bool = False,
+    ) -> None:
         super().__init__()
         if replies:
             self.unanswered = Unanswered()
         self.ask_first = AskFirst(repetition, candidates)
         self.ask_next = AskNext(repetition, candidates=candidates)
-        if planned:
+        if planned or switching:
             self.ask_new = AskNext(repetition, NewQuestion, candidates)
+        if planned:
             self.chat = Chat()
 
     def load_state(self, state: dict[str, Any], **options: Any) -> None:
@@ -92,12 +102,18 @@ class DialogProgram(Program):
         super().load_state(new | state, **options)
 
     async def write(self, plan: Plan, others: Others) -> Draft:
+        asker = Asker(plan.user, plan.seed, others.get("user.lm"), plan.switch, plan.new_focus)
         with collect_unused() as unused:
-            draft: Draft = await self.acall(plan.source, plan.question_types, plan.focus, plan.split)
+            draft: Draft = await self.acall(plan.source, plan.question_types, plan.focus, plan.split, asker)
         return replace(draft, unused=tuple(unused))
 
     async def aforward(
-        self, source: Passage | str, question_types: Sequence[QuestionType], focus: str, split: Split
+        self,
+        source: Passage | str,
+        question_types: Sequence[QuestionType],
+        focus: str,
+        split: Split,
+        asker: Asker = PLAIN_ASKER,
     ) -> Draft:
         """Return a dialog of one turn for each of `question_types`, without those that weren't worth keeping.
 
@@ -105,18 +121,26 @@ class DialogProgram(Program):
             source: the document that the first question is asked of, or the first question itself.
             focus: what the first question is to touch on.
             split: the split whose documents are searched.
+            asker: who asks.
         """
+        settled = 0  # passages of a topic that was left
         history: tuple[Turn, ...] = ()  # line 1 of both algorithms
         passages: tuple[Passage, ...] = ()
         skipped: tuple[tuple[int, Rejected], ...] = ()
-        for place, question_type in enumerate(question_types):  # line 2 of both, line 8 of Algorithm 2
+        for place, each in enumerate(question_types):  # line 2 of both, line 8 of Algorithm 2
+            question_type = asker.user.adapt(each)
             try:
                 if history and question_type.is_conversational:
-                    turn = await self.chat.acall(history, question_type)
+                    turn = await self.chat.acall(history, question_type, asker)
                 else:
-                    if history:
-                        focus = await self.later_focus(passages, history, place, split)
-                    turn, passages = await self.turn(source, passages, history, question_type, focus, split)
+                    if history and place == asker.switch:
+                        focus = asker.new_focus
+                    elif history:
+                        focus = await self.later_focus(passages[settled:], history, place, split)
+                    known = len(passages)
+                    turn, passages = await self.turn(source, passages, history, question_type, focus, split, asker)
+                    if place == asker.switch:
+                        settled = known
                 history = (*history, turn)  # line 5 of Algorithm 1, lines 6 and 17 of Algorithm 2
             except Rejected as rejected:
                 # Without a first turn there is no dialog, and a prompt that is too long only grows.
@@ -134,6 +158,7 @@ class DialogProgram(Program):
         question_type: QuestionType,
         focus: str,
         split: Split,
+        asker: Asker,
     ) -> tuple[Turn, tuple[Passage, ...]]:
         """Return the next turn, and the passages that the dialog has after it.
 
@@ -146,11 +171,17 @@ class DialogProgram(Program):
         return ""
 
     async def ask(
-        self, passages: Sequence[Passage], history: Sequence[Turn], question_type: QuestionType, focus: str
+        self,
+        passages: Sequence[Passage],
+        history: Sequence[Turn],
+        question_type: QuestionType,
+        focus: str,
+        asker: Asker,
     ) -> str:
-        """Return the question that a turn begins with."""
-        documents = Documents(passages=tuple(passages))
-        if not history:
-            return await self.ask_first.acall(documents, question_type, focus)
-        ask = self.ask_new if question_type.stands_alone else self.ask_next
-        return await ask.acall(documents, history, question_type, focus)
+        """Return the question that a turn begins with, before it is typed."""
+        documents, user = Documents(passages=tuple(passages)), asker.user.prompt()
+        with asker.speaking():
+            if not history:
+                return await self.ask_first.acall(documents, question_type, focus, user)
+            ask = self.ask_new if question_type.stands_alone else self.ask_next
+            return await ask.acall(documents, history, question_type, focus, user)

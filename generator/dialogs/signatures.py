@@ -18,6 +18,7 @@ from pydantic import ConfigDict, Field
 from generator.dialogs.prompt import Conversation, Documents
 from generator.schema import Record
 
+USER = "Who the User is"
 QUESTION_TYPE = "The kind of question"
 FOCUS = "Let the question touch on this, in your own words"
 REJECTED = "Your last attempt was refused; write a different one"
@@ -26,14 +27,15 @@ REJECTED = "Your last attempt was refused; write a different one"
 class FirstQuestion(dspy.Signature):
     """Write the question with which the User opens the conversation, of exactly the kind below. Start by doing the \
 steps of the kind on the documents: write what each finds there, with names and numbers, not what the step says. The \
-question is one that a person types who never saw the documents: at most 25 words, one question only, and it names the \
-thing it is about, so that it can be understood with nothing before it. Never speak of documents, passages, texts or \
+question is one that a person types who never saw the documents: short, one question only, and it names the thing it \
+is about, so that it can be understood with nothing before it. Never speak of documents, passages, texts or \
 sentences. Then draft its answer and check it."""
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
     focus: str = dspy.InputField(desc=FOCUS)
     rejected: str = dspy.InputField(desc=REJECTED)
+    user: str = dspy.InputField(desc=USER)
     kind: str = dspy.InputField(desc=QUESTION_TYPE)
     explanation: str = dspy.OutputField(
         desc="what each step of the kind finds in the documents: 1. … 2. … 3. …, with sentence numbers",
@@ -57,13 +59,14 @@ sentences. Then draft its answer and check it."""
 class NextQuestion(dspy.Signature):
     """Write the User's next message. Having read the Agent's last answer, the User wants something else about it, of \
 exactly the kind below. Copy the words that the User takes up, say what the User wants to know about them, then write \
-the message: it makes no sense without that answer, and asks for nothing that was asked before. At most 25 words. \
-Never speak of documents, passages, texts or sentences."""
+the message: it is short, makes no sense without that answer, and asks for nothing that was asked before. Never speak \
+of documents, passages, texts or sentences."""
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
     focus: str = dspy.InputField(desc=FOCUS)
     rejected: str = dspy.InputField(desc=REJECTED)
+    user: str = dspy.InputField(desc=USER)
     kind: str = dspy.InputField(desc=QUESTION_TYPE)
     takes_up: str = dspy.OutputField(desc="words copied from the Agent's last answer", max_length=120)
     wants: str = dspy.OutputField(
@@ -79,13 +82,14 @@ Never speak of documents, passages, texts or sentences."""
 class NewQuestion(dspy.Signature):
     """Write the User's next message. The User goes on from what was talked about to something that nobody has asked \
 yet, of exactly the kind below. Name the matter that the message is about and say what the User wants to know, then \
-write the message: it names that matter in full, so that it can be understood with nothing before it. At most 25 \
-words. Never speak of documents, passages, texts or sentences."""
+write the message: it is short and names that matter in full, so that it can be understood with nothing before it. \
+Never speak of documents, passages, texts or sentences."""
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
     focus: str = dspy.InputField(desc=FOCUS)
     rejected: str = dspy.InputField(desc=REJECTED)
+    user: str = dspy.InputField(desc=USER)
     kind: str = dspy.InputField(desc=QUESTION_TYPE)
     matter: str = dspy.OutputField(desc="the full name of the person, thing or matter that it is about", max_length=120)
     wants: str = dspy.OutputField(

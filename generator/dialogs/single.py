@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.program import DialogProgram
 from generator.dialogs.steps import Answer
+from generator.dialogs.users import Asker, note_clean
 from generator.schema import Judge, Passage, Split, Turn
 from taxonomy import QuestionType
 
@@ -21,8 +22,9 @@ class SingleDocumentDialog(DialogProgram):
         replies: bool = False,
         candidates: int = 1,
         judges: Sequence[Judge] = (),
+        switching: bool = False,
     ) -> None:
-        super().__init__(repetition, planned, candidates, replies)
+        super().__init__(repetition, planned, candidates, replies, switching)
         self.answer = Answer(repetition, candidates, judges)
 
     async def turn(
@@ -33,9 +35,12 @@ class SingleDocumentDialog(DialogProgram):
         question_type: QuestionType,
         focus: str,
         split: Split,
+        asker: Asker,
     ) -> tuple[Turn, tuple[Passage, ...]]:
         """Return the next turn, and the document; see `DialogProgram.turn`."""
         assert isinstance(source, Passage)  # `algorithm.first_questions` is a setting of Algorithm 2
-        question = await self.ask((source,), history, question_type, focus)  # line 3
+        question = await self.ask((source,), history, question_type, focus, asker)  # line 3
+        typed = asker.type_out(question, len(history) + 1)
         answer = self.unanswered if question_type.reply else self.answer
-        return await answer.acall((source,), history, question, question_type), (source,)  # line 4
+        turn = await answer.acall((source,), history, typed, question_type)  # line 4
+        return note_clean(turn, question), (source,)

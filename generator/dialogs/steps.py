@@ -29,6 +29,7 @@ from generator.dialogs.signatures import (
     Remark,
     StandaloneQuery,
 )
+from generator.dialogs.users import PLAIN_ASKER, Asker, note_clean
 from generator.errors import Rejected
 from generator.models.lm import Profile
 from generator.schema import Evidence, Hit, Judge, Passage, Turn
@@ -57,6 +58,7 @@ class Ask(dspy.Module):
         history: Sequence[Turn],
         question_type: QuestionType,
         focus: str,
+        user: str,
     ) -> str:
         """Return a question that passes the checks, the best of so many candidates, within three attempts.
 
@@ -80,6 +82,7 @@ class Ask(dspy.Module):
                 signature=_with_min_length(signature, least),
                 rejected=tell_refused(refused),
                 focus=focus,
+                user=user,
                 **inputs,
             )
             if not prediction.get("can_ask", True):  # then the question needn't be one
@@ -103,12 +106,12 @@ class AskFirst(Ask):
     def __init__(self, repetition: Repetition, candidates: int = 1) -> None:
         super().__init__(FirstQuestion, repetition, candidates)
 
-    async def aforward(self, documents: Documents, question_type: QuestionType, focus: str) -> str:
+    async def aforward(self, documents: Documents, question_type: QuestionType, focus: str, user: str = "") -> str:
         """Return the question; `Rejected` as in `ask_until_accepted`."""
         signature: SignatureType = self.predict.signature
         if not question_type.may_decline:
             signature = _without_can_ask(signature)
-        return await self.ask_until_accepted(signature, documents, (), question_type, focus)
+        return await self.ask_until_accepted(signature, documents, (), question_type, focus, user)
 
 
 class AskNext(Ask):
@@ -124,10 +127,15 @@ class AskNext(Ask):
         super().__init__(signature, repetition, candidates)
 
     async def aforward(
-        self, documents: Documents, history: Sequence[Turn], question_type: QuestionType, focus: str = ""
+        self,
+        documents: Documents,
+        history: Sequence[Turn],
+        question_type: QuestionType,
+        focus: str = "",
+        user: str = "",
     ) -> str:
         """Return the question; `Rejected` as in `ask_until_accepted`."""
-        return await self.ask_until_accepted(self.predict.signature, documents, history, question_type, focus)
+        return await self.ask_until_accepted(self.predict.signature, documents, history, question_type, focus, user)
 
 
 class Chat(dspy.Module):
@@ -138,7 +146,7 @@ class Chat(dspy.Module):
         self.remark = dspy.Predict(Remark)
         self.courtesy = dspy.Predict(Courtesy)
 
-    async def aforward(self, history: Sequence[Turn], question_type: QuestionType) -> Turn:
+    async def aforward(self, history: Sequence[Turn], question_type: QuestionType, asker: Asker = PLAIN_ASKER) -> Turn:
         """Return the finished turn. Nothing is retrieved for it.
 
         Raises:
@@ -146,17 +154,19 @@ class Chat(dspy.Module):
         """
         dialog, number, refused = Conversation(turns=tuple(history)), len(history) + 1, list[str]()
         while True:
-            prediction = await call(self.remark, "ask", "greedy", number, dialog=dialog, rejected="\n".join(refused))
-            remark = on_one_line(prediction.question)
+            with asker.speaking():
+                said = await call(self.remark, "ask", "greedy", number, dialog=dialog, rejected="\n".join(refused))
+            remark = on_one_line(said.question)
             if "?" not in remark and any(c.isalnum() for c in remark):
                 break
             refused.append(f"“{remark}”: asks something, or says nothing")
             if len(refused) == ATTEMPTS:
                 raise Rejected("ask", "no remark", remark)
-        reply = await call(self.courtesy, "answer", "greedy", number, dialog=dialog, question=remark)
-        return Turn(
+        typed = asker.type_out(remark, number)
+        reply = await call(self.courtesy, "answer", "greedy", number, dialog=dialog, question=typed)
+        turn = Turn(
             turn=number,
-            query=remark,
+            query=typed,
             question_type=question_type.name,
             multi_turn_type=question_type.multi_turn_type,
             answerability="conversational",
@@ -165,6 +175,7 @@ class Chat(dspy.Module):
             answer=reply.answer.strip(),
             consistent=True,
         )
+        return note_clean(turn, remark)
 
 
 class Rewrite(dspy.Module):

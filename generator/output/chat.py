@@ -75,6 +75,7 @@ class Row(Record):
         description="the judge's label; `unjudged`: the judge failed; `none`: there was no judge"
     )
     explanation: str | None = Field(description="the judge's reasons, null without a judge")
+    user: str = Field(description="type of the user who asks; empty for the plain one")
     lm: str = Field(description="model that wrote the dialog")
     judge_lm: str | None = Field(description="model behind the verdict, null without a judge")
     prompt_version: str = Field(description="version of the prompts")
@@ -117,6 +118,7 @@ def _row(dialog: Dialog, turn: Turn) -> Row:
         difficulty=difficulty(turn),
         verdict=cast(Label, verdict.label) if verdict else "none",
         explanation=verdict.explanation if verdict else None,
+        user=dialog.user,
         lm=dialog.lm,
         judge_lm=verdict.model if verdict else None,
         prompt_version=dialog.prompt_version,

@@ -57,3 +57,12 @@ def test_each_run_of_a_sweep_replaces_the_mix(tmp_path: Path, monkeypatch: pytes
     done = command("-m", "taxonomy.first={direct: 0},{comparative: 0}")
     assert done.code == 2
     assert done.err.count("taxonomy.first: no type has a weight above 0") == 2, "a merged mix would have other types"
+
+
+def test_weights_of_users_are_changed_and_replaced() -> None:
+    def users(*arguments: str) -> dict[str, float]:
+        return load(compose_config("config", normalise(arguments, COMMAND))).user.types
+
+    assert users() == {"plain": 1}
+    assert users("user.types.novice=2") == {"plain": 1, "novice": 2}
+    assert users("user=mixed", "user.types={expert: 1}") == {"expert": 1}

@@ -5,16 +5,19 @@ import random
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from generator.common.passages import count_tokens, sentences
+from generator.config.parts import build_choice
 from generator.corpora.library import Library
 from generator.dialogs.focus import FOCUS_CHARS
 from generator.dialogs.plan import Plan, Planner
 from generator.schema import Document, Turns
-from taxonomy import Mix, TaskMix, Taxonomy, load
+from taxonomy import PLAIN, Mix, TaskMix, Taxonomy, load, load_users
 
 WORDS = ["harbour", "ferry", "crane", "pilot", "buoy", "anchor", "tide", "storm", "light", "quay", "rope", "sail"]
 FIRST = {"direct": 0.5, "comparative": 0.3, "unanswerable": 0.2}
@@ -186,6 +189,59 @@ def test_a_type_can_set_the_number_of_turns(ten: Library) -> None:
     assert lengths == {("direct", 5), ("comparative", 5), ("unanswerable", 2)}
     lengths = {(p.question_types[0].name, len(p.question_types)) for p in plans(planner(ten, turns="1"), 20)}
     assert lengths == {("direct", 1), ("comparative", 1), ("unanswerable", 2)}
+
+
+# --- users
+
+
+def with_users(documents: Library, searches: bool = True, turns: str = "2-4", **shares: float) -> Planner:
+    made = planner(documents, turns=turns)
+    made.users, made.searches = load_users(shares, None), searches
+    return made
+
+
+def test_users_have_their_shares_and_change_nothing_else_of_a_plan(ten: Library) -> None:
+    made = plans(with_users(ten, novice=0.5, hurried=0.3, plain=0.2), 100)
+    for first in range(0, 100, 20):
+        block = Counter(plan.user.name for plan in made[first : first + 20])
+        assert block == {"novice": 10, "hurried": 6, "plain": 4}
+    assert [replace(plan, user=PLAIN) for plan in made] == plans(planner(ten), 100)
+
+
+@pytest.mark.parametrize("searches", [True, False])
+def test_a_user_who_leaves_the_topic_does_so_once_for_another_document_or_place(ten: Library, searches: bool) -> None:
+    made = plans(with_users(ten, searches, curious=1), 200)
+    assert 0.4 < sum(plan.switch is not None for plan in made) / 200 < 0.6
+    for plan, before in zip(made, plans(planner(ten), 200), strict=True):
+        alone = [place for place, each in enumerate(plan.question_types) if each.stands_alone]
+        assert alone == ([] if plan.switch is None else [plan.switch])
+        if plan.switch is not None:
+            assert plan.switch and plan.question_types[plan.switch].name == "direct"
+            title, _, text = plan.new_focus.partition(": ")
+            assert (title != plan.source.title) == searches and text != plan.focus
+            assert searches or text in plan.source.text
+        assert (plan.seed, plan.source, plan.focus, plan.turns) == (
+            before.seed,
+            before.source,
+            before.focus,
+            before.turns,
+        )
+
+
+def test_only_a_turn_that_goes_on_can_leave_the_topic_where_dimensions_are_planned(ten: Library) -> None:
+    made = with_users(ten, turns="6", curious=1)
+    made.taxonomy = load(cast(Mix, build_choice("taxonomy", "mtrag")))
+    leaving = [plan.question_types[plan.switch] for plan in plans(made, 100) if plan.switch is not None]
+    planned = [each.planned() for each in leaving]
+    assert len(leaving) > 30
+    assert {each.multi_turn_type for each in planned if each} == {"follow-up"}
+    assert all(
+        each and each.new_topic and each.standalone and each.answerability != "conversational" for each in planned
+    )
+
+
+def test_a_dialog_of_one_turn_leaves_no_topic(ten: Library) -> None:
+    assert {plan.switch for plan in plans(with_users(ten, turns="1", curious=1), 20) if plan.turns == 1} == {None}
 
 
 # --- tasks

@@ -378,3 +378,11 @@ def test_a_bug_of_ours_is_no_drop() -> None:
     with pytest.raises(Exception, match="bug") as caught:
         answer(Scripted(answer=[KeyError("bug")]))
     assert not isinstance(caught.value, Rejected)
+
+
+def test_a_question_longer_than_its_type_allows_is_asked_again() -> None:
+    long = "How old is the driver who takes the night bus to the harbour on Sundays?"
+    model = Scripted(ask=[{"question": long}, GOOD])
+    assert ask_first(model) == GOOD["question"]
+    assert f"“{long}”: has more than 12 words" in model.prompts("ask")[1]
+    assert ask_first(Scripted(ask=[{"question": long}]), "composite") == long

@@ -272,13 +272,14 @@ def value(schema: Body, root: Body, chance: random.Random, name: str = "") -> An
         case "null":
             return None
         case _:
-            return words(chance, schema.get("maxLength", 200), "?" if name in ("question", "query") else ".")
+            most = 5 if name == "question" else 14
+            return words(chance, schema.get("maxLength", 200), "?" if name in ("question", "query") else ".", most)
 
 
-def words(chance: random.Random, longest: int, end: str = ".") -> str:
-    """Return a line of 6 to 14 made-up words, `longest` characters at most."""
+def words(chance: random.Random, longest: int, end: str = ".", most: int = 14) -> str:
+    """Return a line of 6 to 14 made-up words, but of `most` words and `longest` characters at most."""
     made = ["".join(chance.choices(_SYLLABLES, k=chance.randint(1, 4))) for _ in range(chance.randint(6, 14))]
-    return " ".join(made).capitalize()[: longest - 1].rstrip() + end
+    return " ".join(made[:most]).capitalize()[: longest - 1].rstrip() + end
 
 
 # Faults

@@ -79,6 +79,7 @@ def test_the_prompt_tells_everything_that_leads_the_model(tmp_path: Path) -> Non
         "In another dialog, on another topic: User: Is it far? Agent: Ten minutes. → Are you sure?\n"
         "1. Name a claim.\n"
         "2. Doubt it.\n"
+        "It has at most 12 words.\n"
         "It begins like one of these: “Really?”, “Is it really”"
     ), "a gap is nothing that a model could copy"
 

@@ -16,6 +16,7 @@ from generator.output.stats.statistics import Portion, Statistics, Tally
 from generator.output.stats.variety import LENGTHS, Variety, VarietyTally
 from generator.output.tables import ABSENT, Line, as_markdown, as_text
 from generator.schema import Dialog, Record
+from taxonomy import PLAIN
 
 Format = Literal["terminal", "csv", "markdown"]
 _COUNT, _MEAN, _RATIO, _SHARE = "{:,}", "{:,.2f}", "{:.3f}", "{:.1%}"
@@ -137,6 +138,9 @@ def _rows(columns: Sequence[Column]) -> Iterator[_Row]:
     yield from _portions("multi-turn types, of later turns", [s.multi_turn_types for s in statistics])
     yield from _portions("answerability, of all turns", [s.answerability for s in statistics])
     yield from _portions("verdicts, of all turns", [s.verdicts for s in statistics])
+    # Nobody told a set of plain users alone how to ask, nor the people of a human one.
+    users = [s.users if any(portion.name != PLAIN.name for portion in s.users) else () for s in statistics]
+    yield from _portions("users, of all dialogs", users)
     section = "worth, of turns with evidence"
     for name, figure, form in (
         ("overlap", "overlap of question and evidence", _RATIO),

@@ -11,6 +11,7 @@ from generator.dialogs.columns import READ, difficulty, needs_documents, overlap
 from generator.dialogs.evidence import measure_turn
 from generator.dialogs.filter import deciding_verdict
 from generator.schema import UNLABELLED, Dialog, Record, Turn
+from taxonomy import PLAIN
 
 _WORTH: Mapping[str, Callable[[Turn], float | None]] = {
     "overlap": overlap,
@@ -63,6 +64,7 @@ class Statistics(Record):
         question_types, answerability, verdicts: of all turns.
         first_types: question types of the first turns.
         later_types, multi_turn_types: of the later ones.
+        users: user types, of all dialogs.
         difficulty, needs_documents: of the turns that have this column (`generator.dialogs.columns`).
         worth: means of the turns that have the column: `overlap`, and the share of turns whose evidence is among the
             first five hits of the last turn, and of the retrieval query.
@@ -77,6 +79,7 @@ class Statistics(Record):
     multi_turn_types: tuple[Portion, ...]
     answerability: tuple[Portion, ...]
     verdicts: tuple[Portion, ...]
+    users: tuple[Portion, ...]
     difficulty: tuple[Portion, ...]
     needs_documents: tuple[Portion, ...]
     worth: Mapping[str, float]
@@ -121,6 +124,7 @@ class Tally:
         count["first_types"].update(label for t in first for label in _labels(t.question_type))
         count["later_types"].update(label for t in later for label in _labels(t.question_type))
         count["multi_turn_types"].update(label for t in later for label in _labels(t.multi_turn_type))
+        count["users"][dialog.user or PLAIN.name] += 1
         count["answerability"].update(t.answerability for t in turns)
         count["verdicts"].update(v.label if (v := deciding_verdict(t)) else "none" for t in turns)
         count["difficulty"].update(level for t in turns if (level := difficulty(t)))
@@ -135,9 +139,9 @@ class Tally:
     def statistics(self) -> Statistics:
         """Return the numbers so far."""
         sums = sum(self._sums.values(), Counter())
-        turns, first = sums["turns"], sums["first"]
+        dialogs, turns, first = sums["dialogs"], sums["turns"], sums["first"]
         totals = {"question_types": turns, "answerability": turns, "verdicts": turns, "first_types": first}
-        totals |= {"later_types": turns - first, "multi_turn_types": turns - first}
+        totals |= {"users": dialogs, "later_types": turns - first, "multi_turn_types": turns - first}
         totals |= {name: self._labels[name].total() for name in ("difficulty", "needs_documents")}
         return Statistics(
             by_type=tuple((name, _means(self._sums[name])) for name in sorted(self._sums)),

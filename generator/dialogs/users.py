@@ -1,0 +1,82 @@
+"""Ask as a user: in their words by the prompt, with their typing by code, and of their own model if there is one.
+
+A model can't be trusted with slips and small letters: it makes none, or too many, or changes a number.
+"""
+
+import random
+import re
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+from generator.common.shingles import FUNCTION_WORDS
+from generator.dialogs.calls import Model, use_model
+from generator.schema import Turn
+from taxonomy import PLAIN, User
+
+_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+_NEIGHBOURS = {
+    key: row[max(0, place - 1) : place] + row[place + 1 : place + 2] for row in _ROWS for place, key in enumerate(row)
+}
+# Words of four letters or more in pieces without a digit, so that no number, unit or code is touched.
+_WORD = re.compile(r"(?<!\S)[^\W\d_]{4,}(?=[?!.,;:]*(?:\s|$))")
+
+
+@dataclass(frozen=True)
+class Asker:
+    """The user of one dialog.
+
+    Attributes:
+        seed: the dialog's, from which slips come.
+        model: the model that asks; None: the one that answers.
+        switch: the place of the turn, from 0, that leaves the topic for good; None: none does.
+        new_focus: what the question of that turn is to touch on.
+    """
+
+    user: User = PLAIN
+    seed: int = 0
+    model: Model | None = None
+    switch: int | None = None
+    new_focus: str = ""
+
+    def speaking(self) -> AbstractContextManager[None]:
+        """Return a context in which modules call the user's model."""
+        return use_model(*self.model) if self.model else nullcontext()
+
+    def type_out(self, text: str, turn: int) -> str:
+        """Return a message as the user types it in turn number `turn`; numbers stay as they are."""
+        if "typos" in self.user.typing:
+            text = make_slips(text, random.Random(f"{self.seed}/typos/{turn}"))
+        if "lower-case" in self.user.typing:
+            text = text.lower().rstrip("?").rstrip()
+        return text
+
+
+PLAIN_ASKER = Asker()
+
+
+def note_clean(turn: Turn, clean: str) -> Turn:
+    """Return the turn with its question as it was before it was typed."""
+    return turn if turn.query == clean else turn.model_copy(update={"clean_query": clean})
+
+
+def make_slips(text: str, draw: random.Random) -> str:
+    """Return a text with one or two slips, each in another content word: two letters swapped, or a neighbour's key.
+
+    The first letter of a word is never wrong, as people's seldom is.
+    """
+    words = [match.span() for match in _WORD.finditer(text) if match[0].casefold() not in FUNCTION_WORDS]
+    for start, end in sorted(draw.sample(words, min(len(words), 1 + (draw.random() < 0.5)))):
+        text = text[:start] + _slip(text[start:end], draw) + text[end:]
+    return text
+
+
+def _slip(word: str, draw: random.Random) -> str:
+    swaps = [place for place in range(1, len(word) - 1) if word[place] != word[place + 1]]
+    keys = [place for place in range(1, len(word)) if word[place] in _NEIGHBOURS]
+    if keys and (not swaps or draw.random() < 0.5):
+        place = draw.choice(keys)
+        return word[:place] + draw.choice(_NEIGHBOURS[word[place]]) + word[place + 1 :]
+    if not swaps:
+        return word
+    place = draw.choice(swaps)
+    return word[:place] + word[place + 1] + word[place] + word[place + 2 :]

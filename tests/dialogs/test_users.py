@@ -1,0 +1,129 @@
+"""Users who differ: how they type, what the model is told of them, and when they leave the topic."""
+
+import random
+import re
+
+import pytest
+
+from generator.dialogs.dedup import Repetition
+from generator.dialogs.multi import MultiDocumentDialog
+from generator.dialogs.single import SingleDocumentDialog
+from generator.dialogs.users import Asker, make_slips
+from taxonomy import QuestionType, Target, Typing, User, read_users
+from tests.support.scripted import Entry, Scripted, Shelf, kinds, piece, spoken, task
+
+HARBOUR, MUSEUM = piece("harbour"), piece("museum")
+USERS = read_users()
+TYPES = kinds("direct", "follow-up")
+QUESTION = "What does a season ticket for B12 cost before 9:30, 4.50 or 12,000 crowns?"
+
+
+def asker(*typing: Typing) -> Asker:
+    return Asker(User(name="u", typing=typing), seed=5)
+
+
+def leaving(question_type: QuestionType) -> Target:
+    return Target.model_construct(**dict(question_type), standalone=True, new_topic=True)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_typing_never_changes_a_number(seed: int) -> None:
+    typed = Asker(User(name="u", typing=("typos", "lower-case")), seed).type_out(QUESTION, 1)
+    assert re.findall(r"\S*\d\S*", typed) == [word.lower() for word in re.findall(r"\S*\d\S*", QUESTION)]
+
+
+def test_a_slip_is_one_edit_in_a_content_word_and_spares_its_first_letter() -> None:
+    changed = set()
+    for seed in range(200):
+        typed = make_slips(QUESTION, random.Random(seed))
+        words = [(a, b) for a, b in zip(QUESTION.split(), typed.split(), strict=True) if a != b]
+        assert 1 <= len(words) <= 2
+        for before, after in words:
+            assert len(before) == len(after) and before[0] == after[0]
+            assert sum(a != b for a, b in zip(before, after, strict=True)) <= 2
+        changed |= {before for before, _ in words}
+    assert {"season", "ticket"} <= changed <= {"What", "season", "ticket", "cost", "before", "crowns?"}
+
+
+def test_a_text_without_content_words_has_no_slips() -> None:
+    assert make_slips("Is it at 9?", random.Random(1)) == "Is it at 9?"
+
+
+def test_small_letters_leave_out_the_last_question_mark() -> None:
+    assert asker("lower-case").type_out("Is BM25 used? Why?", 2) == "is bm25 used? why"
+    assert asker().type_out(QUESTION, 1) == QUESTION
+
+
+def test_slips_are_of_the_dialogs_seed_and_the_turn() -> None:
+    typed = [asker("typos").type_out(QUESTION, turn) for turn in (1, 1, 2, 3, 4)]
+    assert typed[0] == typed[1] and len(set(typed)) > 2
+
+
+def test_retrieval_and_answer_see_what_was_typed_and_checks_what_was_meant() -> None:
+    asked = ["When did the harbour open?", "When did the harbour open?", "Who built its pier?"]
+    model = Scripted(ask=[{"question": text} for text in asked], answer=[{"answer": "In 1862."}, {"answer": "Ada."}])
+    shelf = Shelf([[HARBOUR], [MUSEUM]])
+    program = MultiDocumentDialog(Repetition(0.8), shelf, 3, "last_turn")
+    who = asker("typos", "lower-case")
+    draft = model.run(lambda: program.acall(HARBOUR, kinds("direct", "follow-up"), "", "train", who))
+    assert [turn.clean_query for turn in draft.turns] == [asked[0], asked[2]], "a repetition is found behind slips"
+    typed = [turn.query for turn in draft.turns]
+    assert typed[0] not in (asked[0], asked[0].lower()) and not typed[0].endswith("?")
+    assert [query for query, _, _ in shelf.asked] == typed
+    assert f":\n{typed[1]}\n" in task(model.prompts("answer")[1]) and f"User: {typed[0]}\n" in model.prompts("ask")[2]
+
+
+def test_the_user_stands_in_the_task_of_questions_alone() -> None:
+    def prompts(who: Asker) -> list[str]:
+        model = Scripted(ask=[{"question": "When is it open?"}, {"question": "Who pays?"}])
+        program = SingleDocumentDialog(Repetition(0.8))
+        assert len(spoken(model.run(lambda: program.acall(HARBOUR, TYPES, "", "train", who)))) == 2
+        return [call.prompt for call in model.calls]
+
+    expert = Asker(USERS["expert"])
+    for plain, own in zip(prompts(Asker()), prompts(expert), strict=True):
+        assert own.partition("\n<task>\n")[0] == plain.partition("\n<task>\n")[0], "the cached prefix stays as it is"
+        assert (USERS["expert"].who in task(own)) == ("kind of question" in task(own)) == (own != plain)
+
+
+@pytest.mark.parametrize(("name", "words"), [("searcher", 5), ("talkative", 40)])
+def test_a_way_of_typing_sets_the_length_and_the_beginning(name: str, words: int) -> None:
+    (direct,) = kinds("direct")
+    adapted = USERS[name].adapt(direct)
+    assert adapted.words == words and adapted.name == "direct" and "begins like" not in adapted.prompt()
+    assert USERS["hurried"].adapt(direct) is direct
+
+
+@pytest.mark.parametrize("algorithm", ["single", "multi"])
+def test_a_user_leaves_the_topic_at_the_planned_turn(algorithm: str) -> None:
+    asked = ["When did the harbour open?", "What does the museum show?", "Since when?"]
+    model = Scripted(ask=[{"question": text} for text in asked], answer=[{"answer": f"{n}."} for n in range(3)])
+    program = (
+        SingleDocumentDialog(Repetition(0.8), switching=True)
+        if algorithm == "single"
+        else MultiDocumentDialog(Repetition(0.8), Shelf([[HARBOUR], [MUSEUM], [MUSEUM]]), 3, "rewrite", switching=True)
+    )
+    first, later = kinds("direct", "follow-up")
+    who = Asker(switch=1, new_focus="Museum: It shows ships.")
+    draft = model.run(lambda: program.acall(HARBOUR, (first, leaving(first), later), "Of gulls.", "train", who))
+    assert [question for question, _ in spoken(draft)] == asked
+    own = [task(prompt) for prompt in model.prompts("ask")]
+    assert ["It shows ships." in each for each in own] == [False, True, False]
+    assert ["names that matter in full" in each for each in own] == [False, True, False]
+    planned = draft.turns[1].planned
+    assert planned is not None and planned.new_topic and planned.standalone
+    if algorithm == "multi":
+        assert [call.turn for call in model.of("rewrite")] == [3], "a question that stands alone isn't rewritten"
+
+
+def test_after_a_new_topic_questions_start_from_its_passages() -> None:
+    asked = ["When did the harbour open?", "What does the museum show?", "Since when?"]
+    cited: list[Entry] = [{"evidence": [number]} for number in (1, 5, 1)]
+    model = Scripted(ask=[{"question": text} for text in asked], answer=cited)
+    shelf = Shelf([[HARBOUR, piece("pier")], [MUSEUM, piece("ships")], [], [MUSEUM]])
+    program = MultiDocumentDialog(Repetition(0.8), shelf, 3, "last_turn", moving=True, switching=True)
+    first, later = kinds("direct", "follow-up")
+    who = Asker(switch=1, new_focus="Museum: It shows ships.")
+    model.run(lambda: program.acall(HARBOUR, (first, leaving(first), later), "", "train", who))
+    assert "The ships opened in May." in task(model.prompts("ask")[2])
+    assert "The pier opened in May." not in task(model.prompts("ask")[2])

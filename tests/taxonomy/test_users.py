@@ -1,0 +1,45 @@
+"""Files of user types, and their weights."""
+
+from pathlib import Path
+
+import pytest
+
+from generator.errors import TaxonomyError
+from taxonomy import PLAIN, load_users, read_users
+
+
+def test_the_plain_user_changes_nothing() -> None:
+    assert read_users()["plain"] == PLAIN and PLAIN.prompt() == "" and not PLAIN.switch
+
+
+def test_every_other_user_tells_a_model_something_or_types_otherwise() -> None:
+    users = [user for user in read_users().values() if user != PLAIN]
+    assert len(users) >= 6 and all(user.prompt() or user.typing for user in users)
+    assert len({user.prompt() for user in users}) == len(users)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name: me\ntyping: [loud]", "2: typing.0: Input should be 'lower-case', 'typos', 'keywords' or 'long'"),
+        ("name: me\nswitch: 2", "2: switch: Input should be less than or equal to 1"),
+        ("name: me\nwo: X", "2: unknown key 'wo'; did you mean 'who'?"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_one_line(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "me.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(TaxonomyError) as error:
+        read_users(tmp_path)
+    assert str(error.value).startswith(f"{tmp_path / 'me.yaml'}:{said}")
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ({"novise": 1.0}, "user.types.novise: unknown user type; did you mean 'novice'?"),
+        ({"novice": 0.0}, "user.types: no type has a weight above 0"),
+    ],
+)
+def test_weights_that_cannot_be_used_are_one_line(weights: dict[str, float], said: str) -> None:
+    with pytest.raises(TaxonomyError, match="^" + said.replace("?", r"\?")):
+        load_users(weights, None)
