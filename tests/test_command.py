@@ -74,10 +74,11 @@ def test_a_run_folder_has_these_files_and_fields(site: Site, openai_server: Open
     assert all(share.keys() >= {"target", "achieved"} for share in summary["question_types"].values())
     assert summary["lm_calls"] == len(openai_server.bodies)
     cost, pairs = summary["pair_cost"], summary["pairs"]
-    assert cost.keys() == {"ask", "rewrite", "answer", "judge", "all"}
+    assert cost.keys() - {"evidence"} == {"ask", "rewrite", "answer", "judge", "all"}
     assert cost["all"]["calls"] == pytest.approx(summary["lm_calls"] / pairs, abs=0.01)
     assert sum(stage["calls"] for stage in cost.values()) == pytest.approx(2 * cost["all"]["calls"], abs=0.05)
     assert "cost of a pair" in done.out
+    assert 0 <= summary["evidence_covers"] <= 1 and "covers the answer of" in done.out
     dialogs = site.dialogs()
     assert len(dialogs) == summary["accepted"] == 3
     for dialog in dialogs:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.schema import Answerability, Dialog, Turn, Verdict
+from generator.schema import Answerability, Dialog, Evidence, Planned, Turn, Verdict
 from generator.statistics import main
 from tests.support import runs
 from tests.support.openai_server import OpenAIServer, openai_server
@@ -138,6 +138,7 @@ def test_the_figures_by_hand(tmp_path: Path) -> None:
         "passages: unique relevant, a dialog": ["1.5"],  # a b, z
         "passages: relevant, a turn": ["1.25"],  # 2 + 2 + 0 + 1
         "passages: relevant, an answerable or partial turn": ["1.0"],  # 2 + 0
+        "passages: answers whose evidence covers them": ["0.0"],  # of those on the harbour
         "variety: distinct-1 of queries": ["0.416667"],  # where is it who runs, of 12
         "variety: distinct-2 of queries": ["0.5"],  # 4 of 8: none from one question into the next
         "variety: distinct-3 of queries": ["0.5"],  # 2 of 4
@@ -162,6 +163,16 @@ def test_the_figures_by_hand(tmp_path: Path) -> None:
         "worth, of turns with evidence: overlap of question and evidence": ["0.0"],
         "difficulty, of turns with evidence: medium": ["1.0"],
     }
+
+
+def test_evidence_that_covers_its_answer_is_counted(tmp_path: Path) -> None:
+    answers = ["It is in the old town.", "It opened in 1862.", "I don't know.", "Of course."]
+    evidence = [Evidence(passage_id="a", start=0, end=8, text="Old town")]
+    planned = Planned(question_type="direct")
+    turns = [make_turn(n, answer=text, evidence=evidence, planned=planned) for n, text in enumerate(answers, start=1)]
+    without = [make_turn(5, answer="I don't know that.", planned=planned), make_turn(6, answer="In 1862.")]
+    found = figures(written(tmp_path / "dialogs.jsonl", dialog("d", [*turns, *without], a="Old town")))
+    assert found["passages: answers whose evidence covers them"] == ["0.6"], "all but two, and the last isn't counted"
 
 
 def test_of_a_task_the_last_turn_is_counted(tmp_path: Path) -> None:

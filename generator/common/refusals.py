@@ -1,4 +1,4 @@
-"""Find the clauses of an answer that say, in English, that something isn't known; no model is asked.
+"""Find what an answer claims beside saying, in English, that something isn't known; no model is asked.
 
 In mtRAG's human conversations all but a few unanswerable turns consist of such clauses (`benchmarks/evidence.py`).
 """

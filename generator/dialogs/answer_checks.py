@@ -7,6 +7,7 @@ own answers fail a check is measured by `benchmarks/evidence.py`.
 import re
 from collections.abc import Sequence
 
+from generator.common.refusals import drop_refusals
 from generator.common.shingles import content_stems, words
 from generator.dialogs.checks import SCAFFOLDING
 from generator.dialogs.dedup import Repetition
@@ -56,7 +57,8 @@ def find_answer_fault(answer: str, question: str, history: Sequence[Turn], repet
         return "speaks of the documents"
     if not _says_something(answer, question):
         return "answers nothing"
-    if len(content_stems(answer)) >= _LEAST_STEMS and repetition.find(answer, [turn.answer for turn in history]):
+    told = drop_refusals(answer)  # what isn't known may be said twice
+    if len(content_stems(told)) >= _LEAST_STEMS and repetition.find(answer, [turn.answer for turn in history]):
         return "repeats an earlier answer"
     return None
 

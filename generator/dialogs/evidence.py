@@ -4,6 +4,7 @@ What is looked for is what the answer adds to its question: there the right sent
 (`benchmarks/evidence.py`).
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from math import log
@@ -16,6 +17,8 @@ from generator.schema import Evidence, Passage, Turn
 # Of the sentences that people cite, 0.7% (ClapNQ) and 0.1% (SQuAD 2.0) cover less; of other sentences, 99% and 88%.
 LEAST_COVERED = 0.5
 SHOWN = 8
+
+_QUESTION = re.compile(r"[^.!?\n]+\?")
 
 
 class Support(NamedTuple):
@@ -41,7 +44,7 @@ def measure_support(answer: str, said: Sequence[str], evidence: Sequence[str]) -
     Args:
         said: what the answer needn't prove: the question first, then what was said before it and titles.
     """
-    claims = drop_refusals(answer)
+    claims = _QUESTION.sub("", drop_refusals(answer))
     terms = read_terms(claims)
     have = set[str]().union(*(term_keys(text) for text in evidence))
     if not terms:
@@ -57,10 +60,18 @@ def measure_support(answer: str, said: Sequence[str], evidence: Sequence[str]) -
 
 
 def measure_turn(passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Support | None:
-    """Return how far a turn's evidence covers its answer; None where none was asked for (people's turns, remarks)."""
-    if turn.planned is None or turn.answerability == "conversational":
+    """Return how far a turn's evidence covers its answer; None if it has none and needn't (people's turns, remarks)."""
+    if turn.answerability == "conversational" or not (turn.evidence or turn.planned):
         return None
     return measure_support(turn.answer, list_said(turn.query, history, passages), [e.text for e in turn.evidence])
+
+
+def find_uncovered(passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> str | None:
+    """Return why the evidence of a generated answer doesn't cover it, or None; what people cite is left to them."""
+    support = measure_turn(passages, history, turn) if turn.planned else None
+    if support is None or support.covered:
+        return None
+    return f"the evidence doesn't cover: {', '.join(support.missing) or 'the answer'}"
 
 
 def list_said(question: str, history: Sequence[Turn], passages: Sequence[Passage]) -> list[str]:

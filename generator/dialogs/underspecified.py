@@ -336,7 +336,8 @@ class Underspecified(dspy.Module):
             stems = topic_stems(question)
             hits, new = await search(self.retriever, question, self.k, split, passages)
             found = [reading for reading in readings if reading.passage.id in {hit.passage_id for hit in hits}]
-            fault = find_fault(question, documents, history, target, self.repetition)
+            focus = " ".join(reading.text for reading in readings)
+            fault = find_fault(question, documents, history, target, self.repetition, focus)
             if fault is None and stems & apart:
                 fault = f"tells which one is meant, by: {_spell(stems & apart, question)}"
             if fault is None and not stems & shared:

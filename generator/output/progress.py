@@ -97,6 +97,8 @@ def closing_table(summary: Summary) -> None:
         reason = next(iter(summary.unjudged), "")
         unjudged = f"{summary.unjudged_pairs} of {summary.pairs} pairs, most often: {reason}"
         rows.append(("unjudged", f"{unjudged}; python -m judges judges them again"))
+    if summary.evidence_covers is not None:
+        rows.append(("evidence", f"covers the answer of {summary.evidence_covers:.0%} of the pairs"))
     if summary.difficulty:
         rows.append(("difficulty", ", ".join(f"{count} {level}" for level, count in summary.difficulty.items())))
     if summary.guessable:

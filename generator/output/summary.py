@@ -7,7 +7,7 @@ from generator.dialogs.filter import Filter, deciding_verdict, filter_pairs
 from generator.execution.store import Store
 from generator.output.chat import rows
 from generator.output.stats.guesses import GuessTally
-from generator.output.stats.statistics import Portion, Statistics, Tally
+from generator.output.stats.statistics import Portion, Statistics, Tally, evidence_covers
 from generator.schema import Cost, Record, Usage
 from taxonomy import Taxonomy
 
@@ -56,6 +56,8 @@ class Summary(Record):
         candidates_cost: what those took.
         pairs: context-response pairs in the dataset: those of accepted dialogs less `dropped_pairs`, and less those of
             a benchmark's items without a reference answer, or after one without.
+        evidence_covers: share of the pairs whose evidence covers the answer (`generator.dialogs.evidence`), of those
+            that have or need some; None if none does.
         unjudged: how often a judge failed on one of the `unjudged_pairs`, by reason.
         difficulty: pairs in the dataset by `difficulty`, which those without evidence don't have.
         guessable: classes of answerability that a guesser tells without reading a passage, each with what it saw and
@@ -77,6 +79,7 @@ class Summary(Record):
     dropped_candidates: Counts
     candidates_cost: Cost
     pairs: int
+    evidence_covers: float | None
     unjudged_pairs: int
     unjudged: Mapping[str, int]
     difficulty: Mapping[str, int]
@@ -106,12 +109,13 @@ class HumanSummary(Record):
 def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dialogs: int) -> Summary:
     """Return the summary of a run so far, in one pass over its dialogs."""
     tally, guesses = Tally(), GuessTally()
-    kept, unjudged, levels = 0, Counter[str](), Counter[str]()
+    kept, unjudged, levels, covered = 0, Counter[str](), Counter[str](), Counter[bool]()
     for dialog in store.dialogs():
         tally.add(dialog)
         turns, _ = filter_pairs(dialog, keep)
         made = rows(dialog, keep)
         kept += len(made)
+        covered.update(covers for turn in turns if (covers := evidence_covers(dialog, turn)) is not None)
         levels.update(row.difficulty for row in made if row.difficulty)
         guesses.add(dialog, turns)
         verdicts = (verdict for turn in turns if (verdict := deciding_verdict(turn)))
@@ -128,6 +132,7 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
         dropped_candidates=store.dropped("candidate"),
         candidates_cost=sum((drop.cost for drop in store.drops() if drop.cost), Cost()),
         pairs=kept,
+        evidence_covers=round(covered[True] / covered.total(), 4) if covered else None,
         unjudged_pairs=unjudged.total(),
         unjudged=dict(unjudged.most_common()),
         difficulty=dict(sorted(levels.items())),

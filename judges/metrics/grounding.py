@@ -16,6 +16,7 @@ from math import exp, log1p
 from generator.common.passages import is_unspaced
 from generator.common.shingles import words
 from generator.common.support import Term, find_unsupported, read_terms, term_keys
+from generator.dialogs.evidence import find_uncovered
 from generator.dialogs.judging import JudgeSettings
 from generator.schema import Judge, Passage, Record, Turn, Verdict
 from judges.base import UNJUDGED, ComputingJudge
@@ -118,6 +119,8 @@ def _is_telling(term: Term) -> bool:
 class GroundingJudge(ComputingJudge):
     """Labels an answer `correct` if passages support what it says, else `incorrect`, or `unjudged` between.
 
+    A generated answer that its own evidence doesn't cover is `incorrect`, too (`generator.dialogs.evidence`).
+
     Passages count with their titles. `unjudged` doesn't decide: another judge's verdict stands.
 
     Args:
@@ -132,7 +135,12 @@ class GroundingJudge(ComputingJudge):
 
     async def judge(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
         """Judge one turn's answer; see `generator.schema.Judge`."""
-        return self.judge_answer(turn.answer, passages, [*chain(*((t.query, t.answer) for t in history)), turn.query])
+        said = [*chain(*((t.query, t.answer) for t in history)), turn.query]
+        verdict = self.judge_answer(turn.answer, passages, said)
+        why = find_uncovered(passages, history, turn)
+        if why is None or verdict.label == "incorrect" or is_unspaced(turn.answer):
+            return verdict
+        return self.verdict("incorrect", why, verdict.score)
 
     def judge_answer(self, answer: str, passages: Sequence[Passage], said: Sequence[str]) -> Verdict:
         """Return the verdict on an answer; its score is the probability that people find it grounded.

@@ -1,9 +1,12 @@
 """What evidence says of its answer, without a model."""
 
+import asyncio
+
 import pytest
 
 from generator.dialogs.evidence import measure_support, measure_turn, rank_sentences
-from generator.schema import Evidence, Planned
+from generator.schema import Evidence, Passage, Planned
+from judges.metrics.grounding import GroundingJudge
 from tests.support.records import make_turn
 from tests.support.scripted import piece
 
@@ -30,6 +33,7 @@ PRICE, COLOUR = "An adult's ticket costs 5 crowns from a machine.", "The tram is
             False,
             ("machine", "sells", "5"),
         ),
+        ("I don't know. Do you mean the day ticket, or the night ticket?", [], True, ()),
         ("I don't know the price, but a machine sells tickets.", ["A machine sells them."], True, ()),
         ("Although I have no details on the price, machines sell tickets.", ["A machine sells them."], True, ()),
     ],
@@ -53,12 +57,34 @@ def test_only_generated_answers_are_measured() -> None:
     passage = piece("tram", PRICE)
     turn = make_turn(1, query=ASKED, answer="It costs 5 crowns.", evidence=())
     planned = turn.model_copy(update={"planned": Planned(question_type="direct")})
-    cited = Evidence(passage_id=passage.id, start=0, end=len(PRICE), text=PRICE)
+    cited = make_evidence_of(passage, PRICE)
     assert measure_turn((passage,), (), turn) is None
     assert measure_turn((passage,), (), planned.model_copy(update={"answerability": "conversational"})) is None
     for evidence, covered in (((), False), ((cited,), True)):
         support = measure_turn((passage,), (), planned.model_copy(update={"evidence": evidence}))
         assert support is not None and support.covered == covered
+
+
+def test_an_answer_that_its_evidence_does_not_cover_is_incorrect_by_grounding() -> None:
+    passage, told = piece("tram", f"{COLOUR} {PRICE}"), "A ticket costs 5 crowns from a machine."
+    cited = make_evidence_of(passage, PRICE)
+    for evidence, label in (
+        ((), "incorrect"),
+        ((make_evidence_of(passage, COLOUR),), "incorrect"),
+        ((cited,), "correct"),
+    ):
+        turn = make_turn(1, query=ASKED, answer=told, evidence=evidence, planned=Planned(question_type="direct"))
+        verdict = asyncio.run(GroundingJudge().judge((passage,), (), turn))
+        assert (verdict.label, verdict.decides) == (label, True)
+        if label == "incorrect":
+            assert verdict.explanation == "the evidence doesn't cover: 5, crowns, machine"
+            people = turn.model_copy(update={"planned": None})
+            assert asyncio.run(GroundingJudge().judge((passage,), (), people)).label == "correct"
+
+
+def make_evidence_of(passage: Passage, text: str) -> Evidence:
+    start = passage.text.index(text)
+    return Evidence(passage_id=passage.id, start=start, end=start + len(text), text=text)
 
 
 def test_sentences_are_ranked_by_the_words_they_share_with_answer_and_question() -> None:

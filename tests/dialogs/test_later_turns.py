@@ -134,3 +134,11 @@ def test_a_type_that_names_no_part_is_held_to_none() -> None:
 def test_a_question_in_another_language_is_not_checked() -> None:
     history = said(("Wann kommt der Monteur?", "Am Montag um acht."))
     assert fault("Wieviel kostet die Reparatur der Waschmaschine?", "correction", history) is None
+
+
+def test_the_examples_of_later_types_are_of_their_types() -> None:
+    examples = [(kind, example) for kind in KINDS.values() for example in kind.examples]
+    assert len(examples) >= 8
+    for kind, example in examples:
+        history = said(*((pair.user, pair.agent) for pair in example.dialog))
+        assert fault(example.question, kind.name, history) is None, example.question

@@ -126,6 +126,7 @@ def _rows(columns: Sequence[Column]) -> Iterator[_Row]:
     yield _Row(section, "unique relevant, a dialog", _MEAN, [m.relevant_passages for m in means])
     yield _Row(section, "relevant, a turn", _MEAN, [m.relevant for m in means])
     yield _Row(section, "relevant, an answerable or partial turn", _MEAN, [m.grounded_relevant for m in means])
+    yield _Row(section, "answers whose evidence covers them", _SHARE, [m.covered for m in means])
     section = "variety"
     for texts, shares in (("queries", [v.queries for v in variety]), ("responses", [v.responses for v in variety])):
         for n, values in zip(LENGTHS, zip(*shares, strict=True), strict=True):

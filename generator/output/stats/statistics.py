@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 
 from generator.dialogs.columns import READ, difficulty, needs_documents, overlap
+from generator.dialogs.evidence import measure_turn
 from generator.dialogs.filter import deciding_verdict
 from generator.schema import UNLABELLED, Dialog, Record, Turn
 
@@ -29,6 +30,7 @@ class Means(Record):
         edited: responses per dialog that people edited after a model wrote them.
         grounded_response, grounded_relevant: `response` and `relevant` of the answerable and partial turns alone, as in
             mtRAG's table 8; None if there are none.
+        covered: share of the answers whose evidence covers them; None if none has evidence.
     """
 
     dialogs: int
@@ -42,6 +44,7 @@ class Means(Record):
     edited: float
     grounded_response: float | None
     grounded_relevant: float | None
+    covered: float | None
 
 
 class Portion(Record):
@@ -93,6 +96,7 @@ class Tally:
         turns = dialog.own_turns
         first, later = [t for t in turns if t.turn == 1], [t for t in turns if t.turn > 1]
         grounded = [t for t in turns if t.answerability in ("answerable", "partial")]
+        measured = [covers for t in turns if (covers := evidence_covers(dialog, t)) is not None]
         retrieved = {hit.passage_id for t in turns for hit in t.hits}
         self._sums[turns[0].question_type].update(
             dialogs=1,
@@ -109,6 +113,8 @@ class Tally:
             grounded=len(grounded),
             grounded_response=sum(_words(t.answer) for t in grounded),
             grounded_relevant=sum(len(_relevant([t])) for t in grounded),
+            measured=len(measured),
+            covered=sum(measured),
         )
         count = self._labels
         count["question_types"].update(label for t in turns for label in _labels(t.question_type))
@@ -142,6 +148,12 @@ class Tally:
         )
 
 
+def evidence_covers(dialog: Dialog, turn: Turn) -> bool | None:
+    """Return whether a turn's evidence covers its answer; None if it has none and needn't."""
+    support = measure_turn(dialog.grounding(turn.turn), dialog.turns[: turn.turn - 1], turn)
+    return None if support is None else support.covered
+
+
 def _words(text: str) -> int:
     return len(text.split())
 
@@ -171,6 +183,7 @@ def _means(sums: Counter[str]) -> Means:
         edited=mean("edited", "dialogs"),
         grounded_response=mean("grounded_response", "grounded") if sums["grounded"] else None,
         grounded_relevant=mean("grounded_relevant", "grounded") if sums["grounded"] else None,
+        covered=mean("covered", "measured") if sums["measured"] else None,
     )
 
 
