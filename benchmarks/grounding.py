@@ -10,6 +10,7 @@ import argparse
 import csv
 import json
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
-from benchmarks.judgements import item
+from benchmarks.judgements import item, read_ratings
 from generator.output.markdown import table
 from generator.schema import Dialog, Verdict
 from judges.metrics import grounding
@@ -39,6 +40,8 @@ TOGETHER = ({"dodeca", "memnet"},)
 # Inverse strength of the regularization, and the probabilities between which a response is unjudged.
 C = 0.05
 INCORRECT, CORRECT = 0.4, 0.6
+# People's faithfulness, 1 to 4, from which a response of mtRAG's evaluation counts as grounded.
+FAITHFUL = 3.5
 # BEGIN's labels; a generic response claims nothing that one could agree about, and is left out.
 GROUNDED = {
     "entailment": True,
@@ -164,10 +167,23 @@ def judged(responses: Sequence[Response], weights: Weights) -> list[Verdict]:
     return [judge.judge_answer(one.texts[0], one.dialog.passages, one.texts[2]) for one in responses]
 
 
+def rows_of_ratings(data: Path) -> Iterator[list[str]]:
+    """Yield the labels of mtRAG's rated responses, long answers from several passages, by people's faithfulness."""
+    judge, labels = GroundingJudge(), ("correct", "unjudged", "incorrect")
+    found: Counter[tuple[bool, str]] = Counter()
+    for rated, _ in read_ratings(data):
+        *history, turn = rated.dialog.turns
+        said = [*(text for before in history for text in (before.query, before.answer)), turn.query]
+        found[rated.human["F"] >= FAITHFUL, judge.judge_answer(turn.answer, rated.dialog.passages, said).label] += 1
+    for faithful in (True, False):
+        name = f"{'at least' if faithful else 'below'} {FAITHFUL}"
+        yield [name, *(str(found[faithful, label]) for label in labels)]
+
+
 def main() -> None:
-    """Print the table and the speed, or write the weights."""
+    """Print the tables and the speed, or write the weights."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, required=True, help="the folder that faithdial_audit/ and q2_wow/ are in")
+    parser.add_argument("--data", type=Path, required=True, help="the folder that the data sets are in")
     parser.add_argument("--write", action="store_true", help=f"write {SHIPPED.name} and stop")
     arguments = parser.parse_args()
     responses = list(read_responses(arguments.data))
@@ -180,6 +196,8 @@ def main() -> None:
     print(f"{len(responses) / (time.process_time() - start):.0f} pairs a second of processor time\n")
     print(table(head, rows(responses, partial=True)))
     print("\nWithout responses that are grounded in part:\n\n" + table(head, rows(responses, partial=False)))
+    head = ["faithfulness", "correct", "unjudged", "incorrect"]
+    print("\nmtRAG's rated responses:\n\n" + table(head, rows_of_ratings(arguments.data)))
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from judges.base import UNJUDGED, ComputingJudge
 # that it learned from, people found no more than so many of these grounded.
 WRONG_NUMBER = 0.2
 _COUNTS = {"two", "three"}
+LONG = 12  # content words and numbers: nine in ten of the responses that it learned from have fewer
 _COURTESY = "course enjoy glad good great happy hear hello help helpful hi hope nice pleasure problem welcome wonderful"
 # "I don't have information on …", "The brochure doesn't mention …", "I'm not sure, but": no claim up to there.
 _NOT = r"(?:do|does|did|have|has|is|are|was|were|could|can|would|wo|am)\s?(?:not|n\s?['’]?\s?t)|cannot|can\s?['’]?\s?t"
@@ -97,7 +98,8 @@ def features(answer: str, passages: Sequence[str], said: Sequence[str]) -> dict[
     unheard = [term for term in new if not any(term.key in keys for keys in heard)]
     return {
         "words without support": 1 - shared / total,
-        "terms said by nobody": log1p(len(unheard)),
+        # A long answer may reword more; how many of twelve terms, so that length alone counts against none.
+        "terms said by nobody": log1p(len(unheard) * min(1, LONG / max(1, len(terms)))),
         "share without support": len(new) / max(1, len(terms)),
         "numbers said by nobody": log1p(len(list(filter(_is_telling, unheard)))),
         "first person": sum(counts[word] for word in _FIRST_PERSON) / total,
