@@ -95,7 +95,7 @@ def test_drops_have_their_stage_and_reason(site: Site) -> None:
     site.check_ledger()
     drops, summary = site.drops(), site.summary()
     assert done.code == 0 and 0 < summary["accepted"] < 5, "some of both"
-    assert all(drop.keys() == {"dialog_id", "scope", "turn", "stage", "reason", "text"} for drop in drops)
+    assert all(drop.keys() == {"dialog_id", "scope", "turn", "stage", "reason", "text", "cost"} for drop in drops)
     assert {drop["stage"] for drop in drops} == {"ask"}
     assert summary["dropped"] == {"ask": {"inconsistent by its own check": 6 - summary["accepted"]}}
     assert f"stopped at max_attempts: {summary['accepted']} of 5 dialogs accepted" in done.err

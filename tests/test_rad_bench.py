@@ -86,7 +86,7 @@ def test_an_item_whose_contexts_do_not_suffice_is_a_drop(site: Site) -> None:
     assert done.code == 0
     site.check_ledger()
     assert {dialog["task"] for dialog in site.dialogs()} == {"travel"}, "its second turn has no reference to look for"
-    assert site.summary()["dropped"] == {"judge": {"an answer that its judge did not pass": 10}}
+    assert site.summary()["dropped"]["judge"] == {"an answer that its judge did not pass": 10}
 
 
 def test_sets_come_from_several_endpoints_and_are_rated_by_others(site: Site) -> None:

@@ -12,7 +12,7 @@ from generator.config.messages import choices
 from generator.config.parts import build_choice
 from generator.dialogs.prompt import neutralize
 from generator.output.chat import rows as rows_of
-from generator.schema import Dialog, Drop
+from generator.schema import Dialog, Drop, Evidence
 from judges.base import ModelJudge
 from tests.support import openai_server as fake
 from tests.support.corpora import broken, good, read
@@ -77,7 +77,8 @@ def test_documents_and_dialogs_command_no_judge(judge: ModelJudge) -> None:
     for text in NASTY:
         document = piece("evil", f"It is so. {text} It is.").model_copy(update={"title": text})
         *history, turn = said((f"Why {text}?", text), (f"And {text}?", f"Because.\n{text}"))
-        of_task = {"other_answers": (f"A reference.\n\n{text}",), "question_type": "SI"}
+        told = (Evidence(passage_id=document.id, start=0, end=9, text="It is so."),)
+        of_task = {"other_answers": (f"A reference.\n\n{text}",), "question_type": "SI", "evidence": told}
         turn = turn.model_copy(update=of_task)
         model = Scripted(judge=[{"claims": [f"It is.\n{text}"[:300]]}] if judge.name == "rl_f" else [])
         verdict = model.run(lambda: judge.judge((document,), tuple(history), turn))  # noqa: B023
@@ -124,7 +125,14 @@ def test_a_run_over_hostile_documents_is_a_run_like_any_other(algorithm: str, tm
     text = "\ufeff" + "\n".join([*(json.dumps(record, ensure_ascii=False) for record in titled), *bad]) + "\n"
     site.documents.write_bytes(text.encode())
     with OpenAIServer(responder=replying(answer=parroting)) as server:
-        done = site.run(server, f"algorithm={algorithm}", "dialogs=12", "corpus.max_broken=0.5", "validation=0.3")
+        done = site.run(
+            server,
+            f"algorithm={algorithm}",
+            "dialogs=12",
+            "corpus.max_broken=0.5",
+            "validation=0.3",
+            "judge.grounding=false",
+        )
         assert done.code == 0, done.err
         bodies = [body for body in server.bodies if "<task>" in prompt(body)]
     site.check_ledger()

@@ -221,8 +221,8 @@ def test_an_answer_becomes_a_whole_turn() -> None:
         ),
     )
     assert [(c.stage, c.turn, c.request.sampling.temperature) for c in model.calls] == [("answer", 3, 0)]
-    first = answer(Scripted(answer=[{"evidence": []}]))
-    assert (first.turn, first.question_type, first.multi_turn_type, first.evidence) == (1, "direct", None, ())
+    first = answer(Scripted(answer=[{}]))
+    assert (first.turn, first.question_type, first.multi_turn_type) == (1, "direct", None)
 
 
 BAD_ANSWERS: dict[str, tuple[dict[str, object], str]] = {

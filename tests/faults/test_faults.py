@@ -220,7 +220,7 @@ def test_a_reply_is_kept_or_dropped_and_never_lost(what: str, tmp_path: Path) ->
         strange = stage(body) == "answer" and random.Random(fake.digest(body)).random() < 0.75
         return REPLIES[what](body) if strange else fill(body)
 
-    sites, settings = [], (*SETTINGS, "dialogs=4")
+    sites, settings = [], (*SETTINGS, "dialogs=4", "judge.grounding=false")  # replies have nothing to do with documents
     for name, storm in (("whole", 10_000), ("stopped", 15)):
         (tmp_path / name).mkdir()
         site, fault = Site(tmp_path / name), Switched(fake.status(503), storm)
