@@ -89,6 +89,10 @@ class TaskMix(Record):
         description=f"Weight of each task among the dialogs. {_WEIGHTS} `taxonomy.tasks={{CM: 1, TS: 1}}` replaces "
         "them all."
     )
+    examples: bool = Field(
+        default=True,
+        description="Show the model the examples of the task; a small model copies them, and such a dialog is a drop.",
+    )
 
 
 class ScenarioMix(Record):
@@ -171,8 +175,11 @@ def load(mix: Mix | TaskMix | ScenarioMix) -> Taxonomy:
         TaxonomyError: a type file or a weight can't be used; one line with the place and the fix.
     """
     if isinstance(mix, TaskMix):
-        tasks = _task_shares("task", mix.tasks, read_tasks(mix.path))
-        return Taxonomy(name=mix.name, focus="sentences", tasks=tasks)
+        tasks = read_tasks(mix.path)
+        if not mix.examples:
+            tasks = {name: task.model_copy(update={"examples": ()}) for name, task in tasks.items()}
+        shares = _task_shares("task", mix.tasks, tasks)
+        return Taxonomy(name=mix.name, focus="sentences", tasks=shares)
     if isinstance(mix, ScenarioMix):
         scenarios = _task_shares("scenario", mix.scenarios, read_scenarios(mix.path))
         return Taxonomy(name=mix.name, focus="none", tasks=scenarios)

@@ -8,7 +8,7 @@ import pytest
 
 from generator.config.parts import build_choice
 from generator.errors import TaxonomyError
-from taxonomy import Task, load, read_tasks
+from taxonomy import Task, TaskMix, load, read_tasks
 
 # Table 1 and appendix C of Bai et al. 2024: abilities by tier, tasks by ability, and tasks rated from turn 2 on.
 TIERS = {
@@ -111,3 +111,11 @@ def read_published(data: Path) -> list[dict]:
 def runs_of_8(text: str) -> set[tuple[str, ...]]:
     words = re.findall(r"\w+", text.lower())
     return {tuple(words[at : at + 8]) for at in range(len(words) - 7)}
+
+
+def test_a_writer_can_do_without_examples() -> None:
+    shown, bare = (
+        load(TaskMix(name="m", tasks={"SC": 1}, examples=examples)).tasks[0].type for examples in (True, False)
+    )
+    assert isinstance(shown, Task) and isinstance(bare, Task)
+    assert "Rembrandt" in shown.prompt(2) and "Rembrandt" not in bare.prompt(2)
