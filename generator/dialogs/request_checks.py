@@ -79,7 +79,7 @@ def _coverage(request: str, passages: Sequence[Passage]) -> float:
 def _on_topic(request: str, passages: Sequence[Passage]) -> str | None:
     stems = topic_stems(request)
     told = frozenset[str]().union(*(topic_stems(p.titled) for p in passages))
-    return None if stems and len(stems & told) >= _ON_TOPIC * len(stems) else "is not on the topic"
+    return None if stems and len(stems & told) >= _ON_TOPIC * len(stems) else "is not about what the documents tell"
 
 
 def _uncovered(request: str, passages: Sequence[Passage]) -> str | None:

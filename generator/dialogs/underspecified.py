@@ -341,7 +341,7 @@ class Underspecified(dspy.Module):
             if fault is None and stems & apart:
                 fault = f"tells which one is meant, by: {_spell(stems & apart, question)}"
             if fault is None and not stems & shared:
-                fault = "has no word that they share"
+                fault = "names nothing that the readings share"
             if fault is None and len(found) < 2:
                 fault = "has one reading: a search for it doesn't find the others"
             if fault is None:

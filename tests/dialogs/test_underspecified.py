@@ -103,7 +103,7 @@ def test_an_underspecified_turn_is_resolved_by_the_next() -> None:
     ("wrong", "reason"),
     [
         ("What does the pool charge for a lost season ticket?", "tells which one is meant"),
-        ("When does the tram leave?", "has no word that they share"),
+        ("When does the tram leave?", "names nothing that the readings share"),
     ],
 )
 def test_a_question_that_leaves_nothing_open_is_asked_again(wrong: str, reason: str) -> None:
