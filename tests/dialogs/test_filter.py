@@ -69,7 +69,8 @@ def test_a_run_filters_by_columns(openai_server: OpenAIServer, tmp_path: Path) -
     assert site.run(openai_server, *settings, "judge.filter=turn>1 and rank_query>0 and k_precision>=0").code == 0
     site.check_ledger()
     assert {row["turn"] for row in site.rows()} == {2}
-    assert {(drop["stage"], drop["reason"]) for drop in site.drops()} == {("filter", "not turn>1")}
+    pairs = [drop for drop in site.drops() if drop["scope"] == "pair"]
+    assert {(drop["stage"], drop["reason"]) for drop in pairs} == {("filter", "not turn>1")}
     assert all(row["rank_query"] and row["overlap"] is not None and row["difficulty"] for row in site.rows())
     wrong = site.run(openai_server, *settings, "judge.filter=k_recall>0")
     assert (wrong.code, "k_recall" in wrong.error) == (2, True)
@@ -77,7 +78,9 @@ def test_a_run_filters_by_columns(openai_server: OpenAIServer, tmp_path: Path) -
 
 def test_a_run_of_which_nothing_passes(openai_server: OpenAIServer, tmp_path: Path) -> None:
     site = Site(tmp_path)
-    done = site.run(openai_server, "dialogs=1", "max_attempts=2", "judge=none", "judge.filter=turn>2")
+    done = site.run(
+        openai_server, "algorithm=single", "dialogs=1", "max_attempts=2", "turns=2", "judge=none", "judge.filter=turn>2"
+    )
     assert done.code == 1
     assert site.summary()["dropped"] == {"filter": {"no pair passes the filter: not turn>2": 2}}
 
