@@ -14,6 +14,7 @@ A passage is relevant to a turn if the turn's evidence is from it. `docs/export.
 import csv
 import hashlib
 import json
+import random
 import re
 import shutil
 from collections import Counter
@@ -32,6 +33,7 @@ from generator.output.base import ExportSource
 from generator.schema import TASK, UNLABELLED, Dialog, Document, Operational, Passage, Record, Turn
 
 Contexts = Literal["relevant", "retrieved"]
+Tasks = Literal["all", "one"]
 
 
 class MtragExport(Record):
@@ -43,6 +45,12 @@ class MtragExport(Record):
         default="relevant",
         description="Passages of a generation task: `relevant`, as published, where unanswerable questions have none, "
         "so that an empty context tells them; `retrieved`: what else the search found, too, as many for every task.",
+    )
+
+    tasks: Annotated[Tasks, Operational] = Field(
+        default="all",
+        description="Turns of a conversation that are tasks: `all`; `one`, drawn by its id from those after the first, "
+        "as MTRAG-UN has them.",
     )
 
     def write(self, source: ExportSource, folder: Path) -> None:
@@ -69,7 +77,10 @@ class MtragExport(Record):
                     size = collections.sizes[collection]
                     conversations.write(before + _json(_conversation(dialog, collection, size)))
                     before = ",\n"
-                for turn in filter_pairs(dialog, source.filter)[0]:
+                turns = filter_pairs(dialog, source.filter)[0]
+                if self.tasks == "one":
+                    turns = random.Random(dialog.id).choices(turns[1:] or turns)
+                for turn in turns:
                     if (contexts := shown.of(dialog, turn)) is not None:
                         reference.write(_json(_task(dialog, turn, collection, contexts)) + "\n")
                         queries[collections.names[collection]].add(dialog, turn, source.rewritten)

@@ -14,7 +14,7 @@ from generator.dialogs.filter import Filter
 from generator.errors import CorpusError
 from generator.human import main as write_human
 from generator.output.base import ExportSource
-from generator.output.mtrag import Contexts, MtragExport
+from generator.output.mtrag import Contexts, MtragExport, Tasks
 from generator.schema import Dialog, Document, Hit, Passage, Planned, Turn, Verdict
 from judges.benchmarks.mtrag.retrieval_tasks import read_collections
 from tests.support import records
@@ -69,10 +69,11 @@ def exported(
     keep: Filter = "pairs",
     corpus: str = "c",
     contexts: Contexts = "relevant",
+    pick: Tasks = "all",
 ) -> Path:
     source = ExportSource(corpus, lambda: iter(dialogs), lambda: iter(documents), keep, rewritten)
     with atomic_replace(folder / "mtrag", "the export") as new:
-        MtragExport(contexts=contexts).write(source, new)
+        MtragExport(contexts=contexts, tasks=pick).write(source, new)
     return folder / "mtrag"
 
 
@@ -267,6 +268,14 @@ def test_contexts_can_hold_as_many_passages_for_every_task_in_the_order_of_retri
     assert shown(retrieved) == ["(1) 2", "(3) (1)", "(3) (1)", "(4) 2", "3 1 2", "(1) (3)"]
     assert "unanswerable" not in capsys.readouterr().err
     assert queries(retrieved, "lastturn") == {"a<::>1": "|user|: Q1?", "a<::>5": "|user|: Q5?"}
+
+
+def test_one_task_a_conversation_is_of_a_later_turn_where_there_is_one(tmp_path: Path) -> None:
+    long = [make_dialog(*(make_turn(n, P1) for n in range(1, 5)), name=f"long{n}") for n in range(20)]
+    short = make_dialog(make_turn(1, P1), name="short")
+    found = [(task["conversation_id"], task["turn"]) for task in tasks(exported(tmp_path, *long, short, pick="one"))]
+    assert [name for name, _ in found] == [dialog.id for dialog in (*long, short)]
+    assert {turn for name, turn in found if name != "short"} == {2, 3, 4} and found[-1] == ("short", 1)
 
 
 def test_passages_that_answer_a_question_are_no_distractors_of_it(
