@@ -37,6 +37,11 @@ UNFINISHED = "is only the beginning of a question"
 GAP = re.compile(r"(?:^|\s)(?:…|\.{3})(?:\s|$)")
 
 
+def find_length_fault(question: str, question_type: QuestionType) -> str | None:
+    """Return the reason why a question is too long, or None."""
+    return f"has more than {question_type.words} words" if len(question.split()) > question_type.words else None
+
+
 def find_fault(
     question: str,
     documents: Documents,
@@ -52,8 +57,6 @@ def find_fault(
     """
     if not any(c.isalnum() for c in question):
         return "no question"
-    if len(question.split()) > question_type.words:
-        return f"has more than {question_type.words} words"
     if GAP.search(question):
         return "leaves the gap of a phrasing"
     if _is_beginning(question, question_type):

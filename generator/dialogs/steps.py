@@ -16,7 +16,7 @@ from generator.dialogs.answer_checks import find_answer_fault
 from generator.dialogs.answerability import measure_answerability
 from generator.dialogs.calls import call
 from generator.dialogs.candidates import ATTEMPTS, Refused, draw_best, rate_answer, rate_question, tell_refused
-from generator.dialogs.checks import UNFINISHED, find_fault
+from generator.dialogs.checks import UNFINISHED, find_fault, find_length_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.evidence import SHOWN, drop_idle, list_said, measure_support, rank_sentences
 from generator.dialogs.prompt import Conversation, Documents, quote
@@ -88,6 +88,8 @@ class Ask(dspy.Module):
             if not prediction.get("can_ask", True):  # then the question needn't be one
                 raise Rejected("ask", f"declined: nothing {question_type.name} to ask", prediction.explanation)
             fault = find_fault(prediction.question, documents, history, question_type, self.repetition, focus)
+            if len(refused) < (ATTEMPTS - 1) * self.candidates:  # a long question is better than none
+                fault = fault or find_length_fault(prediction.question, question_type)
             if fault is not None:
                 raise Refused("ask", fault, prediction.question)
             if not prediction.get("consistent", True):

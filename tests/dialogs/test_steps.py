@@ -386,3 +386,4 @@ def test_a_question_longer_than_its_type_allows_is_asked_again() -> None:
     assert ask_first(model) == GOOD["question"]
     assert f"“{long}”: has more than 12 words" in model.prompts("ask")[1]
     assert ask_first(Scripted(ask=[{"question": long}]), "composite") == long
+    assert ask_first(Scripted(ask=[{"question": long}] * 3)) == long, "a long question is better than none"
