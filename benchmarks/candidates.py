@@ -1,4 +1,4 @@
-"""What candidates bring: runs on the same plans with more or fewer of them, or how people rate what the score prefers.
+"""Compare runs on the same plans with more or fewer candidates, or the score of candidates with people's ratings.
 
     for n in 1 2 4; do python -m generator algorithm.candidates=$n run_dir=outputs/candidates-$n \\
         dialogs=8 max_attempts=8 turns=3 lm=…; done

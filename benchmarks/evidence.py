@@ -1,4 +1,4 @@
-"""What `generator.dialogs.evidence` and `answer_checks` say of people's answers and their evidence, as Markdown.
+"""Check people's answers and their evidence by `generator.dialogs.evidence` and `answer_checks`, as Markdown.
 
     uv run python -m benchmarks.evidence --data ../shared/data
 

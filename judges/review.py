@@ -47,7 +47,7 @@ class ReviewSettings(Record):
 
 
 class ReviewReport(Record):
-    """What people found.
+    """The findings of people.
 
     Attributes:
         people: sheets.

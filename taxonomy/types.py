@@ -37,7 +37,7 @@ class Example(Record):
 
 
 class Reply(Record):
-    """How the agent replies to a question that can't be answered as it stands."""
+    """The agent's manner of replying to a question that can't be answered as it stands."""
 
     steps: tuple[Text, ...] = Field(min_length=1, max_length=3, description="1 to 3 short commands to the agent")
     checks: tuple[ReplyCheck, ...] = Field(default=(), description="what the reply is checked for")
@@ -132,7 +132,7 @@ class QuestionType(Record):
 
     @property
     def part_taken_up(self) -> Part | None:
-        """What of the last turn a question of the type goes back to."""
+        """Return the part of the last turn that a question of the type goes back to."""
         return self.takes_up
 
     @property

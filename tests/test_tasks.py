@@ -91,7 +91,7 @@ def test_on_documents_every_answer_can_rest_on_sentences(site: Site) -> None:
 
 
 def test_another_process_generates_the_same_dialogs(site: Site) -> None:
-    """What executor=ray gives to its workers."""
+    """executor=ray gives this to its workers."""
     more = ["taxonomy=mt_bench_101", "algorithm=whole", "judge=task", "lm.context=16384", "dialogs=4"]
     with OpenAIServer(reply) as server:
         assert site.run(server, *more).code == 0

@@ -39,7 +39,7 @@ _SENTENCE_END = frozenset(".!?:;…\"“”'‘’()[]*#•-–—\n")
 
 
 class Unsupported(NamedTuple):
-    """What no source has, as the text spells it, each once, in order; a name is not among the words."""
+    """The words, numbers and names of a text that no source has, as the text spells them, each once, in order; a name is not among the words."""
 
     words: tuple[str, ...]
     numbers: tuple[str, ...]

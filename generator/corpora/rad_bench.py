@@ -40,7 +40,7 @@ class _Item(BaseModel):
 
 
 class Choice(BaseModel):
-    """What a model answered to the questions of a dialog."""
+    """A model's answers to the questions of a dialog."""
 
     turns: list[_Text]
 

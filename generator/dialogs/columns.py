@@ -1,4 +1,4 @@
-"""What a context-response pair is worth, as columns that filters, statistics and the dataset read.
+"""Compute the columns of a context-response pair that filters, statistics and the dataset read.
 
 Overlap and ranks tell how far the question's own words lead to its evidence; docs/dataset.md has their distribution on
 questions of people.

@@ -22,7 +22,7 @@ _QUESTION = re.compile(r"[^.!?\n]+\?")
 
 
 class Support(NamedTuple):
-    """How far evidence covers an answer.
+    """The coverage of an answer by its evidence.
 
     Attributes:
         covered: it has at least half of what the answer adds to the question, and all of its numbers.

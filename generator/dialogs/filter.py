@@ -27,7 +27,7 @@ _STRICTEST = ("incorrect", "unjudged", "correct")
 
 
 class Condition(NamedTuple):
-    """What a column of a pair has to be, a number or a label; `text` is the condition as it was given."""
+    """A condition on a column of a pair, a number or a label; `text` is the condition as it was given."""
 
     text: str
     column: str

@@ -1,4 +1,4 @@
-"""How much of a question an answer gives, whatever its writer called it."""
+"""An answer is labelled by how much of the question it gives, whatever its writer called it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a pair is worth: overlap, ranks of the evidence, difficulty."""
+"""Columns of a pair: overlap, ranks of the evidence, difficulty."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What evidence says of its answer, without a model."""
+"""Evidence is compared with its answer, without a model."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""How far a guesser comes that tells the answerability of a question without reading a passage.
+"""Measure how well answerability can be guessed without reading a passage.
 
 A set whose unanswerable questions have no passage, or are all long, or begin alike, teaches that and not reading. So
 three naive Bayes classifiers are trained and tested, each with one thing to see: the number of passages, the number of
