@@ -39,7 +39,7 @@ _SENTENCE_END = frozenset(".!?:;…\"“”'‘’()[]*#•-–—\n")
 
 
 class Unsupported(NamedTuple):
-    """The words, numbers and names of a text that no source has, as the text spells them, each once, in order; a name is not among the words."""
+    """A text's words, numbers and names that no source has, as it spells them, each once; a name is not a word."""
 
     words: tuple[str, ...]
     numbers: tuple[str, ...]
