@@ -28,6 +28,7 @@ _COUNTS = {"two", "three"}
 LONG = 12  # content words and numbers: nine in ten of the responses that it learned from have fewer
 _COURTESY = "course enjoy glad good great happy hear hello help helpful hi hope nice pleasure problem welcome wonderful"
 # "I don't have information on …", "The brochure doesn't mention …", "I'm not sure, but": no claim up to there.
+# Narrower than `refusals`, which drops whole clauses: with that the mean kappa was 0.48 in place of 0.51.
 _NOT = r"(?:do|does|did|have|has|is|are|was|were|could|can|would|wo|am)\s?(?:not|n\s?['’]?\s?t)|cannot|can\s?['’]?\s?t"
 _REFUSAL = re.compile(
     rf"\b(?:(?:i|we)\s(?:(?:{_NOT})\s(?:\w+\s){{0,2}}?(?:have|know|find|tell|say|see|aware)\b|have\sno\b)"
