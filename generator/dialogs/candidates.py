@@ -86,7 +86,7 @@ async def draw_best(
     stage: str,
     turn: int,
     draw: Callable[[Profile, Sequence[Refused]], Awaitable[T]],
-    rate: Callable[[T], Awaitable[tuple[str, float]]],
+    rate: Callable[[T], Awaitable[tuple[str, float]]] | None = None,
 ) -> T:
     """Return the candidate with the highest score, the first of equals.
 
@@ -95,7 +95,7 @@ async def draw_best(
     Args:
         turn: the number of the turn that they are for.
         draw: returns one candidate, given its decoding and those refused so far.
-        rate: returns a candidate's text and score; not called for a single one.
+        rate: returns a candidate's text and score; a single one needs none.
 
     Raises:
         Rejected: none can be used; why the first of the last ones can't.
@@ -106,7 +106,7 @@ async def draw_best(
         with use_model(lm, dspy.settings.adapter), metered() as meter:
             try:
                 value = await draw("sampled" if number else "greedy", refused)
-                return _Passed(value, *(await rate(value) if count > 1 else ())), meter.cost
+                return _Passed(value, *(await rate(value) if rate and count > 1 else ())), meter.cost
             except Rejected as why:
                 return why, meter.cost
 

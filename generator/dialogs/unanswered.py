@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import dspy
 
 from generator.dialogs.calls import call
-from generator.dialogs.candidates import ATTEMPTS
+from generator.dialogs.candidates import Refused, draw_best, tell_refused
 from generator.dialogs.checks import SCAFFOLDING
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.request_checks import find_reply_fault
 from generator.dialogs.signatures import REJECTED
-from generator.errors import Rejected
+from generator.models.lm import Profile
 from generator.schema import Hit, Passage, Turn
 from taxonomy import QuestionType
 
@@ -52,27 +52,29 @@ class Unanswered(dspy.Module):
             Rejected: three replies in a row fail the checks of the kind.
         """
         assert question_type.reply
-        documents, number, refused = Documents(passages=tuple(passages)), len(history) + 1, list[str]()
-        while True:
+        manner = question_type.reply
+        documents, number = Documents(passages=tuple(passages)), len(history) + 1
+
+        async def draw(profile: Profile, refused: Sequence[Refused]) -> dspy.Prediction:
             prediction = await call(
                 self.predict,
                 "answer",
-                "greedy",
+                profile,
                 number,
                 documents=documents,
                 dialog=Conversation(turns=tuple(history)),
                 question=question,
-                rejected="\n".join(refused),
-                manner="\n".join(f"- {step}" for step in question_type.reply.steps),
+                rejected=tell_refused(refused),
+                manner="\n".join(f"- {step}" for step in manner.steps),
             )
-            fault = find_reply_fault(prediction.answer, passages, question_type.reply.checks)
+            fault = find_reply_fault(prediction.answer, passages, manner.checks)
             if fault is None and SCAFFOLDING.search(prediction.answer):
                 fault = "speaks of the documents"
-            if fault is None:
-                break
-            refused.append(f"“{prediction.answer}”: {fault}")
-            if len(refused) == ATTEMPTS:
-                raise Rejected("answer", fault, prediction.answer)
+            if fault is not None:
+                raise Refused("answer", fault, prediction.answer)
+            return prediction
+
+        prediction = await draw_best(1, "answer", number, draw)
         return Turn(
             turn=number,
             query=question,

@@ -18,7 +18,7 @@ from generator.common.passages import sentences
 from generator.common.shingles import words
 from generator.dialogs.asks_back import find_request
 from generator.dialogs.calls import call
-from generator.dialogs.candidates import ATTEMPTS
+from generator.dialogs.candidates import Refused, draw_best, tell_refused
 from generator.dialogs.checks import SCAFFOLDING, find_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Conversation, Documents
@@ -27,6 +27,7 @@ from generator.dialogs.request_checks import topic_stems
 from generator.dialogs.signatures import REJECTED
 from generator.dialogs.steps import on_one_line
 from generator.errors import Rejected
+from generator.models.lm import Profile
 from generator.schema import Evidence, Hit, Passage, Record, Retriever, Split, Turn
 from taxonomy import FormCheck, Target
 
@@ -319,18 +320,21 @@ class Underspecified(dspy.Module):
         apart = set().union(*own_stems(readings))
         shared = frozenset.intersection(*(reading.plain for reading in readings))
         documents, dialog = _shown(passages), Conversation(turns=tuple(history))
-        number, refused = len(history) + 1, list[str]()
-        while True:
+        number = len(history) + 1
+
+        async def draw(
+            profile: Profile, refused: Sequence[Refused]
+        ) -> tuple[str, tuple[Hit, ...], tuple[Passage, ...], list[Reading]]:
             prediction = await call(
                 self.question,
                 "ask",
-                "greedy",
+                profile,
                 number,
                 documents=documents,
                 dialog=dialog,
                 readings="\n".join(f"- {reading.text}" for reading in readings),
                 shared=_spell(shared, readings[0].text),
-                rejected="\n".join(refused),
+                rejected=tell_refused(refused),
             )
             question = on_one_line(prediction.question)
             stems = topic_stems(question)
@@ -344,11 +348,11 @@ class Underspecified(dspy.Module):
                 fault = "names nothing that the readings share"
             if fault is None and len(found) < 2:
                 fault = "has one reading: a search for it doesn't find the others"
-            if fault is None:
-                return question, hits, new, found
-            refused.append(f"“{question}”: {fault}")
-            if len(refused) == ATTEMPTS:
-                raise Rejected("ask", fault.partition(":")[0], question)
+            if fault is not None:
+                raise _refused("ask", fault, question)
+            return question, hits, new, found
+
+        return await draw_best(1, "ask", number, draw)
 
     async def _answer(
         self,
@@ -389,15 +393,21 @@ class Underspecified(dspy.Module):
         **inputs: object,
     ) -> str:
         """Return the first of three texts in which `find` finds no fault; raise `Rejected` if all have one."""
-        refused: list[str] = []
-        while True:
-            prediction = await call(predict, stage, "greedy", number, rejected="\n".join(refused), **inputs)
+
+        async def draw(profile: Profile, refused: Sequence[Refused]) -> str:
+            prediction = await call(predict, stage, profile, number, rejected=tell_refused(refused), **inputs)
             text = on_one_line(prediction.answer if stage == "answer" else prediction.question)
-            if (fault := find(text)) is None:
-                return text
-            refused.append(f"“{text}”: {fault}")
-            if len(refused) == ATTEMPTS:
-                raise Rejected(stage, fault.partition(":")[0], text)
+            if (fault := find(text)) is not None:
+                raise _refused(stage, fault, text)
+            return text
+
+        return await draw_best(1, stage, number, draw)
+
+
+def _refused(stage: str, fault: str, text: str) -> Refused:
+    """Return a refusal whose reason groups like cases: what follows a colon is told to the model alone."""
+    reason, _, details = fault.partition(": ")
+    return Refused(stage, reason, text, details)
 
 
 def _shown(passages: Sequence[Passage]) -> Documents:
