@@ -93,7 +93,7 @@ def generate_run(settings: Settings, configuration: str, job: Job) -> float:
             f"stopped at {why}: {summary.accepted} of {settings.wanted} dialogs accepted, "
             f"{summary.attempted} attempted{more}"
         )
-    return summary.pairs / max(1, summary.lm_calls)
+    return summary.pairs / max(1, summary.lm_calls - summary.surplus.calls)
 
 
 class Run(Session[Summary]):

@@ -232,10 +232,16 @@ class Store:
     def spent(self) -> dict[str, Usage]:
         """Return all usage so far, by stage: with the finished calls of unfinished dialogs."""
         total = self.usage()
-        with _as_run_error(self.folder):
-            for stage, reply in self._db.execute("SELECT stage, reply FROM calls"):
-                total[stage] = total.get(stage, Usage()) + ChatReply.model_validate_json(reply).usage
+        for stage, usage in self.unfinished()[1]:
+            total[stage] = total.get(stage, Usage()) + usage
         return dict(sorted(total.items()))
+
+    def unfinished(self) -> tuple[int, list[tuple[str, Usage]]]:
+        """Return the number of dialogs with calls and without an outcome, and stage and usage of each of the calls."""
+        (dialogs,) = self._row("SELECT count(DISTINCT dialog_id) FROM calls")
+        rows = self._rows("SELECT stage, json_extract(reply, '$.usage') FROM calls")
+        with _as_run_error(self.folder):
+            return dialogs, [(stage, Usage.model_validate_json(usage)) for stage, usage in rows]
 
     def _rows(self, query: str, *values: object) -> list[Any]:
         with _as_run_error(self.folder):
