@@ -167,9 +167,7 @@ class Store:
                 "completion = completion + excluded.completion",
                 usage,
             )
-            self._db.executemany(
-                "INSERT INTO costs VALUES (?, ?, ?, ?, ?, ?)", [(number, *spent) for spent in usage]
-            )
+            self._db.executemany("INSERT INTO costs VALUES (?, ?, ?, ?, ?, ?)", [(number, *spent) for spent in usage])
             self._db.execute("DELETE FROM calls WHERE dialog_id = ?", (dialog_id,))
             self._add_seconds(seconds)
 
