@@ -184,54 +184,51 @@ def _show(
     settings: "Settings",
     prices: "Callable[[str], list[Price]] | str",
 ) -> None:
-    from generator.forecast import CONFIDENCE
     from generator.output.tables import print_table
     from generator.schema import Usage
 
-    usages = {stage: found.usage(stage) for stage in found.stages}
-    usages = {stage: usage for stage, usage in usages.items() if usage.calls}
-    every = [*usages.items(), ("all", sum(usages.values(), Usage()))]
-    head = ("stage", "calls", "prompt, computed", "prompt, cached", "completion")
-    print_table(
-        ((stage, *(f"{n:,}" for n in (u.calls, u.prompt - u.cached, u.cached, u.completion))) for stage, u in every),
-        head,
-        head[1:],
-    )
+    usages = {stage: usage for stage in found.stages if (usage := found.usage(stage)).calls}
     calls, prompt, cached, completion = (found.draws[:, each].sum(axis=1) for each in range(4))
+    head = ("stage", "calls", "prompt, computed", "prompt, cached", "completion")
+    table = [
+        (stage, *(f"{count:,}" for count in (each.calls, each.prompt - each.cached, each.cached, each.completion)))
+        for stage, each in (*usages.items(), ("all", sum(usages.values(), Usage())))
+    ]
+    if found.spread:
+        ranges = [found.range(draws) for draws in (calls, prompt - cached, cached, completion)]
+        table.append(("between", *(f"{low:,.0f} and {high:,.0f}" for _, low, high in ranges)))
+    print_table(table, head, head[1:])
+    print()
+    attempts = found.range(found.attempts)
+    if attempts.low is not None and attempts.high is not None:  # which has bounds of its own
+        low, high = max(attempts.low, found.accepted), min(attempts.high, float(found.attempts.max()))
+        attempts = attempts._replace(low=low, high=high)
     rows = [
-        ("dialogs", f"{found.accepted} accepted of {_spell(found.attempts, _whole)} attempted"),
-        ("calls", _spell(found.range(calls), _whole)),
-        (
-            "prompt tokens",
-            f"{_spell(found.range(prompt - cached), _whole)} computed, {_spell(found.range(cached), _whole)} cached",
-        ),
-        ("completion tokens", _spell(found.range(completion), _whole)),
-        ("time", _time(found, measured, own)),
+        ("dialogs", f"{found.accepted} accepted of {_spell(attempts, _whole)} attempted"),
+        ("time", _time(found, measured, own, settings.lm.concurrency)),
         ("money", _money(found, usages, prices)),
     ]
     if done is not None and done.plans:
         spent = done.total
-        rows.append(
-            (
-                "so far",
-                f"{done.accepted} of {len(done.plans)} dialogs accepted, {spent.calls:,} calls, "
-                f"{spent.prompt:,} prompt and {spent.completion:,} completion tokens, in {settings.folder}",
-            )
-        )
+        took = f"{spent.calls:,} calls, {spent.prompt:,} prompt and {spent.completion:,} completion tokens"
+        rows.append(("of it so far", f"{done.accepted} of {len(done.plans)} dialogs accepted, {took}"))
+    print_table([*rows, ("how sure", _sureness(found, measured, own.earlier_run or settings.folder))])
+
+
+def _sureness(found: "Forecast", measured: "History | None", folder: "Path") -> str:
+    from generator.forecast import CONFIDENCE
+
     if measured is None:
-        sure = "a guess: nothing is measured; preview=5 or earlier_run=… tells more"
-    else:
-        where = own.earlier_run or settings.folder
-        sure = f"{len(measured.plans)} dialogs were measured, {measured.accepted} of them accepted: {where}"
-        sure += (
-            f"; {CONFIDENCE:.0%} of the draws from them are between the numbers in brackets"
-            if found.sure
-            else "; too few to say how sure it is"
+        return "a guess, since nothing is measured: preview=5 or earlier_run=RUN measures"
+    text = f"measured on {len(measured.plans)} dialogs, {measured.accepted} of them accepted, in {folder}"
+    if found.spread:
+        return (
+            f"{text}\nwhat runs take lies in the intervals in {CONFIDENCE:.0%} of cases; a longer preview narrows them"
         )
-    print_table([*rows, ("how sure", sure)])
+    return f"{text}; nothing is left to do" if found.left == 0 else f"{text}: too few to tell more"
 
 
-def _time(found: "Forecast", measured: "History | None", own: EstimateSettings) -> str:
+def _time(found: "Forecast", measured: "History | None", own: EstimateSettings, concurrency: int) -> str:
     """Return how long it takes at a given throughput, else at the measured one."""
     import numpy as np
 
@@ -245,13 +242,9 @@ def _time(found: "Forecast", measured: "History | None", own: EstimateSettings) 
     rates = [each for each in given if each]
     if not rates and measured and measured.seconds and measured.total.completion:
         rate = measured.total.completion / measured.seconds
-        rates = [
-            (
-                completion / rate,
-                f"{rate:.0f} completion tokens a second, as measured with at most "
-                f"{len(measured.plans)} dialogs at a time",
-            )
-        ]
+        few = len(measured.plans) < concurrency  # then not all calls that may be in flight were
+        how = f"; they were {len(measured.plans)} dialogs at a time, and lm.concurrency={concurrency}" if few else ""
+        rates = [(completion / rate, f"{rate:.0f} completion tokens a second, as measured{how}")]
     if not rates:
         return "unknown: give tokens_per_s=… or calls_per_min=…"
     seconds = np.max([each for each, _ in rates], axis=0)
@@ -285,7 +278,10 @@ def _whole(value: float) -> str:
 
 
 def _duration(seconds: float) -> str:
-    return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds / 60:.1f} min"
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def main() -> int:

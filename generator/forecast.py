@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
 
 from generator.common.passages import count_tokens
 from generator.components import Components
@@ -29,6 +30,10 @@ from taxonomy import QUESTIONS
 # The plans that stand for all that are left, evenly among them, and the passages that stand for all.
 SAMPLED = 200
 DRAWS = 2000
+# Of the dialogs ahead so many make a draw: of more, the mean hardly varies.
+MOST_AHEAD = 1000
+# The share of accepted dialogs is never taken for less, so that a draw without any ends at `max_attempts`.
+LEAST_SHARE = 1e-6
 # The interval holds so much of what the draws give.
 CONFIDENCE = 0.9
 
@@ -55,18 +60,21 @@ class Forecast:
     """What a whole run takes, with what it has taken already.
 
     Attributes:
-        attempts: dialogs that will be attempted.
-        accepted: of them the accepted ones.
+        attempts: dialogs that will be attempted; shape (draws,).
+        left: of them those that the run hasn't attempted yet.
+        accepted: of all attempted ones the accepted ones.
         stages: names of the stages, in the order of the other arrays' last axis.
         draws: calls, prompt, cached and completion tokens; shape (draws, 4, stages). The first draw is the estimate.
-        sure: whether the draws say how sure it is: several dialogs were measured.
+        spread: by how much the draws are too near each other, since few dialogs were measured, as a factor; None:
+            nothing is left to do, or the draws don't say how sure it is.
     """
 
-    attempts: Range
+    attempts: Floats
+    left: int
     accepted: int
     stages: tuple[str, ...]
     draws: Floats
-    sure: bool
+    spread: float | None
 
     def usage(self, stage: str) -> Usage:
         """Return the estimate for a stage."""
@@ -75,15 +83,12 @@ class Forecast:
 
     def range(self, draws: Floats) -> Range:
         """Return an estimate with its interval, given its draws, the estimate first."""
-        return interval(draws, self.sure)
-
-
-def interval(draws: Floats, sure: bool) -> Range:
-    """Return an estimate with its interval, given its draws, the estimate first; without the interval if not `sure`."""
-    if not sure:
-        return Range(float(draws[0]))
-    low, high = np.quantile(draws[1:], [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return Range(float(draws[0]), min(float(low), float(draws[0])), max(float(high), float(draws[0])))
+        value = float(draws[0])
+        if self.spread is None or not value:
+            return Range(value)
+        ends = np.quantile(draws[1:], [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]) / value
+        low, high = value * np.clip(ends, 1e-9, None) ** self.spread
+        return Range(value, min(float(low), value), max(float(high), value))
 
 
 @cache
@@ -171,17 +176,11 @@ def forecast(
     """
     attempted, accepted = (len(done.plans), done.accepted) if done else (0, 0)
     missing, most_left = max(0, wanted - accepted), max(0, most - attempted)
-    random = np.random.default_rng(0)
     if measured is None or not measured.plans or measured_sizes is None:
         stages, factors, share = _guess(sizes, most_left, attempted)
-        sure = False
     else:
-        stages, factors, share = _measure(measured, measured_sizes, min(missing, 1000), random)
-        sure = len(share) > 1
-    attempts = missing / share
-    if sure and missing:
-        attempts[1:] = missing + random.negative_binomial(missing, share[1:])
-    attempts = np.minimum(attempts, most_left)
+        stages, factors, share = _measure(measured, measured_sizes, missing)
+    attempts = np.minimum(missing / share, most_left)
     left = int(np.ceil(attempts[0]))
     step = max(1, left // SAMPLED)
     mean = _matrix(sizes.of_plans(range(attempted, attempted + left, step)) if left else [], stages).mean(axis=0)
@@ -189,8 +188,17 @@ def forecast(
     draws = np.stack([calls, prompt, prompt * factors[:, 2], calls * factors[:, 3]], axis=1) * attempts[:, None, None]
     if done:
         stages, draws = _add(stages, draws, done)
-    total = interval(attempts + attempted, sure)
-    return Forecast(total, accepted + round(min(missing, left * float(share[0]))), stages, draws, sure)
+    spread = None
+    if left and measured and (count := len(measured.plans)) > 1:  # Student's interval is so much wider
+        spread = float(stdtrit(count - 1, 0.95) / ndtri(0.95) * np.sqrt((count + 2) / (count - 1)))
+    return Forecast(
+        attempts=attempts + attempted,
+        left=left,
+        accepted=accepted + round(min(missing, left * float(share[0]))),
+        stages=stages,
+        draws=draws,
+        spread=spread,
+    )
 
 
 def _guess(sizes: Sizes, most: int, first: int) -> tuple[tuple[str, ...], Floats, Floats]:
@@ -209,56 +217,43 @@ def _guess(sizes: Sizes, most: int, first: int) -> tuple[tuple[str, ...], Floats
     return stages, np.array([rows]).reshape(1, 4, len(stages)), np.array([guess["accepted"]])
 
 
-def _measure(
-    measured: History, sizes: Sizes, ahead: int, random: np.random.Generator
-) -> tuple[tuple[str, ...], Floats, Floats]:
+def _measure(measured: History, sizes: Sizes, missing: int) -> tuple[tuple[str, ...], Floats, Floats]:
     """Return stages, factors and shares of accepted dialogs, the estimate and then draws.
 
-    A draw takes as many of the measured dialogs, with replacement, and of these as many as are ahead, since the run is
-    such a draw itself. The share is Jeffreys' estimate: of 5 of 5 accepted, 92%; the draws are of its distribution.
+    Half a dialog that is accepted and half a one that is not, each as long as its like, stand beside the measured ones
+    (Jeffreys' prior), so that 5 of 5 accepted are no promise. A draw weighs the dialogs at random (the Bayesian
+    bootstrap) and takes as many of them as the run has ahead, since the run is such a draw itself.
+
+    Args:
+        missing: dialogs that are still to be accepted.
 
     Returns:
         stages; factors, shape (draws, 4, stages): calls for each of a plan, prompt tokens for each, the share of them
         that is cached, and completion tokens a call; shares, shape (draws,).
     """
-    stages = tuple(sorted(measured.usage))
-    plans, count = measured.plans, len(measured.plans)
-    numbers = range(count)
-    whole = not all(plan.usage for plan in plans)  # an earlier release kept only the sum
-    spent = np.array(
-        [[_row(plan.usage.get(stage, Usage())) for stage in stages] for plan in plans]
-        if not whole
-        else [[_row(measured.usage[stage]) for stage in stages]],
-        dtype=float,
-    )
-    planned = _matrix(sizes.of_plans(numbers), stages)
-    accepted = measured.accepted
-    estimate = (accepted + 0.5) / (count + 1)
-    if whole or count < 2:
-        weights, shares = np.ones((1, len(spent))), np.array([estimate])
-        planned = planned.sum(axis=0, keepdims=True) if whole else planned
-    else:
-        drawn = random.multinomial(count, np.full(count, 1 / count), size=DRAWS)
-        drawn = random.multinomial(max(ahead, 1), drawn / count)
-        weights = np.concatenate([np.ones((1, count)), drawn])
-        shares = random.beta(accepted + 0.5, count - accepted + 0.5, size=DRAWS)
-        shares = np.concatenate([[estimate], np.maximum(shares, 1e-6)])
-    spent_sum = np.einsum("dp,psf->dfs", weights, spent)
-    planned_sum = np.einsum("dp,pfs->dfs", weights, planned)
-    calls, prompt, cached, completion = (spent_sum[:, each] for each in range(4))
-    return (
-        stages,
-        np.stack(
-            [
-                _ratio(calls, planned_sum[:, 0]),
-                _ratio(prompt, planned_sum[:, 1]),
-                _ratio(cached, prompt),
-                _ratio(completion, calls),
-            ],
-            axis=1,
-        ),
-        shares,
-    )
+    stages, plans = tuple(sorted(measured.usage)), measured.plans
+    accepted = np.array([plan.accepted for plan in plans], dtype=float)
+    planned = _matrix(sizes.of_plans(range(len(plans))), stages)
+    spent = np.array([[_row(plan.usage.get(stage, Usage())) for stage in stages] for plan in plans], dtype=float)
+    if not all(plan.usage for plan in plans):  # a release before kept only the sum, which is shared out evenly
+        spent[:] = np.array([_row(measured.usage[stage]) for stage in stages]) / len(plans)
+    spent = spent.transpose(0, 2, 1)
+    like = [accepted == each if (accepted == each).any() else accepted >= 0 for each in (1, 0)]
+    spent = np.concatenate([spent, [spent[each].mean(axis=0) for each in like]])
+    planned = np.concatenate([planned, [planned[each].mean(axis=0) for each in like]])
+    accepted = np.append(accepted, [1, 0])
+    prior = np.append(np.ones(len(plans)), [0.5, 0.5])
+    weights = prior[None] / prior.sum()
+    if len(plans) > 1:
+        random = np.random.default_rng(0)
+        ahead = int(np.clip(missing / (weights[0] @ accepted), 1, MOST_AHEAD))
+        drawn = random.multinomial(ahead, random.dirichlet(prior, size=DRAWS)) / ahead
+        weights = np.concatenate([weights, drawn])
+    calls, prompt, cached, completion = np.einsum("dp,pfs->fds", weights, spent)
+    plan_calls, plan_prompt = np.einsum("dp,pfs->fds", weights, planned)
+    ratios = [(calls, plan_calls), (prompt, plan_prompt), (cached, prompt), (completion, calls)]
+    factors = np.stack([_ratio(top, bottom) for top, bottom in ratios], axis=1)
+    return stages, factors, np.maximum(weights @ accepted, LEAST_SHARE)
 
 
 def _add(stages: tuple[str, ...], draws: Floats, done: History) -> tuple[tuple[str, ...], Floats]:
