@@ -11,6 +11,7 @@ from typing import Annotated
 import dspy
 from pydantic import Field
 
+from generator.common.scripts import QUESTION_MARKS
 from generator.dialogs.adapter import SignatureType
 from generator.dialogs.answer_checks import find_answer_fault
 from generator.dialogs.answerability import measure_answerability
@@ -159,7 +160,7 @@ class Chat(dspy.Module):
             with asker.speaking():
                 said = await call(self.remark, "ask", "greedy", number, dialog=dialog, rejected="\n".join(refused))
             remark = on_one_line(said.question)
-            if "?" not in remark and any(c.isalnum() for c in remark):
+            if set(QUESTION_MARKS).isdisjoint(remark) and any(c.isalnum() for c in remark):
                 break
             refused.append(f"“{remark}”: asks something, or says nothing")
             if len(refused) == ATTEMPTS:
