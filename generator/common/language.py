@@ -90,6 +90,10 @@ class Language(Record):
         default={}, description="beginnings of questions, by question type, as in taxonomy/questions"
     )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle without what was compiled of it."""
+        return Language.model_validate, (self.model_dump(),)
+
     def __hash__(self) -> int:
         return hash(self.code)
 
@@ -124,7 +128,7 @@ class Language(Record):
 
     @cached_property
     def _lists(self) -> Mapping[str, frozenset[str]]:
-        return {name: frozenset(listed) for name, listed in self.words.items()}
+        return {name: frozenset(word.casefold() for word in listed) for name, listed in self.words.items()}
 
     @cached_property
     def _compiled(self) -> Mapping[str, re.Pattern[str]]:
@@ -256,7 +260,8 @@ def _read(code: str, path: Path) -> Language:
 
 
 ENGLISH = _load_ours("en")
-_current: ContextVar[Languages] = ContextVar("languages", default=Languages(ENGLISH, ENGLISH))  # noqa: B039
+IN_ENGLISH = Languages(ENGLISH, ENGLISH)
+_current: ContextVar[Languages] = ContextVar("languages", default=IN_ENGLISH)
 
 
 def languages() -> Languages:

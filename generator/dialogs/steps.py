@@ -20,6 +20,7 @@ from generator.dialogs.candidates import ATTEMPTS, Refused, draw_best, rate_answ
 from generator.dialogs.checks import UNFINISHED, find_fault, find_length_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.evidence import SHOWN, drop_idle, list_said, measure_support, rank_sentences
+from generator.dialogs.language_checks import check_language
 from generator.dialogs.prompt import Conversation, Documents, quote
 from generator.dialogs.signatures import (
     ChooseEvidence,
@@ -29,6 +30,7 @@ from generator.dialogs.signatures import (
     NextQuestion,
     Remark,
     StandaloneQuery,
+    in_language,
 )
 from generator.dialogs.users import PLAIN_ASKER, Asker, note_clean
 from generator.errors import Rejected
@@ -88,6 +90,7 @@ class Ask(dspy.Module):
             )
             if not prediction.get("can_ask", True):  # then the question needn't be one
                 raise Rejected("ask", f"declined: nothing {question_type.name} to ask", prediction.explanation)
+            check_language(prediction.question)
             fault = find_fault(prediction.question, documents, history, question_type, self.repetition, focus)
             if len(refused) < (ATTEMPTS - 1) * self.candidates:  # a long question is better than none
                 fault = fault or find_length_fault(prediction.question, question_type)
@@ -206,7 +209,7 @@ class Answer(dspy.Module):
 
     def __init__(self, repetition: Repetition, candidates: int = 1, judges: Sequence[Judge] = ()) -> None:
         super().__init__()
-        self.predict = dspy.Predict(GroundedAnswer)
+        self.predict = dspy.Predict(in_language(GroundedAnswer))
         self.choose = dspy.Predict(ChooseEvidence)
         self.repetition, self.candidates, self.judges = repetition, candidates, judges
 
@@ -234,6 +237,7 @@ class Answer(dspy.Module):
         async def draw(profile: Profile, refused: Sequence[Refused]) -> Turn:
             prediction = await call(self.predict, "answer", profile, number, rejected=tell_refused(refused), **inputs)
             answer = on_one_line(prediction.answer)
+            check_language(answer)
             fault = next((each.reason for each in refused if on_one_line(each.text) == answer), None)
             fault = fault or find_answer_fault(answer, question, history, self.repetition)
             if fault or not prediction.consistent:
