@@ -32,6 +32,7 @@ GENERATOR_GROUPS = (
     ("corpus", "corpora"),
     ("taxonomy", "taxonomies"),
     ("user", "users"),
+    ("dialog", "languages of dialogs"),
     ("algorithm", "algorithms"),
     ("lm", "models"),
     ("retriever", "retrievers"),

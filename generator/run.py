@@ -11,6 +11,7 @@ import dspy
 from omegaconf import DictConfig, OmegaConf
 
 from generator.common.console import continues, note
+from generator.common.language import IN_ENGLISH, use_languages
 from generator.components import Components, WorkerSpec, skipped_documents
 from generator.config.compose import Job, RunFailed
 from generator.config.settings import Settings, hash_files, hash_models, identity, load
@@ -79,7 +80,9 @@ def generate_run(settings: Settings, configuration: str, job: Job) -> float:
     dspy.disable_logging()  # what it would log of a reply stands with the reply's drop
     with settings.executor.open() as executor:
         run = Run(settings, configuration, job.command, executor)
-        with _frozen():
+        if run.components.language_note:
+            note(run.components.language_note)
+        with _frozen(), use_languages(run.components.languages):
             summary, interrupted = run_session(run, closing_table)
     if interrupted:
         raise KeyboardInterrupt("reported")
@@ -130,13 +133,16 @@ class Run(Session[Summary]):
         window = _window(settings, taxonomy)
         source = settings.algorithm.first_questions
         first_questions = read_first_questions(source, taxonomy.first) if source else []
-        self.dedup = Deduplicator(settings.dedup)
+        against = hash_files("dedup.against", settings.dedup.against)
         fingerprint = settings.corpus.fingerprint()
         self.skipped = skipped_documents(settings, fingerprint)
         users = load_users(settings.user.types, settings.user.path)
         _check_users(settings, users)
         self.spec = WorkerSpec(settings, fingerprint, taxonomy, window, first_questions, users)
         self.components = Components(self.spec, executor.spread)
+        languages = self.components.languages
+        with use_languages(languages):
+            self.dedup = Deduplicator(settings.dedup)
         attempts = settings.max_attempts or ATTEMPTS_PER_DIALOG * settings.wanted
         self.max_attempts = min(attempts, self.components.planner.limit)
         contents = {
@@ -146,9 +152,11 @@ class Run(Session[Summary]):
             "user.path (content)": sha256("".join(u.model_dump_json() for u in users).encode()).hexdigest()[:16],
             "algorithm.first_questions (content)": hash_questions(first_questions),
             "dspy_program (content)": hash_files("dspy_program", [program] if program else []),
-            "dedup.against (content)": hash_files("dedup.against", settings.dedup.against),
+            "dedup.against (content)": against,
             **hash_models({"lm": settings.lm, "judge.lm": settings.judge.lm, **settings.others}),
         }
+        if languages != IN_ENGLISH:
+            contents["corpus.language"], contents["dialog.language"] = (each.code for each in languages)
         self.identity = identity(settings, contents)
 
     def is_finished(self, store: Store) -> bool:
