@@ -136,11 +136,21 @@ class Library:
 
     def find(self, document_id: str) -> int:
         """Return the row of the document with this id."""
+        row = self._find(document_id)
+        with _explained(self.folder):
+            if row is None:
+                raise ValueError(f"no document {document_id!r}")
+            return row
+
+    def get(self, document_id: str) -> Document | None:
+        """Return the document with this id; None if there is none."""
+        row = self._find(document_id)
+        return None if row is None else self.document(row)
+
+    def _find(self, document_id: str) -> int | None:
         with _explained(self.folder):
             found = self._db.execute("SELECT row FROM documents WHERE id = ?", (document_id,)).fetchone()
-            if found is None:
-                raise ValueError(f"no document {document_id!r}")
-            return int(found[0])
+            return None if found is None else int(found[0])
 
     def passage(self, row: int) -> Passage:
         return self._passage(self.document(self.document_rows[row]), row)
@@ -190,11 +200,15 @@ class Library:
         """Return the hashes of the documents' ids, the lowest of which are validation's; shape (documents,)."""
         with _explained(self.folder):
             rows = self._db.execute("SELECT id FROM documents ORDER BY row")
-            hashes = (int.from_bytes(hashlib.sha256(row[0].encode()).digest()[:8]) for row in rows)
-            return np.fromiter(hashes, dtype=np.uint64, count=len(self))
+            return np.fromiter((split_key(row[0]) for row in rows), dtype=np.uint64, count=len(self))
 
     def _passage(self, document: Document, row: int) -> Passage:
         return passage(document, int(self._starts[row]), int(self._ends[row]))
+
+
+def split_key(document_id: str) -> int:
+    """Return the hash of a document's id, of 64 bits, that decides its split."""
+    return int.from_bytes(hashlib.sha256(document_id.encode()).digest()[:8])
 
 
 @contextmanager
