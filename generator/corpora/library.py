@@ -18,7 +18,7 @@ from filelock import FileLock
 from numpy.typing import NDArray
 
 from generator.common.passages import passage, windows
-from generator.corpora.base import LocatedDocument
+from generator.corpora.base import ChunkedDocument, LocatedDocument
 from generator.errors import CorpusError, RetrieverError, describe
 from generator.schema import Document, Evidence, Passage
 
@@ -74,6 +74,7 @@ class Library:
             self._documents = int(self._db.execute("SELECT coalesce(max(row) + 1, 0) FROM documents").fetchone()[0])
             if not self._documents:
                 raise ValueError("no documents")
+            self._given = self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'passages'").fetchone() is not None
 
     @classmethod
     def open(
@@ -203,7 +204,21 @@ class Library:
             return np.fromiter((split_key(row[0]) for row in rows), dtype=np.uint64, count=len(self))
 
     def _passage(self, document: Document, row: int) -> Passage:
-        return passage(document, int(self._starts[row]), int(self._ends[row]))
+        cut = passage(document, int(self._starts[row]), int(self._ends[row]))
+        if not self._given:
+            return cut
+        with _explained(self.folder):
+            name, title, url = self._db.execute(
+                "SELECT id, title, url FROM passages WHERE row = ?", (int(row),)
+            ).fetchone()
+        return cut.model_copy(update={"id": name, "title": title, "url": url})
+
+
+def _keep_passages(db: sqlite3.Connection, document: ChunkedDocument, first: int) -> None:
+    """Write what the passages of a document are called, if they were given; `first` is the row of the first one."""
+    db.execute("CREATE TABLE IF NOT EXISTS passages (row INTEGER PRIMARY KEY, id TEXT, title TEXT, url TEXT)")
+    rows = ((row, span.id, span.title, span.url) for row, span in enumerate(document.spans, first))
+    db.executemany("INSERT INTO passages VALUES (?, ?, ?, ?)", rows)
 
 
 def split_key(document_id: str) -> int:
@@ -245,7 +260,12 @@ def _build(
                     f"corpus {corpus}: documents {first + 1} and {row + 1}{where} have the same id {document.id!r}; "
                     "give each document a unique id"
                 ) from None
-            for start, end in windows(document.text, size, overlap):
+            if isinstance(document, ChunkedDocument):
+                _keep_passages(db, document, len(spans) // 3)
+                cuts: Iterable[tuple[int, int]] = ((span.start, span.end) for span in document.spans)
+            else:
+                cuts = windows(document.text, size, overlap)
+            for start, end in cuts:
                 spans.extend((row, start, end))
             on_progress(row + 1)
         db.commit()
