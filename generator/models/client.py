@@ -69,6 +69,10 @@ class Endpoint(Record, ABC):
             raise ValueError(f"max_tokens={self.max_tokens} leaves no room for a prompt in context={self.context}")
         return self
 
+    def spell(self, request: ChatRequest) -> bytes:
+        """Return the body of a request as this API takes it."""
+        return request.content
+
     @abstractmethod
     def open(self, folder: Path) -> AbstractAsyncContextManager[Clients]:
         """Open a client after a check of the endpoint; leaving the block closes it.
@@ -145,13 +149,13 @@ class HttpClient:
             reraise=True,
         )
         try:
-            return await retrying(self._post, request.content)
+            return await retrying(self._post, self._endpoint.spell(request))
         except (ServerGone, lm15.ContextLengthError, lm15.UnsupportedModelError):
             raise
         except (*lm15.RETRYABLE_ERRORS, lm15.InvalidRequestError) as error:
             await self._check_after(error)
         try:
-            return await self._post(request.content)  # the server may have recovered since
+            return await self._post(self._endpoint.spell(request))  # the server may have recovered since
         except ServerGone:
             raise
         except lm15.TransportError as error:
@@ -181,7 +185,9 @@ class HttpClient:
             why = error_text(body, self._key_env)
             raise ModelError(f"{self.api_base}/models answered HTTP {status}: {why}; try again when it is ready")
         try:
-            names = [str(model["id"]) for model in json.loads(body)["data"]]
+            listed = json.loads(body)
+            models = listed if isinstance(listed, list) else listed["data"]  # a bare list at Together AI
+            names = [str(model["id"]) for model in models]
         except (ValueError, TypeError, LookupError, RecursionError) as error:
             raise ModelError(f"{self.api_base} has no OpenAI API; lm.api_base usually ends in /v1") from error
         if self.model not in names:
@@ -240,7 +246,7 @@ class HttpClient:
             max_tokens=16,
         )
         try:
-            await self._post(trial.content)
+            await self._post(self._endpoint.spell(trial))
         except lm15.LM15Error:
             raise ServerGone(_gone("fails at every call", error)) from error
 
