@@ -57,11 +57,17 @@ def generate(cfg: DictConfig, job: Job) -> float:
         RunFailed: nothing was accepted.
         KeyboardInterrupt: the run was interrupted; what is finished is written.
     """
+    settings = load_named(cfg, job)
+    return generate_run(settings, OmegaConf.to_yaml(cfg, resolve=True), job)
+
+
+def load_named(cfg: DictConfig, job: Job) -> Settings:
+    """Return the settings of a composed configuration; in a sweep, with a run folder of its own, also in `cfg`."""
     settings = load(cfg)
     if settings.run_dir is None and (folder := job.name_folder(settings.folder, _NAMED)):
         cfg.run_dir = folder
         settings = load(cfg)
-    return generate_run(settings, OmegaConf.to_yaml(cfg, resolve=True), job)
+    return settings
 
 
 def generate_run(settings: Settings, configuration: str, job: Job) -> float:
@@ -93,7 +99,7 @@ def generate_run(settings: Settings, configuration: str, job: Job) -> float:
             f"stopped at {why}: {summary.accepted} of {settings.wanted} dialogs accepted, "
             f"{summary.attempted} attempted{more}"
         )
-    return summary.pairs / max(1, summary.lm_calls)
+    return summary.pairs / max(1, summary.lm_calls - summary.surplus.calls)
 
 
 class Run(Session[Summary]):
@@ -185,6 +191,12 @@ class Run(Session[Summary]):
         return write_results(
             self.settings, components.taxonomy, components.library, store, self.skipped, components.prompt_version
         )
+
+
+class Preview(Run):
+    """A run whose first dialogs are to tell what it takes (`generator.estimate`); the run itself continues them."""
+
+    finished = "the preview is in the run folder already"
 
 
 @contextmanager

@@ -49,12 +49,13 @@ _LEAST_STEMS = 5
 def find_answer_fault(answer: str, question: str, history: Sequence[Turn], repetition: Repetition) -> str | None:
     """Return the reason why an answer to the question after `history` can't be used, or None.
 
+    What stands behind its first colon is for the next prompt alone.
     An honest “I don't have information on …” passes.
     """
     if not any(c.isalnum() for c in answer):
         return "empty answer"
-    if SCAFFOLDING.search(answer) or _SPEAKS_OF_DOCUMENTS.search(answer):
-        return "speaks of the documents"
+    if spoken := SCAFFOLDING.search(answer) or _SPEAKS_OF_DOCUMENTS.search(answer):
+        return f"speaks of the documents: say the fact itself, without “{spoken.group()}”"
     if not _says_something(answer, question):
         return "answers nothing"
     told = drop_refusals(answer)  # what isn't known may be said twice
