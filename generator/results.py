@@ -26,6 +26,7 @@ from generator.output.card import DatasetInfo, Origin
 from generator.output.chat import rows
 from generator.output.dataset import write_dataset
 from generator.output.summary import HumanSummary, Summary, summarise
+from generator.report_sets import write_run_report
 from generator.retrievers.bm25 import PassagePool
 from generator.schema import Algorithm, Corpus, Dialog, Document, Passage, Record, SkippedRecord
 from taxonomy import Taxonomy
@@ -46,7 +47,7 @@ def write_results(
     skipped: Path,
     prompt_version: str,
 ) -> Summary:
-    """Write what a run has so far: dialogs, drops, skipped documents, summary, dataset, export.
+    """Write what a run has so far: dialogs, drops, skipped documents, summary, dataset, export, report.
 
     Args:
         library: the documents of the run, for the export.
@@ -73,6 +74,7 @@ def write_results(
         _write_export(settings.exporter, _source(settings, library, store), folder, before)
     else:
         _remove_exports(folder)
+    write_run_report(folder)
     return summary
 
 
@@ -136,6 +138,7 @@ def write_human(settings: Settings, configuration: str, command: str) -> None:
         rewritten=True,
     )
     _write_export(settings.exporter, source, folder, before)
+    write_run_report(folder)
     print(f"human dialogs: {summary.human}, with {summary.pairs} context-response pairs", flush=True)
     print(f"folder: {folder}", flush=True)
 

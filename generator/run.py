@@ -2,10 +2,12 @@
 
 import asyncio
 import gc
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from hashlib import sha256
+from pathlib import Path
 
 import dspy
 from omegaconf import DictConfig, OmegaConf
@@ -18,6 +20,7 @@ from generator.config.settings import Settings, hash_files, hash_models, identit
 from generator.dialogs.dedup import Deduplicator
 from generator.dialogs.first_questions import hash_questions, read_first_questions
 from generator.dialogs.generate import DialogGenerator
+from generator.dialogs.marks import apply_marks, read_marks
 from generator.errors import ConfigError
 from generator.execution.base import Executor
 from generator.execution.base import Work as Plans
@@ -58,11 +61,18 @@ def generate(cfg: DictConfig, job: Job) -> float:
         RunFailed: nothing was accepted.
         KeyboardInterrupt: the run was interrupted; what is finished is written.
     """
+    settings = load_named(cfg, job)
+    cfg.marks = None  # they are in the run from now on
+    return generate_run(settings, OmegaConf.to_yaml(cfg, resolve=True), job)
+
+
+def load_named(cfg: DictConfig, job: Job) -> Settings:
+    """Return the settings of a composed configuration; in a sweep, with a run folder of its own, also in `cfg`."""
     settings = load(cfg)
     if settings.run_dir is None and (folder := job.name_folder(settings.folder, _NAMED)):
         cfg.run_dir = folder
         settings = load(cfg)
-    return generate_run(settings, OmegaConf.to_yaml(cfg, resolve=True), job)
+    return settings
 
 
 def generate_run(settings: Settings, configuration: str, job: Job) -> float:
@@ -76,6 +86,8 @@ def generate_run(settings: Settings, configuration: str, job: Job) -> float:
         run = Run(settings, configuration, job.command, executor)
         if run.components.language_note:
             note(run.components.language_note)
+        if settings.marks is not None:
+            run.read_marks(settings.marks)
         with _frozen(), use_languages(run.components.languages):
             summary, interrupted = run_session(run, closing_table)
     if interrupted:
@@ -96,7 +108,7 @@ def generate_run(settings: Settings, configuration: str, job: Job) -> float:
             f"stopped at {why}: {summary.accepted} of {settings.wanted} dialogs accepted, "
             f"{summary.attempted} attempted{more}"
         )
-    return summary.pairs / max(1, summary.lm_calls)
+    return summary.pairs / max(1, summary.lm_calls - summary.surplus.calls)
 
 
 class Run(Session[Summary]):
@@ -153,6 +165,22 @@ class Run(Session[Summary]):
             contents["corpus.language"], contents["dialog.language"] = (each.code for each in languages)
         self.identity = identity(settings, contents)
 
+    def read_marks(self, path: Path) -> None:
+        """Make a person's marks verdicts of the run: the pairs that they reject become drops.
+
+        Raises:
+            ConfigError: there is no run, or the marks aren't of it.
+        """
+        marks, where = read_marks(path), f"marks={path}"
+        if self.fresh or not (self.folder / "run.db").exists():
+            why = "fresh=true would remove the dialogs" if self.fresh else f"there is no run in {self.folder}"
+            raise ConfigError(f"{where}: {why}; give the settings that the marked run was made with")
+        with Store(self.folder, self.identity) as store:
+            marked = apply_marks(marks, store.dialogs(), self.settings.judge.filter, where)
+            store.judge_again(marked)
+        said = Counter(mark.keep for mark in marks.marks)
+        note(f"marks of {marks.annotator}: {said[True]} kept, {said[False]} rejected, {said[None]} without either")
+
     def is_finished(self, store: Store) -> bool:
         return store.accepted >= self.settings.wanted or store.attempted >= self.max_attempts
 
@@ -193,6 +221,12 @@ class Run(Session[Summary]):
         return write_results(
             self.settings, components.taxonomy, components.library, store, self.skipped, components.prompt_version
         )
+
+
+class Preview(Run):
+    """A run whose first dialogs are to tell what it takes (`generator.estimate`); the run itself continues them."""
+
+    finished = "the preview is in the run folder already"
 
 
 @contextmanager

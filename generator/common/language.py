@@ -152,8 +152,13 @@ class Language(Record):
 
     def matches(self, name: PatternName, text: str) -> bool:
         """Return True if a pattern is found in a text; False if the language has no such pattern."""
+        return self.first_match(name, text) is not None
+
+    def first_match(self, name: PatternName, text: str) -> str | None:
+        """Return the first words of a text that match a pattern, or None."""
         pattern = self._compiled.get(name)
-        return pattern is not None and pattern.search(text) is not None
+        found = pattern and pattern.search(text)
+        return found.group() if found else None
 
     def find(self, name: WordList, text: str) -> frozenset[str]:
         """Return the words of a list that a text has."""

@@ -22,6 +22,7 @@ from generator.errors import ConfigError, describe
 from generator.execution.base import ExecutorSettings
 from generator.models.client import Endpoint
 from generator.models.embedded import EmbeddedEndpoint
+from generator.models.gguf import find_model
 from generator.models.lm import MOST_CANDIDATES
 from generator.output.base import Exporter
 from generator.retrievers.base import RetrieverSettings
@@ -225,11 +226,14 @@ def hash_models(endpoints: Mapping[str, Endpoint | None]) -> dict[str, str]:
 
     Raises:
         ConfigError: a file can't be read.
+        ModelError: one can't be fetched.
     """
     hashes: dict[str, str] = {}
     for name, endpoint in endpoints.items():
-        if isinstance(endpoint, EmbeddedEndpoint) and endpoint.path is not None:
-            hashes[f"{name}.path (content)"] = f"{endpoint.model} {hash_files(f'{name}.path', [endpoint.path])}"
+        if isinstance(endpoint, EmbeddedEndpoint) and (path := endpoint.path) is not None:
+            setting = f"{name}.path"
+            file = find_model(path, setting) if isinstance(path, str) else path
+            hashes[f"{setting} (content)"] = f"{endpoint.model} {hash_files(setting, [file])}"
     return hashes
 
 

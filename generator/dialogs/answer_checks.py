@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from generator.common.language import dialog_language
 from generator.common.refusals import drop_refusals
 from generator.common.shingles import content_stems, words
-from generator.dialogs.checks import speaks_of_documents
 from generator.dialogs.dedup import Repetition
 from generator.schema import Turn
 
@@ -20,12 +19,14 @@ _LEAST_STEMS = 5
 def find_answer_fault(answer: str, question: str, history: Sequence[Turn], repetition: Repetition) -> str | None:
     """Return the reason why an answer to the question after `history` can't be used, or None.
 
+    What stands behind its first colon is for the next prompt alone.
     An honest “I don't have information on …” passes.
     """
     if not any(c.isalnum() for c in answer):
         return "empty answer"
-    if speaks_of_documents(answer) or dialog_language().matches("speaks_of_documents", answer):
-        return "speaks of the documents"
+    language = dialog_language()
+    if spoken := language.first_match("scaffolding", answer) or language.first_match("speaks_of_documents", answer):
+        return f"speaks of the documents: say the fact itself, without “{spoken}”"
     if not _says_something(answer, question):
         return "answers nothing"
     told = drop_refusals(answer)  # what isn't known may be said twice

@@ -238,11 +238,13 @@ class Answer(dspy.Module):
             prediction = await call(self.predict, "answer", profile, number, rejected=tell_refused(refused), **inputs)
             answer = on_one_line(prediction.answer)
             check_language(answer)
-            fault = next((each.reason for each in refused if on_one_line(each.text) == answer), None)
-            fault = fault or find_answer_fault(answer, question, history, self.repetition)
+            if same := next((each for each in refused if on_one_line(each.text) == answer), None):
+                raise Refused("answer", same.reason, prediction.answer, same.details)
+            fault = find_answer_fault(answer, question, history, self.repetition)
             if fault or not prediction.consistent:
+                reason, _, remedy = (fault or INCONSISTENT).partition(": ")
                 why = "" if prediction.consistent else on_one_line(prediction.consistency)
-                raise Refused("answer", fault or INCONSISTENT, prediction.answer, why)
+                raise Refused("answer", reason, prediction.answer, remedy or why)
             return Turn(
                 turn=number,
                 query=question,
