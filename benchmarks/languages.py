@@ -86,11 +86,12 @@ def main() -> None:
     for code in SHIPPED:
         documents, questions = read_paragraphs(code), read_questions(code)
         language = load_language(code)
-        cells = [language.name]
+        cells: list[str] = [language.name]
         for each in variants(language):
             cells.append("" if each is None else "{:.2f} / {:.2f}".format(*measure(documents, questions, each)))
         print(f"| {' | '.join(cells)} |")
-    print("| chance | {:.2f} / {:.2f} |{}".format(*chance(len(documents)), " |" * (len(HEADER) - 2)))
+    gain, recall = chance(len(documents))
+    print(f"| chance | {gain:.2f} / {recall:.2f} |{' |' * (len(HEADER) - 2)}")
 
 
 if __name__ == "__main__":
