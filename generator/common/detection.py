@@ -25,10 +25,15 @@ LEAST_LETTERS, FOREIGN = 8, 0.3
 _LATIN = 0.85
 
 
-def detect_language(texts: Sequence[str]) -> tuple[str, int]:
-    """Return the ISO 639 code of the language that most texts are in, and how many of them are."""
-    codes = Counter("en" if _is_evidently_english(text) else _classify(text, _common_codes())[0] for text in texts)
-    return codes.most_common(1)[0]
+def detect_language(texts: Sequence[str]) -> tuple[str | None, int]:
+    """Return the ISO 639 code of the language that at least half of the texts surely are in, and how many are.
+
+    None if there is no such language.
+    """
+    found = [("en", 1.0) if _is_evidently_english(text) else _classify(text, _common_codes()) for text in texts]
+    codes = Counter(code for code, sure in found if sure >= SURE)
+    code, count = codes.most_common(1)[0] if codes else ("", 0)
+    return (code, count) if 2 * count >= len(texts) else (None, count)
 
 
 def find_other_language(text: str, expected: Language) -> str | None:
