@@ -288,9 +288,7 @@ def find_languages(settings: Settings, library: Library) -> tuple[Languages, str
     documents = library.language = load_language(code, folder)
     dialog = load_language(settings.dialog.language, folder) if settings.dialog.language else documents
     if unknown := [each.code for each in dict.fromkeys((documents, dialog)) if not each.scripts]:
-        told += (
-            f"{'; ' if told else ''}no data for the language {unknown[0]}: see docs/languages.md for what isn't checked"
-        )
+        told = f"{told or 'languages'}; no data for “{unknown[0]}”: docs/languages.md says what isn't checked"
     return Languages(documents, dialog), told
 
 

