@@ -23,6 +23,7 @@ MARKS = _list_marks()
 # A word of at most so many letters, or more where it has marks; or a letter of a script without spaces.
 WORD = rf"[^\W{UNSPACED}]{{1,64}}(?:[{MARKS}]{{1,8}}[^\W{UNSPACED}]{{0,64}}){{0,32}}|[{UNSPACED}]"
 _WORD = re.compile(WORD.replace("{1,64}", "+").replace("{0,64}", "*").replace("{0,32}", "*"))
+_ASCII_WORD = re.compile(r"\w+")  # the same, faster
 _ASCII = re.compile(r"[\x00-\x7f]+")
 _UNSPACED_LETTER = re.compile(f"[{UNSPACED}]")
 _RUN = re.compile(rf"([\da-zª-ɏ]+)|((?:[^\W\da-zª-ɏ]|[{MARKS}])+)")
@@ -51,7 +52,8 @@ def words(text: str) -> list[str]:
 
     In scripts without spaces between words each letter is one.
     """
-    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+    text = unicodedata.normalize("NFKC", text).casefold()
+    return (_ASCII_WORD if text.isascii() else _WORD).findall(text)
 
 
 def find_runs(text: str) -> list[tuple[str, str]]:
