@@ -10,7 +10,7 @@ from generator.common.scripts import WORD
 from generator.errors import ConfigError
 from generator.schema import Document, Passage
 
-_TOKEN, _ASCII_TOKEN = re.compile(rf"(?:{WORD})|[^\w\s]"), re.compile(r"\w{1,64}|[^\w\s]")  # the latter is faster
+TOKEN, _ASCII_TOKEN = re.compile(rf"(?:{WORD})|[^\w\s]"), re.compile(r"\w{1,64}|[^\w\s]")  # the latter is faster
 LONGEST_SENTENCE = 600
 # A line is segmented in chunks of so many characters, since segmentation takes quadratic time in some scripts; the
 # last part of a chunk only serves as context, and is segmented again with the next one.
@@ -24,7 +24,7 @@ _PIECE = re.compile(rf"\S(?:.{{0,{LONGEST_SENTENCE - 2}}}\S)?(?!\S)|\S{{{LONGEST
 
 def find_tokens(text: str) -> Iterator[re.Match[str]]:
     """Yield the words and punctuation marks of a text; see `windows`."""
-    return (_ASCII_TOKEN if text.isascii() else _TOKEN).finditer(text)
+    return (_ASCII_TOKEN if text.isascii() else TOKEN).finditer(text)
 
 
 def count_tokens(text: str) -> int:
