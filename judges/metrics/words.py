@@ -31,8 +31,8 @@ _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 def words(text: str) -> list[str]:
     """Return the words of a text as SQuAD's evaluation counts them; `don't` is one, `dont`.
 
-    In addition, punctuation outside ASCII (`–`, `…`) is no word, and in scripts without spaces each letter is one, as in
-    MLQA's evaluation of Chinese (Lewis et al. 2020).
+    In addition, punctuation outside ASCII (`–`, `…`) is no word, and in scripts without spaces each letter is one, as
+    in MLQA's evaluation of Chinese (Lewis et al. 2020).
     """
     text = _UNSPACED.sub(r" \g<0> ", text.lower().translate(_PUNCTUATION))
     return [word for word in _ARTICLE.sub(" ", text).split() if has_words(word)]
