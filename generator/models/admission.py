@@ -25,6 +25,11 @@ from operator import attrgetter
 from generator.common.console import note
 from generator.schema import Usage
 
+CACHE_CURE = (
+    "fewer dialogs (lm.dialogs), fewer passages (retriever.k), an fp8 cache (--kv-cache-dtype fp8) or more memory for "
+    "the cache help"
+)
+
 _ages = count()
 _AGE = attrgetter("age")
 # Dialogs that have ended and are remembered for how many tokens a dialog takes.
@@ -348,9 +353,7 @@ class Admission:
         could = (window.cached + window.known - window.kept) / window.prompt
         note(
             f"warning: {self._server}: {window.cached / window.prompt:.0%} of the prompt tokens come from its cache, "
-            f"where {could:.0%} could: {self.under_way} dialogs of {round(tokens, -2):,.0f} tokens{fits}; fewer "
-            "dialogs (lm.dialogs), fewer passages (retriever.k), an fp8 cache (--kv-cache-dtype fp8) or more memory "
-            "for the cache help"
+            f"where {could:.0%} could: {self.under_way} dialogs of {round(tokens, -2):,.0f} tokens{fits}; {CACHE_CURE}"
         )
 
 
