@@ -143,16 +143,16 @@ def main() -> None:
     rows = []
     for model in MODELS:
         for gpus in (1, 2, 4):
-            for weights, cache in ((2, 2), (1, 2), (1, 1)):
-                free, each = room(model, gpus, weights, cache), tokens(5, 512, 4)
-                name = [model.name, str(gpus), *({2: "bf16", 1: "fp8"}[width] for width in (weights, cache))]
+            for widths in ((2, 2), (1, 2), (1, 1)):
+                free, each = room(model, gpus, *widths), tokens(5, 512, 4)
+                name = [model.name, str(gpus), *({2: "bf16", 1: "fp8"}[width] for width in widths)]
                 fit = int((free - RULES) / each)
                 if fit < 1:
                     rows.append([*name, "–", "0", "", "", ""])
                     continue
                 mean = RULES + each / 2  # prompts of all lengths
-                calls = calls_an_hour(model, gpus, fit, mean, (weights, cache), COMPUTED)
-                thrash = calls_an_hour(model, gpus, fit, mean, (weights, cache), 1)
+                calls = calls_an_hour(model, gpus, fit, mean, widths, COMPUTED)
+                thrash = calls_an_hour(model, gpus, fit, mean, widths, 1)
                 pairs = calls / CALLS * KEPT
                 rows.append(
                     [*name, f"{free:,.0f}", str(fit), f"{calls:,.0f}", f"{pairs:,.0f}", f"{thrash / calls:.0%}"]

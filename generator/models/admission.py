@@ -118,14 +118,15 @@ class Admission:
     Args:
         server: its address, for what is reported.
         most: the most dialogs that can be under way.
+        processes: so many share the server, each with as many dialogs.
         found: find the number, of `most` at the most; otherwise it is `most`.
 
     Attributes:
         limit: the most dialogs under way.
     """
 
-    def __init__(self, server: str, most: int, found: bool = True) -> None:
-        self._server, self._most, self._found = server, most, found
+    def __init__(self, server: str, most: int, found: bool = True, processes: int = 1) -> None:
+        self._server, self._most, self._found, self._processes = server, most, found, processes
         self._capacity: int | None = None
         self.limit = most
         self._places: list[Place] = []
@@ -141,12 +142,12 @@ class Admission:
         self._rate, self._trials, self._wait, self._next_wait = 0.0, list[float](), 2, 4
 
     def set_capacity(self, tokens: int | None, context: int) -> None:
-        """Set how many tokens the server's cache holds for these dialogs; None: unknown.
+        """Set how many tokens the server's cache holds; None: unknown.
 
         Args:
             context: the longest prompt and reply, in tokens.
         """
-        self._capacity = tokens
+        self._capacity = tokens = tokens and tokens // self._processes
         if self._found and tokens:  # before anything is measured, those that fit whatever they become
             self._set_limit(max(1, min(self._most, tokens // context)))
 
@@ -342,18 +343,19 @@ class Admission:
             return
         self._said, self._said_at = max(1, int(room)), now
         note(
-            f"{self._server}: room for {self._said} dialogs of {round(tokens, -2):,.0f} tokens; "
-            f"{self.under_way} under way"
+            f"{self._server}: room for {self._said * self._processes} dialogs of {round(tokens, -2):,.0f} tokens; "
+            f"{self.under_way * self._processes} under way"
         )
 
     def _warn(self, window: _Window) -> None:
         self._warned = True
-        tokens = self._dialog_tokens() or 0
-        fits = f" don't fit its {self._capacity:,}" if self._capacity else " are too many for it"
+        capacity = f" don't fit its {self._capacity * self._processes:,}" if self._capacity else " are too many for it"
+        tokens = round(self._dialog_tokens() or 0, -2)
         could = (window.cached + window.known - window.kept) / window.prompt
         note(
             f"warning: {self._server}: {window.cached / window.prompt:.0%} of the prompt tokens come from its cache, "
-            f"where {could:.0%} could: {self.under_way} dialogs of {round(tokens, -2):,.0f} tokens{fits}; {CACHE_CURE}"
+            f"where {could:.0%} could: {self.under_way * self._processes} dialogs of {tokens:,.0f} tokens{capacity}; "
+            f"{CACHE_CURE}"
         )
 
 

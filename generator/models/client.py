@@ -153,7 +153,9 @@ class HttpClient:
         self._endpoint, self._key_env, self._session = endpoint, key_env, session
         self._backoff = backoff(endpoint.retry_wait_s)
         self._limiter = Limiter(-(-endpoint.concurrency // share))
-        self.admission = Admission(api_base, -(-endpoint.most_dialogs // share), found=endpoint.dialogs is None)
+        self.admission = Admission(
+            api_base, -(-endpoint.most_dialogs // share), endpoint.dialogs is None, endpoint._processes
+        )
         self._tally = Tally()
         self._good: tuple[Message, ...] = (Message(role="user", content="Say hello."),)
         self._trying, self._trials, self._tried = asyncio.Lock(), 0, False
@@ -250,8 +252,7 @@ class HttpClient:
             limit = aiohttp.ClientTimeout(total=_METRICS_S)
             async with self._session.get(f"{self.api_base.removesuffix('/v1')}/metrics", timeout=limit) as response:
                 text = await response.text() if response.status == 200 else ""
-            capacity = capacity_of(text)
-            self.admission.set_capacity(capacity and capacity // self._endpoint._processes, self.context)
+            self.admission.set_capacity(capacity_of(text), self.context)
 
     async def _attempt(self, request: ChatRequest, call: FailingCall, age: int) -> ChatReply:
         begun = time.monotonic()

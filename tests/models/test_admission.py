@@ -99,7 +99,7 @@ def test_a_large_cache_is_no_limit() -> None:
 def test_what_replies_say_is_enough() -> None:
     """A server without metrics: the number falls until what a dialog has sent stays cached, and not to nothing."""
     with OpenAIServer(short, cache=RULES + 8 * (LONGEST - RULES), delay_s=0.005) as server:
-        admission = lead(server, count=120)
+        admission = lead(server, count=100)
         assert 2 <= admission.limit <= 16
         half = len(server.bodies) // 2
         assert most_under_way_of(server.bodies[half:]) <= 24
@@ -167,7 +167,7 @@ def test_the_size_of_a_cache_is_read(metrics: str, tokens: int | None) -> None:
 
 def test_a_number_that_is_set_is_never_exceeded_and_the_older_go_first() -> None:
     with OpenAIServer(short, delay_s=0.002) as server:
-        lead(server, dialogs=5, count=30, concurrency=3)
+        lead(server, dialogs=5, count=30, concurrency=16)
         assert most_under_way(server) == 5
     numbers = dialogs_of(server.bodies)
     first = [numbers.index(number) for number in range(30)]
@@ -209,7 +209,7 @@ def test_the_data_is_the_same_at_any_limit(tmp_path: Path) -> None:
         folder.mkdir()
         site = Site(folder)
         with OpenAIServer(cache=cache, metrics=True) as server:
-            ended = site.run(server, "dialogs=16", "algorithm=single", "lm.concurrency=32", settings)
+            ended = site.run(server, "dialogs=8", "algorithm=single", "lm.concurrency=16", settings)
             assert ended.code == 0, ended.err
         seen.append(site.data())
         reports.append(ended.err)
