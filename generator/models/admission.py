@@ -17,7 +17,6 @@ import time
 from asyncio import Event
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 from operator import attrgetter
@@ -52,6 +51,8 @@ _WARN_SET, _WARN_FOUND = 2, 5
 _RATE_S, _RATE_CALLS, _TRIAL_S = 20.0, 5, 5.0
 _TRIALS = (0.4, 0.75)
 _SAME_RATE, _WORSE_RATE = 0.97, 0.8
+# Nothing is tried while there are fewer dialogs, since there is no more to do.
+_BUSY = 0.75
 # The number is reported again when it has changed by so much, and not within so many seconds.
 _NEWS, _NEWS_S = 0.25, 60.0
 
@@ -130,14 +131,16 @@ class Admission:
         self._capacity: int | None = None
         self.limit = most
         self._places: list[Place] = []
-        self._ended: deque[Place] = deque(maxlen=_REMEMBERED)
+        # Of the last dialogs that ended: what each added to the cache times its calls, and its calls; and their sums.
+        self._ended: deque[tuple[int, int]] = deque()
+        self._ended_sum, self._ended_calls, self._calls = 0, 0, 0
         self._rules = 0  # tokens that all prompts begin with
         self._says_cached = False
         self._factor = self._highest = 1.0
         self._settling, self._tries, self._rest, self._next_rest = False, 0, 0, _REST
         self._before = (1.0, 0.0)
         self._collapsed, self._warned = 0, False
-        self._said, self._said_at = 0, 0.0
+        self._said, self._said_at, self._peak = 0, 0.0, 0
         self._window = _Window(time.monotonic())
         self._rate, self._trials, self._wait, self._next_wait = 0.0, list[float](), 2, 4
 
@@ -175,17 +178,29 @@ class Admission:
         """Return a place for a dialog, which has the age of one that it had on another server."""
         place = Place(next(_ages) if age is None else age)
         insort(self._places, place, key=_AGE)
-        self._open_places()
+        self._peak = max(self._peak, self.under_way)
+        for waiting in self._places[self.limit : self.limit + 1]:
+            waiting.may_call.clear()
+        if len(self._places) <= self.limit or place.age < self._places[self.limit].age:
+            place.may_call.set()
         return place
 
     def leave(self, place: Place) -> None:
         """Release the place of a dialog that has ended, or moves to another server."""
         del self._places[bisect_left(self._places, place.age, key=_AGE)]
-        self._open_places()
+        for waiting in self._places[self.limit - 1 : self.limit]:
+            waiting.may_call.set()
         place.may_call.set()  # a call that waits here is made where the dialog has moved to
         place.sent = b""
         if place.calls:
-            self._ended.append(place)
+            self._calls -= place.calls
+            self._ended.append((self._own(place, place.longest) * place.calls, place.calls))
+            self._ended_sum += self._ended[-1][0]
+            self._ended_calls += place.calls
+            if len(self._ended) > _REMEMBERED:
+                total, calls = self._ended.popleft()
+                self._ended_sum -= total
+                self._ended_calls -= calls
             self._fit()
 
     def record(self, place: Place, request: bytes, usage: Usage) -> None:
@@ -202,12 +217,13 @@ class Admission:
         window.prompt += usage.prompt
         window.cached += usage.cached
         place.calls += 1
+        self._calls += 1
         place.longest = max(place.longest, usage.prompt + usage.completion)
         if place.calls == 1:
             place.first, place.shared = usage.prompt, usage.cached
             self._rules = min(self._rules or usage.cached, usage.cached or self._rules)
             self._fit()
-        else:
+        elif self._says_cached:
             known = usage.prompt * _common_prefix(place.sent, request) // len(request) - self._rules
             if known > 0:
                 window.known += known
@@ -228,7 +244,8 @@ class Admission:
         if self._says_cached and window.known:
             self._correct(1 - window.kept / window.known, window)
         self._fit()
-        self._report(now)
+        if not self._young:
+            self._report(now)
 
     def _fit(self) -> None:
         """Set the limit by the tokens of the dialogs so far; small changes of the estimate leave it as it is."""
@@ -251,21 +268,22 @@ class Admission:
     @property
     def _young(self) -> bool:
         """Whether dialogs that have ended say less about how long dialogs become than those under way."""
-        return sum(place.calls for place in self._ended) <= sum(place.calls for place in self._places)
+        return self._ended_calls <= self._calls
+
+    def _own(self, place: Place, tokens: int) -> int:
+        """Return how many of a dialog's tokens no other dialog had brought into the cache."""
+        return max(1, tokens - max(place.shared, self._rules))
 
     def _dialog_tokens(self) -> float | None:
         """Return the tokens that a dialog adds to the cache; each counts by its calls, as the time that it is there."""
-        young = self._young
-        seen = [*self._ended, *(place for place in self._places if young and place.calls)]
-        if not seen:
+        if not self._young:
+            return self._ended_sum / self._ended_calls
+        begun = [place for place in self._places if place.calls]
+        if not begun:
             return None
-
-        def mean(tokens: Callable[[Place], int]) -> float:
-            own = (max(1, tokens(place) - max(place.shared, self._rules)) * place.calls for place in seen)
-            return sum(own) / sum(place.calls for place in seen)
-
-        longest = mean(lambda place: place.longest)
-        return max(longest, mean(lambda place: _GROWTH * place.first)) if young else longest
+        longest = sum(self._own(place, place.longest) * place.calls for place in begun) + self._ended_sum
+        first = sum(self._own(place, _GROWTH * place.first) for place in begun)
+        return max(longest / (self._calls + self._ended_calls), first / len(begun))
 
     def _correct(self, lost: float, window: _Window) -> None:
         """Lower the limit when dialogs are evicted between their calls, and raise it while none is."""
@@ -302,7 +320,7 @@ class Admission:
             return
         now = time.monotonic()
         self._window = _Window(now)
-        if not self._found or len(self._places) < self.limit:  # others don't wait: fewer would be slower
+        if not self._found or len(self._places) < _BUSY * self.limit:
             return
         if not self._trials:
             self._rate = rate
@@ -334,17 +352,22 @@ class Admission:
         for place in self._places[self.limit :]:
             place.may_call.clear()
 
+    def close(self) -> None:
+        """Report what was found, if the run was too short to do so before."""
+        if not self._said:
+            self._report(time.monotonic())
+
     def _report(self, now: float) -> None:
         """Report how many dialogs there is room for, once, and when it has changed much."""
         room, tokens = self._room(), self._dialog_tokens()
-        if room is None or tokens is None or self._young or (self._capacity is None and self.limit == self._most):
+        if room is None or tokens is None or (self._capacity is None and self.limit == self._most):
             return
         if self._said and (abs(room / self._said - 1) < _NEWS or now - self._said_at < _NEWS_S):
             return
         self._said, self._said_at = max(1, int(room)), now
         note(
             f"{self._server}: room for {self._said * self._processes} dialogs of {round(tokens, -2):,.0f} tokens; "
-            f"{self.under_way * self._processes} under way"
+            f"{(self.under_way or self._peak) * self._processes} under way"
         )
 
     def _warn(self, window: _Window) -> None:

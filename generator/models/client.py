@@ -126,7 +126,10 @@ class Endpoint(Record, ABC):
             client = HttpClient(self, api_base, key_env, session, share)
             await client.check()
             await client.read_capacity()
-            yield client
+            try:
+                yield client
+            finally:
+                client.admission.close()
 
 
 class ServerGone(lm15.TransportError):
