@@ -296,7 +296,7 @@ def _share(endpoint: Endpoint, workers: int | None) -> Endpoint:
     """Return an endpoint for one of several processes that ask it together; its server is started already."""
     if workers is None:
         return endpoint
-    share = endpoint.model_copy(update={"concurrency": max(1, endpoint.concurrency // workers)})
+    share = endpoint.shared_by(workers)
     return share.model_copy(update={"serve": False}) if isinstance(share, VllmEndpoint) else share
 
 
