@@ -72,6 +72,10 @@ class Endpoint(Record, ABC):
             raise ValueError(f"max_tokens={self.max_tokens} leaves no room for a prompt in context={self.context}")
         return self
 
+    def spell(self, request: ChatRequest) -> bytes:
+        """Return the body of a request as this API takes it."""
+        return request.content
+
     @abstractmethod
     def open(self, folder: Path) -> AbstractAsyncContextManager[Clients]:
         """Open a client after a check of the endpoint; leaving the block closes it.
@@ -164,7 +168,7 @@ class HttpClient:
                 if call.given_up:
                     raise
                 await self._check_after(error)
-            return await self._post(request.content)  # the server may have recovered since
+            return await self._post(request)  # the server may have recovered since
         except ServerGone:
             raise
         except lm15.TransportError as error:
@@ -194,7 +198,9 @@ class HttpClient:
             why = error_text(body, self._key_env)
             raise ModelError(f"{self.api_base}/models answered HTTP {status}: {why}; try again when it is ready")
         try:
-            names = [str(model["id"]) for model in json.loads(body)["data"]]
+            listed = json.loads(body)
+            models = listed if isinstance(listed, list) else listed["data"]  # a bare list at Together AI
+            names = [str(model["id"]) for model in models]
         except (ValueError, TypeError, LookupError, RecursionError) as error:
             raise ModelError(f"{self.api_base} has no OpenAI API; lm.api_base usually ends in /v1") from error
         if self.model not in names:
@@ -204,7 +210,7 @@ class HttpClient:
     async def _attempt(self, request: ChatRequest, call: FailingCall) -> ChatReply:
         begun = time.monotonic()
         try:
-            reply = await self._post(request.content)
+            reply = await self._post(request)
         except ServerGone:
             raise
         except lm15.RETRYABLE_ERRORS as error:
@@ -242,18 +248,18 @@ class HttpClient:
                 self._trials += 1
             return self._tried
 
-    def _trial(self) -> bytes:
+    def _trial(self) -> ChatRequest:
         """Return a trivial call with a prompt that the server has answered before, if there is one."""
         return ChatRequest(
             model=self.model, messages=self._good, sampling=self.sampling("greedy"), seed=0, max_tokens=16
-        ).content
+        )
 
-    async def _post(self, body: bytes) -> ChatReply:
+    async def _post(self, request: ChatRequest) -> ChatReply:
         url = f"{self.api_base}/chat/completions"
         # The slot is released while a failed call waits.
         async with self._limiter.slot() as number:
             try:
-                content = await self._send(url, body)
+                content = await self._send(url, self._endpoint.spell(request))
             except lm15.LM15Error as error:
                 if is_overload(error):
                     self._limiter.shrink(number)
