@@ -2,13 +2,12 @@
 
 import time
 
-# Under suspicion, which means while its server answers others, a call is given up after so many failures, ...
-GIVEN_UP_AFTER = 3
-# ... as long as pauses of so many seconds and further attempts would take it beyond so many seconds from there, ...
-_PAUSE_S = 1.0
-_WITHIN_S = 10.0
-# ... and else after so many failures, of which so many under suspicion.
+# A call that fails while its server answers others is under suspicion. It is given up after three failures at the
+# earliest, when the next attempt would end more than ten seconds after the third; and after five in any case, if the
+# last three were under suspicion.
+GIVEN_UP_AFTER, _WITHIN_S = 3, 10.0
 _ATTEMPTS, _SUSPECTED = 5, 3
+_PAUSE_S = 1.0
 
 
 class Tally:
