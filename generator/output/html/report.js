@@ -134,8 +134,8 @@ const turnsOf = all => all.flatMap(entry => entry.turns);
 const labels = value => (value ?? "").split("+");
 const FILTERS = [
   ["run", "run", several ? runs.map((run, place) => [place, run.name]) : [], (e, t, v) => e.run === +v, false],
-  ["state", "kept or dropped", [["kept", "pairs kept"], ["pair", "pairs dropped"], ["dialog", "dialogs dropped"], ["early", "dialogs that ended early"], ["any", "with any drop"]],
-    (e, t, v) => v === "any" ? e.drops.length > 0 : v === "dialog" ? !e.accepted : v === "early" ? e.ended !== "" : t !== null && t.kept === (v === "kept"), true],
+  ["state", "kept or dropped", [["kept", "pairs kept"], ["pair", "pairs dropped"], ["dialog", "dialogs dropped"], ["early", "dialogs that ended early"], ["any", "with any drop"], ...(entries.some(e => e.accepted && !e.full) ? [["full", "shown in full"]] : [])],
+    (e, t, v) => v === "any" ? e.drops.length > 0 : v === "dialog" ? !e.accepted : v === "early" ? e.ended !== "" : v === "full" ? e.full : t !== null && t.kept === (v === "kept"), true],
   ["reason", "reason of a drop", uniq(entries.flatMap(e => e.drops.map(d => `${d.scope}: ${d.stage}: ${d.reason}`))),
     (e, t, v) => e.drops.some(d => `${d.scope}: ${d.stage}: ${d.reason}` === v && (t === null || d.turn === null || d.turn === t.turn || d.scope === "turn")), true],
   ["type", "question type", uniq(turnsOf(entries).flatMap(t => labels(t.question_type))), (e, t, v) => t !== null && labels(t.question_type).includes(v), true],
@@ -236,7 +236,8 @@ let lit = null;
 async function show(entry) {
   current = entry;
   if (!entry) return draw();
-  const detail = entry.accepted ? await unpack(`d${entry.place}`) : { facts: [], turns: [], passages: [] };
+  const bare = { search_query: "", reasoning: "", clean_query: "", other_answers: [], original_answer: "", hits: [], evidence: [], reasons: null };
+  const detail = entry.full ? await unpack(`d${entry.place}`) : { facts: [], turns: entry.turns.map(() => bare), passages: [] };
   if (current !== entry) return;  // another was chosen meanwhile
   shown = detail;
   lit = null;
@@ -247,6 +248,7 @@ async function show(entry) {
   $("dialog").replaceChildren(
     el("h2", {}, entry.title || (entry.accepted ? "Dialog" : "Dropped dialog"), " ", el("a", { href: link, title: "link to this dialog" }, el("small", {}, entry.id))),
     el("p", { className: "facts" }, facts.map(([name, value]) => `${name}: ${value}`).join(" · ")),
+    entry.accepted && !entry.full ? el("p", { className: "note" }, "Its passages, hits and reasons are not in this file, which has a sample of them: see the overview.") : "",
     ...rest.map(drop),
     ...entry.turns.map((turn, place) => turnOf(entry, turn, detail.turns[place])),
     entry.accepted ? el("section", { className: "turn" }, el("h3", {}, "The dialog as a whole"), marking(entry, null)) : "");
@@ -285,7 +287,7 @@ function turnOf(entry, turn, detail) {
     detail.other_answers.map(a => el("p", { className: "small" }, el("b", {}, "another reference: "), a)),
     detail.original_answer ? el("p", { className: "small" }, el("b", {}, "before a person edited it: "), detail.original_answer) : "",
     turn.verdicts.map(([judge, label], place) => {
-      const [why, model, score, decides] = detail.reasons[place];
+      const [why, model, score, decides] = detail.reasons?.[place] ?? ["", "", null, true];
       return el("p", { className: "small" }, el("b", {}, `${judge}: ${label}`), score === null ? "" : ` (${score})`,
         model ? ` by ${model}` : "", decides ? "" : " (doesn't decide)", why ? ` – ${why}` : "");
     }),
@@ -335,7 +337,7 @@ function light(turn, evidence, button) {
 function passages() {
   const spans = shown.passages.map(() => []);
   for (const [place, start, end] of lit?.evidence ?? []) if (place !== null) spans[place].push([start, end]);
-  const said = !shown.passages.length ? "No passages." : !lit ? `${shown.passages.length} passages. A click on an answer lights up its evidence.`
+  const said = !shown.passages.length ? (current.accepted && !current.full ? "The passages of this dialog are not in this file." : "No passages.") : !lit ? `${shown.passages.length} passages. A click on an answer lights up its evidence.`
     : lit.evidence.length ? `Evidence of turn ${lit.turn}: ${lit.evidence.length} sentence${lit.evidence.length === 1 ? "" : "s"}.` : `The answer of turn ${lit.turn} names no evidence.`;
   $("passages").replaceChildren(el("p", { className: "hint", aria: { role: "status" } }, said), ...shown.passages.map((passage, place) =>
     el("div", { className: `passage${spans[place].length ? " lit" : ""}`, id: `passage-${place}` },
