@@ -152,7 +152,7 @@ const FILTERS = [
   }, true],
 ];
 for (const [name, title, values] of FILTERS)
-  if (values.length > 1 || (values.length && name === "reason"))
+  if (values.length > 1 || (values.length && ["reason", "verdict"].includes(name)))
     $("selects").append(el("select", { id: `f-${name}`, title, aria: { "aria-label": title } },
       el("option", { value: "" }, title), values.map(v => Array.isArray(v) ? el("option", { value: v[0] }, v[1]) : el("option", { value: v }, String(v)))));
 $("selects").append(el("input", { id: "f-document", placeholder: "document", title: "a document's title or id", aria: { "aria-label": "document" } }));
@@ -363,9 +363,16 @@ function highlighted(text, spans) {
 // Events
 
 let waiting = 0;
-$("filters").addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(search, 80); });
+for (const kind of ["input", "change"])
+  $("filters").addEventListener(kind, () => { clearTimeout(waiting); waiting = setTimeout(search, 80); });
 $("filters").addEventListener("reset", () => setTimeout(search));
-$("filters").addEventListener("submit", event => { event.preventDefault(); clearTimeout(waiting); search(); $("list").focus(); });
+$("filters").addEventListener("keydown", event => {
+  if (event.key !== "Enter" || event.target.tagName !== "INPUT") return;
+  event.preventDefault();
+  clearTimeout(waiting);
+  search();
+  $("list").focus();
+});
 $("list").addEventListener("scroll", () => requestAnimationFrame(draw));
 $("list").addEventListener("keydown", event => {
   const page = Math.max(1, Math.floor($("list").clientHeight / ROW) - 1);
