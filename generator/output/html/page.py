@@ -96,7 +96,7 @@ def _read(number: int, each: ReportSet, near_duplicates: DedupSettings, sample: 
 def _render(sets: Sequence[ReportSet], read: Sequence[_Read], packed: Sequence[Packed], data: str) -> Iterable[str]:
     names = [each.name for each in sets]
     columns, distributions = [each.column for each in read], [each.distributions for each in read]
-    runs = [(f"{each.name}: " if len(sets) > 1 else "", each.counts) for each in sets if each.counts]
+    runs = [(f" ({each.name})" if len(sets) > 1 else "", each.counts) for each in sets if each.counts]
     charts: Mapping[str, Sequence[overview.Figure]] = {
         "From attempts to pairs": [figure for run in runs for figure in overview.funnel(*run)],
         "Shares": list(overview.shares(sets, columns)),
