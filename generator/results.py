@@ -67,7 +67,7 @@ def write_results(
     summary = summarise(store, taxonomy, settings.judge.filter, lines.count("\n"), settings.wanted)
     _write_summary(folder, summary)
     if summary.pairs:
-        write_dataset(store.dialogs(), folder / "dataset", _info(settings, summary, store, prompt_version))
+        write_dataset(store.dialogs(), folder / "dataset", _info(settings, library, summary, store, prompt_version))
     else:
         shutil.rmtree(folder / "dataset", ignore_errors=True)
     if summary.accepted:  # an item need not have a pair
@@ -226,7 +226,7 @@ def _whole_documents(corpus: DialogCorpus) -> Iterator[tuple[Document, tuple[Pas
         )
 
 
-def _info(settings: Settings, summary: Summary, store: Store, prompt_version: str) -> DatasetInfo:
+def _info(settings: Settings, library: Library, summary: Summary, store: Store, prompt_version: str) -> DatasetInfo:
     corpus, judge, retriever = settings.corpus, settings.judge, settings.retriever
     searches = settings.algorithm.name in ("multi", "progressive")
     name = type(retriever).__name__.removesuffix("Settings").lower()
@@ -237,7 +237,7 @@ def _info(settings: Settings, summary: Summary, store: Store, prompt_version: st
         corpus=corpus.name,
         licence=corpus.licence,
         source=corpus.source,
-        language=corpus.language,
+        language=settings.dialog.language or library.language.code,
         filter=judge.filter,
         algorithm=settings.algorithm.name,
         topics=corpus.topics,
