@@ -39,11 +39,8 @@ COMMANDS = (
         "estimate",
         "generator.estimate:EstimateSettings",
     ),
-<<<<<<< HEAD
     ("python -m generator.push", "push", "generator.push:PushSettings"),
-=======
     ("python -m generator.report", "report", "generator.report:ReportSettings"),
->>>>>>> main
     ("python -m generator.statistics", "statistics", "generator.statistics:StatisticsSettings"),
     ("python -m judges", "judges", "judges.settings:JudgingRunSettings"),
     (
