@@ -66,7 +66,7 @@ def push(cfg: "DictConfig", job: object) -> None:
         disable_progress_bars()
     api = HfApi(token=token)
     try:
-        where = _commit(api, name, files, settings.private)
+        private = _commit(api, name, files, settings.private)
     except ExportError:
         raise
     except Exception as error:  # of several kinds, by the HTTP library that a release of huggingface_hub uses
@@ -74,9 +74,11 @@ def push(cfg: "DictConfig", job: object) -> None:
             print(file=sys.stderr)  # below a progress bar
         cause = error.__cause__ if isinstance(error, RuntimeError) else None  # it names the file alone
         why = describe(cause if isinstance(cause, Exception) else error)
-        raise ExportError(f"{api.endpoint}: {name} wasn't published ({why}); the same command tries again") from error
-    seen = "private" if settings.private else "public"
-    print(f"pushed: {len(files)} files to {where} ({seen})", flush=True)
+        denied = getattr(getattr(error, "response", None), "status_code", 0) in (401, 403)
+        fix = "set HF_TOKEN to a token that may write there" if denied else "the same command tries again"
+        raise ExportError(f"{api.endpoint}: {name} wasn't published ({why}); {fix}") from error
+    seen = "private" if private else "public"
+    print(f"pushed: {len(files)} files to {api.endpoint}/datasets/{name} ({seen})", flush=True)
 
 
 def _list_files(folder: Path) -> dict[str, Path]:
@@ -97,8 +99,8 @@ def _list_files(folder: Path) -> dict[str, Path]:
     return files
 
 
-def _commit(api: Any, name: str, files: dict[str, Path], private: bool) -> str:
-    """Create the repository if it isn't there, and publish the files in one commit; return its address.
+def _commit(api: Any, name: str, files: dict[str, Path], private: bool) -> bool:
+    """Create the repository if it isn't there, and publish the files in one commit; return whether it is private.
 
     Raises:
         ExportError: it is there, and public against the settings.
@@ -117,12 +119,13 @@ def _commit(api: Any, name: str, files: dict[str, Path], private: bool) -> str:
         known = api.repo_info(name, repo_type="dataset")
         if private and not known.private:
             raise ExportError(f"{name}: is public on the hub; private=false publishes there") from error
+        private = bool(known.private)
         there = [file.rfilename for file in known.siblings or ()]
         stale = [path for path in there if path.startswith("data/") and path not in files]  # of an earlier push
     operations = [CommitOperationAdd(path_in_repo=path, path_or_fileobj=file) for path, file in files.items()]
     operations += [CommitOperationDelete(path_in_repo=path) for path in stale]
     api.create_commit(name, operations, commit_message="Dialogs of grounded-dialogs", repo_type="dataset")
-    return f"{api.endpoint}/datasets/{name}"
+    return private
 
 
 def main() -> int:
