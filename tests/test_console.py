@@ -4,9 +4,11 @@ import json
 import os
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from generator.console import main
 from tests.support.openai_server import OpenAIServer, openai_server
@@ -29,6 +31,13 @@ def test_without_a_name_it_generates(tmp_path: Path, openai_server: OpenAIServer
     site.program = main
     assert site.run(openai_server, "dialogs=1", "algorithm=single").code == 0
     assert site.summary()["accepted"] == 1
+
+
+def test_the_citation_is_of_this_release() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert all(citation[ours] == project[name] for ours, name in (("title", "name"), ("version", "version")))
+    assert citation["authors"] and citation["cff-version"] == "1.2.0"
 
 
 @pytest.mark.slow
