@@ -37,12 +37,20 @@ def agreed(content: dict[str, Any]) -> dict[str, Any]:
     schemas = content["components"]["schemas"]
     # `_meta` holds whatever an application wants, text too: the page "_meta field" of Elastic's reference has the
     # example "class": "MyApp::User". The specification's own `UserDefinedValue`, any JSON, was rendered as an object.
+    # So are the parameters of a script, of which the page "Script score query" has a vector.
     schemas["_types.Metadata"]["additionalProperties"] = {}
+    schemas["_types.Script"]["properties"]["params"]["additionalProperties"] = {}
+    # Of the fields that results are sorted by, the specification's `AdditionalProperty<Field, FieldSort>` is lost.
+    order = {"type": "object", "properties": {"order": {"$ref": "#/components/schemas/_types.SortOrder"}}}
+    schemas["_types.SortOptions"]["additionalProperties"] = order
     # The strategy `none` takes no other setting: `NoneChunkingSettings.fromMap` of elastic/elasticsearch refuses every
     # key but `strategy`, so what is required here can't be sent.
     for schema in schemas.values():
         if {"strategy", "max_chunk_size"} <= schema.get("properties", {}).keys():
             schema["required"] = [name for name in schema.get("required", ()) if name != "max_chunk_size"]
+    # Serverless has no shards to set; the full stack has these (the page "Index settings" of Elastic's reference).
+    for name in ("number_of_shards", "number_of_replicas"):
+        schemas["indices._types.IndexSettings"]["properties"][name] = {"type": "integer"}
     # A setting that is null returns to its default: the page "Update index settings" has "refresh_interval": null.
     refresh = schemas["indices._types.IndexSettings"]["properties"]["refresh_interval"]
     schemas["indices._types.IndexSettings"]["properties"]["refresh_interval"] = {"nullable": True, **refresh}

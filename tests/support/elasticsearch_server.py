@@ -36,6 +36,7 @@ STOP_WORDS = frozenset(
         "this to was will with",
     )
 )
+SHARDS = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}
 _STEM = Stemmer.Stemmer("porter").stemWord
 
 
@@ -180,15 +181,15 @@ class ElasticsearchServer:
                 return {"acknowledged": True}
             case "POST" | "GET", "_refresh" if index:
                 self._index(index).refresh()
-                return {"_shards": {"total": 1, "successful": 1, "failed": 0}}
+                return {"_shards": SHARDS}
             case "POST" | "GET", "_count" if index:
-                return {"count": len(self._index(index).visible), "_shards": {"total": 1, "failed": 0}}
+                return {"count": len(self._index(index).visible), "_shards": SHARDS}
             case "POST" | "GET", "_mget" if index:
                 documents = self._index(index).documents  # in real time: unlike a search, this needs no refresh
                 ids = lines[0]["ids"]
                 return {"docs": [{"_index": index, "_id": key, "found": key in documents} for key in ids]}
             case "POST" | "PUT", "_bulk" if index:
-                return self._bulk(self._index(index), lines)
+                return self._bulk(index, lines)
             case "POST" | "GET", "_msearch":
                 return {"took": 1, "responses": [*map(self._msearch, lines[::2], lines[1::2])]}
             case (("GET" | "PUT"), "_inference"):
@@ -214,7 +215,8 @@ class ElasticsearchServer:
         self.indexes[name] = Index(body["mappings"], body["settings"])
         return {"acknowledged": True, "shards_acknowledged": True, "index": name}
 
-    def _bulk(self, index: Index, lines: list[Json]) -> Json:
+    def _bulk(self, name: str, lines: list[Json]) -> Json:
+        index = self._index(name)
         items: list[Json] = []
         for action, document in zip(lines[::2], lines[1::2], strict=True):
             key = action["index"]["_id"]
@@ -222,9 +224,10 @@ class ElasticsearchServer:
                 if waiting := self.refusals.get(key):
                     raise waiting.pop(0)
                 index.documents[key] = self._document(index, document)
-                items.append({"index": {"_id": key, "status": 201, "result": "created"}})
+                items.append({"index": {"_index": name, "_id": key, "status": 201, "result": "created"}})
             except Refused as refused:
-                items.append({"index": {"_id": key, "status": refused.status, "error": refused.error}})
+                failed = {"_index": name, "_id": key, "status": refused.status, "error": refused.error}
+                items.append({"index": failed})
         if index.settings.get("refresh_interval") != "-1":
             index.refresh()
         return {"took": 1, "errors": any("error" in item["index"] for item in items), "items": items}
@@ -264,11 +267,12 @@ class ElasticsearchServer:
     def _search(self, name: str, body: Json) -> Json:
         index = self._index(name)
         scores = self._scores(index, body["query"])
-        assert body["sort"] == [{"_score": "desc"}, {"row": "asc"}], "this server sorts in one way only"
+        assert body["sort"] == [{"_score": {"order": "desc"}}, {"row": {"order": "asc"}}], (
+            "this server sorts in one way only"
+        )
         best = sorted(scores.items(), key=lambda item: (-item[1], index.visible[item[0]]["row"]))
         hits = [{"_index": name, "_id": key, "_score": score} for key, score in best[: body["size"]]]
-        shards = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}
-        return {"took": 1, "timed_out": False, "_shards": shards, "hits": {"max_score": None, "hits": hits}}
+        return {"took": 1, "timed_out": False, "_shards": SHARDS, "hits": {"max_score": None, "hits": hits}}
 
     def _scores(self, index: Index, query: Json) -> dict[str, float]:
         ((kind, body),) = query.items()

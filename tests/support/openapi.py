@@ -16,7 +16,8 @@ class Specification:
     """The paths of a specification.
 
     Its schemas become those of JSON Schema 2020-12, where `nullable` is a type, and objects are closed wherever they
-    are used. `oneOf` is read as `anyOf`: alternatives that are open objects overlap.
+    are used. `oneOf` is read as `anyOf`: alternatives that are open objects overlap. How many properties a part of an
+    object has isn't checked, since those of all its parts would be counted.
 
     Args:
         paths: those to keep.
@@ -45,10 +46,14 @@ class Specification:
     def check_request(self, method: str, path: str, body: object) -> None:
         """Fail unless the body of a request is what its operation takes."""
         known, name = self.operation(method, path)
-        given = self._paths[known][name].get("requestBody")
-        if given is None:
-            assert body is None, f"{method} {path}: takes no body"
+        given = self._paths[known][name].get("requestBody", {})
+        if "$ref" in given:
+            given = self._components["requestBodies"][given["$ref"].rpartition("/")[2]]
+        if body is None:
+            assert not given.get("required"), f"{method} {path}: has no body"
             return
+        assert given, f"{method} {path}: takes no body"
+        given = self._paths[known][name]["requestBody"]
         self._check(self._content(given, ["paths", known, name, "requestBody"]), body, f"{method} {path}")
 
     def check_reply(self, method: str, path: str, body: object) -> None:
@@ -87,6 +92,8 @@ def _convert(node: Any, spec: Json, closed: bool = False) -> Any:
             made[key] = {name: _convert(each, spec, closed=True) for name, each in value.items()}
         elif key in ("items", "additionalProperties"):
             made[key] = _convert(value, spec, closed=True)
+        elif key == "allOf" and len(value) > 1:
+            made[key] = [_convert({k: v for k, v in part.items() if k != "maxProperties"}, spec) for part in value]
         elif key == "$ref" and isinstance(value, str):
             made[key] = f"{_URI}{value}"
         else:

@@ -211,7 +211,7 @@ class Elasticsearch(Ranker):
         if query.within is not None:
             allowed.append({"range": {"row": {"gt": query.within.start - 1, "lte": query.within.stop - 1}}})
         search: Fields = {"size": size, "_source": False, "track_total_hits": False, "track_scores": True}
-        search["sort"] = [{"_score": "desc"}, {"row": "asc"}]
+        search["sort"] = [{"_score": {"order": "desc"}}, {"row": {"order": "asc"}}]
         clauses: list[Fields] = [{"match": {"text": {"query": query.text}}}]
         if part == "dense":
             clauses = [
