@@ -20,7 +20,7 @@ from generator.config.installed import CONF, conf_folders
 from generator.config.shares import OWN_MODEL, normalise_shares
 
 # Groups that may be chosen with or without a plus.
-_PLAIN_GROUPS = "corpus|taxonomy|experiment|benchmark|judge|lm"
+_PLAIN_GROUPS = "corpus|taxonomy|experiment|benchmark|judge|lm|student"
 # Hydra's options that ask about the program; their arguments are no settings.
 _ABOUT = {"--hydra-help", "--shell-completion", "-sc", "--version"}
 # Those that take a value, as an argument of its own.
@@ -32,6 +32,7 @@ GENERATOR_GROUPS = (
     ("corpus", "corpora"),
     ("taxonomy", "taxonomies"),
     ("user", "users"),
+    ("dialog", "languages of dialogs"),
     ("algorithm", "algorithms"),
     ("lm", "models"),
     ("retriever", "retrievers"),

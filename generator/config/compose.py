@@ -131,7 +131,7 @@ def run_hydra(primary: str, task: str, arguments: Sequence[str], program: str, s
         if stored is not None:
             chosen = {_name(o): o for o in overrides if _name(o) in _CHOSEN_AGAIN}
             overrides = [override for override in overrides if _name(override) not in chosen]
-            _store(stored, {group: str(override.value()) for group, override in chosen.items()})
+            _store(stored, {group: str(override.value()) for group, override in chosen.items()}, primary)
             primary = _STORED
         extra = _settle_sweep(primary, overrides)
         runner = _Runner(task, " ".join([program, *([str(stored)] if stored else []), *arguments]))
@@ -222,11 +222,12 @@ def _report(error: GroundedDialogsError) -> int:
     return error.exit_code
 
 
-def _store(file: Path, chosen: dict[str, str]) -> None:
+def _store(file: Path, chosen: dict[str, str], primary: str) -> None:
     """Let Hydra find the settings of a run folder's `config.yaml` under the name `_STORED`.
 
     Args:
         chosen: choices that take the place of the stored ones, by group.
+        primary: the command's own file in `conf/`; where it adds settings to those of a run, they keep their defaults.
 
     Raises:
         ConfigError: it can't be read, or holds more than plain settings.
@@ -244,6 +245,8 @@ def _store(file: Path, chosen: dict[str, str]) -> None:
         raise ConfigError(f"{file}: a stored configuration can't have the key {own[0]}; remove it")
     if "${" in text:
         raise ConfigError(f"{file}: a stored configuration can't have interpolations (${{…}}); replace them by values")
-    plain = {key: value for key, value in settings.items_ex(resolve=False) if key not in chosen}
+    file_of_command: Any = OmegaConf.to_container(OmegaConf.load(CONF / f"{primary}.yaml"))
+    added = file_of_command if "config" in file_of_command.pop("defaults") else {}
+    plain = added | {key: value for key, value in settings.items_ex(resolve=False) if key not in chosen}
     defaults = ["_hydra", *({f"/{group}": name} for group, name in chosen.items()), "_self_"]
     ConfigStore.instance().store(_STORED, {"defaults": defaults, **plain})

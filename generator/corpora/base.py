@@ -68,7 +68,8 @@ class CorpusSettings(Record, ABC):
     language: Annotated[str | None, Operational] = Field(
         default=None,
         pattern=r"^[a-z]{2,3}$",
-        description="ISO 639 code of the documents' language, such as `en`, for the data card; null: unknown.",
+        description="ISO 639 code of the documents' language, such as `en`: it decides how texts are cut, searched and "
+        "checked (`docs/languages.md`); null: found in a sample of the documents.",
     )
     strict: bool = Field(
         description="End the run at the first record that can't be read (true), or skip, count and list it (false)."

@@ -17,6 +17,7 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
+from generator.common.language import ENGLISH, Language
 from generator.common.passages import passage, windows
 from generator.corpora.base import ChunkedDocument, LocatedDocument
 from generator.errors import CorpusError, RetrieverError, describe
@@ -59,13 +60,17 @@ class Library:
         folder: its place on disk; indexes of its passages go in there, through `built_once`.
         corpus, fingerprint, size, overlap: the arguments of `open`.
         document_rows: for each passage the row of its document, rising; shape (passages,).
+        language: of the documents; English until it is set.
     """
 
     folder: Path
     document_rows: NDArray[np.int32]
+    language: Language
 
-    def __init__(self, folder: Path, corpus: str, fingerprint: str, size: int, overlap: int) -> None:
-        self.folder = folder
+    def __init__(
+        self, folder: Path, corpus: str, fingerprint: str, size: int, overlap: int, language: Language = ENGLISH
+    ) -> None:
+        self.folder, self.language = folder, language
         self.corpus, self.fingerprint, self.size, self.overlap = corpus, fingerprint, size, overlap
         with _explained(folder):
             self.document_rows, self._starts, self._ends = np.load(folder / "passages.npy", mmap_mode="r")
@@ -107,9 +112,9 @@ class Library:
         folder = built_once(cache_dir / f"{corpus}-{fingerprint[:12]}-{size}-{overlap}", build)
         return cls(folder, corpus, fingerprint, size, overlap)
 
-    def __reduce__(self) -> tuple[type["Library"], tuple[Path, str, str, int, int]]:
+    def __reduce__(self) -> tuple[type["Library"], tuple[Path, str, str, int, int, Language]]:
         """Pickle as the folder, which the other process opens."""
-        return Library, (self.folder.absolute(), self.corpus, self.fingerprint, self.size, self.overlap)
+        return Library, (self.folder.absolute(), self.corpus, self.fingerprint, self.size, self.overlap, self.language)
 
     def close(self) -> None:
         self._db.close()
