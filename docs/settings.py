@@ -40,6 +40,7 @@ COMMANDS = (
         "generator.estimate:EstimateSettings",
     ),
     ("python -m generator.push", "push", "generator.push:PushSettings"),
+    ("python -m generator.finetune", "finetune", "generator.training.settings:FinetuneSettings"),
     ("python -m generator.report", "report", "generator.report:ReportSettings"),
     ("python -m generator.statistics", "statistics", "generator.statistics:StatisticsSettings"),
     ("python -m judges", "judges", "judges.settings:JudgingRunSettings"),
