@@ -22,6 +22,7 @@ def fault(answer: str, question: str = WHAT, *earlier: str) -> str | None:
         "According to the first document, it costs three crowns.",
         "Based on the information in the two documents, it costs three crowns.",
         "The documents do not provide the price of a ticket.",
+        "The documents do not explicitly mention a price.",
         "The provided text doesn’t mention a price.",
         "Both passages list a price of three crowns.",
         "The provided information does not include a price.",
