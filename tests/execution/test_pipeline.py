@@ -29,7 +29,8 @@ def all_is_accounted_for(site: Site, server: OpenAIServer) -> None:
     site.check_ledger()
     summary = site.summary()
     assert summary["lm_calls"] == site.recorded()
-    assert 0 <= len(server.bodies) - summary["lm_calls"] <= (server.peak if summary["surplus"]["dialogs"] else 0)
+    may_be_cut = server.peak if summary["complete"] and server.peak > 1 else 0
+    assert 0 <= len(server.bodies) - summary["lm_calls"] <= may_be_cut
     assert set(server.finished.values()) == {1}
 
 
@@ -233,7 +234,6 @@ def test_what_a_run_began_too_many_of_is_used_by_a_larger_one(tmp_path: Path) ->
         assert f"{surplus['calls']} calls" in first.out
         assert grown.run(server, *settings, "dialogs=12").code == 0
         assert grown.recorded() - recorded >= len(server.bodies) - cut - server.peak, "no recorded call is repeated"
-        assert set(server.finished.values()) == {1}
         assert whole.run(server, *settings, "dialogs=12", "lm.concurrency=1").code == 0
     assert whole.summary()["surplus"] == {"calls": 0, "prompt": 0, "completion": 0, "dialogs": 0}
     assert (grown.data(), grown.counts()) == (whole.data(), whole.counts())
