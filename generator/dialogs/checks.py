@@ -49,7 +49,7 @@ def find_fault(
     """
     if not any(c.isalnum() for c in question):
         return "no question"
-    if GAP.search(question):
+    if GAP.search(question) or ("…" in question and not dialog_language().spaced):
         return "leaves the gap of a phrasing"
     if _is_beginning(question, question_type):
         return UNFINISHED

@@ -336,16 +336,20 @@ what it costs, and last the sum. It meets every condition, and proposes nothing 
     answer: str = dspy.OutputField(desc="the plan: 1. … 2. … 3. …", max_length=1000)
 
 
-_UNKNOWN = " begin with “I don't have information on”,"
+_UNKNOWN = "egin with “I don't have information on”,"
+
+
+def quote_unknown(text: str) -> str:
+    """Return an instruction that quotes how an answer begins which isn't known, with the dialog's language's words."""
+    language = dialog_language()
+    told = f"egin with “{language.unknown}”," if language.unknown else "egin by saying that you don't know,"
+    return text if language.code == "en" else text.replace(_UNKNOWN, told)
 
 
 def in_language(signature: Any) -> Any:
     """Return a signature whose instructions quote what is said in the dialog's language; in English, the same."""
-    language = dialog_language()
-    if language.code == "en" or _UNKNOWN not in signature.instructions:
-        return signature
-    told = f" begin with “{language.unknown}”," if language.unknown else " begin by saying that you don't know,"
-    return signature.with_instructions(signature.instructions.replace(_UNKNOWN, told))
+    told = quote_unknown(signature.instructions)
+    return signature if told == signature.instructions else signature.with_instructions(told)
 
 
 def prompt_version(signatures: Iterable[Any], *texts: str) -> str:

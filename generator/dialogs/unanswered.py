@@ -9,7 +9,7 @@ from generator.dialogs.candidates import Refused, draw_best, tell_refused
 from generator.dialogs.checks import speaks_of_documents
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.request_checks import find_reply_fault
-from generator.dialogs.signatures import REJECTED
+from generator.dialogs.signatures import REJECTED, quote_unknown
 from generator.models.lm import Profile
 from generator.schema import Hit, Passage, Turn
 from taxonomy import QuestionType
@@ -65,7 +65,7 @@ class Unanswered(dspy.Module):
                 dialog=Conversation(turns=tuple(history)),
                 question=question,
                 rejected=tell_refused(refused),
-                manner="\n".join(f"- {step}" for step in manner.steps),
+                manner="\n".join(f"- {quote_unknown(step)}" for step in manner.steps),
             )
             fault = find_reply_fault(prediction.answer, passages, manner.checks)
             if fault is None and speaks_of_documents(prediction.answer):
