@@ -23,9 +23,8 @@ from tenacity.retry import retry_if_exception
 from generator.common.concurrency import backoff
 from generator.common.sanitize import server_message
 from generator.errors import ModelError
-from generator.models import failing
 from generator.models.admission import Admission, capacity_of
-from generator.models.failing import FailingCall, Tally
+from generator.models.failing import GIVEN_UP_AFTER, FailingCall, Tally
 from generator.models.http_errors import connection_cause, connection_error, error_text, is_overload, status_error
 from generator.models.limiter import Limiter
 from generator.models.lm import ChatReply, ChatRequest, Client, Clients, Message, Profile, Sampling
@@ -267,7 +266,7 @@ class HttpClient:
             seconds = time.monotonic() - begun
             call.fail()
             # After the last attempt, `chat` finds out.
-            suspected = failing.SUSPECTED_AFTER <= call.failures <= self._endpoint.retries
+            suspected = 1 < call.failures <= self._endpoint.retries
             call.judge(suspected and await self._is_own_fault(error, call), seconds)
             raise
         self._tally.served += 1
@@ -278,8 +277,12 @@ class HttpClient:
         """Return whether a call fails repeatedly while the server answers others."""
         if isinstance(error, lm15.RateLimitError) or getattr(error, "retry_after", None):
             return False  # the server says that it wants time
-        # Replies to others don't say that a server isn't overloaded; that one comes soon does.
-        return (call.is_alone and not is_overload(error)) or await self._try_soon()
+        # An overloaded server answers some calls too: there only a reply that comes soon says something.
+        fare = call.others_fare
+        known = fare > 0 or (fare == 0 and call.pause_s is not None)
+        if known and not is_overload(error):
+            return True
+        return call.failures >= GIVEN_UP_AFTER and await self._try_soon()
 
     async def _try_soon(self) -> bool:
         """Return whether the server answers a trial soon; calls that ask at the same time share one."""
