@@ -148,12 +148,12 @@ for (const entry of entries) {
 const uniq = name => [...seen[name]].filter(value => value !== "").sort((a, b) => String(a).localeCompare(String(b), "en", { numeric: true }));
 const FILTERS = [
   ["run", "run", several ? runs.map((run, place) => [place, run.name]) : [], (e, t, v) => e.run === +v, false],
-  ["state", "kept or dropped", [["kept", "pairs kept"], ["pair", "pairs dropped"], ["dialog", "dialogs dropped"], ["early", "dialogs that ended early"], ["any", "with any drop"], ...(entries.some(e => e.accepted && !e.full) ? [["full", "shown in full"]] : [])],
+  ["state", "state", [["kept", "pairs kept"], ["pair", "pairs dropped"], ["dialog", "dialogs dropped"], ["early", "dialogs that ended early"], ["any", "with any drop"], ...(entries.some(e => e.accepted && !e.full) ? [["full", "shown in full"]] : [])],
     (e, t, v) => v === "any" ? e.drops.length > 0 : v === "dialog" ? !e.accepted : v === "early" ? e.ended !== "" : v === "full" ? e.full : t !== null && t.kept === (v === "kept"), true],
-  ["reason", "reason of a drop", uniq("reason"),
+  ["reason", "drop reason", uniq("reason"),
     (e, t, v) => e.drops.some(d => `${d.scope}: ${d.stage}: ${d.reason}` === v && (t === null || d.turn === null || d.turn === t.turn || d.scope === "turn")), true],
-  ["type", "question type", uniq("type"), (e, t, v) => t !== null && labels(t.question_type).includes(v), true],
-  ["multi", "multi-turn type", uniq("multi"), (e, t, v) => t !== null && labels(t.multi_turn_type).includes(v), true],
+  ["type", "type", uniq("type"), (e, t, v) => t !== null && labels(t.question_type).includes(v), true],
+  ["multi", "multi-turn", uniq("multi"), (e, t, v) => t !== null && labels(t.multi_turn_type).includes(v), true],
   ["turn", "turn", uniq("turn"), (e, t, v) => t !== null && t.turn === +v, true],
   ["answerability", "answerability", uniq("answerability"), (e, t, v) => t !== null && t.answerability === v, true],
   ["verdict", "verdict", uniq("verdict"), (e, t, v) => t !== null && t.verdicts.some(x => x.join(": ") === v), true],
@@ -284,7 +284,7 @@ function turnOf(entry, turn, detail) {
   const reason = entry.pairs.get(turn.turn);
   const answer = el("button", { type: "button", className: "answer", aria: { "aria-pressed": false, "aria-label": `Answer of turn ${turn.turn}: show its evidence` } }, turn.answer || "(no answer)");
   answer.addEventListener("click", () => light(turn.turn, detail.evidence, answer));
-  const name = place => place === null ? "a passage that is not in the dialog" : shown.passages[place].title || shown.passages[place].id;
+  const name = place => place === null ? "a passage that is not in the dialog" : `${shown.passages[place].title || shown.passages[place].id} (${place + 1})`;
   return el("section", { className: `turn${hits && hits.size && !hits.has(turn.turn) ? " miss" : ""}`, id: `turn-${turn.turn}` },
     el("div", { className: "tags" }, el("b", {}, `Turn ${turn.turn}`), types.map((t, place) => tag(t, "", ["question type", "multi-turn type", "answerability"][place])),
       turn.kept === null ? tag("given") : turn.kept ? tag("✓ kept", "kept") : tag(`✗ ${reason ?? "dropped"}`, "gone")),
