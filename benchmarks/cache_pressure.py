@@ -11,7 +11,7 @@ our client to SmolLM2-135M on vLLM; only texts and replies are made up. The dial
 different places of their course, as in the middle of a run. Calls a minute and the cached share are those of the time
 after `--warm` seconds; the cache is emptied before each measurement.
 
-The simulated server evicts blocks as vLLM does, computes one prompt after another, 10,000 tokens a second, and takes 50
+The simulated server evicts blocks as vLLM does, computes one prompt after another, 3,300 tokens a second, and takes 50
 ms more for a reply: times are waits, so that other work on the machine hardly counts.
 """
 
@@ -41,7 +41,7 @@ CALLS, REPLY_TOKENS = 12, 16
 RULES, DOCUMENT, APPENDED, TASK = 3000, 3300, 520, 250
 CONTEXT, CONCURRENCY = 4096, 256
 # The simulated server's seconds for a token of a prompt and for a reply.
-TOKEN_S, REPLY_S = 0.0001, 0.05
+TOKEN_S, REPLY_S = 0.0003, 0.05
 
 
 class Texts:
