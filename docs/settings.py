@@ -40,6 +40,7 @@ COMMANDS = (
         "generator.estimate:EstimateSettings",
     ),
     ("python -m generator.push", "push", "generator.push:PushSettings"),
+    ("python -m generator.finetune", "finetune", "generator.training.settings:FinetuneSettings"),
     ("python -m generator.report", "report", "generator.report:ReportSettings"),
     ("python -m generator.statistics", "statistics", "generator.statistics:StatisticsSettings"),
     ("python -m judges", "judges", "judges.settings:JudgingRunSettings"),
@@ -51,6 +52,7 @@ COMMANDS = (
     ("python -m judges.agreement", "agreement", "judges.agreement:AgreementSettings"),
     ("python -m judges.review", "review", "judges.review:ReviewSettings"),
     ("python -m judges.correlation", "correlation", "judges.correlation:CorrelationSettings"),
+    ("python -m judges.students", "students", "judges.students:StudentsSettings"),
     ("python -m judges.retrieval", "retrieval", "judges.retrieval:RetrievalSettings"),
 )
 _BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}

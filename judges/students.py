@@ -1,7 +1,7 @@
 """`python -m judges.students`: students of several training sets side by side, table 4 of Lee et al. 2024."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -39,8 +39,8 @@ class StudentsSettings(Record):
     )
     pairs: int = Field(ge=2, description="Context-response pairs of each set, the same number.")
     seeds: Annotated[tuple[int, ...], Field(min_length=1)] = Field(description="Students of each set, by their seeds.")
-    finetune: dict[str, Any] = Field(description="Settings of `python -m generator.finetune`, by name.")
-    evaluate: dict[str, Any] = Field(description="Settings of `python -m judges.evaluate`, by name.")
+    finetune: tuple[str, ...] = Field(description="Further settings of `python -m generator.finetune`.")
+    evaluate: tuple[str, ...] = Field(description="Further settings of `python -m judges.evaluate`.")
     run_dir: Annotated[LocalPath, Operational] = Field(description="Folder of students, answers and the table.")
 
 

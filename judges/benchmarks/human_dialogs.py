@@ -27,8 +27,8 @@ class HumanDialogs(Benchmark):
 
     contexts: ClassVar[tuple[Context, ...]] = ("golden", "own")
 
-    metrics: dict[str, JudgeSettings] = Field(
-        min_length=1, description="Judges that compare an answer with people's and ask no model, by name."
+    metrics: dict[str, JudgeSettings | None] = Field(
+        description="Judges that compare an answer with people's and ask no model, by name; null leaves one out."
     )
     questions: int | None = Field(ge=1, description="Draw so many questions of each dialog; null: all.")
     passage_tokens: int | None = Field(
@@ -43,7 +43,7 @@ class HumanDialogs(Benchmark):
 
     @cached_property
     def judges(self) -> list[Judge]:
-        return [judge for settings in self.metrics.values() if (judge := settings.build("")) is not None]
+        return [judge for metric in self.metrics.values() if metric and (judge := metric.build("")) is not None]
 
     def check(self, item: Dialog) -> str | None:
         return None if self.judged(item) else "has no question with an answer"
@@ -85,7 +85,8 @@ class HumanDialogs(Benchmark):
                 model: {
                     context: {
                         metric: mean_of_questions([one for one in rated if one.task == metric], seed).model_dump()
-                        for metric in self.metrics
+                        for metric, chosen in self.metrics.items()
+                        if chosen
                     }
                     for context, rated in by_context.items()
                 }

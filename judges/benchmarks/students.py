@@ -20,9 +20,10 @@ ZERO_SHOT = "zero_shot"
 
 
 class Step(NamedTuple):
-    """A command of the experiment: its module, its settings, and the file that it ends with."""
+    """A command of the experiment: its module, what it is always given, its settings, and the file it ends with."""
 
     module: str
+    given: tuple[str, ...]
     settings: Mapping[str, Any]
     result: Path
 
@@ -50,12 +51,11 @@ def plan_steps(settings: StudentsSettings) -> Iterator[tuple[str, list[Step]]]:
             model: dict[str, Any] = {}
             if name != ZERO_SHOT:
                 trained = {"pairs": settings.pairs, "seed": seed, "merged": True, "run_dir": folder / "student"}
-                steps.append(
-                    Step("generator.finetune", settings.finetune | sets[name] | trained, folder / "student/result.json")
-                )
+                result = folder / "student/result.json"
+                steps.append(Step("generator.finetune", settings.finetune, sets[name] | trained, result))
                 model = {"lm.model": folder / "student/model"}
             asked = {"input": settings.input, "run_dir": folder / "answers"}
-            steps.append(Step("judges.evaluate", settings.evaluate | asked | model, folder / "answers/scores.json"))
+            steps.append(Step("judges.evaluate", settings.evaluate, asked | model, folder / "answers/scores.json"))
         yield name, steps
 
 
@@ -89,7 +89,7 @@ def take(step: Step) -> None:
     Raises:
         RunFailed: it ended with an error, which it has printed.
     """
-    arguments = [f"{name}={_spell(value)}" for name, value in step.settings.items()]
+    arguments = [*step.given, *(f"{name}={_spell(value)}" for name, value in step.settings.items())]
     note(f"{step.result.parent}: python -m {step.module}")
     code = subprocess.run([sys.executable, "-m", step.module, *arguments], stdout=subprocess.DEVNULL).returncode
     if code:

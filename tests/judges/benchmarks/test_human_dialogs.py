@@ -43,7 +43,7 @@ class Answering(Evaluating):
             f"+benchmark={self.benchmark}",
             f"input={self.input}",
             f"run_dir={self.run_dir}",
-            "~benchmark.metrics.bert_recall",
+            "benchmark.metrics.bert_recall=null",
             *reached("lm", server),
             *more,
         ]

@@ -1,0 +1,43 @@
+"""`python -m judges.students`: which students it trains, and what stands in its table."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from generator.errors import ConfigError
+from judges.benchmarks.students import plan_steps
+from judges.students import StudentsSettings, main
+from tests.judges.benchmarks.test_evaluate import reached
+from tests.judges.benchmarks.test_human_dialogs import Answering
+from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.runs import command
+
+__all__ = ["openai_server"]
+
+
+def settings(folder: Path, *sets: str) -> StudentsSettings:
+    fields: dict[str, Any] = {"human": "quac:h", "synthetic": ["run"], "input": "test.jsonl", "pairs": 10}
+    return StudentsSettings(**fields, sets=sets, seeds=(1, 2), finetune=(), evaluate=(), run_dir=folder)
+
+
+def test_each_set_has_a_student_for_each_seed_at_equal_numbers_of_pairs(tmp_path: Path) -> None:
+    planned = dict(plan_steps(settings(tmp_path, "zero_shot", "synthetic", "synthetic_filtered", "human+synthetic")))
+    assert [len(steps) for steps in planned.values()] == [1, 4, 4, 4]
+    train, answer = planned["synthetic"][2:]
+    assert (train.settings["seed"], train.settings["pairs"], train.settings["keep"]) == (2, 10, None)
+    assert answer.settings["lm.model"] == train.result.with_name("model")
+    assert "keep" not in planned["synthetic_filtered"][0].settings
+    assert planned["human+synthetic"][0].settings["data"] == ["quac:h", "run"]
+    with pytest.raises(ConfigError, match="sets=more"):
+        list(plan_steps(settings(tmp_path, "more")))
+
+
+@pytest.mark.slow
+def test_the_untrained_model_answers_and_the_table_is_written(openai_server: OpenAIServer, tmp_path: Path) -> None:
+    site = Answering(tmp_path)
+    asked = ["benchmark=quac", "benchmark.metrics.bert_recall=null", *reached("lm", openai_server)]
+    evaluate = ",".join(f"'{each}'" for each in asked)
+    arguments = ["human=h", "synthetic=s", f"input={site.input}", "sets=[zero_shot]", f"run_dir={tmp_path / 'out'}"]
+    ended = command(*arguments, f"evaluate=[{evaluate}]", program=main)
+    assert ended.code == 0 and "token_f1" in ended.out and (tmp_path / "out/table.md").exists()

@@ -1,0 +1,87 @@
+"""What a student learns from: drawn pairs, their passages, and the documents that are held out."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from generator.errors import ConfigError, CorpusError
+from generator.schema import Dialog, Evidence, Verdict
+from generator.training.data import Finetuning, Pair, check_continues, read_pairs
+from generator.training.settings import Student
+from tests.support.records import make_dialog, make_passage, make_turn
+
+STUDENT = Student(
+    name="s", model="m", rank=8, alpha=32, quantised=False, learning_rate=1e-4, epochs=1, batch=16, at_once=1,
+    max_tokens=512, weight_decay=0.1, beta2=0.95, epsilon=1e-10,
+)  # fmt: skip
+TEXT = "The tower is 40 m tall. It stands in a park near the river. The gate is made of iron."
+
+
+def dialog(number: int, *labels: str, **fields: Any) -> Dialog:
+    """Return a dialog about a document of its own, with a turn for each label of a judge."""
+    passage = make_passage(f"p{number}", TEXT, document_id=f"d{number}")
+    start = TEXT.index("iron")
+    evidence = (Evidence(passage_id=passage.id, start=start, end=start + 4, text="iron"),)
+    turns = [
+        make_turn(
+            turn,
+            evidence=evidence,
+            verdicts=(Verdict(judge="j", label=label, explanation="", model="m", decides=True),),
+        )
+        for turn, label in enumerate(labels, start=1)
+    ]
+    return make_dialog(*turns, id=f"dialog{number}", passages=(passage,), algorithm="single", **fields)
+
+
+def settings(folder: Path, *sets: list[Dialog], **fields: Any) -> Finetuning:
+    """Return the settings of a training on files with these dialogs."""
+    files = []
+    for number, dialogs in enumerate(sets):
+        files.append(folder / f"{number}.jsonl")
+        files[-1].write_text("".join(f"{one.model_dump_json()}\n" for one in dialogs), encoding="utf-8")
+    usual = {"pairs": None, "keep": "pairs", "passage_tokens": None, "held_out": 0.25, "seed": 0, "merged": False}
+    data = tuple(map(str, files))
+    return Finetuning(**{"student": STUDENT, "data": data, "run_dir": None, "fresh": False} | usual | fields)
+
+
+def responses(pairs: list[Pair]) -> list[str]:
+    return [pair.messages[-1]["content"] for pair in pairs]
+
+
+def test_documents_are_held_out_and_incorrect_pairs_left_out(tmp_path: Path) -> None:
+    training, validation = read_pairs(settings(tmp_path, [dialog(n, "correct", "incorrect") for n in range(8)]))
+    assert len(training) == 6 and len(validation) == 2 and set(responses(training)) == {"A1."}
+    assert not {pair.document for pair in training} & {pair.document for pair in validation}
+    assert TEXT in training[0].messages[0]["content"]
+
+
+def test_all_pairs_are_learned_from_without_a_filter(tmp_path: Path) -> None:
+    dialogs = [dialog(n, "correct", "incorrect", split="validation" if n == 3 else "train") for n in range(4)]
+    training, validation = read_pairs(settings(tmp_path, dialogs, keep=None))
+    assert len(training) == 6 and {pair.document for pair in validation} == {"d3"}
+
+
+def test_sets_give_the_same_number_of_pairs(tmp_path: Path) -> None:
+    one, other = [dialog(n, "correct") for n in range(30)], [dialog(n, "correct") for n in range(40, 45)]
+    drawn = settings(tmp_path, one, other, pairs=8, seed=3)
+    training, validation = read_pairs(drawn)
+    numbers = [int(pair.document[1:]) for pair in (*training, *validation)]
+    assert len(numbers) == 8 and sum(number >= 40 for number in numbers) == 4
+    assert read_pairs(drawn) == (training, validation)
+    with pytest.raises(CorpusError, match=r"pairs=20: .* has 5 pairs, 10 are needed"):
+        read_pairs(settings(tmp_path, one, other, pairs=20))
+
+
+def test_passages_are_cut_around_the_evidence(tmp_path: Path) -> None:
+    training, _ = read_pairs(settings(tmp_path, [dialog(n, "correct") for n in range(4)], passage_tokens=5))
+    shown = training[0].messages[0]["content"]
+    assert "made of iron" in shown and "40 m" not in shown
+
+
+def test_a_folder_of_another_training_is_not_continued(tmp_path: Path) -> None:
+    (tmp_path / "student.json").write_text('{"settings": {"seed": 1}}', encoding="utf-8")
+    with pytest.raises(ConfigError, match="another seed"):
+        check_continues(tmp_path, {"seed": 2}, fresh=False)
+    check_continues(tmp_path, {"seed": 1}, fresh=False)
+    check_continues(tmp_path, {"seed": 2}, fresh=True)
