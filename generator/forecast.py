@@ -30,8 +30,8 @@ from taxonomy import QUESTIONS
 # The plans that stand for all that are left, evenly among them, and the passages that stand for all.
 SAMPLED = 200
 DRAWS = 2000
-# Of the dialogs ahead so many make a draw: of more, the mean hardly varies.
-MOST_AHEAD = 1000
+# Of the dialogs ahead so many make a draw: of more, the mean hardly varies, and of fewer, often none is accepted.
+LEAST_AHEAD, MOST_AHEAD = 20, 1000
 # The share of accepted dialogs is never taken for less, so that a draw without any ends at `max_attempts`.
 LEAST_SHARE = 1e-6
 # The interval holds so much of what the draws give.
@@ -246,7 +246,7 @@ def _measure(measured: History, sizes: Sizes, missing: int) -> tuple[tuple[str, 
     weights = prior[None] / prior.sum()
     if len(plans) > 1:
         random = np.random.default_rng(0)
-        ahead = int(np.clip(missing / (weights[0] @ accepted), 1, MOST_AHEAD))
+        ahead = int(np.clip(missing / (weights[0] @ accepted), LEAST_AHEAD, MOST_AHEAD))
         drawn = random.multinomial(ahead, random.dirichlet(prior, size=DRAWS)) / ahead
         weights = np.concatenate([weights, drawn])
     calls, prompt, cached, completion = np.einsum("dp,pfs->fds", weights, spent)
