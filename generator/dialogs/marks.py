@@ -1,4 +1,4 @@
-"""People's marks on dialogs, as the report saves them: keep or reject a pair, criteria, a note; see `docs/report.md`."""
+"""People's marks on dialogs, as the report saves them: keep or reject, criteria, a note; see `docs/report.md`."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
