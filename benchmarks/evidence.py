@@ -97,7 +97,7 @@ def measure_checks(dialogs: Iterable[Dialog], repetition: Repetition) -> list[st
     for dialog in dialogs:
         for turn in dialog.turns:
             fault = find_answer_fault(turn.answer, turn.query, dialog.turns[: turn.turn - 1], repetition)
-            counts[fault or ""] += 1
+            counts[(fault or "").partition(":")[0]] += 1
             claimless[turn.answerability == "unanswerable", not drop_refusals(turn.answer).strip()] += 1
     reasons = ("speaks of the documents", "answers nothing", "repeats an earlier answer")
     refusing = [_share(claimless[un, True], claimless[un, True] + claimless[un, False]) for un in (True, False)]

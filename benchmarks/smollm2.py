@@ -8,7 +8,7 @@ vLLM reads no GGUF of this kind on a CPU, and nothing here may be downloaded. Ne
 import sys
 from pathlib import Path
 
-from generator.models.embedded import bundled_model
+from generator.models.gguf import bundled_model
 
 NAMES = {
     "token_embd": "model.embed_tokens",

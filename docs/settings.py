@@ -34,6 +34,12 @@ This page is made from the code: `uv run python docs/settings.py > docs/settings
 # The commands with plain settings: title, file in `conf/`, record.
 COMMANDS = (
     ("python -m generator, .index, .human", "config", "generator.config.run_settings:RunSettings"),
+    (
+        "python -m generator.estimate, beside those above",
+        "estimate",
+        "generator.estimate:EstimateSettings",
+    ),
+    ("python -m generator.report", "report", "generator.report:ReportSettings"),
     ("python -m generator.statistics", "statistics", "generator.statistics:StatisticsSettings"),
     ("python -m judges", "judges", "judges.settings:JudgingRunSettings"),
     (

@@ -13,6 +13,7 @@ import dspy
 from omegaconf import DictConfig, OmegaConf
 
 from generator.common.console import continues, note
+from generator.common.language import IN_ENGLISH, use_languages
 from generator.components import Components, WorkerSpec, skipped_documents
 from generator.config.compose import Job, RunFailed
 from generator.config.settings import Settings, hash_files, hash_models, identity, load
@@ -60,12 +61,18 @@ def generate(cfg: DictConfig, job: Job) -> float:
         RunFailed: nothing was accepted.
         KeyboardInterrupt: the run was interrupted; what is finished is written.
     """
+    settings = load_named(cfg, job)
+    cfg.marks = None  # they are in the run from now on
+    return generate_run(settings, OmegaConf.to_yaml(cfg, resolve=True), job)
+
+
+def load_named(cfg: DictConfig, job: Job) -> Settings:
+    """Return the settings of a composed configuration; in a sweep, with a run folder of its own, also in `cfg`."""
     settings = load(cfg)
     if settings.run_dir is None and (folder := job.name_folder(settings.folder, _NAMED)):
         cfg.run_dir = folder
         settings = load(cfg)
-    cfg.marks = None  # they are in the run from now on
-    return generate_run(settings, OmegaConf.to_yaml(cfg, resolve=True), job)
+    return settings
 
 
 def generate_run(settings: Settings, configuration: str, job: Job) -> float:
@@ -77,9 +84,11 @@ def generate_run(settings: Settings, configuration: str, job: Job) -> float:
     dspy.disable_logging()  # what it would log of a reply stands with the reply's drop
     with settings.executor.open() as executor:
         run = Run(settings, configuration, job.command, executor)
+        if run.components.language_note:
+            note(run.components.language_note)
         if settings.marks is not None:
             run.read_marks(settings.marks)
-        with _frozen():
+        with _frozen(), use_languages(run.components.languages):
             summary, interrupted = run_session(run, closing_table)
     if interrupted:
         raise KeyboardInterrupt("reported")
@@ -99,7 +108,7 @@ def generate_run(settings: Settings, configuration: str, job: Job) -> float:
             f"stopped at {why}: {summary.accepted} of {settings.wanted} dialogs accepted, "
             f"{summary.attempted} attempted{more}"
         )
-    return summary.pairs / max(1, summary.lm_calls)
+    return summary.pairs / max(1, summary.lm_calls - summary.surplus.calls)
 
 
 class Run(Session[Summary]):
@@ -130,13 +139,16 @@ class Run(Session[Summary]):
         window = _window(settings, taxonomy)
         source = settings.algorithm.first_questions
         first_questions = read_first_questions(source, taxonomy.first) if source else []
-        self.dedup = Deduplicator(settings.dedup)
+        against = hash_files("dedup.against", settings.dedup.against)
         fingerprint = settings.corpus.fingerprint()
         self.skipped = skipped_documents(settings, fingerprint)
         users = load_users(settings.user.types, settings.user.path)
         _check_users(settings, users)
         self.spec = WorkerSpec(settings, fingerprint, taxonomy, window, first_questions, users)
         self.components = Components(self.spec, executor.spread)
+        languages = self.components.languages
+        with use_languages(languages):
+            self.dedup = Deduplicator(settings.dedup)
         attempts = settings.max_attempts or ATTEMPTS_PER_DIALOG * settings.wanted
         self.max_attempts = min(attempts, self.components.planner.limit)
         contents = {
@@ -146,9 +158,11 @@ class Run(Session[Summary]):
             "user.path (content)": sha256("".join(u.model_dump_json() for u in users).encode()).hexdigest()[:16],
             "algorithm.first_questions (content)": hash_questions(first_questions),
             "dspy_program (content)": hash_files("dspy_program", [program] if program else []),
-            "dedup.against (content)": hash_files("dedup.against", settings.dedup.against),
+            "dedup.against (content)": against,
             **hash_models({"lm": settings.lm, "judge.lm": settings.judge.lm, **settings.others}),
         }
+        if languages != IN_ENGLISH:
+            contents["corpus.language"], contents["dialog.language"] = (each.code for each in languages)
         self.identity = identity(settings, contents)
 
     def read_marks(self, path: Path) -> None:
@@ -207,6 +221,12 @@ class Run(Session[Summary]):
         return write_results(
             self.settings, components.taxonomy, components.library, store, self.skipped, components.prompt_version
         )
+
+
+class Preview(Run):
+    """A run whose first dialogs are to tell what it takes (`generator.estimate`); the run itself continues them."""
+
+    finished = "the preview is in the run folder already"
 
 
 @contextmanager

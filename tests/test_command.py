@@ -59,7 +59,7 @@ def judging(body: Body) -> bool:
 
 
 def test_a_run_folder_has_these_files_and_fields(site: Site, openai_server: OpenAIServer) -> None:
-    done = site.run(openai_server, "dialogs=3", "max_attempts=30", "turns=2-3")
+    done = site.run(openai_server, "dialogs=3", "max_attempts=30", "turns=2-3", "lm.concurrency=1")
     assert done.code == 0, done.err
     names = {path.name for path in site.run_dir.iterdir() if path.name != ".lock"}
     assert names == {"run.db", "dialogs.jsonl", "drops.jsonl", "summary.json", "dataset", "config.yaml"}

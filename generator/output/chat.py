@@ -4,7 +4,7 @@ The first message of a row holds its grounding passages, so each row can be trai
 """
 
 import re
-from functools import cache
+from collections.abc import Sequence
 from importlib.resources import files
 from string import Template
 from typing import Literal, cast
@@ -15,6 +15,9 @@ from generator.dialogs.columns import Difficulty, difficulty, needs_documents, o
 from generator.dialogs.filter import Filter, deciding_verdict, filter_pairs
 from generator.schema import Algorithm, Answerability, Dialog, Evidence, Label, Passage, Record, Turn
 
+_TEXTS = files("generator.output")
+GROUNDING = _TEXTS.joinpath("grounding.txt").read_text(encoding="utf-8").strip()
+_PASSAGE = _TEXTS.joinpath("passage.txt").read_text(encoding="utf-8").strip()
 _DELIMITER = re.compile(r"<(?=[^\w<>]*passages?\b)", re.IGNORECASE)
 
 
@@ -91,14 +94,19 @@ def rows(dialog: Dialog, keep: Filter) -> list[Row]:
     return [_row(dialog, turn) for turn in filter_pairs(dialog, keep)[0] if turn.turn < unanswered]
 
 
+def to_messages(turns: Sequence[Turn], passages: Sequence[Passage]) -> tuple[Message, ...]:
+    """Return the chat of these turns, whose first message holds the passages; the last message is the response."""
+    messages: list[Message] = []
+    for turn in turns:
+        question = turn.query if messages else _grounding_message(passages, turn.query)
+        messages += [Message(role="user", content=question), Message(role="assistant", content=turn.answer)]
+    return tuple(messages)
+
+
 def _row(dialog: Dialog, turn: Turn) -> Row:
     passages, verdict = dialog.grounding(turn.turn), deciding_verdict(turn)
-    messages: list[Message] = []
-    for t in dialog.turns[: turn.turn]:
-        question = t.query if messages else _grounding_message(passages, t.query)
-        messages += [Message(role="user", content=question), Message(role="assistant", content=t.answer)]
     return Row(
-        messages=tuple(messages),
+        messages=to_messages(dialog.turns[: turn.turn], passages),
         pair_id=f"{dialog.id}/{turn.turn}",
         dialog_id=dialog.id,
         turn=turn.turn,
@@ -126,12 +134,7 @@ def _row(dialog: Dialog, turn: Turn) -> Row:
     )
 
 
-def _grounding_message(passages: tuple[Passage, ...], question: str) -> str:
+def _grounding_message(passages: Sequence[Passage], question: str) -> str:
     """Return the first user message. `<passage>` tags inside a passage are neutralised, so that none can end early."""
-    shown = (_template("passage.txt").substitute(text=_DELIMITER.sub("‹", p.titled)) for p in passages)
-    return _template("grounding.txt").substitute(passages="\n".join(shown), question=question)
-
-
-@cache
-def _template(name: str) -> Template:
-    return Template(files("generator.output").joinpath(name).read_text(encoding="utf-8").strip())
+    shown = (Template(_PASSAGE).substitute(text=_DELIMITER.sub("‹", p.titled)) for p in passages)
+    return Template(GROUNDING).substitute(passages="\n".join(shown), question=question)

@@ -122,6 +122,9 @@ def closing_table(summary: Summary) -> None:
         f"{stage} {cost.calls:.1f} calls, {cost.computed:.0f} prompt tokens computed, {cost.completion:.0f} completed"
         for stage, cost in summary.pair_cost.items()
     )
+    if (surplus := summary.surplus).dialogs:
+        cost = f"{surplus.calls} calls, {surplus.prompt} prompt tokens, {surplus.completion} completion tokens"
+        rows.append(("surplus", f"{surplus.dialogs} dialogs begun too many: {cost}; a higher dialogs=… uses them"))
     if summary.pair_cost:
         rows.append(("cost of a pair", "\n".join(costs)))
     print_table([*rows, ("time", str(timedelta(seconds=int(summary.seconds))))])

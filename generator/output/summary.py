@@ -44,6 +44,12 @@ class PairCost(Record):
     completion: float
 
 
+class Surplus(Cost):
+    """What a complete run has begun beyond the last dialog it needed; it goes on from there with a higher `dialogs`."""
+
+    dialogs: int = 0
+
+
 Counts = Mapping[str, Mapping[str, int]]
 
 
@@ -67,6 +73,8 @@ class Summary(Record):
         question_types: by name; with its stage in the name if a type is planned for first and for later turns.
         multi_turn_types, answerability: empty if the taxonomy doesn't plan them.
         pair_cost: by stage, and in total as `all`; empty without pairs.
+        surplus: part of `lm_calls`, `tokens`, `stages` and `pair_cost`: the part that depends on timing, as `cached`
+            does. Its dialogs are not among the attempted.
         skipped: documents that couldn't be read.
         complete: as many dialogs are accepted as were asked for.
     """
@@ -93,6 +101,7 @@ class Summary(Record):
     tokens: Tokens
     stages: Mapping[str, Usage]
     pair_cost: Mapping[str, PairCost]
+    surplus: Surplus
     skipped: int
     seconds: float
     complete: bool
@@ -123,6 +132,7 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
     achieved = tally.statistics()
     stages = store.spent()
     usage = sum(stages.values(), Usage())
+    complete = store.accepted >= dialogs
     return Summary(
         attempted=store.attempted,
         accepted=store.accepted,
@@ -147,10 +157,16 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
         tokens=Tokens(prompt=usage.prompt, cached=usage.cached, completion=usage.completion),
         stages=stages,
         pair_cost={stage: _cost(spent, kept) for stage, spent in {**stages, "all": usage}.items()} if kept else {},
+        surplus=_surplus(store) if complete else Surplus(),
         skipped=skipped,
         seconds=round(store.seconds, 3),
-        complete=store.accepted >= dialogs,
+        complete=complete,
     )
+
+
+def _surplus(store: Store) -> Surplus:
+    dialogs, calls = store.unfinished()
+    return Surplus(dialogs=dialogs, **sum((usage for _, usage in calls), Usage()).cost.model_dump())
 
 
 def _cost(spent: Usage, pairs: int) -> PairCost:

@@ -9,14 +9,14 @@ from generator.corpora.files import list_files
 from generator.corpora.json_records import read_json_lines, validate_record
 from generator.errors import CorpusError
 from generator.schema import Context, Dialog, SkippedRecord
-from judges.benchmarks.base import Benchmark
+from judges.benchmarks.base import RatedBenchmark
 
 # What RAD-Bench's publisher writes for an answer that didn't come.
 ERROR = "$ERROR$"
 
 
 def add_answers(
-    items: Sequence[Dialog], path: Path, model: str, benchmark: Benchmark, context: Context
+    items: Sequence[Dialog], path: Path, model: str, benchmark: RatedBenchmark, context: Context
 ) -> tuple[list[Dialog], dict[str, int]]:
     """Return the items with a model's answers, and how many it lacks, by what is in their place.
 
@@ -58,7 +58,7 @@ def add_answers(
     return answered, dict(lacking)
 
 
-def _read(path: Path, benchmark: Benchmark) -> dict[str, dict[int, str]]:
+def _read(path: Path, benchmark: RatedBenchmark) -> dict[str, dict[int, str]]:
     """Return the answers of a file by item and number of the turn."""
     answers: dict[str, dict[int, str]] = {}
     (file,) = list_files(str(path), ("",), archives=False, setting="answers")

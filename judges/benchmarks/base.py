@@ -12,9 +12,9 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BaseModel, Field
 
 from generator.models.lm import Message
-from generator.schema import Context, Dialog, LocalPath, Operational, Passage, Record, SkippedRecord, Turn
+from generator.schema import Context, Dialog, Judge, LocalPath, Operational, Passage, Record, SkippedRecord, Turn
 from generator.sets import dialog_set
-from judges.benchmarks.scores import Rated
+from judges.benchmarks.scores import Rated, rated_turns
 from judges.llm.task import Question
 from taxonomy import ItemKind
 
@@ -39,23 +39,21 @@ class Benchmark(Record, ABC):
 
     # The earlier answers that the model under test can be shown; by default the first.
     contexts: ClassVar[tuple[Context, ...]]
-    # The corpus that reads the publisher's files.
-    corpus: ClassVar[str]
-    # What its kinds of items are called.
-    noun: ClassVar[str]
-    # The form of answers that exist.
-    answer_line: ClassVar[type[AnswerLine]]
 
-    name: str = Field(description="Name of the benchmark, in the run folder's name and the scores.")
-    path: Annotated[LocalPath | None, Operational] = Field(
-        description="Folder of your own tasks or scenarios (`*.yaml`), added to the benchmark's; one with the name of "
-        "one of those replaces it."
+    name: str = Field(
+        description="Name of the benchmark, in the run folder's name and the scores; that of the corpus that reads the "
+        "publisher's files."
     )
 
     @property
-    @abstractmethod
-    def kinds(self) -> Mapping[str, ItemKind]:
-        """The kinds of items by name."""
+    def prompts(self) -> Sequence[str]:
+        """The texts that decide what models are asked, for the prompts' version."""
+        return ()
+
+    @property
+    def judges(self) -> Sequence[Judge]:
+        """The judges that ask no model and score every answer."""
+        return ()
 
     def items(self, path: Path) -> Iterator[Dialog | SkippedRecord]:
         """Yield the dialogs of a run folder, a file of dialogs, or the publisher's file.
@@ -63,7 +61,11 @@ class Benchmark(Record, ABC):
         Raises:
             CorpusError, RunError: they can't be read.
         """
-        return dialog_set(str(path), self.corpus).records()
+        return dialog_set(str(path), self.name).records()
+
+    def rated(self, dialog: Dialog) -> list[Rated]:
+        """Return the scores of an answered item's turns."""
+        return rated_turns(dialog)
 
     @abstractmethod
     def check(self, item: Dialog) -> str | None:
@@ -83,12 +85,38 @@ class Benchmark(Record, ABC):
         """
 
     @abstractmethod
+    def score(self, ratings: Ratings, seed: int) -> dict[str, Any]:
+        """Return the scores as in `scores.json`."""
+
+    @abstractmethod
+    def show(self, scores: Mapping[str, Any]) -> None:
+        """Print the tables of what `score` returned."""
+
+
+class RatedBenchmark(Benchmark):
+    """A benchmark whose answers a model rates, by the criteria of a task or scenario."""
+
+    # What its kinds of items are called.
+    noun: ClassVar[str]
+    # The form of answers that exist.
+    answer_line: ClassVar[type[AnswerLine]]
+
+    path: Annotated[LocalPath | None, Operational] = Field(
+        description="Folder of your own tasks or scenarios (`*.yaml`), added to the benchmark's; one with the name of "
+        "one of those replaces it."
+    )
+
+    @property
+    @abstractmethod
+    def kinds(self) -> Mapping[str, ItemKind]:
+        """The kinds of items by name."""
+
+    @abstractmethod
     def question(self, item: Dialog, turn: Turn, earlier: Sequence[str]) -> Question:
         """Return what a judge is given for the answer to `turn`; arguments as of `chat`."""
 
     @property
     def prompts(self) -> Sequence[str]:
-        """The texts that decide what models are asked, for the prompts' version."""
         return [BOUND, *(kind.rubric() for _, kind in sorted(self.kinds.items()))]
 
     def check_task(self, name: str) -> str | None:
@@ -105,14 +133,6 @@ class Benchmark(Record, ABC):
         Raises:
             CorpusError: they can't be read.
         """
-
-    @abstractmethod
-    def score(self, ratings: Ratings, seed: int) -> dict[str, Any]:
-        """Return the scores as in `scores.json`."""
-
-    @abstractmethod
-    def show(self, scores: Mapping[str, Any]) -> None:
-        """Print the tables of what `score` returned."""
 
 
 def golden_item(dialog: Dialog, judged: Iterable[Turn]) -> Dialog:

@@ -38,8 +38,8 @@ from generator.models.lm import ChatReply, Clients, LanguageModel
 from generator.schema import Context, Dialog, Record, SkippedRecord, Turn, Usage, Verdict
 from judges.base import SCORED, UNJUDGED
 from judges.benchmarks.answers import add_answers
-from judges.benchmarks.base import Benchmark, golden_item
-from judges.benchmarks.scores import Rated, count_reasons, rated_turns
+from judges.benchmarks.base import Benchmark, RatedBenchmark, golden_item
+from judges.benchmarks.scores import Rated, count_reasons
 from judges.benchmarks.settings import EvaluationSettings
 from judges.llm.task import RatingAdapter, RatingJudge
 from judges.panel import Member, check_panel, median_of, open_greedy
@@ -65,7 +65,9 @@ class Evaluation(EvaluationSettings):
 
     @property
     def endpoints(self) -> dict[str, Endpoint]:
-        """The rating models by the names of their settings."""
+        """The rating models by the names of their settings; none where metrics score."""
+        if not isinstance(self.benchmark, RatedBenchmark):
+            return {}
         if self.judge.panel:
             return {f"judge.panel.{name}": endpoint for name, endpoint in self.judge.panel.items()}
         return {"judge.lm": self.judge.lm} if self.judge.lm else {"lm": self.lm}
@@ -113,6 +115,14 @@ def load_evaluation(cfg: DictConfig) -> Evaluation:
             f"context={lacking.pop()}: benchmark={settings.benchmark.name} has no answers that a model could have "
             "given; leave it out"
         )
+    if not isinstance(settings.benchmark, RatedBenchmark):
+        if given := next((name for name in ("answers", "judgments") if getattr(settings, name)), None):
+            raise ConfigError(
+                f"{given}: benchmark={settings.benchmark.name} scores the answers of lm by metrics; leave it out "
+                "(answers that exist: python -m judges judge=token_f1 input=FILE)"
+            )
+        if judge.get("lm") or panel:
+            raise ConfigError(f"judge.lm: benchmark={settings.benchmark.name} asks no judge; leave it out")
     if settings.answers and len(settings.contexts) > 1:
         raise ConfigError("context=both: the answers were given in one of the two; set context=golden or context=own")
     check_panel(settings.judge.panel)
@@ -149,6 +159,7 @@ def evaluate(cfg: DictConfig, job: Job) -> None:
 def _aggregate(settings: Evaluation, paths: Sequence[Path], configuration: str) -> None:
     """Write and print the scores of judgments that exist."""
     folder, benchmark = settings.folder, settings.benchmark
+    assert isinstance(benchmark, RatedBenchmark)
     if (folder / "run.db").exists():
         raise RunError(f"run_dir={folder}: holds a run; set another run_dir for the scores of judgments")
     ratings: dict[str, Mapping[Context, Sequence[Rated]]] = {}
@@ -190,6 +201,7 @@ class EvaluationRun(Session[Result]):
         self.items, self.skipped = _read_items(self.benchmark, source)
         self.lacking: dict[str, int] = {}
         if settings.answers:
+            assert isinstance(self.benchmark, RatedBenchmark)
             if self.items[0].context:
                 raise ConfigError(f"answers={settings.answers}: the input={source} has answers already; leave one out")
             self.items, self.lacking = add_answers(
@@ -204,8 +216,9 @@ class EvaluationRun(Session[Result]):
             for context in ([item.context] if item.context else settings.contexts)
         ]
         endpoints = {**({} if self.answered else {"lm": settings.lm}), **settings.endpoints}
-        judge = RatingJudge("")
-        version = prompt_version(judge.signatures, RatingAdapter().rules, *self.benchmark.prompts)
+        rated = isinstance(self.benchmark, RatedBenchmark)
+        asked = (RatingJudge("").signatures, RatingAdapter().rules) if rated else ((), "")
+        version = prompt_version(*asked, *self.benchmark.prompts)
         digest = hashlib.sha256("\n".join(item.model_dump_json() for item, _ in self.plans).encode())
         decided = {"benchmark": self.benchmark, **endpoints}
         self.identity = {
@@ -235,6 +248,10 @@ class EvaluationRun(Session[Result]):
             own = tested if setting == "lm" else None
             clients = own or await open_greedy(setting, endpoint, self.folder, stack)
             members.append(Member(RatingJudge(endpoint.model), clients, RatingAdapter(endpoint.structured_outputs)))
+        for (
+            metric
+        ) in self.benchmark.judges:  # an encoder that can't be loaded must be known before answers are paid for
+            await metric.judge((), (), self.items[0].turns[0])
         return partial(self._evaluate, tested, members)
 
     async def _evaluate(
@@ -278,10 +295,13 @@ class EvaluationRun(Session[Result]):
                 "answer": answers[turn.turn].answer,
                 "other_answers": (turn.answer, *turn.other_answers),
                 "truncated": answers[turn.turn].truncated,
-                "verdicts": tuple(verdicts),
                 "usage": journal.cost(turn.turn),
             }
-            turns.append(turn.model_copy(update=update))
+            answered = turn.model_copy(update=update)
+            for metric in self.benchmark.judges:
+                missing = Verdict(judge=metric.name, label=UNJUDGED, explanation="no answer", model="")
+                verdicts.append(await metric.judge((), (), answered) if answered.answer else missing)
+            turns.append(answered.model_copy(update={"verdicts": tuple(verdicts)}))
         update = {
             "turns": tuple(turns),
             "context": context,
@@ -328,12 +348,13 @@ class EvaluationRun(Session[Result]):
         journal: Journal,
     ) -> dict[int, Verdict]:
         """Return the verdicts of one judge on all answers, requested concurrently, by turn."""
-        judge = member.judge
+        judge, benchmark = member.judge, self.benchmark
+        assert isinstance(benchmark, RatedBenchmark)
 
         async def verdict(turn: Turn) -> Verdict:
             if not turn.answer:
                 return judge.verdict(UNJUDGED, "no answer")
-            question = self.benchmark.question(item, turn, self._earlier(item, turn, context, answers) or ())
+            question = benchmark.question(item, turn, self._earlier(item, turn, context, answers) or ())
             try:
                 rating = await judge.rate(question, turn)
             except Rejected as failure:
@@ -357,10 +378,10 @@ class EvaluationRun(Session[Result]):
         every: list[Rated] = []
         counts = Counter[str]()
         for dialog in store.dialogs():
-            judged, rated = self.benchmark.judged(dialog), rated_turns(dialog)
+            judged, rated = self.benchmark.judged(dialog), self.benchmark.rated(dialog)
             assert dialog.context is not None
             ratings.setdefault(dialog.lm, {}).setdefault(dialog.context, []).extend(rated)
-            every += rated
+            every += {one.turn: one for one in rated}.values()  # several metrics fail for the same reason
             counts.update(dialogs=1, answers=len(judged), truncated=sum(turn.truncated for turn in judged))
             counts.update(without_answer=sum(not turn.answer for turn in judged))
         failures = count_reasons(every)

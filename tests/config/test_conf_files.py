@@ -27,7 +27,9 @@ NEEDS = {
     ("corpus", "folder"): ["corpus.path=."],
     ("corpus", "huggingface"): ["corpus.path=rows.parquet"],
     ("corpus", "jsonl"): ["corpus.path=documents.jsonl"],
-    ("lm", "openai"): ["lm.model=gpt-4o"],
+    **{
+        option: ["lm.model=gpt-4o"] for option in OPTIONS if option[0] == "lm" and option[1] not in ("embedded", "vllm")
+    },
 }
 
 
@@ -66,6 +68,15 @@ def test_the_bare_command_is_what_the_readme_says() -> None:
     assert made.judge.name == "correctness"
     assert made.exporter is None
     assert made.folder == Path("outputs/sample-mixed-multi-SmolLM2-135M-Instruct-0")
+
+
+@pytest.mark.parametrize("arguments", [["corpus=quac"], ["lm=vllm"], ["experiment=lee2024_quac", "lm=embedded"]])
+def test_only_the_bare_command_is_small(arguments: list[str]) -> None:
+    small, usual = settings(), settings(*arguments)
+    assert small.retriever.k < 5 and small.retriever.passage_tokens < 512 and small.turns.most < usual.turns.most
+    assert (usual.retriever.k, usual.retriever.passage_tokens, usual.retriever.overlap) == (5, 512, 100)
+    assert usual.lm.context >= 8192
+    assert settings("retriever.k=4", "turns=3").retriever.k == 4, "the command line has the last word"
 
 
 def test_help_has_a_line_for_each_choice_and_setting() -> None:

@@ -83,7 +83,7 @@ def test_after_three_attempts_it_is_a_drop() -> None:
 def test_a_single_one_has_no_rest() -> None:
     question, unused, model = ask(1, FAULTY, WEAK)
     assert (question, unused) == (WEAK["question"], [])
-    assert {call.request.sampling for call in model.calls} == {PROFILES["greedy"]}
+    assert [call.request.sampling for call in model.calls] == [PROFILES["greedy"], PROFILES["sampled"]]
 
 
 class Trusting:

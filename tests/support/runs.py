@@ -133,14 +133,13 @@ class Site:
         return dict(json.loads((self.run_dir / "summary.json").read_text(encoding="utf-8")))
 
     def counts(self) -> dict[str, Any]:
-        """Return the summary without what depends on timing: seconds, and tokens from a server's cache."""
+        """Return the summary without what depends on timing, and calls and tokens of the attempted dialogs by stage."""
         summary = self.summary()
-        del summary["seconds"], summary["tokens"]["cached"]
-        for usage in summary["stages"].values():
-            del usage["cached"]
-        for cost in summary["pair_cost"].values():
-            del cost["computed"]
-        return summary
+        for name in ("seconds", "surplus", "lm_calls", "tokens", "stages", "pair_cost"):
+            del summary[name]
+        with closing(sqlite3.connect(f"{(self.run_dir / 'run.db').as_uri()}?mode=ro", uri=True)) as db:
+            usage = db.execute("SELECT stage, calls, prompt, completion FROM usage ORDER BY stage").fetchall()
+        return summary | {"usage": usage}
 
     def dialogs(self) -> list[dict[str, Any]]:
         """Return the records of dialogs.jsonl."""

@@ -90,8 +90,10 @@ class RayExecutor(Executor):
             # Twice as many plans as dialogs in progress, so that no worker waits for its next one.
             async with aclosing(in_order(make, first, 2 * work.at_once, stop, wanted)) as results:
                 async for number, made in results:
-                    yield number, made
-                    session.mark_recorded(number, made.dialog_id)
+                    try:
+                        yield number, made
+                    finally:  # also of the last one, after which the generator is closed
+                        session.mark_recorded(number, made.dialog_id)
         finally:
             session.closing = True
             exchange.close.remote()

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from generator.models.lm import Message
 from generator.schema import Context, Dialog, Turn
-from judges.benchmarks.base import AnswerLine, Benchmark, Ratings, to_chat, with_passages
+from judges.benchmarks.base import AnswerLine, RatedBenchmark, Ratings, to_chat, with_passages
 from judges.benchmarks.judgments import read_judgments
 from judges.benchmarks.mt_bench_101.judgments import Answer, Judgment
 from judges.benchmarks.mt_bench_101.scores import MtBenchScores, print_scores, score_dialogs
@@ -15,11 +15,10 @@ from judges.llm.task import Question
 from taxonomy import Task, read_tasks
 
 
-class MtBench101(Benchmark):
+class MtBench101(RatedBenchmark):
     """Settings of `benchmark=mt_bench_101`."""
 
     contexts: ClassVar[tuple[Context, ...]] = ("golden", "own")
-    corpus: ClassVar[str] = "mt_bench_101"
     noun: ClassVar[str] = "task"
     answer_line: ClassVar[type[AnswerLine]] = Answer
 

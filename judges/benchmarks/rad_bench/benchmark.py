@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from generator.models.lm import Message
 from generator.schema import Context, Dialog, Turn
-from judges.benchmarks.base import AnswerLine, Benchmark, Ratings, golden_item, to_chat, with_passages
+from judges.benchmarks.base import AnswerLine, RatedBenchmark, Ratings, golden_item, to_chat, with_passages
 from judges.benchmarks.judgments import read_judgments
 from judges.benchmarks.rad_bench.judgments import Answers, Judgment
 from judges.benchmarks.rad_bench.scores import RadScores, print_scores, score_model
@@ -15,12 +15,11 @@ from judges.llm.task import Question
 from taxonomy import Scenario, read_scenarios
 
 
-class RadBench(Benchmark):
+class RadBench(RatedBenchmark):
     """Settings of `benchmark=rad_bench`."""
 
     # The references are knowledge points and evidence, which a model can't have said.
     contexts: ClassVar[tuple[Context, ...]] = ("own",)
-    corpus: ClassVar[str] = "rad_bench"
     noun: ClassVar[str] = "scenario"
     answer_line: ClassVar[type[AnswerLine]] = Answers
 

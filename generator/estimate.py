@@ -1,0 +1,293 @@
+"""`python -m generator.estimate`: what a run will take in calls, tokens, hours and money; see `docs/estimate.md`."""
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from generator.command import GENERATOR_GROUPS, Command, run_command
+from generator.schema import LocalPath, Operational, Record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from omegaconf import DictConfig
+
+    from generator.config.compose import Job
+    from generator.config.settings import Settings
+    from generator.execution.history import History
+    from generator.forecast import Forecast, Range, Sizes
+    from generator.models.client import Endpoint
+    from generator.output.prices import Price
+
+COMMAND = Command(
+    program="python -m generator.estimate",
+    primary="estimate",
+    task="generator.estimate:estimate",
+    settings="generator.estimate:EstimateSettings",
+    usage=(
+        "python -m generator.estimate [setting=value ...] [preview=5]",
+        "python -m generator.estimate [setting=value ...] earlier_run=outputs/RUN",
+        "",
+        "Says what `python -m generator` with the same settings will take: calls and tokens by stage, hours, money,",
+        "and how sure that is. preview=5 generates the first five dialogs, which the run then continues; without it,",
+        "dialogs in the run folder count, or those of earlier_run, or else guesses (docs/estimate.md).",
+    ),
+    groups=GENERATOR_GROUPS,
+)
+
+
+class EstimateSettings(Record):
+    """What is measured, the throughput, and the prices."""
+
+    preview: Annotated[int | None, Operational] = Field(
+        ge=2,
+        description="Attempt so many dialogs first and reckon with what they took; they stay in the run folder, and "
+        "the run continues them. null: none.",
+    )
+    earlier_run: Annotated[LocalPath | None, Operational] = Field(
+        description="Folder of a run with the same models and like settings, whose costs are reckoned with; null: "
+        "those of this run, if it has begun."
+    )
+    tokens_per_s: Annotated[float | None, Operational] = Field(
+        gt=0,
+        description="Completion tokens a second that the server gives to all calls together; null: as measured.",
+    )
+    calls_per_min: Annotated[float | None, Operational] = Field(
+        gt=0, description="Calls a minute, such as a provider's limit; null: no such limit."
+    )
+    prices: Annotated[LocalPath | None, Operational] = Field(
+        description="JSON file with prices by model, in the form of LiteLLM's; null: LiteLLM's own, from its package."
+    )
+
+
+def estimate(cfg: "DictConfig", job: "Job") -> None:
+    """Print what a run with the configured settings will take; with `preview`, generate its first dialogs before.
+
+    Raises:
+        GroundedDialogsError: a setting is wrong, the run can't begin, or a file can't be read.
+        KeyboardInterrupt: the preview was interrupted; what is finished is written.
+    """
+    import dspy
+    from omegaconf import OmegaConf
+
+    from generator.config.parts import plain, validate
+    from generator.errors import ConfigError
+    from generator.execution.history import encode, read_history
+    from generator.execution.session import run_session
+    from generator.forecast import Sizes, forecast
+    from generator.run import Preview, load_named
+
+    names = set(EstimateSettings.model_fields)
+    own: EstimateSettings = validate(EstimateSettings, "", {k: v for k, v in plain(cfg).items() if k in names})
+    if own.preview and own.earlier_run:
+        raise ConfigError("earlier_run: preview measures already; leave one of them out")
+    cfg = OmegaConf.masked_copy(cfg, [str(name) for name in cfg if name not in names])
+    settings = load_named(cfg, job)
+    prices = _find_prices(settings, own.prices)  # before a preview is paid for
+    dspy.disable_logging()
+    with settings.executor.open() as executor:
+        run = Preview(settings, OmegaConf.to_yaml(cfg, resolve=True), job.command, executor)
+        most = run.max_attempts
+        if own.preview:
+            run.max_attempts = min(own.preview, most)
+            _, interrupted = run_session(run, lambda summary: None)
+            if interrupted:
+                raise KeyboardInterrupt("reported")
+        done = None
+        if (settings.folder / "run.db").exists() and (own.preview or not settings.fresh):
+            done = read_history(settings.folder)
+            done = done if done.identity == encode(run.identity) else None
+        sizes = Sizes(run.components)
+        measured, measured_sizes = done, sizes
+        if own.earlier_run:
+            measured, measured_sizes = read_history(own.earlier_run), _sizes_of(own.earlier_run, sizes)
+            if not measured.plans:
+                raise ConfigError(f"earlier_run={own.earlier_run}: no dialog of it is finished; give another run")
+        if measured is not None and not measured.plans:
+            measured = None
+        found = forecast(sizes, done, measured, measured_sizes, settings.wanted, most)
+        _show(found, done, measured, own, settings, prices)
+
+
+def _sizes_of(folder: "Path", otherwise: "Sizes") -> "Sizes":
+    """Return the sizes of an earlier run's plans; of this run's, if that one's documents can't be read any more."""
+    from omegaconf import DictConfig, OmegaConf
+
+    from generator.common.console import note
+    from generator.config.settings import load
+    from generator.errors import ConfigError, GroundedDialogsError, describe
+    from generator.forecast import Sizes
+    from generator.run import Run
+
+    try:
+        try:
+            cfg = OmegaConf.load(folder / "config.yaml")
+        except Exception as error:  # what OmegaConf and PyYAML raise, from OSError to AttributeError
+            raise ConfigError(f"config.yaml can't be read ({describe(error)})") from error
+        settings = load(cfg) if isinstance(cfg, DictConfig) else None
+        if settings is None:
+            raise ConfigError("config.yaml holds no settings")
+        with settings.executor.open() as executor:
+            return Sizes(Run(settings, "", "", executor).components)
+    except GroundedDialogsError as error:
+        note(f"earlier_run={folder}: its plans can't be made again ({error}); those of this run stand for them")
+        return otherwise
+
+
+def _models(settings: "Settings", stage: str) -> "list[Endpoint]":
+    """Return the models that a stage asks in turn."""
+    others, lm = settings.others, settings.lm
+    scorers = [each for name, each in others.items() if ".scorers." in name]
+    match stage:
+        case "judge":
+            return [settings.judge.lm or lm]
+        case "ask":
+            return [settings.user.lm or lm]
+        case "candidates":
+            return [lm, *(each for name, each in others.items() if ".generators." in name)]
+        case "score" if scorers:
+            return scorers
+    return [lm]
+
+
+def _find_prices(settings: "Settings", file: "Path | None") -> "Callable[[str], list[Price]] | str":
+    """Return the prices of a stage's models, or why there are none.
+
+    Raises:
+        ConfigError: `file` can't be read, or has no price of a model of the run.
+    """
+    from generator.errors import ConfigError
+    from generator.models.embedded import EmbeddedEndpoint
+    from generator.output.prices import PriceTable
+
+    table = PriceTable(file)
+    endpoints = [settings.lm, *settings.others.values(), *([settings.judge.lm] if settings.judge.lm else [])]
+    prices = {endpoint.model: table.find(endpoint) for endpoint in endpoints}
+    missing = [endpoint for endpoint in endpoints if prices[endpoint.model] is None]
+    names = ", ".join(dict.fromkeys(endpoint.model for endpoint in missing))
+    if missing and file:
+        raise ConfigError(f"{table.source}: has no price of {names}; add one, or leave prices out")
+    if missing and all(isinstance(endpoint, EmbeddedEndpoint) for endpoint in endpoints):
+        return "none: the model runs on this machine"
+    if missing:
+        return f"unknown: {table.source} has no price of {names}; prices=FILE gives one"
+    return lambda stage: [price for each in _models(settings, stage) if (price := prices[each.model])]
+
+
+def _show(
+    found: "Forecast",
+    done: "History | None",
+    measured: "History | None",
+    own: EstimateSettings,
+    settings: "Settings",
+    prices: "Callable[[str], list[Price]] | str",
+) -> None:
+    from generator.output.tables import print_table
+    from generator.schema import Usage
+
+    usages = {stage: usage for stage in found.stages if (usage := found.usage(stage)).calls}
+    calls, prompt, cached, completion = (found.draws[:, each].sum(axis=1) for each in range(4))
+    head = ("stage", "calls", "prompt, computed", "prompt, cached", "completion")
+    table = [
+        (stage, *(f"{count:,}" for count in (each.calls, each.prompt - each.cached, each.cached, each.completion)))
+        for stage, each in (*usages.items(), ("all", sum(usages.values(), Usage())))
+    ]
+    if found.spread:
+        ranges = [found.range(draws) for draws in (calls, prompt - cached, cached, completion)]
+        table.append(("between", *(f"{low:,.0f} and {high:,.0f}" for _, low, high in ranges)))
+    print_table(table, head, head[1:])
+    print()
+    attempts = found.range(found.attempts)
+    if attempts.low is not None and attempts.high is not None:  # which has bounds of its own
+        low, high = max(attempts.low, found.accepted), min(attempts.high, float(found.attempts.max()))
+        attempts = attempts._replace(low=low, high=high)
+    rows = [
+        ("dialogs", f"{found.accepted} accepted of {_spell(attempts, _whole)} attempted"),
+        ("time", _time(found, measured, own, settings.lm.concurrency)),
+        ("money", _money(found, usages, prices)),
+    ]
+    if done is not None and done.plans:
+        spent = done.total
+        took = f"{spent.calls:,} calls, {spent.prompt:,} prompt and {spent.completion:,} completion tokens"
+        rows.append(("of it so far", f"{done.accepted} of {len(done.plans)} dialogs accepted, {took}"))
+    print_table([*rows, ("how sure", _sureness(found, measured, own.earlier_run or settings.folder))])
+
+
+def _sureness(found: "Forecast", measured: "History | None", folder: "Path") -> str:
+    from generator.forecast import CONFIDENCE
+
+    if measured is None:
+        return "a guess, since nothing is measured: preview=5 or earlier_run=RUN measures"
+    text = f"measured on {len(measured.plans)} dialogs, {measured.accepted} of them accepted, in {folder}"
+    if found.spread:
+        return (
+            f"{text}\nwhat runs take lies in the intervals in {CONFIDENCE:.0%} of cases; a longer preview narrows them"
+        )
+    return f"{text}; nothing is left to do" if found.left == 0 else f"{text}: too few to tell more"
+
+
+def _time(found: "Forecast", measured: "History | None", own: EstimateSettings, concurrency: int) -> str:
+    """Return how long it takes at a given throughput, else at the measured one."""
+    import numpy as np
+
+    calls, completion = found.draws[:, 0].sum(axis=1), found.draws[:, 3].sum(axis=1)
+    given = [
+        (calls * 60 / own.calls_per_min, f"{own.calls_per_min:g} calls a minute") if own.calls_per_min else None,
+        (completion / own.tokens_per_s, f"{own.tokens_per_s:g} completion tokens a second")
+        if own.tokens_per_s
+        else None,
+    ]
+    rates = [each for each in given if each]
+    if not rates and measured and measured.seconds and measured.total.completion:
+        rate = measured.total.completion / measured.seconds
+        few = len(measured.plans) < concurrency  # then not all calls that may be in flight were
+        how = f"; they were {len(measured.plans)} dialogs at a time, and lm.concurrency={concurrency}" if few else ""
+        rates = [(completion / rate, f"{rate:.0f} completion tokens a second, as measured{how}")]
+    if not rates:
+        return "unknown: give tokens_per_s=… or calls_per_min=…"
+    seconds = np.max([each for each, _ in rates], axis=0)
+    return f"{_spell(found.range(seconds), _duration)} at {' and '.join(text for _, text in rates)}"
+
+
+def _money(found: "Forecast", stages: Iterable[str], prices: "Callable[[str], list[Price]] | str") -> str:
+    if isinstance(prices, str):
+        return prices
+    total: Any = 0.0
+    used: dict[str, Price] = {}
+    for stage in stages:
+        models = prices(stage)
+        _, prompt, cached, completion = found.draws[:, :, found.stages.index(stage)].T
+        for price in models:
+            used[price.name] = price
+            cost = (prompt - cached) * price.prompt + cached * price.cached + completion * price.completion
+            total = total + cost / len(models)
+    return f"{_spell(found.range(total), lambda value: f'${value:,.2f}')}\n" + "\n".join(map(str, used.values()))
+
+
+def _spell(estimate: "Range", write: Callable[[float], str]) -> str:
+    """Return an estimate with its interval in brackets, if it has one."""
+    if estimate.low is None or estimate.high is None:
+        return write(estimate.value)
+    return f"{write(estimate.value)} ({write(estimate.low)} to {write(estimate.high)})"
+
+
+def _whole(value: float) -> str:
+    return f"{round(value):,}"
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def main() -> int:
+    """Run the command line and return the exit code: 0, 2 something to fix, 130 interrupted."""
+    return run_command(COMMAND)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

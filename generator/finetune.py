@@ -1,0 +1,47 @@
+"""`python -m generator.finetune`: fine-tune a student on dialogs; see `docs/students.md`."""
+
+import sys
+from typing import TYPE_CHECKING
+
+from generator.command import Command, run_command
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+COMMAND = Command(
+    program="python -m generator.finetune",
+    primary="finetune",
+    task="generator.finetune:finetune",
+    settings="generator.training.settings:FinetuneSettings",
+    usage=(
+        "python -m generator.finetune +student=NAME data=PATH [setting=value ...]",
+        "",
+        "Fine-tunes a chat model on context-response pairs: of runs, of human dialogs (quac:PATH), of dataset folders.",
+        "The same command continues a training from its last checkpoint. Extra: train (uv sync --extra train).",
+    ),
+    groups=(("student", "students and how they are trained"),),
+)
+
+
+def finetune(cfg: "DictConfig", job: object) -> None:
+    """Fine-tune the configured student, or continue.
+
+    Raises:
+        GroundedDialogsError: a setting is wrong, the data or the model can't be read, or a package is missing.
+    """
+    from generator.training.data import load_finetuning, read_pairs
+
+    settings = load_finetuning(cfg)
+    pairs = read_pairs(settings)
+    from generator.training.sft import train
+
+    train(settings, pairs)
+
+
+def main() -> int:
+    """Run the command line and return the exit code: 0, 2 something to fix, 130 interrupted."""
+    return run_command(COMMAND)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

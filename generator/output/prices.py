@@ -1,0 +1,97 @@
+"""What tokens cost, by LiteLLM's price table, which comes with its package: nothing is fetched."""
+
+import json
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from generator.errors import ConfigError, describe
+from generator.models.client import Endpoint
+from generator.models.endpoints import OpenAIEndpoint
+from generator.schema import Record
+
+_TABLE = "model_prices_and_context_window_backup.json"
+# What the table puts before the names of a provider's models, by the end of its host's name.
+_PROVIDERS = {
+    "anthropic.com": "anthropic",
+    "deepseek.com": "deepseek",
+    "fireworks.ai": "fireworks_ai",
+    "googleapis.com": "gemini",
+    "groq.com": "groq",
+    "mistral.ai": "mistral",
+    "openai.com": "openai",
+    "openrouter.ai": "openrouter",
+    "together.ai": "together_ai",
+    "together.xyz": "together_ai",
+    "x.ai": "xai",
+}
+
+
+class Price(Record):
+    """The price of a model's tokens, in dollars each.
+
+    Attributes:
+        name: of the model, as the table has it.
+        cached: of a prompt token that the provider had in its cache; the full price where the table has none.
+    """
+
+    name: str
+    prompt: float
+    cached: float
+    completion: float
+
+    def __str__(self) -> str:
+        parts = (self.prompt, "prompt"), (self.cached, "cached"), (self.completion, "completion")
+        each = ", ".join(f"${1e6 * price:.4g} {kind}" for price, kind in parts)
+        return f"{self.name}: {each} for a million tokens"
+
+
+class PriceTable:
+    """Prices by model, from a file in the form of LiteLLM's.
+
+    Args:
+        path: the file; None: LiteLLM's own.
+
+    Raises:
+        ConfigError: it can't be read.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.source = f"prices={path}" if path else f"the price table of LiteLLM {version('litellm')}"
+        file = path or files("litellm").joinpath(_TABLE)
+        try:
+            table = json.loads(file.read_text(encoding="utf-8"))
+            if not isinstance(table, dict):
+                raise ValueError("it isn't a JSON object")
+        except (OSError, ValueError, ModuleNotFoundError) as error:
+            raise ConfigError(
+                f"{self.source}: can't be read ({describe(error)}); give a JSON file such as "
+                '{"MODEL": {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6}}'
+            ) from error
+        self._table: dict[str, Any] = table
+
+    def find(self, endpoint: Endpoint) -> Price | None:
+        """Return the price of an endpoint's model; None if the table has none.
+
+        The provider is told by the address. A name in the table stands for itself, whatever the address.
+
+        Raises:
+            ConfigError: what the table says of it isn't a price.
+        """
+        addresses = endpoint.api_base if isinstance(endpoint, OpenAIEndpoint) else ()
+        hosts = [urlsplit(address).hostname or "" for address in addresses]
+        providers = [name for host in hosts for end, name in _PROVIDERS.items() if f".{host}".endswith(f".{end}")]
+        for name in (*(f"{provider}/{endpoint.model}" for provider in providers), endpoint.model):
+            if (entry := self._table.get(name)) is None:
+                continue
+            try:
+                prompt, completion = float(entry["input_cost_per_token"]), float(entry["output_cost_per_token"])
+                cached = float(entry.get("cache_read_input_token_cost") or prompt)
+            except KeyError:  # an entry such as an embedding model's
+                continue
+            except (TypeError, ValueError, AttributeError) as error:
+                raise ConfigError(f"{self.source}: {name} has no usable price ({describe(error)})") from error
+            return Price(name=name, prompt=prompt, cached=cached, completion=completion)
+        return None

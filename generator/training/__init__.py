@@ -1,0 +1,1 @@
+"""Fine-tune students on the context-response pairs of dialogs."""

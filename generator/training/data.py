@@ -1,0 +1,150 @@
+"""The settings of a fine-tuning, and the context-response pairs that it learns from."""
+
+import json
+import random
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from omegaconf import DictConfig
+from pydantic_core import to_jsonable_python
+
+from generator.common.console import note
+from generator.config.parts import build_choice, identify, plain, validate
+from generator.dialogs.filter import filter_pairs
+from generator.errors import ConfigError, CorpusError
+from generator.output.chat import to_messages
+from generator.output.excerpts import excerpts
+from generator.schema import Dialog, Turn
+from generator.sets import dialog_set
+from generator.training.settings import FinetuneSettings, Student
+
+
+class Finetuning(FinetuneSettings):
+    """All settings of `python -m generator.finetune`."""
+
+    student: Student
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the adapter."""
+        if self.run_dir is not None:
+            return self.run_dir
+        names = "+".join(re.sub(r"\W+", "_", Path(path.partition(":")[2] or path).stem) for path in self.data)
+        return Path("outputs/students") / f"{self.student.name}-{names}-{self.seed}"
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What decides the student, by name."""
+        return to_jsonable_python(dict(identify("", self)))
+
+
+class Pair(NamedTuple):
+    """A context-response pair.
+
+    Attributes:
+        messages: the chat, `role` and `content`; the last one is the response.
+        document: the first document of its dialog.
+        validation: whether its dialog is of the validation split.
+    """
+
+    messages: list[dict[str, str]]
+    document: str
+    validation: bool
+
+
+def load_finetuning(cfg: DictConfig) -> Finetuning:
+    """Return the settings of a composed configuration.
+
+    Raises:
+        ConfigError: one of them is wrong.
+    """
+    data = plain(cfg)
+    data["student"] = build_choice("student", data.get("student"))
+    settings = cast(Finetuning, validate(Finetuning, "", data))
+    if settings.student.batch % settings.student.at_once:
+        raise ConfigError(f"student.at_once={settings.student.at_once}: must divide student.batch")
+    return settings
+
+
+def read_pairs(settings: Finetuning) -> tuple[list[Pair], list[Pair]]:
+    """Return the pairs to learn from and those to validate with; no document has both.
+
+    Raises:
+        CorpusError, RunError: the data can't be read, or there are too few pairs.
+    """
+    chance, drawn = random.Random(settings.seed), list[Pair]()
+    for number, path in enumerate(settings.data):
+        pairs = list(_read(path, settings))
+        wanted = settings.pairs and settings.pairs // len(settings.data) + (
+            number < settings.pairs % len(settings.data)
+        )
+        if wanted is not None and len(pairs) < wanted:
+            raise CorpusError(f"pairs={settings.pairs}: {path} has {len(pairs)} pairs, {wanted} are needed")
+        drawn += pairs if wanted is None else chance.sample(pairs, wanted)
+    chance.shuffle(drawn)
+    held = {pair.document for pair in drawn if pair.validation}
+    if not held:
+        documents = sorted({pair.document for pair in drawn})
+        held = set(chance.sample(documents, max(1, round(len(documents) * settings.held_out))))
+    training = [pair for pair in drawn if pair.document not in held]
+    if not training:
+        raise CorpusError(
+            f"data={settings.data[0]}: pairs of at least two documents are needed, to learn and to validate"
+        )
+    return training, [pair for pair in drawn if pair.document in held]
+
+
+def _read(path: str, settings: Finetuning) -> Iterator[Pair]:
+    if not _is_dataset(path):
+        for dialog in dialog_set(path, None).dialogs():
+            yield from _pairs(dialog, settings)
+        return
+    if settings.passage_tokens is not None:
+        raise ConfigError(f"passage_tokens: {path} is a dataset, whose passages are whole; give the run folder")
+    from datasets import load_dataset
+
+    try:
+        splits = load_dataset(path)
+    except Exception as error:  # whatever datasets, pyarrow or the hub raise
+        reason = " ".join(str(error).split())[:300] or type(error).__name__
+        raise CorpusError(f"data={path}: can't be read as a dataset: {reason}") from error
+    for split, rows in splits.items():
+        for row in rows:
+            if "messages" not in row:
+                raise CorpusError(f"data={path}: has no column messages; give a dataset of this project")
+            yield Pair(row["messages"], (row.get("document_ids") or [""])[0], split == "validation")
+
+
+def _is_dataset(path: str) -> bool:
+    folder = Path(path)
+    if folder.is_dir():
+        return not any((folder / name).exists() for name in ("dialogs.jsonl", "run.db"))
+    return not folder.exists() and re.fullmatch(r"[\w.-]+/[\w.-]+", path) is not None
+
+
+def _pairs(dialog: Dialog, settings: Finetuning) -> Iterator[Pair]:
+    unanswered = min((turn.turn for turn in dialog.turns if not turn.answer), default=len(dialog.turns) + 1)
+    kept: Sequence[Turn] = dialog.own_turns if settings.keep is None else filter_pairs(dialog, settings.keep)[0]
+    for turn in kept:
+        if turn.turn < unanswered:
+            passages = excerpts(dialog.grounding(turn.turn), turn.evidence, settings.passage_tokens)
+            messages = [m.model_dump() for m in to_messages(dialog.turns[: turn.turn], passages)]
+            yield Pair(messages, next(iter(dialog.document_ids), ""), dialog.split == "validation")
+
+
+def check_continues(folder: Path, identity: dict[str, Any], fresh: bool) -> None:
+    """Check that a folder is empty or of the same training.
+
+    Raises:
+        ConfigError: it holds another training.
+    """
+    file = folder / "student.json"
+    if file.exists() and not fresh:
+        before = json.loads(file.read_text(encoding="utf-8"))["settings"]
+        if changed := sorted(name for name in identity if before.get(name) != identity[name]):
+            raise ConfigError(
+                f"run_dir={folder}: holds a training with another {changed[0]}; set another run_dir, or fresh=true"
+            )
+        note(f"run_dir={folder}: continues from its last checkpoint")

@@ -1,0 +1,131 @@
+"""Train a student with TRL and PEFT, as Lee et al. 2024 did (section 3): LoRA, the loss on the response alone."""
+
+import json
+import shutil
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from generator.common.atomic_files import atomic_write
+from generator.common.console import note
+from generator.errors import ConfigError, CorpusError
+from generator.training.data import Finetuning, Pair, check_continues
+
+try:
+    import torch
+    from datasets import Dataset
+    from peft import LoraConfig
+    from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
+    from trl import SFTConfig, SFTTrainer
+except ImportError as error:
+    raise ConfigError(
+        f"python -m generator.finetune needs the extra 'train' ({error}): install it (uv sync --extra train)"
+    ) from error
+
+
+def train(settings: Finetuning, pairs: tuple[Sequence[Pair], Sequence[Pair]]) -> None:
+    """Train, or continue from the last checkpoint; write the adapter with the lowest loss on the validation pairs.
+
+    Raises:
+        ConfigError: the model can't be loaded, or the folder holds another training.
+        CorpusError: no pair is short enough.
+    """
+    student, folder = settings.student, settings.folder
+    if (folder / "result.json").exists() and not settings.fresh:
+        check_continues(folder, settings.identity, settings.fresh)
+        note(f"run_dir={folder}: this student is trained; fresh=true starts over")
+        return
+    tokenizer, model = _load(settings)
+    training, validation = (_rows(part, tokenizer, student.max_tokens) for part in pairs)
+    check_continues(folder, settings.identity, settings.fresh)
+    if settings.fresh and folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    counts = {"pairs": len(training), "validation_pairs": len(validation)}
+    with atomic_write(folder / "student.json") as file:
+        file.write(json.dumps({"settings": settings.identity, **counts}, indent=2) + "\n")
+    start, gpu = time.monotonic(), torch.cuda.is_available()
+    trainer = SFTTrainer(
+        model=model,
+        processing_class=tokenizer,
+        args=SFTConfig(
+            output_dir=str(folder / "checkpoints"),
+            num_train_epochs=student.epochs,
+            per_device_train_batch_size=student.at_once,
+            per_device_eval_batch_size=student.at_once,
+            gradient_accumulation_steps=student.batch // student.at_once,
+            learning_rate=student.learning_rate,
+            lr_scheduler_type="linear",
+            weight_decay=student.weight_decay,
+            adam_beta2=student.beta2,
+            adam_epsilon=student.epsilon,
+            max_length=None,
+            bf16=gpu,
+            gradient_checkpointing=gpu,
+            use_cpu=not gpu,
+            eval_strategy="epoch",
+            save_strategy="epoch",
+            save_total_limit=2,
+            load_best_model_at_end=True,
+            metric_for_best_model="eval_loss",
+            logging_steps=5,
+            report_to="none",
+            seed=settings.seed,
+        ),
+        train_dataset=training,
+        eval_dataset=validation,
+        peft_config=LoraConfig(
+            r=student.rank, lora_alpha=student.alpha, target_modules="all-linear", task_type="CAUSAL_LM"
+        ),
+    )
+    trainer.train(resume_from_checkpoint=any((folder / "checkpoints").glob("checkpoint-*")))
+    trainer.model.save_pretrained(folder / "adapter")
+    if settings.merged:
+        merged = trainer.model.merge_and_unload()
+        merged.save_pretrained(folder / "model")
+        tokenizer.save_pretrained(folder / "model")
+    losses = [
+        {"step": entry["step"], **{key: round(entry[key], 4) for key in ("loss", "eval_loss") if key in entry}}
+        for entry in trainer.state.log_history
+        if {"loss", "eval_loss"} & entry.keys()
+    ]
+    result = {
+        **counts,
+        "best_loss": trainer.state.best_metric,
+        "seconds": round(time.monotonic() - start),
+        "losses": losses,
+    }
+    with atomic_write(folder / "result.json") as file:
+        file.write(json.dumps(result, indent=2) + "\n")
+    shutil.rmtree(folder / "checkpoints")
+    print(f"{len(training)} pairs, loss on {len(validation)} validation pairs {trainer.state.best_metric:.4f}")
+    print(f"run folder: {folder}", flush=True)
+
+
+def _load(settings: Finetuning) -> tuple[Any, Any]:
+    """Return the tokenizer and the model."""
+    student, gpu = settings.student, torch.cuda.is_available()
+    weights: dict[str, Any] = {"dtype": torch.bfloat16}
+    if gpu and student.quantised:
+        weights["quantization_config"] = BitsAndBytesConfig(
+            load_in_4bit=True, bnb_4bit_quant_type="fp4", bnb_4bit_compute_dtype=torch.bfloat16
+        )
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(student.model)
+        model = AutoModelForCausalLM.from_pretrained(student.model, **weights)
+    except (OSError, ValueError, ImportError) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise ConfigError(f"student.model={student.model}: can't be loaded: {reason}") from error
+    if tokenizer.chat_template is None:
+        raise ConfigError(f"student.model={student.model}: has no chat template; give a chat model")
+    return tokenizer, model
+
+
+def _rows(pairs: Sequence[Pair], tokenizer: Any, most: int) -> Dataset:
+    """Return prompts and completions; pairs that are too long are counted and left out."""
+    short = [pair for pair in pairs if len(tokenizer.apply_chat_template(pair.messages)["input_ids"]) <= most]
+    if len(short) < len(pairs):
+        note(f"student.max_tokens={most}: {len(pairs) - len(short)} of {len(pairs)} pairs are longer and left out")
+    if not short:
+        raise CorpusError(f"student.max_tokens={most}: no pair is so short; raise it, or set passage_tokens")
+    return Dataset.from_list([{"prompt": pair.messages[:-1], "completion": pair.messages[-1:]} for pair in short])

@@ -1,0 +1,131 @@
+"""Human dialogs as a benchmark: a model answers their questions, and metrics compare with people's answers.
+
+The measure of table 4 of Lee et al. 2024: golden history, and the passages that the dialog is grounded on.
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+from scipy import stats
+
+from generator.dialogs.judging import JudgeSettings
+from generator.models.lm import Message
+from generator.output.chat import GROUNDING, to_messages
+from generator.output.excerpts import excerpts
+from generator.output.tables import print_table
+from generator.schema import Context, Dialog, Judge, Turn
+from judges.benchmarks.base import Benchmark, Ratings
+from judges.benchmarks.scores import DIGITS, Rated, Score
+
+
+class HumanDialogs(Benchmark):
+    """Settings of `benchmark=coqa`, `quac`, `multidoc2dial`, `orquac` and `mtrag`."""
+
+    contexts: ClassVar[tuple[Context, ...]] = ("golden", "own")
+
+    metrics: dict[str, JudgeSettings] = Field(
+        min_length=1, description="Judges that compare an answer with people's and ask no model, by name."
+    )
+    questions: int | None = Field(ge=1, description="Draw so many questions of each dialog; null: all.")
+    passage_tokens: int | None = Field(
+        ge=1,
+        description="Show so many words and punctuation marks of a question's passages, around the evidence of "
+        "people's answer; null: all of them.",
+    )
+
+    @property
+    def prompts(self) -> Sequence[str]:
+        return [GROUNDING]
+
+    @cached_property
+    def judges(self) -> list[Judge]:
+        return [judge for settings in self.metrics.values() if (judge := settings.build("")) is not None]
+
+    def check(self, item: Dialog) -> str | None:
+        return None if self.judged(item) else "has no question with an answer"
+
+    def judged(self, item: Dialog) -> Sequence[Turn]:
+        turns = [turn for turn in item.own_turns if turn.answer or turn.other_answers]
+        if self.questions is None or self.questions >= len(turns):
+            return turns
+        drawn = random.Random(item.id).sample(range(len(turns)), self.questions)
+        return [turns[number] for number in sorted(drawn)]
+
+    def chat(self, item: Dialog, turn: Turn, earlier: Sequence[str]) -> tuple[Message, ...]:
+        passages = excerpts(item.grounding(turn.turn), turn.evidence, self.passage_tokens)
+        shown = [
+            before.model_copy(update={"answer": answer})
+            for before, answer in zip(item.turns[: turn.turn], [*earlier, ""], strict=True)
+        ]
+        chat = to_messages(shown, passages)[:-1]
+        return tuple(Message(role=message.role, content=message.content) for message in chat)
+
+    def rated(self, dialog: Dialog) -> list[Rated]:
+        """Return a score for each turn and metric; the metric is the `task`."""
+        return [
+            Rated(
+                task=verdict.judge,
+                item=dialog.id,
+                turn=turn.turn,
+                score=verdict.score,
+                reason="" if verdict.score is not None else verdict.explanation,
+            )
+            for turn in dialog.turns
+            for verdict in turn.verdicts
+        ]
+
+    def score(self, ratings: Ratings, seed: int) -> dict[str, Any]:
+        """Return the mean of each metric over all questions, under `models`, by model and context."""
+        return {
+            "models": {
+                model: {
+                    context: {
+                        metric: mean_of_questions([one for one in rated if one.task == metric], seed).model_dump()
+                        for metric in self.metrics
+                    }
+                    for context, rated in by_context.items()
+                }
+                for model, by_context in ratings.items()
+            }
+        }
+
+    def show(self, scores: Mapping[str, Any]) -> None:
+        rows = [
+            [model, context, metric, f"{score['score']:.3f}", _interval(score)]
+            for model, by_context in scores["models"].items()
+            for context, by_metric in by_context.items()
+            for metric, score in by_metric.items()
+            if score["score"] is not None
+        ]
+        print_table(rows, ["model", "earlier answers", "metric", "score", "95%"], ["score"])
+
+
+def mean_of_questions(rated: Sequence[Rated], seed: int) -> Score:
+    """Return the mean over questions, with an interval of 9,999 resamples of whole dialogs; see `Score`."""
+    dialogs: dict[str, list[float]] = {}
+    for one in rated:
+        if one.score is not None:
+            dialogs.setdefault(one.item, []).append(one.score)
+    if not dialogs:
+        return Score(score=None, low=None, high=None)
+    sums = np.array([sum(values) for values in dialogs.values()])
+    counts = np.array([len(values) for values in dialogs.values()])
+
+    def mean(total: Any, count: Any, axis: int = -1) -> Any:
+        return total.sum(axis=axis) / count.sum(axis=axis)
+
+    low = high = None
+    if len(dialogs) > 1:
+        found = stats.bootstrap(
+            (sums, counts), mean, paired=True, batch=1000, method="percentile", rng=np.random.default_rng(seed)
+        ).confidence_interval
+        low, high = round(float(found.low), DIGITS), round(float(found.high), DIGITS)
+    return Score(score=round(float(mean(sums, counts)), DIGITS), low=low, high=high)
+
+
+def _interval(score: Mapping[str, Any]) -> str:
+    return "" if score["low"] is None else f"{score['low']:.3f} to {score['high']:.3f}"

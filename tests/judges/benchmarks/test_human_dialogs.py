@@ -1,0 +1,103 @@
+"""`python -m judges.evaluate` on human dialogs: what a model is shown, and how its answers are scored."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from generator.output.excerpts import excerpts
+from generator.schema import Evidence
+from judges.benchmarks.human_dialogs import mean_of_questions
+from judges.benchmarks.scores import Rated
+from tests.judges.benchmarks.test_evaluate import PAIRS, Evaluating, reached
+from tests.support.openai_server import Body, OpenAIServer, openai_server
+from tests.support.records import make_dialog, make_passage, make_turn
+
+__all__ = ["openai_server"]
+
+TEXT = "The tower is 40 m tall. It stands in a park. The gate is 9 m tall and made of iron. Both are open in May."
+
+
+def evidence(text: str) -> tuple[Evidence, ...]:
+    start = TEXT.index(text)
+    return (Evidence(passage_id="p", start=start, end=start + len(text), text=text),)
+
+
+class Answering(Evaluating):
+    """A human dialog of three turns about one document, as a file of dialogs."""
+
+    benchmark = "quac"
+
+    def __init__(self, folder: Path) -> None:
+        turns = [
+            make_turn(number, query=question, answer=answer, hits=(), evidence=evidence(found))
+            for number, ((question, answer), found) in enumerate(
+                zip(PAIRS, ("40 m tall", "The gate is 9 m", "Both"), strict=True), start=1
+            )
+        ]
+        passage = make_passage("p", TEXT)
+        super().__init__(folder, [make_dialog(*turns, id="d", passages=(passage,), algorithm="single")])
+
+    def arguments(self, server: OpenAIServer, *more: str) -> list[str]:
+        return [
+            f"+benchmark={self.benchmark}",
+            f"input={self.input}",
+            f"run_dir={self.run_dir}",
+            "~benchmark.metrics.bert_recall",
+            *reached("lm", server),
+            *more,
+        ]
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Answering:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    return Answering(tmp_path)
+
+
+def chat(body: Body) -> list[str]:
+    return [message["content"] for message in body["messages"]]
+
+
+def test_a_model_answers_after_peoples_answers_and_is_compared_with_them(
+    site: Answering, openai_server: OpenAIServer
+) -> None:
+    answers = {1: PAIRS[0][1], 3: "Nine.", 5: "No idea."}
+    openai_server.responder = lambda body: answers[len(chat(body))]
+    assert site.run(openai_server).code == 0
+    shown = sorted(map(chat, openai_server.bodies), key=len)
+    assert shown[2][1:] == [PAIRS[0][1], PAIRS[1][0], PAIRS[1][1], PAIRS[2][0]]
+    assert TEXT in shown[0][0]
+    scores = site.scores()["models"][openai_server.model]["golden"]
+    assert scores["token_f1"]["score"] == pytest.approx(1 / 3, abs=0.05)
+    assert set(scores) == {"token_f1", "rouge_l", "token_recall"}
+    assert site.run(openai_server).code == 0 and len(openai_server.bodies) == 3
+
+
+def test_a_small_model_is_shown_what_is_around_the_evidence(site: Answering, openai_server: OpenAIServer) -> None:
+    assert site.run(openai_server, "benchmark.passage_tokens=8", "benchmark.questions=1").code == 0
+    (body,) = openai_server.bodies
+    first = chat(body)[0]
+    assert TEXT not in first and any(found in first for found in ("40 m tall", "The gate is 9 m", "Both"))
+
+
+@pytest.mark.parametrize("setting", ["judge.lm=openai", "answers=a.jsonl"])
+def test_what_only_rated_benchmarks_have_is_refused(site: Answering, openai_server: OpenAIServer, setting: str) -> None:
+    ended = site.run(openai_server, setting)
+    assert ended.code == 2 and setting.partition("=")[0] in ended.error
+
+
+def test_excerpts_keep_evidence_whole_and_give_the_rest_to_other_passages() -> None:
+    passages = [make_passage("a", "one two three four five six"), make_passage("p", TEXT)]
+    short = excerpts(passages, evidence("The gate is 9 m tall"), 12)
+    assert "The gate is 9 m tall" in short[-1].text and TEXT[short[-1].start : short[-1].end] == short[-1].text
+    both = excerpts(passages, evidence("40 m"), 34)
+    assert [one.id for one in both] == ["a", "p"] and both[1].text == TEXT
+    assert excerpts(passages, (), None) == passages and [one.text for one in excerpts(passages, (), 2)] == ["one two"]
+
+
+def test_the_mean_is_over_questions_and_its_interval_over_dialogs() -> None:
+    rated = [Rated(task="m", item=d, turn=n, score=s) for d, n, s in (("a", 1, 1.0), ("a", 2, 1.0), ("b", 1, 0.0))]
+    score = mean_of_questions([*rated, Rated(task="m", item="b", turn=2, score=None, reason="no answer")], 0)
+    assert score.score == pytest.approx(2 / 3, abs=1e-5) and (score.low, score.high) == (0.0, 1.0)
+    assert json.loads(mean_of_questions([], 0).model_dump_json()) == {"score": None, "low": None, "high": None}

@@ -1,0 +1,74 @@
+"""The presets of `lm=` for servers and services that people have: what they send is what the API documents."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from generator.models.endpoints import OpenAIEndpoint
+from generator.models.lm import ChatRequest, Message
+from tests.config.test_conf_files import settings
+from tests.support.openai_server import Body, OpenAIServer
+
+SENT = {"model", "messages", "temperature", "top_k", "seed", "max_tokens", "response_format"}
+# What each API's documentation doesn't have, of what is sent (November 2026), and what it has in its place.
+REFUSED: dict[str, set[str]] = {
+    "ollama": {"top_k"},
+    "llamacpp": set(),
+    "lmstudio": set(),
+    "openrouter": set(),
+    "together": set(),
+    "groq": {"top_k", "response_format"},  # a JSON schema: only of some models
+    "mistral": {"top_k", "seed"},
+    "deepseek": {"top_k", "seed", "response_format"},
+}
+OWN = {"mistral": {"random_seed"}}
+
+
+class BareList(OpenAIServer):
+    """A server whose list of models is bare, as Together AI's."""
+
+    async def _models(self, request: web.Request) -> web.Response:
+        return web.json_response([{"id": self.model}])
+
+
+async def send(endpoint: OpenAIEndpoint, request: ChatRequest) -> None:
+    async with endpoint.open(Path()) as clients:
+        with clients.for_dialog("") as client:
+            await client.chat(request)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_preset_sends_what_its_api_takes(name: str) -> None:
+    def strict(number: int, body: Body) -> Any:
+        allowed = (SENT - REFUSED[name]) | OWN.get(name, set())
+        unknown = sorted(body.keys() - allowed)
+        return refuse(unknown) if unknown else None
+
+    def refuse(unknown: list[str]) -> Any:
+        async def answer(request: web.Request, body: Body) -> web.Response:
+            return web.json_response({"error": {"message": f"unknown: {unknown}"}}, status=400)
+
+        return answer
+
+    with (BareList if name == "together" else OpenAIServer)(faults=strict) as server:
+        made = settings(f"lm={name}", "lm.model=test-model").lm
+        assert isinstance(made, OpenAIEndpoint)
+        assert made.api_key_env.endswith(("_KEY", "_TOKEN"))
+        assert made.api_base[0].startswith(("https://", "http://127.0.0.1:"))
+        here = made.model_copy(update={"api_base": (server.url,)})
+        schema = {"type": "json_schema", "json_schema": {"name": "reply", "schema": {"type": "object"}}}
+        request = ChatRequest(
+            model="test-model",
+            messages=(Message(role="user", content="Say hello."),),
+            sampling=made.sampled,
+            seed=7,
+            max_tokens=20,
+            response_format=schema if made.structured_outputs else None,
+        )
+        asyncio.run(send(here, request))
+    (body,) = server.bodies
+    assert body.keys() == (SENT - REFUSED[name]) | OWN.get(name, set())
+    assert body.get("seed", body.get("random_seed")) == (None if name == "deepseek" else 7)

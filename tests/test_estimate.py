@@ -1,0 +1,131 @@
+"""What a run will take: near to what it then takes, from a preview that it continues, or from an earlier run."""
+
+import json
+import re
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from generator.estimate import main
+from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.runs import Ended, Site, command
+
+__all__ = ["openai_server"]
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    monkeypatch.setenv("COLUMNS", "200")
+    return Site(tmp_path)
+
+
+def estimate(site: Site, server: OpenAIServer, *more: str) -> Ended:
+    return command(*site.arguments(server, *more), program=main)
+
+
+def row(done: Ended, label: str = "all") -> list[float]:
+    """Return the numbers in the row of a label: of `all` calls, computed, cached and completion tokens."""
+    assert done.code == 0, done.err
+    (line,) = re.findall(rf"^{label} +(.*)$", done.out, re.MULTILINE)
+    return [float(number.replace(",", "")) for number in re.findall(r"\d[\d,.]*", line)]
+
+
+def taken(site: Site) -> list[float]:
+    tokens = site.summary()["tokens"]
+    return [
+        site.summary()["lm_calls"],
+        tokens["prompt"] - tokens["cached"],
+        tokens["cached"],
+        tokens["completion"],
+    ]
+
+
+def test_a_preview_tells_what_the_run_takes_which_continues_it(site: Site, openai_server: OpenAIServer) -> None:
+    settings = ["dialogs=10", "turns=2-3", "algorithm=single"]
+    before = estimate(site, openai_server, *settings, "preview=5", "tokens_per_s=10")
+    assert site.summary()["attempted"] == 5, "kept in the run folder"
+    previewed = len(openai_server.bodies)
+    assert row(before, "of it so far")[2] == previewed
+    assert site.run(openai_server, *settings).code == 0
+    assert len(openai_server.bodies) == site.summary()["lm_calls"] > previewed, "no call was made twice"
+    assert row(before) == pytest.approx(taken(site), rel=0.25)
+    minutes = taken(site)[-1] / 10 / 60
+    estimated, low, high, _ = row(before, "time")
+    assert estimated == pytest.approx(minutes, rel=0.25) and low <= minutes <= high
+    after = estimate(site, openai_server, *settings)
+    assert row(after) == taken(site) and "between" not in after.out, "a run that is finished took what it took"
+
+
+def test_without_anything_measured_it_is_a_guess(site: Site, openai_server: OpenAIServer) -> None:
+    done = estimate(site, openai_server, "dialogs=10", "calls_per_min=10")
+    calls, *_ = row(done)
+    assert row(done, "time")[0] == pytest.approx(calls / 10, abs=0.1)
+    assert "a guess" in done.out and "preview=5" in done.out
+    assert not openai_server.bodies and not site.run_dir.exists()
+    longer = estimate(site, openai_server, "dialogs=10", "turns=6")
+    assert row(longer)[0] > 2 * calls, "the plan counts"
+
+
+def test_an_earlier_run_tells_what_a_larger_and_longer_one_takes(site: Site, openai_server: OpenAIServer) -> None:
+    assert site.run(openai_server, "dialogs=8").code == 0
+    earlier, site.run_dir = site.run_dir, site.folder / "larger"
+    settings = ["dialogs=14", "turns=3-4"]
+    done = estimate(site, openai_server, *settings, f"earlier_run={earlier}")
+    assert not site.run_dir.exists()
+    assert site.run(openai_server, *settings).code == 0
+    calls, computed, cached, completion = row(done)
+    assert [calls, computed + cached, completion] == pytest.approx(
+        [taken(site)[0], sum(taken(site)[1:3]), taken(site)[3]], rel=0.25
+    )
+
+
+def test_the_stored_configuration_of_a_run_will_do(site: Site, openai_server: OpenAIServer) -> None:
+    assert site.run(openai_server, "dialogs=2").code == 0
+    done = command(str(site.run_dir / "config.yaml"), "dialogs=20", "calls_per_min=5", program=main)
+    assert row(done)[0] > 5 * site.summary()["lm_calls"]
+
+
+def test_money_is_tokens_times_the_price_of_each_stages_model(site: Site, openai_server: OpenAIServer) -> None:
+    prices = site.folder / "prices.json"
+    free = {"input_cost_per_token": 0, "output_cost_per_token": 0}
+    table = {"test-model": {"input_cost_per_token": 0.01, "output_cost_per_token": 0.02}, "judge": free}
+    prices.write_text(json.dumps(table), encoding="utf-8")
+    judge = ["judge.lm=openai", "judge.lm.model=judge"]
+    done = estimate(site, openai_server, "dialogs=10", *judge, f"prices={prices}")
+    stages = [row(done, stage) for stage in ("ask", "rewrite", "answer", "evidence")]
+    money = sum(0.01 * (computed + cached) + 0.02 * completion for _, computed, cached, completion in stages)
+    (found,) = re.findall(r"^money +\$([\d,.]+)", done.out, re.MULTILINE)
+    assert float(found.replace(",", "")) == pytest.approx(money, rel=0.001)
+
+
+def test_litellms_prices_are_in_its_package(site: Site, openai_server: OpenAIServer) -> None:
+    done = estimate(site, openai_server, "lm.model=gpt-4o-mini")
+    assert re.search(r"^money +\$\d", done.out, re.MULTILINE) and "gpt-4o-mini" in done.out
+    assert "has no price of test-model" in estimate(site, openai_server).out
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("prices={folder}/prices.json", "has no price of test-model"),
+        ("prices={folder}/documents.jsonl", "can't be read"),
+        ("earlier_run={folder}", "not a run folder"),
+        ("earlier_run={folder}/damaged", "can't be read"),
+        ("preview=1", "preview"),
+        ("tokens_per_s=0", "tokens_per_s"),
+    ],
+)
+def test_what_cant_be_reckoned_with_is_one_line(setting: str, words: str, site: Site) -> None:
+    (site.folder / "prices.json").write_text("{}", encoding="utf-8")
+    (site.folder / "damaged").mkdir()
+    (site.folder / "damaged" / "run.db").write_text("no database", encoding="utf-8")
+    with OpenAIServer() as server:
+        done = estimate(site, server, setting.format(folder=site.folder))
+        assert done.code == 2 and words in done.error
+        assert not done.out and not server.bodies and not site.run_dir.exists()
+
+
+def test_preview_and_an_earlier_run_exclude_each_other(site: Site, openai_server: OpenAIServer) -> None:
+    run = partial(estimate, site, openai_server, "preview=2")
+    assert "leave one of them out" in run(f"earlier_run={site.folder}").error
