@@ -1,4 +1,4 @@
-"""Write a sample for people to judge: as sheets, and as a Label Studio project.
+"""Write a sample for people to judge: as sheets, as a Label Studio project, and as a report to mark.
 
 Nothing in these files tells where an item comes from; the key does.
 """
@@ -9,7 +9,12 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from generator.common.atomic_files import atomic_write
+from generator.config.settings import near_duplicates
+from generator.dialogs.marks import Mark, Marks, fingerprint
 from generator.errors import ConfigError, RunError, describe
+from generator.output.html.page import write_report
+from generator.report_sets import report_set
+from generator.schema import TASK, UNLABELLED, Dialog, Hit, Turn
 from judges.benchmarks.sheets import write_sheet
 from judges.people.sample import Drawn, Key, shown_history
 from taxonomy import Criteria, Criterion
@@ -22,7 +27,7 @@ KEY, NOTE = "key.json", "note"
 
 
 def write_forms(folder: Path, key: Key, drawn: Sequence[Drawn], key_file: Path) -> list[Path]:
-    """Write the key, sheets, and Label Studio's tasks with the configuration of their project; return their paths.
+    """Write the key and what people are given; return the paths of the latter.
 
     A project of Label Studio asks the same of all tasks, so that there is one for turns and one for whole dialogs.
 
@@ -52,9 +57,76 @@ def write_forms(folder: Path, key: Key, drawn: Sequence[Drawn], key_file: Path) 
             _write_text(tasks, json.dumps([{"data": _shown(each)} for each in of], indent=1, ensure_ascii=False))
             _write_text(config, labelling_configuration(key.criteria, whole))
             written += [tasks, config]
+    written += _write_report(folder, key, drawn)
     _write_text(folder / "instructions.txt", instructions(key.criteria))
     _write_text(key_file, key.model_dump_json(indent=1))
     return [*written, folder / "instructions.txt"]
+
+
+def _write_report(folder: Path, key: Key, drawn: Sequence[Drawn]) -> list[Path]:
+    """Write the sample as a set of dialogs, marks to fill in, and the report that opens with them."""
+    shown = [blind_dialog(each) for each in drawn if key.unit == "pairs" or each.turn is None or each.turn.turn == 1]
+    shown = list({dialog.id: dialog for dialog in shown}.values())
+    marks = Marks(
+        run=fingerprint(shown[0]),
+        annotator="annotator",
+        marks=tuple(Mark(dialog_id=_blind_id(each), turn=each.turn and each.turn.turn) for each in drawn),
+    )
+    dialogs, empty, report = folder / "dialogs.jsonl", folder / "marks.json", folder / "report.html"
+    with atomic_write(dialogs) as file:
+        file.writelines(f"{dialog.model_dump_json()}\n" for dialog in shown)
+    _write_text(empty, marks.model_dump_json(indent=1))
+    write_report(report, [report_set(str(dialogs), name="sample")], key.criteria, near_duplicates(), marks)
+    return [dialogs, empty, report]
+
+
+def _blind_id(drawn: Drawn) -> str:
+    """Return the id of the dialog of an item: those of its turns begin with it, if it is judged as a whole."""
+    return drawn.item.id.partition("-")[0]
+
+
+def blind_dialog(drawn: Drawn) -> Dialog:
+    """Return the dialog of an item, of a pair up to it, with nothing that tells where it comes from."""
+    dialog, turn = drawn.dialog, drawn.turn
+    pair = turn is not None and "-" not in drawn.item.id
+    turns = dialog.turns[: turn.turn] if pair and turn is not None else dialog.turns
+    passages = dialog.grounding(turns[-1].turn)
+    names = {passage.id: f"p{number}" for number, passage in enumerate(passages, start=1)}
+    documents = {passage.document_id: "" for passage in passages}
+    documents = {name: f"d{number}" for number, name in enumerate(documents, start=1)}
+    bare = [
+        Turn(
+            turn=t.turn,
+            query=t.query,
+            question_type=UNLABELLED,
+            answerability="answerable",
+            hits=tuple(
+                Hit(passage_id=names[hit.passage_id], score=0, rank=hit.rank, new=hit.new)
+                for hit in t.hits
+                if hit.passage_id in names
+            ),
+            reasoning="",
+            answer=t.answer,
+            consistent=True,
+        )
+        for t in turns
+    ]
+    return Dialog(
+        id=_blind_id(drawn),
+        corpus="sample",
+        algorithm="multi",
+        split="train",
+        document_ids=tuple(documents.values()),
+        turns=tuple(bare),
+        passages=tuple(
+            p.model_copy(update={"id": names[p.id], "document_id": documents[p.document_id], "url": None})
+            for p in passages
+        ),
+        ended=TASK if pair else "complete",
+        lm="",
+        prompt_version="",
+        seed=0,
+    )
 
 
 def _write_text(path: Path, text: str) -> None:
