@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -125,7 +124,7 @@ def read_annotations(
         CorpusError: a file can't be read, or names an id, criterion, value or annotator that there isn't; or somebody
             judged an item twice.
     """
-    items = Items(key)
+    items, asked = Items(key), _asked(key)
     found: list[Annotation] = []
     said: list[str] = []
     for path in paths:
@@ -140,6 +139,9 @@ def read_annotations(
                     f"{each.where}: unknown annotator {name!r}; the sample is for {known}; "
                     f"names={each.annotator}:{key.annotators[0]} gives the right name"
                 )
+            if other := each.places.keys() - asked[each.item.turn is None] - {KEEP}:
+                what = "a whole dialog" if each.item.turn is None else "a turn"
+                raise CorpusError(f"{each.where}: {', '.join(sorted(other))}: not asked of {what}; leave it empty")
             found.append(each._replace(annotator=name))
     if not found:
         raise CorpusError(f"{', '.join(map(str, paths))}: nothing is filled in yet")
@@ -153,14 +155,22 @@ def read_annotations(
     return found, _efforts(found, key), said
 
 
+def _asked(key: Key) -> dict[bool, set[str]]:
+    """Return the names of the criteria of whole dialogs, and of turns."""
+    return {whole: {criterion.name for criterion in key.criteria.about(whole)} for whole in (False, True)}
+
+
 def _efforts(annotations: Sequence[Annotation], key: Key) -> list[Effort]:
-    asked = {whole: {criterion.name for criterion in key.criteria.about(whole)} for whole in (False, True)}
-    own = Counter(name for item in key.items for name in item.annotators)
+    asked = _asked(key)
+    own: dict[str, set[str]] = {name: set() for name in key.annotators}
+    for item in key.items:
+        for name in item.annotators:
+            own[name].add(item.id)
     efforts = []
     for name in sorted({*own, *(each.annotator for each in annotations)}):
         theirs = [each for each in annotations if each.annotator == name]
         half = sum(bool(asked[each.item.turn is None] - set(each.places)) for each in theirs)
-        missing = own[name] - len(theirs) if own else None
+        missing = len(own[name] - {each.item.id for each in theirs}) if own else None
         efforts.append(Effort(annotator=name, items=len(theirs), half=half, missing=missing))
     return efforts
 

@@ -245,15 +245,7 @@ def test_label_studios_export_and_the_reports_marks_are_read(run: Path, tmp_path
         for number, task in enumerate(tasks)
     ]
     (tmp_path / "export.json").write_text(json.dumps(export), encoding="utf-8")
-    marks = {
-        "run": "0" * 16,
-        "annotator": "cem",
-        "marks": [
-            {"dialog_id": task["data"]["id"], "turn": item["turn"], "keep": False, "criteria": {"correctness": "no"}}
-            for task, item in zip(tasks, key_of(tmp_path).values(), strict=True)
-        ],
-    }
-    (tmp_path / "marks.json").write_text(json.dumps(marks), encoding="utf-8")
+    mark(sample / "marks.json", tmp_path / "marks.json", keep=False, criteria={"correctness": "no"})
     files = [tmp_path / "export.json", tmp_path / "marks.json"]
     done = command("read", *files, f"key={tmp_path / 'sample.key.json'}", f"run_dir={tmp_path / 'p'}", "names=1:ann")
     assert done.code == 0 and "5 annotations are skipped or empty" in done.err
@@ -262,6 +254,30 @@ def test_label_studios_export_and_the_reports_marks_are_read(run: Path, tmp_path
     assert (found["human:ann:correctness"].label, found["human:ann:correctness"].explanation) == ("yes", "why")
     assert found["human:cem:correctness"].label == found["human:cem"].label == "no"
     assert found["human:all"].label == "incorrect" and "pairs: 19 of 24 stay" in done.out
+
+
+def mark(empty: Path, path: Path, of: object = "any", **fields: Any) -> None:
+    """Write Cem's marks on all items or on those `of` a turn, as the report that opens with the empty ones does."""
+    marks = json.loads(empty.read_text(encoding="utf-8"))
+    chosen = [each for each in marks["marks"] if of in ("any", each["turn"])]
+    marks |= {"annotator": "cem", "marks": [{**each, **fields} for each in chosen]}
+    path.write_text(json.dumps(marks), encoding="utf-8")
+
+
+def test_whole_dialogs_are_marked_in_a_report_too(run: Path, tmp_path: Path) -> None:
+    sample = drawn(tmp_path, run, "unit=dialogs", "items=2")
+    assert (sample / "report.html").stat().st_size > 10_000
+    shown = [Dialog.model_validate_json(line) for line in (sample / "dialogs.jsonl").read_text().splitlines()]
+    assert [(d.lm, d.corpus, [t.verdicts for t in d.turns]) for d in shown] == [("", "sample", [()] * 3)] * 2
+    mark(sample / "marks.json", tmp_path / "marks.json", criteria={"coherency": "no"})
+    assert "coherency: not asked of a turn" in refused(
+        "read", tmp_path / "marks.json", f"key={tmp_path}/sample.key.json"
+    )
+    mark(sample / "marks.json", tmp_path / "marks.json", of=None, criteria={"coherency": "no"})
+    done = command("read", tmp_path / "marks.json", f"key={tmp_path / 'sample.key.json'}", f"run_dir={tmp_path / 'p'}")
+    assert (done.code, done.err) == (0, "") and "cem: 2" in done.out
+    name = next(item["dialog"] for item in key_of(tmp_path).values())
+    assert all(verdicts_of(tmp_path / "p")[name, n]["human:cem:coherency"].label == "no" for n in (1, 2, 3))
 
 
 def test_marks_of_a_runs_own_report_need_no_key(run: Path, tmp_path: Path) -> None:
