@@ -1,6 +1,7 @@
 """What people found, in numbers: the tables of Lee et al. 2024, agreement, and judges against people."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from statistics import fmean, median
 from typing import NamedTuple
 
@@ -89,7 +90,8 @@ def measure(judged: Judged, efforts: Sequence[Effort], sources: Sequence[str], s
     several = len({fact.lm for fact in facts.values()}) > 1
 
     def source(fact: Facts) -> tuple[int, str]:
-        return fact.source, f"{sources[fact.source]}, {fact.lm}" if several else sources[fact.source]
+        named = [sources[fact.source]] if len(sources) > 1 or not several else []
+        return fact.source, ", ".join([*named, *([fact.lm] if several else [])])
 
     return HumanReport(
         annotators=tuple(efforts),
@@ -198,7 +200,7 @@ def as_markdown(report: HumanReport, criteria: Mapping[str, Criterion]) -> str:
 
 
 def print_report(report: HumanReport, criteria: Mapping[str, Criterion]) -> None:
-    """Print the report but for the tables of pairs of annotators, which its files have."""
+    """Print the report but for the tables of pairs of annotators and some columns, which its files have."""
     print(summary(report))
     for section in sections(report, criteria, pairs=False):
         print(f"\n{section.title}")
@@ -214,7 +216,7 @@ def summary(report: HumanReport) -> str:
 
 
 def sections(report: HumanReport, criteria: Mapping[str, Criterion], pairs: bool = True) -> Iterator[Section]:
-    """Yield the parts of the report; without `pairs` those of two annotators are left out."""
+    """Yield the parts of the report; without `pairs` those of two annotators, and what a terminal has no room for."""
     given = ""
     if report.given and report.given.annotations:
         of, good = report.given, criteria[report.given.criterion].title
@@ -226,11 +228,12 @@ def sections(report: HumanReport, criteria: Mapping[str, Criterion], pairs: bool
         ("By source", report.sources, "items", ""),
     ):
         if lines:
-            yield _table(title, lines, head, criteria, text)
-    yield _agreement(report.agreement)
+            yield _table(title, lines, head, criteria, text, with_means=pairs)
+    yield _agreement(report.agreement, not pairs)
     yield from (_pairs(each) for each in report.agreement if each.pairs and pairs)
-    if report.judges:
-        yield _judges_section(report.judges)
+    by_criterion = [list(of) for _, of in groupby(report.judges, lambda judge: judge.criterion)]
+    for number, judges in enumerate(by_criterion, start=1):
+        yield _judges_section(judges, not pairs, _all_told(report.judges) if number == len(by_criterion) else "")
 
 
 def _effort(effort: Effort) -> str:
@@ -239,9 +242,11 @@ def _effort(effort: Effort) -> str:
     return f"{effort.annotator}: {effort.items}{' (' + ', '.join(more) + ')' if more else ''}"
 
 
-def _table(title: str, lines: Sequence[Line], head: str, criteria: Mapping[str, Criterion], text: str) -> Section:
+def _table(
+    title: str, lines: Sequence[Line], head: str, criteria: Mapping[str, Criterion], text: str, with_means: bool
+) -> Section:
     shown = {name: each for name, each in criteria.items() if any(name in line.cells for line in lines)}
-    means = [name for name in shown if lines[-1].cells[name].mean is not None]
+    means = [name for name in shown if lines[-1].cells[name].mean is not None and with_means]
     heads = ["", head, *(f"% {each.title}" for each in shown.values()), *(f"{shown[n].title}, mean" for n in means)]
     rows = []
     for line in lines:
@@ -251,8 +256,8 @@ def _table(title: str, lines: Sequence[Line], head: str, criteria: Mapping[str, 
     return Section(title, heads, rows, text)
 
 
-def _agreement(agreement: Sequence[CriterionAgreement]) -> Section:
-    near = any(each.near.value is not None for each in agreement)
+def _agreement(agreement: Sequence[CriterionAgreement], short: bool) -> Section:
+    near = not short and any(each.near.value is not None for each in agreement)
     rows = [
         [
             each.criterion,
@@ -260,13 +265,13 @@ def _agreement(agreement: Sequence[CriterionAgreement]) -> Section:
             _interval(each.percent, True),
             *([_interval(each.near, True)] if near else []),
             _interval(each.fleiss),
-            str(each.fleiss_items),
+            *([] if short else [str(each.fleiss_items)]),
             _interval(each.alpha),
         ]
         for each in agreement
     ]
-    heads = ["criterion", "items", "percent", *(["all, or all but one by a step"] if near else [])]
-    heads += ["Fleiss' kappa", "over", "Krippendorff's alpha"]
+    heads = ["criterion", "items", "percent", *(["or one by a step"] if near else [])]
+    heads += ["Fleiss' kappa", *([] if short else ["over"]), "Krippendorff's α"]
     return Section("Agreement of people, with 95% intervals", heads, rows)
 
 
@@ -286,35 +291,33 @@ def _pairs(agreement: CriterionAgreement) -> Section:
     return Section(title, ["", *names[1:]], rows)
 
 
-def _judges_section(judges: Sequence[JudgeAgreement]) -> Section:
-    rows = [
-        [
-            f"{each.judge} ({each.model})" if each.model else each.judge,
-            each.criterion,
-            f"{each.marks}{f' + {each.unjudged} unjudged' if each.unjudged else ''}",
-            f"{each.good:.0%}",
-            _interval(each.threshold) if each.threshold else "label",
-            _interval(each.percent, True),
-            _interval(each.kappa),
-            _told(each),
-        ]
-        for each in judges
-    ]
-    heads = ["judge", "criterion", "marks", "good", "good from a score of", "agreement", "Cohen's kappa"]
-    told = sum(each.tells for each in judges)
-    marks = max(each.marks for each in judges)
-    text = (
-        f"{marks} marks tell {told} of {len(judges)} of these from a coin: the interval of kappa is above 0, and "
-        "the same verdicts in random order do as well at most once in 40 times."
+def _judges_section(judges: Sequence[JudgeAgreement], short: bool, text: str) -> Section:
+    """Return the judges on one criterion; `short` leaves out what a terminal has no room for."""
+    rows = []
+    for each in judges:
+        kappa, told = _interval(each.kappa), _told(each)
+        more = [] if short else [str(each.unjudged), f"{each.good:.0%}", _interval(each.percent, True)]
+        name = f"{each.judge} ({each.model})" if each.model else each.judge
+        threshold = _interval(each.threshold) if each.threshold else "label"
+        rows.append([name, str(each.marks), *more, threshold, kappa, told])
+    heads = ["judge", "marks", *([] if short else ["unjudged", "good", "agreement"])]
+    heads += ["good from", "Cohen's kappa", "told from a coin"]
+    return Section(f"Judges against these people, on {judges[0].criterion}", heads, rows, text)
+
+
+def _all_told(judges: Sequence[JudgeAgreement]) -> str:
+    told, marks = sum(each.tells for each in judges), max(each.marks for each in judges)
+    return (
+        f"{marks} marks tell {told} of these {len(judges)} from a coin: the interval of kappa is above 0, and the same "
+        "verdicts in random order do as well at most once in 40 times."
     )
-    return Section("Judges against these people", [*heads, "told from a coin"], rows, text)
 
 
 def _told(judge: JudgeAgreement) -> str:
-    """Return whether the marks tell a judge from a coin, and else how many would."""
+    """Return whether the marks tell a judge from a coin, and else about how many would."""
     if judge.kappa.value is None:
-        return "no: people found all alike" if judge.good in (0, 1) else "no: the judge found all alike"
-    more = f": about {judge.needed} marks would" if judge.needed else ""
+        return "no: people said one thing" if judge.good in (0, 1) else "no: it said one thing"
+    more = f": {judge.needed:,} would" if judge.needed else ""
     return "yes" if judge.tells else f"no{more}"
 
 
@@ -328,4 +331,4 @@ def _interval(estimate: Estimate, percent: bool = False) -> str:
     form = "{:z.1%}" if percent else "{:z.2f}"
     if estimate.low is None or estimate.high is None:
         return form.format(estimate.value)
-    return f"{form.format(estimate.value)} ({form.format(estimate.low)} to {form.format(estimate.high)})"
+    return f"{form.format(estimate.value)} [{form.format(estimate.low)}, {form.format(estimate.high)}]"
