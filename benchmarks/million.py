@@ -15,25 +15,33 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from generator.config.choices import compose_choice
 from generator.corpora.library import Library
 from generator.retrievers import dense
+from generator.retrievers.encoder import Encoder
 from generator.schema import Document, Scored
 
 
-class RandomEncoder:
+class RandomEncoder(Encoder):
     """An encoder that returns random vectors."""
 
-    dimensions = 384
-
-    def __init__(self, model: str) -> None:
+    def __init__(self) -> None:
+        self.dimensions, self.passage_prefix, self._query_prefix = 384, "", ""
         self._chance = np.random.default_rng(0)
 
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def encode(self, texts: Sequence[str], prefix: str = "") -> NDArray[np.float32]:
         vectors = self._chance.standard_normal((len(texts), self.dimensions), dtype=np.float32)
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
     def identity(self) -> str:
         return "random"
+
+
+class RandomSettings(dense.DenseSettings):
+    """The settings of `retriever=dense`, with random vectors."""
+
+    def load(self) -> Encoder:
+        return RandomEncoder()
 
 
 async def search_at_once(retriever: dense.Dense, at_once: int) -> list[list[Scored]]:
@@ -42,11 +50,13 @@ async def search_at_once(retriever: dense.Dense, at_once: int) -> list[list[Scor
 
 def main() -> None:
     count = int(sys.argv[1])
-    vars(dense).update(Encoder=RandomEncoder, note=lambda text: None)
+    vars(dense).update(note=lambda text: None)
+    names = compose_choice("retriever", "dense")
+    del names["_target_"]
     with tempfile.TemporaryDirectory() as folder:
         documents = (Document(id=str(number), text="word") for number in range(count))
         library = Library.open("random", "f" * 64, lambda: documents, Path(folder), 512, 100)
-        retriever = dense.Dense(library, np.zeros(count, dtype=np.bool_), "random", 192, 32)
+        retriever = dense.Dense(library, np.zeros(count, dtype=np.bool_), RandomSettings(**names))
         asyncio.run(search_at_once(retriever, 1))  # reads the vectors from disk
         for at_once, rounds in ((1, 9), (64, 3)):
             times = []

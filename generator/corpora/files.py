@@ -8,12 +8,16 @@ import gzip
 import io
 import os
 import re
+import shutil
 import stat
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import IO, Annotated, Any, AnyStr, NamedTuple, cast
+from urllib.parse import urlsplit
 
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
@@ -82,8 +86,8 @@ def list_files(
 
     Args:
         path: a local path (`~` is the home directory) or a URL.
-        single: allow `path` to be a file, whatever its name.
-        archives: list the members of zip archives. They are read in place and never unpacked.
+        single: allow `path` to be a file, whatever its name; else it is a folder or a zip archive.
+        archives: list the members of zip archives in the folder. They are read in place and never unpacked.
         setting: the setting that `path` comes from, for messages; empty if none.
 
     Raises:
@@ -102,11 +106,12 @@ def list_files(
         # HTTP has no folders, but pages that list files.
         kind = "directory" if is_url(path) and path.endswith("/") else system.info(root)["type"]
         where = _printable(path.rstrip("/") or path)
-        file = File(_printable(PurePosixPath(root).name), where, root, system)
-        if kind == "file" and single:
-            if not (archives and root.lower().endswith(".zip")):
-                return [file]
+        plain = urlsplit(root).path if is_url(root) else root  # an address may go on after its file's name
+        file = File(_printable(PurePosixPath(plain).name), where, root, system)
+        if kind == "file" and plain.lower().endswith(".zip") and (archives or not single):
             listed = list(_members(file))
+        elif kind == "file" and single:
+            return [file]
         elif kind == "directory":
             listed = list(_below(file, archives))
         else:
@@ -232,7 +237,9 @@ def _walk(folder: Path, prefix: str, above: tuple[Path, ...]) -> Iterator[tuple[
 
 def _members(archive: File) -> Iterator[File]:
     try:
-        system = ZipFileSystem(fo=archive.system.open(archive.path, "rb"))
+        local = isinstance(archive.system, LocalFileSystem)
+        content = archive.system.open(archive.path, "rb") if local else _fetch_newest(archive)
+        system = ZipFileSystem(fo=content)
         names = system.find("")
     except Exception as error:  # of any plugin of fsspec, or a damaged archive
         raise CorpusError(f"{archive.where}: can't be read as a zip archive: {describe(error)}") from error
@@ -243,6 +250,19 @@ def _members(archive: File) -> Iterator[File]:
             fault = "absolute path in a zip archive" if name.startswith("/") else ""
             fault = "zip archive inside a zip archive; unpack it" if name.lower().endswith(".zip") else fault
             yield File(f"{archive.name}/{name}", f"{archive.where}/{name}", name, system, fault)
+
+
+def _fetch_newest(file: File) -> Any:
+    return _fetch(file.system, file.path, repr(file.system.info(file.path)))
+
+
+@lru_cache(maxsize=8)
+def _fetch(system: Any, path: str, version: str) -> Any:
+    """Return a copy of a remote file that can be read in any order; each version is fetched once."""
+    copy = tempfile.TemporaryFile()  # noqa: SIM115, which lasts as long as the cache
+    with system.open(path, "rb", **({"block_size": 0} if path.startswith("http") else {})) as stream:
+        shutil.copyfileobj(stream, copy, 1 << 20)
+    return copy
 
 
 def _hidden(parts: Iterable[str]) -> bool:

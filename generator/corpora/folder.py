@@ -1,13 +1,16 @@
 """Read folders of text, Markdown, HTML and PDF files, one document each: the user's, or those in this package."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
+
+from pydantic import Field
 
 from generator.common.console import note
 from generator.corpora.base import FileCorpus, UserCorpus
 from generator.corpora.files import File, count_suffixes, list_files
-from generator.corpora.formats import FORMATS, read_document
+from generator.corpora.formats import FORMATS, Reader, read_document
+from generator.corpora.office import office_formats
 from generator.schema import Document, SkippedRecord
 
 SAMPLE_DOCUMENTS = Path(__file__).with_name("sample_documents")
@@ -15,19 +18,28 @@ TOPICS = Path(__file__).with_name("topics")
 
 
 class FolderCorpus(UserCorpus, FileCorpus):
-    """The files below the folder `path`; a document's id is the file's path in there."""
+    """The files below the folder `path`, or in a zip archive; a document's id is the file's path in there."""
+
+    reader: Literal["plain", "office"] = Field(
+        description="How files are read: `plain`, the text of .txt, .md, .html and .pdf files; `office` (extra), also "
+        ".docx, .pptx and .xlsx files, with the rows of tables as lines of Markdown."
+    )
+
+    @property
+    def _formats(self) -> Mapping[str, Reader]:
+        return office_formats() if self.reader == "office" else FORMATS
 
     def files(self) -> list[File]:
-        return list_files(self.path, tuple(FORMATS), single=False, archives=False)
+        return list_files(self.path, tuple(self._formats), single=False, archives=False)
 
     def read(self) -> Iterator[Document | SkippedRecord]:
         everything = list_files(self.path, ("",), single=False, archives=False)
-        if others := [file for file in everything if file.suffix not in FORMATS]:
+        if others := [file for file in everything if file.suffix not in self._formats]:
             note(f"corpus.path={self.path}: skipped {len(others)} files of other types: {count_suffixes(others)}")
         yield from super().read()
 
     def records(self, file: File) -> Iterator[Document | SkippedRecord]:
-        yield read_document(file)
+        yield read_document(file, self._formats)
 
 
 class SampleCorpus(FileCorpus):

@@ -3,7 +3,7 @@
 import io
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -35,18 +35,26 @@ _BLOCKS = (
 _BREAK, _CELL_END = "\x1f", " | "
 
 
-class _FormatError(Exception):
+class FormatError(Exception):
     """A file has no text that can be read; the message is one line."""
 
 
-def read_document(file: File) -> Document | SkippedRecord:
-    """Return the document in `file`: its id is the file's name in the corpus, its title by default the name's stem."""
+# Returns title and text of a file's bytes, or raises `FormatError`.
+Reader = Callable[[bytes], tuple[str, str]]
+
+
+def read_document(file: File, formats: Mapping[str, Reader] | None = None) -> Document | SkippedRecord:
+    """Return the document in `file`: its id is the file's name in the corpus, its title by default the name's stem.
+
+    Args:
+        formats: the readers by suffix; None: `FORMATS`.
+    """
     try:
         with open_file(file, unpack=False) as stream:
-            title, text = FORMATS[file.suffix](stream.read())
+            title, text = (formats or FORMATS)[file.suffix](stream.read())
     except OSError as error:
         return SkippedRecord(where=file.where, reason=describe(error))
-    except _FormatError as error:
+    except FormatError as error:
         return SkippedRecord(where=file.where, reason=str(error))
     return make_document(file.where, file.name, text, " ".join(title.split()) or PurePosixPath(file.name).stem)
 
@@ -57,9 +65,9 @@ def _decoded(data: bytes, encoding: str = "utf-8") -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         byte = f"byte 0x{data[error.start]:02x}"
-        raise _FormatError(f"line {line} isn't {encoding} ({byte}); save it as UTF-8") from error
+        raise FormatError(f"line {line} isn't {encoding} ({byte}); save it as UTF-8") from error
     except (LookupError, UnicodeError) as error:
-        raise _FormatError(f"unknown encoding {encoding}; save it as UTF-8") from error
+        raise FormatError(f"unknown encoding {encoding}; save it as UTF-8") from error
     return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
@@ -80,13 +88,33 @@ def _markdown(data: bytes) -> tuple[str, str]:
             # A list can be made of YAML references that multiply.
             if (title := settings.get("title")) and not isinstance(title, list | dict):
                 return str(title), text
+    return split_heading(text)
+
+
+def split_heading(text: str) -> tuple[str, str]:
+    """Return the heading that a Markdown text begins with, empty if it has none, and the rest."""
     if heading := _FIRST_HEADING.match(text):
         return heading[1], text[heading.end() :]
     return "", text
 
 
+def clean_html(data: bytes) -> tuple[str, str]:
+    """Return the title of a page, and the page without the parts that aren't its text."""
+    title, soup = _parse_html(data)
+    for tag in soup.select(_BOILERPLATE):
+        tag.decompose()
+    return title, str(soup)
+
+
 def _html(data: bytes) -> tuple[str, str]:
-    """Return the title (`title`, or the first `h1`) and the text: a block a paragraph, a table's row a line."""
+    """Return the title and the text of a page: a block a paragraph, a table's row a line."""
+    title, soup = _parse_html(data)
+    paragraphs = (" ".join(block.split()).strip(" |") for block in "".join(_strings(soup)).split(_BREAK))
+    return title, "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+
+
+def _parse_html(data: bytes) -> tuple[str, "BeautifulSoup"]:
+    """Return the title of a page (`title`, or the first `h1`), and the page."""
     from bs4 import BeautifulSoup
     from bs4.dammit import EncodingDetector
     from bs4.exceptions import ParserRejectedMarkup
@@ -95,11 +123,9 @@ def _html(data: bytes) -> tuple[str, str]:
     try:
         soup = BeautifulSoup(_decoded(data, declared or "utf-8"), "html.parser")
     except ParserRejectedMarkup as error:
-        raise _FormatError(f"not HTML: {describe(error)}") from error
+        raise FormatError(f"not HTML: {describe(error)}") from error
     heading = soup.title or soup.h1
-    title = heading.get_text() if heading else ""
-    paragraphs = (" ".join(block.split()).strip(" |") for block in "".join(_strings(soup)).split(_BREAK))
-    return title, "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+    return heading.get_text() if heading else "", soup
 
 
 def _strings(soup: "BeautifulSoup") -> Iterator[str]:
@@ -126,19 +152,22 @@ def _strings(soup: "BeautifulSoup") -> Iterator[str]:
 
 def _pdf(data: bytes) -> tuple[str, str]:
     import pypdf
+    import pypdf.errors
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it warns of files that it reads well
     try:
         reader = pypdf.PdfReader(io.BytesIO(data))
         text = "\n\n".join(page.extract_text() for page in reader.pages)
         title = (reader.metadata and reader.metadata.title) or ""
+    except pypdf.errors.FileNotDecryptedError as error:
+        raise FormatError("it is password-protected; save it without a password") from error
     except Exception as error:  # pypdf has no common base of what malformed files raise
-        raise _FormatError(f"not a readable PDF: {describe(error)}") from error
+        raise FormatError(f"not a readable PDF: {describe(error)}") from error
     if not text.strip():
-        raise _FormatError("its pages have no text, only images; run OCR on it")
+        raise FormatError("its pages have no text, only images; run OCR on it")
     return title, text
 
 
-FORMATS: MappingProxyType[str, Callable[[bytes], tuple[str, str]]] = MappingProxyType(
+FORMATS: MappingProxyType[str, Reader] = MappingProxyType(
     {".txt": _plain, ".md": _markdown, ".html": _html, ".htm": _html, ".pdf": _pdf}
 )

@@ -4,20 +4,18 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
 
 from generator.common.concurrency import Spread, one_by_one
 from generator.common.console import note
-from generator.common.passages import windows
 from generator.corpora.library import Library, built_once
 from generator.errors import RetrieverError
-from generator.retrievers.base import Ranker, Ranking, RetrieverSettings
+from generator.retrievers.base import Ranker, Ranking
 from generator.retrievers.batching import Batcher
-from generator.retrievers.encoder import Encoder
+from generator.retrievers.encoder import Encoder, EncoderSettings
 from generator.schema import Split
 
 # Windows that are encoded and written together: the most that an interrupted build loses.
@@ -30,30 +28,14 @@ QUERIES = 64
 MARGIN = 1e-4
 
 
-class DenseSettings(RetrieverSettings):
+class DenseSettings(EncoderSettings):
     """Settings of `Dense`."""
 
-    model: str = Field(
-        min_length=1, description="Sentence encoder that runs here: a name on the Hugging Face hub, or a local folder."
-    )
-    window: int = Field(
-        ge=1,
-        description="Tokens of a passage that make one vector. all-MiniLM-L6-v2 reads 256 word pieces, title included: "
-        "some 192 tokens.",
-    )
-    window_overlap: int = Field(ge=0, description="Tokens that neighbouring windows share.")
-
-    @model_validator(mode="after")
-    def _check_window_overlap(self) -> Self:
-        if self.window_overlap >= self.window:
-            raise ValueError(f"window_overlap ({self.window_overlap}) must be less than window ({self.window})")
-        return self
-
     def build(self, library: Library, spread: Spread) -> None:
-        build_index(library, Encoder(self.model), self.window, self.window_overlap, spread)
+        build_index(library, self.load(), self, spread)
 
     def open(self, library: Library, validation: NDArray[np.bool_]) -> Ranker:
-        return Dense(library, validation, self.model, self.window, self.window_overlap)
+        return Dense(library, validation, self)
 
 
 class Dense(Ranker):
@@ -67,12 +49,10 @@ class Dense(Ranker):
     The scores of a query are the same, to the last bit, whatever other queries are in its batch.
     """
 
-    def __init__(
-        self, library: Library, validation: NDArray[np.bool_], model: str, window: int, window_overlap: int
-    ) -> None:
+    def __init__(self, library: Library, validation: NDArray[np.bool_], settings: EncoderSettings) -> None:
         super().__init__(library, validation)
-        self._encoder = Encoder(model)
-        folder = build_index(library, self._encoder, window, window_overlap, one_by_one)
+        self._encoder = settings.load()
+        folder = build_index(library, self._encoder, settings, one_by_one)
         try:
             # Of each passage the number of its first vector; then the number of all vectors.
             self._firsts: NDArray[np.int64] = np.load(folder / "firsts.npy")
@@ -86,8 +66,7 @@ class Dense(Ranker):
         return await self._batcher.submit((query, k, self._searched(split, within)))
 
     def _rank_batch(self, batch: Sequence[tuple[str, int, NDArray[np.bool_]]]) -> list[Ranking]:
-        # One by one, since the last bits of a vector depend on the texts that are encoded with it.
-        queries = np.concatenate([self._encoder.encode([query]) for query, _, _ in batch])
+        queries = np.stack([self._encoder.encode_query(query) for query, _, _ in batch])
         nearest = [_Nearest(k) for _, k, _ in batch]
         for rows in self._blocks():
             scores = self._scores(queries, rows)
@@ -145,22 +124,23 @@ class _Nearest:
             self.rows, self._scores = self.rows[good], self._scores[good]
 
 
-def build_index(library: Library, encoder: Encoder, window: int, window_overlap: int, spread: Spread) -> Path:
+def build_index(library: Library, encoder: Encoder, settings: EncoderSettings, spread: Spread) -> Path:
     """Return the folder of the vectors, computing them unless they exist."""
-    settings = f"{encoder.identity()} {window} {window_overlap}"
-    name = f"dense-{hashlib.sha256(settings.encode()).hexdigest()[:12]}"
+    parts = (encoder.identity(), settings.window, settings.window_overlap, encoder.passage_prefix)
+    identity = " ".join(str(part) for part in parts if part != "")
+    name = f"dense-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
 
     def build(folder: Path) -> None:
         # Beside the folder, which is emptied when a build starts. Of an interrupted build, whole chunks count.
         partial_file = library.folder / f"{name}.part"
         size = CHUNK * encoder.dimensions * 4
         done = partial_file.stat().st_size // size if partial_file.exists() else 0
-        counts = (len(list(windows(passage.text, window, window_overlap))) for passage in library.passages())
+        counts = (len(settings.windows(passage)) for passage in library.passages())
         firsts = np.cumsum([0, *counts], dtype=np.int64)
         pieces = list(_pieces(firsts))
         with partial_file.open("ab") as file:
             file.truncate(done * size)
-            encoded = spread(partial(_encode_piece, library, encoder, window, window_overlap), pieces[done:])
+            encoded = spread(partial(_encode_piece, library, encoder, settings), pieces[done:])
             for number, vectors in enumerate(encoded, done + 1):
                 file.write(vectors.tobytes())
                 file.flush()
@@ -190,12 +170,7 @@ def _pieces(firsts: NDArray[np.int64]) -> Iterator[_Piece]:
         yield _Piece(rows=rows, first=start - int(firsts[row]), end=end - int(firsts[row]))
 
 
-def _encode_piece(
-    library: Library, encoder: Encoder, window: int, window_overlap: int, piece: _Piece
-) -> NDArray[np.float32]:
+def _encode_piece(library: Library, encoder: Encoder, settings: EncoderSettings, piece: _Piece) -> NDArray[np.float32]:
     """Return the vectors of a piece; shape (windows, dimensions)."""
-    texts: list[str] = []
-    for passage in library.passages(piece.rows):
-        title = f"{passage.title}\n" if passage.title else ""
-        texts += [f"{title}{passage.text[start:end]}" for start, end in windows(passage.text, window, window_overlap)]
-    return encoder.encode(texts[piece.first : piece.end])
+    texts = [text for passage in library.passages(piece.rows) for text in settings.windows(passage)]
+    return encoder.encode_passages(texts[piece.first : piece.end])

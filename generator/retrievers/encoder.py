@@ -3,18 +3,60 @@
 import hashlib
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
 
+from generator.common.passages import windows
 from generator.errors import RetrieverError
+from generator.retrievers.base import RetrieverSettings
+from generator.schema import Passage
 
 # How long to wait for the hub; its own client tries for a minute and prints each failure.
 HUB_TIMEOUT_S = 10
+
+
+class EncoderSettings(RetrieverSettings):
+    """The base of the settings of retrievers with a sentence encoder, which runs here."""
+
+    model: str = Field(
+        min_length=1, description="Sentence encoder that runs here: a name on the Hugging Face hub, or a local folder."
+    )
+    window: int = Field(
+        ge=1,
+        description="Tokens of a passage that make one vector. all-MiniLM-L6-v2 reads 256 word pieces, title included: "
+        "some 192 tokens.",
+    )
+    window_overlap: int = Field(ge=0, description="Tokens that neighbouring windows share.")
+    query_prefix: str | None = Field(
+        description="Text before each query, for encoders that want it, such as `query: ` for E5; null: the prompt "
+        "that the model's own configuration has for queries, if any."
+    )
+    passage_prefix: str | None = Field(
+        description="Text before each window of a passage, such as `passage: ` for E5; null: the prompt that the "
+        "model's own configuration has for passages, if any."
+    )
+
+    @model_validator(mode="after")
+    def _check_window_overlap(self) -> Self:
+        if self.window_overlap >= self.window:
+            raise ValueError(f"window_overlap ({self.window_overlap}) must be less than window ({self.window})")
+        return self
+
+    def load(self) -> "Encoder":
+        """Return the encoder; errors as of `Encoder`."""
+        return Encoder(self.model, self.query_prefix, self.passage_prefix)
+
+    def windows(self, passage: Passage) -> list[str]:
+        """Return the texts whose vectors make up a passage: its windows, each below the title."""
+        title = f"{passage.title}\n" if passage.title else ""
+        spans = windows(passage.text, self.window, self.window_overlap)
+        return [f"{title}{passage.text[start:end]}" for start, end in spans]
 
 
 class Encoder:
@@ -22,28 +64,41 @@ class Encoder:
 
     Args:
         model: a name on the Hugging Face hub, or a local folder. The hub is asked only for what isn't in its cache.
+        query_prefix, passage_prefix: as in `EncoderSettings`.
 
     Raises:
         RetrieverError: sentence-transformers isn't installed, or the model can't be loaded.
     """
 
-    def __init__(self, model: str) -> None:
-        self._name = model
+    def __init__(self, model: str, query_prefix: str | None = None, passage_prefix: str | None = None) -> None:
+        self._name, self._given = model, (query_prefix, passage_prefix)
         self._model = _load(model)
+        prompts = getattr(self._model, "prompts", {})
+        self._query_prefix = _first(query_prefix, prompts, "query")
+        self.passage_prefix = _first(passage_prefix, prompts, "document", "passage", "corpus")
         self.dimensions: int = self.encode([""]).shape[1]
 
-    def __reduce__(self) -> tuple[type["Encoder"], tuple[str]]:
+    def __reduce__(self) -> tuple[type["Encoder"], tuple[str, str | None, str | None]]:
         """Load the same model in another process."""
-        return Encoder, (self._name,)
+        return Encoder, (self._name, *self._given)
 
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return unit vectors; shape (texts, dimensions). The model truncates texts that are too long for it.
+    def encode_query(self, query: str) -> NDArray[np.float32]:
+        """Return the vector of a query; shape (dimensions,).
 
-        The last bits of a vector depend on the texts that are encoded with it.
+        A query is encoded alone, since the last bits of a vector depend on the texts that are encoded with it.
         """
+        vector: NDArray[np.float32] = self.encode([query], self._query_prefix)[0]
+        return vector
+
+    def encode_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors of windows of passages; shape (texts, dimensions)."""
+        return self.encode(texts, self.passage_prefix)
+
+    def encode(self, texts: Sequence[str], prefix: str = "") -> NDArray[np.float32]:
+        """Return unit vectors; shape (texts, dimensions). The model truncates texts that are too long for it."""
         try:
             vectors: NDArray[np.float32] = self._model.encode(
-                list(texts), normalize_embeddings=True, show_progress_bar=False, convert_to_numpy=True
+                list(texts), prompt=prefix, normalize_embeddings=True, show_progress_bar=False, convert_to_numpy=True
             )
         except RuntimeError as error:  # PyTorch's, also for a device that is out of memory or gone
             raise RetrieverError(
@@ -64,6 +119,11 @@ class Encoder:
                 while piece := stream.read(1 << 20):
                     content.update(piece)
         return content.hexdigest()
+
+
+def _first(given: str | None, prompts: Mapping[str, str | None], *names: str) -> str:
+    """Return the prefix that was given, or the first that the model's configuration has."""
+    return given if given is not None else next((found for name in names if (found := prompts.get(name))), "")
 
 
 @cache

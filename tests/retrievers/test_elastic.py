@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ from generator.config.choices import compose_choice
 from generator.corpora.library import Library
 from generator.errors import RetrieverError
 from generator.index import COMMAND
+from generator.retrievers.dense import DenseSettings
 from generator.retrievers.elastic.retriever import Elasticsearch, ElasticsearchSettings
 from generator.retrievers.hybrid import fuse
 from generator.schema import Document, Split
@@ -142,6 +144,36 @@ def test_hybrid_fuses_the_rankings_of_its_parts(server: ElasticsearchServer, tmp
     assert last[1]["size"] == last[3]["size"] == 50
 
 
+def test_vectors_see_all_of_a_passage_and_score_as_dense_does(
+    server: ElasticsearchServer, tmp_path: Path, word_model: WordModel
+) -> None:
+    """Each document is one passage of up to twelve windows; the word that is asked for stands in a later one."""
+    documents = [Document(id=f"d{n}", title="T", text="harbour " * 20 * n + f"number{n}. " * 3) for n in range(1, 6)]
+    lib = library(tmp_path, documents)
+    windows: dict[str, Any] = {"window": 10, "window_overlap": 2, "passage_prefix": "passage: ", "query_prefix": "q: "}
+    dense = {name: value for name, value in compose_choice("retriever", "dense").items() if name != "_target_"}
+    ours = DenseSettings(**dense | windows)
+    ranked = asyncio.run(ours.open(lib, lib.validation(0, 1)).rank("number4", 5, "train"))
+    theirs = search(opened(lib, server, mode="dense", **windows), "number4")
+    assert theirs[0][0] == "d4"
+    assert theirs == [(f"d{row + 1}", pytest.approx((1 + score) / 2, abs=1e-6)) for row, score in ranked]
+    assert {"passage: T\nharbour", "q: number4"} <= {text[:18].strip() for text in word_model.encoded}
+
+
+def test_several_bulk_requests_are_under_way_at_a_time(server: ElasticsearchServer, tmp_path: Path) -> None:
+    arrived, at_once = threading.Barrier(3, timeout=30), []
+
+    async def wait(request: Any) -> Any:
+        at_once.append(await asyncio.to_thread(arrived.wait))
+        return server.response(200, server.answer(request, await request.read()))
+
+    server.faults["/_bulk"] = [wait] * 3
+    retriever = opened(numbered(tmp_path, 20), server, chunk=4, bulk_requests=3, retries=0)
+    assert len(at_once) == 3
+    assert server.written() == {str(row): 1 for row in range(20)}
+    assert found(retriever, "number19") == ["d19"]
+
+
 def test_the_mapping_and_the_endpoints(server: ElasticsearchServer, tmp_path: Path) -> None:
     parts = ["bm25", "dense", "elser"]
     lib = library(tmp_path, [Document(id="long", text="harbour " * 800)])
@@ -150,7 +182,7 @@ def test_the_mapping_and_the_endpoints(server: ElasticsearchServer, tmp_path: Pa
     assert [len(document["elser"]) for document in index.documents.values()] == [1, 1], "a passage was split again"
     threads = {name: made["service_settings"]["num_threads"] for name, made in server.endpoints.items()}
     assert threads == {"grounded-dialogs-elser-ingest": 1, "grounded-dialogs-elser-search": 2}
-    sparse = [line["query"]["bool"]["must"][0] for line in server.asked("/_msearch")[-1] if "query" in line][1]
+    sparse = [line["query"]["bool"]["must"][0] for line in server.asked("/_msearch")[-1] if "query" in line][2]
     assert sparse["sparse_vector"]["inference_id"] == "grounded-dialogs-elser-search"
     assert sparse["sparse_vector"]["prune"] is False
 

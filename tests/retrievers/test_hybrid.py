@@ -64,7 +64,7 @@ def test_hybrid_is_the_fusion_of_its_rankings(tmp_path: Path, word_model: WordMo
     query = many(40)[7].text[:40]
     parts = (
         Bm25(lib, mask, SETTINGS["k1"], SETTINGS["b"]),
-        Dense(lib, mask, SETTINGS["model"], SETTINGS["window"], SETTINGS["window_overlap"]),
+        Dense(lib, mask, HybridSettings(**SETTINGS)),
     )
     rankings = [asyncio.run(part.rank(query, depth, split)) for part in parts]
     assert [row for row, _ in rankings[0]] != [row for row, _ in rankings[1]]

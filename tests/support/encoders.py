@@ -15,13 +15,16 @@ class WordModel:
     """Stands in for `SentenceTransformer`: a text's vector is the normalised sum of random vectors of its words.
 
     Attributes:
-        encoded: all texts that were encoded, in order.
+        encoded: all texts that were encoded, in order, with their prompts.
+        prompts: those of the model's own configuration.
     """
 
     def __init__(self) -> None:
         self.encoded: list[str] = []
+        self.prompts: dict[str, str] = {}
 
-    def encode(self, texts: Sequence[str], **_: object) -> NDArray[np.float32]:
+    def encode(self, texts: Sequence[str], prompt: str = "", **_: object) -> NDArray[np.float32]:
+        texts = [prompt + text for text in texts]
         self.encoded += texts
         return np.array([self.vector(text) for text in texts], dtype=np.float32)
 

@@ -1,7 +1,9 @@
 """An index of a library's passages in Elasticsearch: created, filled, continued after an interruption, and checked."""
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -22,7 +24,7 @@ Part = Literal["bm25", "dense", "elser"]
 Fields = dict[str, Any]
 
 # Version of the documents in an index; a change in what they hold increments it.
-FORMAT = 1
+FORMAT = 2
 # Bits of a document's split key: any JSON parser keeps integers of this size exactly.
 KEY_BITS = 53
 # Passages that are looked up together, when a build continues.
@@ -41,6 +43,9 @@ class Contents(Record):
     overlap: int
     parts: tuple[Part, ...]
     model: str | None
+    window: int | None
+    window_overlap: int | None
+    passage_prefix: str | None
     elser_model: str | None
 
 
@@ -78,6 +83,7 @@ class Index:
         properties: of the mapping, for the fields that `fields` returns.
         fields: returns the fields of some passages for the ways of searching them, such as vectors.
         chunk: passages in a bulk request.
+        requests: bulk requests at a time.
         shards: of the index, when it is created.
     """
 
@@ -88,6 +94,7 @@ class Index:
     properties: Fields
     fields: Callable[[Sequence[Passage]], list[Fields]]
     chunk: int
+    requests: int
     shards: int
 
     @property
@@ -170,15 +177,21 @@ class Index:
         note(f"{self.place}: loading {total} passages" if new else f"{self.place}: looking for missing passages")
         done = sent = 0
         start = last = time.monotonic()
-        for passages, known in self._chunks(new):
-            missing = [item for item in passages if item[0] not in known]
-            if missing:
-                self._send(missing)
-            done, sent, now = done + len(passages), sent + len(missing), time.monotonic()
-            if now - last >= _NOTE_EVERY_S:
-                last = now
-                left = (total - done) * (now - start) / done
-                note(f"{self.place}: {done} of {total} passages, about {left / 60:.0f} min left")
+        sending: deque[Future[None]] = deque()
+        with ThreadPoolExecutor(self.requests) as pool, self.server.giving_up_on_errors():
+            for passages, known in self._chunks(new):
+                if missing := [item for item in passages if item[0] not in known]:
+                    # Encoded here, one chunk after another, while others are on their way.
+                    sending.append(pool.submit(self._send, self._documents(missing)))
+                if len(sending) > self.requests:
+                    sending.popleft().result()
+                done, sent, now = done + len(passages), sent + len(missing), time.monotonic()
+                if now - last >= _NOTE_EVERY_S:
+                    last = now
+                    left = (total - done) * (now - start) / done
+                    note(f"{self.place}: {done} of {total} passages, about {left / 60:.0f} min left")
+            for request in sending:
+                request.result()
         note(f"{self.place}: {sent} passages loaded in {time.monotonic() - start:.0f} s")
 
     def _chunks(self, new: bool) -> Iterator[tuple[list[tuple[int, Passage]], set[int]]]:
@@ -196,12 +209,15 @@ class Index:
         )
         return {int(document["_id"]) for document in found["docs"] if document.get("found")}
 
-    def _send(self, passages: list[tuple[int, Passage]]) -> None:
-        """Load some passages; those that the server rejects temporarily are sent again."""
-        waiting = {
+    def _documents(self, passages: list[tuple[int, Passage]]) -> dict[str, Fields]:
+        """Return what the index holds of some passages, by `_id`."""
+        return {
             str(row): {"row": row, "split_key": int(self._keys[self.library.document_rows[row]])} | fields
             for (row, _), fields in zip(passages, self.fields([p for _, p in passages]), strict=True)
         }
+
+    def _send(self, waiting: dict[str, Fields]) -> None:
+        """Load some documents; those that the server rejects temporarily are sent again."""
 
         # `elasticsearch.helpers.bulk` retries rejected items too, but fails when a connection breaks.
         def send(client: Any) -> None:

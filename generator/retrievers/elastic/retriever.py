@@ -20,18 +20,16 @@ from generator.retrievers.base import Ranker, Ranking
 from generator.retrievers.batching import Batcher
 from generator.retrievers.elastic.index import Contents, Fields, Index, Part, split_filters
 from generator.retrievers.elastic.server import Access, Refusal, Server, body
-from generator.retrievers.encoder import Encoder
+from generator.retrievers.encoder import Encoder, EncoderSettings
 from generator.retrievers.hybrid import FusionSettings, fuse
 from generator.schema import Operational, Passage, Split
 
 # Queries in one request, and requests at a time.
 QUERIES = 64
 REQUESTS = 4
-# The most that a kNN search may return from a shard; a flat index looks at everything anyway.
-_CANDIDATES = 10_000
 
 
-class ElasticsearchSettings(FusionSettings, Access):
+class ElasticsearchSettings(FusionSettings, EncoderSettings, Access):
     """Settings of `Elasticsearch`; those of the connection are in `Access`."""
 
     mode: Literal["bm25", "elser", "dense", "hybrid"] = Field(
@@ -47,14 +45,12 @@ class ElasticsearchSettings(FusionSettings, Access):
     index: Annotated[str | None, Operational] = Field(
         min_length=1, description="Name of the index; null: derived from corpus, passages and mode."
     )
-    chunk: Annotated[int, Operational] = Field(ge=1, le=1000, description="Passages to send at a time.")
+    chunk: Annotated[int, Operational] = Field(ge=1, le=1000, description="Passages to send in one request.")
+    bulk_requests: Annotated[int, Operational] = Field(
+        ge=1, description="Requests with passages that are under way at a time, while the index is built."
+    )
     shards: int = Field(
         ge=1, description="Shards of a new index. Word statistics are each shard's own, so scores depend on this."
-    )
-    model: str = Field(
-        min_length=1,
-        description="Sentence encoder of the dense vectors, which runs here: a name on the Hugging Face hub, or a "
-        "local folder.",
     )
     elser_model: str = Field(
         min_length=1, description="Elasticsearch's name of the ELSER model; `.elser_model_2` runs on any processor."
@@ -83,13 +79,17 @@ class ElasticsearchSettings(FusionSettings, Access):
 
     def contents(self, library: Library) -> Contents:
         """Return what the index of `library` holds."""
+        dense = "dense" in self.searched
         return Contents(
             corpus=library.corpus,
             fingerprint=library.fingerprint + ("" if library.language == ENGLISH else f"/{library.language.code}"),
             passage_tokens=library.size,
             overlap=library.overlap,
             parts=tuple(sorted(self.searched)),
-            model=self.model if "dense" in self.searched else None,
+            model=self.model if dense else None,
+            window=self.window if dense else None,
+            window_overlap=self.window_overlap if dense else None,
+            passage_prefix=self.passage_prefix if dense else None,
             elser_model=self.elser_model if "elser" in self.searched else None,
         )
 
@@ -107,7 +107,7 @@ class ElasticsearchSettings(FusionSettings, Access):
 
     def open(self, library: Library, validation: NDArray[np.bool_]) -> "Elasticsearch":
         server = Server(self)
-        encoder = Encoder(self.model) if "dense" in self.searched else None
+        encoder = self.load() if "dense" in self.searched else None
         if "elser" in self.searched:
             _create_endpoint(server, self.ingest_endpoint, self.elser_model, threads=1)
             _create_endpoint(server, self.search_endpoint, self.elser_model, self.search_threads)
@@ -119,6 +119,7 @@ class ElasticsearchSettings(FusionSettings, Access):
             _properties(self, encoder, library.language.elasticsearch),
             partial(_fields, self, encoder),
             self.chunk,
+            self.bulk_requests,
             self.shards,
         ).build()
         retriever = Elasticsearch(self, server, library, validation, encoder)
@@ -202,8 +203,7 @@ class Elasticsearch(Ranker):
         if self._encoder is None:
             return [None] * len(queries)
         with self._encoding:
-            # One by one, since the last bits of a vector depend on the texts that are encoded with it.
-            return [self._encoder.encode([query.text])[0].tolist() for query in queries]
+            return [self._encoder.encode_query(query.text).tolist() for query in queries]
 
     def _search(self, part: Part, query: _Query, vector: list[float] | None) -> Fields:
         """Return the request that searches one part."""
@@ -212,24 +212,19 @@ class Elasticsearch(Ranker):
         if query.within is not None:
             allowed.append({"range": {"row": {"gt": query.within.start - 1, "lte": query.within.stop - 1}}})
         search: Fields = {"size": size, "_source": False, "track_total_hits": False, "track_scores": True}
-        search["sort"] = [{"_score": "desc"}, {"row": "asc"}]
+        search["sort"] = [{"_score": {"order": "desc"}}, {"row": {"order": "asc"}}]
+        clauses: list[Fields] = [{"match": {"text": {"query": query.text}}}]
         if part == "dense":
-            # More than wanted, so that of equal scores at the end the first rows are there to be sorted out.
-            wide = min(2 * size, _CANDIDATES)
-            knn = {"field": "vector", "query_vector": vector, "k": wide, "num_candidates": wide}
-            return search | {"knn": knn | ({"filter": allowed} if allowed else {})}
-        clause: Fields = {"match": {"text": {"query": query.text}}}
+            clauses = [
+                _nearness({"term": {"windows.number": {"value": 0}}}, vector),
+                _nearness({"match_all": {}}, vector),
+            ]
         if part == "elser":
             # Newer servers prune tokens of low weight by default; the paper did not.
-            clause = {
-                "sparse_vector": {
-                    "field": "elser",
-                    "inference_id": self._settings.search_endpoint,
-                    "query": query.text,
-                    "prune": False,
-                }
-            }
-        return search | {"query": {"bool": {"must": [clause]} | ({"filter": allowed} if allowed else {})}}
+            endpoint = self._settings.search_endpoint
+            sparse = {"field": "elser", "inference_id": endpoint, "query": query.text, "prune": False}
+            clauses = [{"sparse_vector": sparse}]
+        return search | {"query": {"bool": {"must": clauses} | ({"filter": allowed} if allowed else {})}}
 
     def _ranking(self, responses: Sequence[Fields], k: int) -> Ranking | Exception:
         """Return the ranking from a query's responses, one for each part."""
@@ -250,15 +245,9 @@ def _properties(settings: ElasticsearchSettings, encoder: Encoder | None, analyz
     analyzed = {"analyzer": analyzer} if "bm25" in settings.searched else {"index": False}
     properties: Fields = {"text": {"type": "text"} | analyzed}
     if encoder is not None:
-        # Flat keeps the vectors as they are and compares them all; the default rounds them and searches some.
-        properties["vector"] = {
-            "type": "dense_vector",
-            "element_type": "float",
-            "dims": encoder.dimensions,
-            "index": True,
-            "similarity": "dot_product",
-            "index_options": {"type": "flat"},
-        }
+        # Without an index the vectors are kept as they are, and all are compared.
+        vector = {"type": "dense_vector", "element_type": "float", "dims": encoder.dimensions, "index": False}
+        properties["windows"] = {"type": "nested", "properties": {"number": {"type": "integer"}, "vector": vector}}
     if "elser" in settings.searched:
         properties["elser"] = {
             "type": "semantic_text",
@@ -276,8 +265,22 @@ def _fields(settings: ElasticsearchSettings, encoder: Encoder | None, passages: 
     if "elser" in settings.searched:
         fields = [of | {"elser": of["text"]} for of in fields]
     if encoder is not None:
-        fields = [of | {"vector": vector} for of, vector in zip(fields, encoder.encode(texts).tolist(), strict=True)]
+        several = [settings.windows(passage) for passage in passages]
+        vectors = iter(encoder.encode_passages([text for windows in several for text in windows]).tolist())
+        for of, windows in zip(fields, several, strict=True):
+            of["windows"] = [{"number": number, "vector": next(vectors)} for number in range(len(windows))]
     return fields
+
+
+def _nearness(windows: Fields, vector: list[float] | None) -> Fields:
+    """Return the clause that adds a quarter of 1 + the best cosine of some windows to a passage's score.
+
+    With one clause for the first window and one for all, a score is that of `retriever=dense`, moved from -1 to 1 into
+    0 to 1.
+    """
+    source = "Math.max(0, 1 + dotProduct(params.vector, 'windows.vector')) / 4"
+    scored = {"query": windows, "script": {"source": source, "params": {"vector": vector}}}
+    return {"nested": {"path": "windows", "score_mode": "max", "query": {"script_score": scored}}}
 
 
 def _create_endpoint(server: Server, name: str, model: str, threads: int) -> None:

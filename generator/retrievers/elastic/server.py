@@ -5,14 +5,17 @@ import logging
 import os
 import re
 import ssl
+import threading
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
-from tenacity import Retrying, retry_if_exception, stop_after_attempt
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_any, stop_when_event_set
+from tenacity.nap import sleep_using_event
 
 from generator.common.concurrency import backoff
 from generator.common.sanitize import printable, without_secrets
@@ -135,7 +138,17 @@ class Server:
         self.client = elasticsearch.Elasticsearch(
             list(access.hosts), max_retries=0, request_timeout=access.timeout_s, **options
         )
+        self._given_up = threading.Event()
         self._building = self.client.options(request_timeout=access.build_timeout_s)
+
+    @contextmanager
+    def giving_up_on_errors(self) -> Iterator[None]:
+        """At an error or an interruption in the block, end the retries of requests that other threads make."""
+        try:
+            yield
+        except BaseException:
+            self._given_up.set()
+            raise
 
     def request(self, doing: str, send: "Callable[[Elasticsearch], Result]", fail_fast: bool = False) -> Result:
         """Return the result of `send`, with the time-out of building and with retries.
@@ -153,8 +166,9 @@ class Server:
             retry=retry_if_exception(
                 lambda error: self.transient(error) and not (fail_fast and isinstance(error, ConnectionError))
             ),
-            stop=stop_after_attempt(self.access.retries + 1),
+            stop=stop_any(stop_after_attempt(self.access.retries + 1), stop_when_event_set(self._given_up)),
             wait=backoff(self.access.retry_wait_s),
+            sleep=sleep_using_event(self._given_up),
             reraise=True,
         )
         try:

@@ -1,0 +1,141 @@
+"""Office files, pages and PDFs, written by other libraries: tables are rows, and what can't be read is told."""
+
+from pathlib import Path
+
+import pytest
+
+from generator.common.passages import sentences
+from generator.corpora.library import Library
+from generator.schema import Document
+from tests.support.corpora import broken, good, message, read
+
+pytest.importorskip("kreuzberg", reason="the extra 'office' isn't installed")
+docx = pytest.importorskip("docx", reason="python-docx isn't installed")
+openpyxl = pytest.importorskip("openpyxl", reason="openpyxl isn't installed")
+pptx = pytest.importorskip("pptx", reason="python-pptx isn't installed")
+pytest.importorskip("reportlab", reason="reportlab isn't installed")
+
+ROWS = [["Line", "Fare"], ["Tram 4", "2.50 euros"], ["Bus 7 | night", "3 euros"]]
+MARKDOWN = ["| Line | Fare |", "| --- | --- |", "| Tram 4 | 2.50 euros |", "| Bus 7 \\| night | 3 euros |"]
+
+
+def write_docx(path: Path) -> None:
+    made = docx.Document()
+    made.add_heading("Fares", 1)
+    made.add_paragraph("Trams run daily.")
+    table = made.add_table(len(ROWS), 2)
+    for cells, row in zip(table.rows, ROWS, strict=True):
+        for cell, text in zip(cells.cells, row, strict=True):
+            cell.text = text
+    made.save(path)
+
+
+def write_pptx(path: Path) -> None:
+    """Write a slide; without the bar in a cell, which Kreuzberg 4.10 doesn't escape there."""
+    made = pptx.Presentation()
+    slide = made.slides.add_slide(made.slide_layouts[5])
+    slide.shapes.title.text = "Trams run daily."
+    table = slide.shapes.add_table(len(ROWS), 2, 0, 0, 3_000_000, 1_000_000).table
+    for number, row in enumerate(ROWS):
+        for column, text in enumerate(row):
+            table.cell(number, column).text = text.replace("|", "at")
+    made.save(path)
+
+
+def write_xlsx(path: Path) -> None:
+    made = openpyxl.Workbook()
+    made.active.title = "Trams run daily."
+    for row in ROWS:
+        made.active.append(row)
+    made.create_sheet("Nothing")
+    made.save(path)
+
+
+def write_html(path: Path) -> None:
+    rows = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in ROWS)
+    page = f"<title>Fares</title><nav>Menu</nav><p>Trams run daily.</p><table>{rows}</table>"
+    path.write_text(page, encoding="utf-8")
+
+
+def write_pdf(path: Path) -> None:
+    from reportlab.lib import colors
+    from reportlab.lib.styles import getSampleStyleSheet
+    from reportlab.platypus import Paragraph, SimpleDocTemplate, Table, TableStyle
+
+    style = getSampleStyleSheet()["Normal"]
+    lines = TableStyle([("GRID", (0, 0), (-1, -1), 1, colors.black)])
+    story = [Paragraph("Trams run daily.", style), Table(ROWS, style=lines), Paragraph("Ask at the desk.", style)]
+    SimpleDocTemplate(str(path), title="Fares").build(story)
+
+
+WRITE = {"docx": write_docx, "pptx": write_pptx, "xlsx": write_xlsx, "html": write_html, "pdf": write_pdf}
+
+
+@pytest.mark.parametrize("kind", WRITE)
+def test_the_rows_of_a_table_are_lines_that_can_be_cited(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    WRITE[kind](tmp_path / "files" / f"a.{kind}")
+    (document,) = good(read("folder", path=str(tmp_path / "files"), reader="office"))
+    assert document.title == ("Fares" if kind in ("docx", "html", "pdf") else "a")
+    assert "Trams run daily." in document.text
+    assert "Menu" not in document.text
+    rows = [row.replace("\\|", "at") if kind == "pptx" else row for row in MARKDOWN]
+    assert [line for line in document.text.splitlines() if line.startswith("|")] == rows
+    library = Library.open("c", "f" * 64, lambda: [document], tmp_path / "cache", 512, 100)
+    text = library.passage(0).text
+    assert set(rows) <= {text[start:end] for start, end in sentences(text)}
+    if kind == "pdf":
+        assert document.text.index("daily") < document.text.index("Bus 7") < document.text.index("Ask at the desk.")
+
+
+def test_the_plain_readers_stay_the_default(tmp_path: Path) -> None:
+    for kind, write in WRITE.items():
+        write(tmp_path / f"a.{kind}")
+    found = good(read("folder", path=str(tmp_path)))
+    assert [document.id for document in found] == ["a.html", "a.pdf"]
+    assert "Line | Fare" in found[0].text
+
+
+@pytest.mark.parametrize("reader", ["office", "plain"])
+def test_what_cannot_be_read_is_listed_with_its_reason(reader: str, tmp_path: Path) -> None:
+    import pypdf
+    from PIL import Image
+
+    for kind in ("docx", "pptx", "xlsx", "pdf"):
+        WRITE[kind](tmp_path / f"whole.{kind}")
+        data = (tmp_path / f"whole.{kind}").read_bytes()
+        (tmp_path / f"broken.{kind}").write_bytes(data[:700])
+        (tmp_path / f"empty.{kind}").write_bytes(b"")
+        (tmp_path / f"text.{kind}").write_text("Hello.")
+    docx.Document().save(tmp_path / "blank.docx")
+    openpyxl.Workbook().save(tmp_path / "blank.xlsx")
+    # The container that Word and Excel put a file with a password in.
+    container = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504) + "EncryptedPackage".encode("utf-16-le") + bytes(480)
+    (tmp_path / "locked.docx").write_bytes(container)
+    locked = pypdf.PdfWriter(clone_from=tmp_path / "whole.pdf")
+    locked.encrypt("secret")
+    locked.write(tmp_path / "locked.pdf")
+    Image.new("RGB", (300, 300), "white").save(tmp_path / "scan.pdf")
+    found = list(read("folder", path=str(tmp_path), reader=reader))
+    reasons = {
+        where.rpartition("/")[2]: why for where, why in broken([r for r in found if not isinstance(r, Document)])
+    }
+    assert {"broken.pdf", "empty.pdf", "text.pdf", "locked.pdf", "scan.pdf"} <= reasons.keys()
+    assert reasons["locked.pdf"] == "it is password-protected; save it without a password"
+    assert reasons["scan.pdf"] == "its pages have no text, only images; run OCR on it"
+    if reader == "office":
+        assert len([r for r in found if isinstance(r, Document)]) == 4
+        assert reasons["locked.docx"] == reasons["locked.pdf"]
+        for kind in ("docx", "pptx", "xlsx"):
+            assert reasons[f"empty.{kind}"] == "the file is empty"
+            assert reasons[f"broken.{kind}"].startswith(f"not a readable .{kind} file: ")
+            assert reasons[f"text.{kind}"].startswith(f"not a readable .{kind} file: ")
+        assert reasons["blank.docx"] == "it holds no text"
+        assert "blank.xlsx" in reasons
+    assert all("\n" not in why for why in reasons.values())
+
+
+def test_without_the_extra_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "kreuzberg", None)
+    (tmp_path / "a.txt").write_text("Hello.")
+    assert "install the extra 'office'" in message(lambda: read("folder", path=str(tmp_path), reader="office"))
