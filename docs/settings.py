@@ -50,6 +50,8 @@ COMMANDS = (
         "judges.benchmarks.mt_bench_101.__main__:CountsSettings",
     ),
     ("python -m judges.agreement", "agreement", "judges.agreement:AgreementSettings"),
+    ("python -m judges.human draw", "human_draw", "judges.human:DrawSettings"),
+    ("python -m judges.human read", "human_read", "judges.human:ReadSettings"),
     ("python -m judges.review", "review", "judges.review:ReviewSettings"),
     ("python -m judges.correlation", "correlation", "judges.correlation:CorrelationSettings"),
     ("python -m judges.students", "students", "judges.students:StudentsSettings"),

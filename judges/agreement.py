@@ -6,12 +6,11 @@ A sheet to fill in is drawn from a run of `python -m judges.evaluate`, and read 
 
 import random
 import sys
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
@@ -42,7 +41,6 @@ COMMAND = Command(
     positional="run",
 )
 RATING = "rating"
-V = TypeVar("V")
 Scale = Literal["bands", "points"]
 
 
@@ -238,6 +236,8 @@ def measure_agreement(
     Raises:
         ConfigError: statsmodels isn't installed.
     """
+    from judges.people.measures import fleiss, majority_of
+
     votes: dict[str, dict[int, int]] = {}
     for person, rated in enumerate(ratings):
         for name, points in rated.items():
@@ -276,33 +276,9 @@ def measure_agreement(
     )
 
 
-def majority_of(votes: Sequence[V]) -> V | None:
-    """Return the most frequent vote; None if two are equally frequent."""
-    (first, count), *others = Counter(votes).most_common(2)
-    return None if others and others[0][1] == count else first
-
-
 def _mean(values: Iterable[float]) -> float | None:
     found = list(values)
     return round(fmean(found), 4) if found else None
-
-
-def fleiss(rows: Sequence[Sequence[int]]) -> float | None:
-    """Return Fleiss' kappa of a category for each item and rater; None without two raters, or with one category.
-
-    Raises:
-        ConfigError: statsmodels isn't installed.
-    """
-    try:
-        from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
-    except ImportError as error:
-        raise ConfigError(
-            f"Fleiss' kappa: the package statsmodels is missing ({error}); install the extra 'agreement' (uv sync "
-            "--extra agreement), or that package alone"
-        ) from error
-    if not rows or len(rows[0]) < 2 or len({category for row in rows for category in row}) < 2:
-        return None
-    return round(float(fleiss_kappa(aggregate_raters(rows)[0])), 4)
 
 
 def print_agreement(report: AgreementReport) -> None:

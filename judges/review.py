@@ -108,7 +108,7 @@ def count_votes(items: Sequence[Dialog], votes: Sequence[Mapping[str, bool]]) ->
     Args:
         votes: each person's, by the name of the turn; at least one person and one vote.
     """
-    from judges.agreement import fleiss, majority_of
+    from judges.people.measures import fleiss, majority_of
 
     by_turn: dict[str, list[bool]] = {}
     for person in votes:

@@ -163,6 +163,8 @@ def test_the_figures_by_hand(tmp_path: Path) -> None:
         "verdicts, of all turns: correct": ["0.25"],
         "verdicts, of all turns: incorrect": ["0.25"],
         "verdicts, of all turns: none": ["0.5"],
+        "judges, of the turns that each judged: j: correct": ["0.5"],
+        "judges, of the turns that each judged: j: incorrect": ["0.5"],
         "worth, of turns with evidence: overlap of question and evidence": ["0.0"],
         "difficulty, of turns with evidence: medium": ["1.0"],
     }

@@ -21,7 +21,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     "=": operator.eq,
 }
-_CONDITION = re.compile(r"(\w+) ?(<=|>=|!=|<|>|=) ?([^<>=!].*)")
+_CONDITION = re.compile(r"(human:[\w.@+-]+(?::\w+)?|\w+) ?(<=|>=|!=|<|>|=) ?([^<>=!].*)")
 # Where judges differ, the strictest decides: correct is what all of them found correct.
 _STRICTEST = ("incorrect", "unjudged", "correct")
 # The names of judges who are people begin so. Where people have judged a pair, no model decides about it.
@@ -89,6 +89,8 @@ def check_columns(keep: Filter, judges: Collection[Judge]) -> None:
     numbers = [*NUMBERS, *(judge.name for judge in judges if judge.best is not None)]
     labels = [*LABELS, *(judge.name for judge in judges)]
     for condition in parse_filter(keep)[1]:
+        if condition.column.startswith(PERSON):  # people judge a run when it is there
+            continue
         kind, known = ("numbers", numbers) if isinstance(condition.value, float) else ("labels", labels)
         if condition.column not in known:
             raise ConfigError(

@@ -156,7 +156,10 @@ def listed(run: int, dialog: Dialog, drops: Sequence[Drop]) -> Entry:
         user=dialog.user,
         task=dialog.task,
         ended="" if dialog.ended in ("complete", TASK) else dialog.ended,
-        turns=tuple(_listed_turn(t, t.turn not in dropped if t.turn in own else None) for t in dialog.turns),
+        # A sample for people to judge names no model, and has no labels.
+        turns=tuple(
+            _listed_turn(t, t.turn not in dropped if t.turn in own else None, not dialog.lm) for t in dialog.turns
+        ),
         drops=tuple(drops),
     )
 
@@ -189,14 +192,14 @@ def pack(data: Any) -> str:
     return base64.b64encode(zlib.compress(text.encode(), _LEVEL)).decode()
 
 
-def _listed_turn(turn: Turn, kept: bool | None) -> ListedTurn:
+def _listed_turn(turn: Turn, kept: bool | None, blind: bool) -> ListedTurn:
     return ListedTurn(
         turn=turn.turn,
         query=turn.query,
         answer=turn.answer,
         question_type=turn.question_type,
         multi_turn_type=turn.multi_turn_type,
-        answerability=turn.answerability,
+        answerability="" if blind else turn.answerability,
         verdicts=tuple((verdict.judge, verdict.label) for verdict in turn.verdicts),
         kept=kept,
     )

@@ -144,6 +144,16 @@ def _rows(columns: Sequence[Column]) -> Iterator[_Row]:
     yield from _portions("multi-turn types, of later turns", [s.multi_turn_types for s in statistics])
     yield from _portions("answerability, of all turns", [s.answerability for s in statistics])
     yield from _portions("verdicts, of all turns", [s.verdicts for s in statistics])
+    section = "judges, of the turns that each judged"
+    for judge in sorted({judge for s in statistics for judge in s.judges}):
+        labels = [s.judges.get(judge, ()) for s in statistics]
+        yield from (
+            row._replace(figure=f"{judge}: {row.figure}")
+            for row in _portions(section, labels)
+            if row.figure != "scored"
+        )
+        if any(judge in s.scores for s in statistics):
+            yield _Row(section, f"{judge}: mean score", _MEAN, [s.scores.get(judge) for s in statistics])
     # Nobody told a set of plain users alone how to ask, nor the people of a human one.
     users = [s.users if any(portion.name != PLAIN.name for portion in s.users) else () for s in statistics]
     yield from _portions("users, of all dialogs", users)

@@ -66,6 +66,8 @@ class Statistics(Record):
         later_types, multi_turn_types: of the later ones.
         users: user types, of all dialogs.
         difficulty, needs_documents: of the turns that have this column (`generator.dialogs.columns`).
+        judges: labels of each judge's last verdict, of the turns that it judged, by its name; empty if it only scores.
+        scores: means of each judge's scores.
         worth: means of the turns that have the column: `overlap`, and the share of turns whose evidence is among the
             first five hits of the last turn, and of the retrieval query.
     """
@@ -82,6 +84,8 @@ class Statistics(Record):
     users: tuple[Portion, ...]
     difficulty: tuple[Portion, ...]
     needs_documents: tuple[Portion, ...]
+    judges: Mapping[str, tuple[Portion, ...]]
+    scores: Mapping[str, float]
     worth: Mapping[str, float]
 
 
@@ -93,6 +97,9 @@ class Tally:
         self._labels: defaultdict[str, Counter[str]] = defaultdict(Counter)  # by the fields of `Statistics`
         self._worth: defaultdict[str, float] = defaultdict(float)
         self._worth_of: Counter[str] = Counter()
+        self._judges: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._scores: defaultdict[str, float] = defaultdict(float)
+        self._scores_of: Counter[str] = Counter()
 
     def add(self, dialog: Dialog) -> None:
         """Count a dialog with at least one turn."""
@@ -131,6 +138,12 @@ class Tally:
         count["needs_documents"].update(
             "yes" if needs else "no" for t in turns if (needs := needs_documents(t)) is not None
         )
+        for turn in turns:
+            for judge, verdict in {verdict.judge: verdict for verdict in turn.verdicts}.items():
+                self._judges[judge][verdict.label] += 1
+                if verdict.score is not None:
+                    self._scores[judge] += verdict.score
+                    self._scores_of[judge] += 1
         for name, value_of in _WORTH.items():
             values = [value for t in turns if (value := value_of(t)) is not None]
             self._worth[name] += sum(values)
@@ -147,6 +160,8 @@ class Tally:
             by_type=tuple((name, _means(self._sums[name])) for name in sorted(self._sums)),
             total=_means(sums),
             turns=turns,
+            judges={judge: _portions(labels, labels.total()) for judge, labels in sorted(self._judges.items())},
+            scores={judge: self._scores[judge] / count for judge, count in sorted(self._scores_of.items())},
             worth={name: self._worth[name] / count for name, count in self._worth_of.items() if count},
             **{labels: _portions(self._labels[labels], total) for labels, total in totals.items()},
         )

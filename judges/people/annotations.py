@@ -1,0 +1,288 @@
+"""Read what people judged: sheets, exports of Label Studio, marks of the report, mtRAG's human evaluations."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ValidationError
+
+from generator.corpora.mtrag.names import format_turn_id, parse_turn_id
+from generator.dialogs.marks import Mark, read_marks
+from generator.errors import CorpusError, describe
+from generator.schema import Record
+from judges.benchmarks.sheets import ID, read_rows
+from judges.people.forms import NOT_ASKED, NOTE
+from judges.people.sample import Item, Key
+from taxonomy import Criterion
+
+# The criterion of a report's marks that says whether a pair stays, and the name that stands for all annotators.
+KEEP, ALL = "keep", "all"
+# Metrics of mtRAG's human evaluations that no person gave.
+_COMPUTED = ("system", "composite")
+PUBLISHED = "published"
+
+
+class Annotation(NamedTuple):
+    """What one annotator said about an item: places on the scales of criteria, which may be some of those asked."""
+
+    item: Item
+    annotator: str
+    places: Mapping[str, int]
+    note: str
+    where: str
+
+
+class Effort(Record):
+    """What an annotator did: items judged, of those the half-judged ones, and items that were theirs and aren't judged.
+
+    `missing` is None where nobody said who is to judge what.
+    """
+
+    annotator: str
+    items: int
+    half: int
+    missing: int | None
+
+
+class _Value(BaseModel):
+    choices: list[str] = []
+    text: list[str] | str = []
+
+
+class _Result(BaseModel):
+    from_name: str
+    value: _Value = _Value()
+
+
+class _Completed(BaseModel):
+    completed_by: int | dict[str, Any] | None = None
+    result: list[_Result] = []
+    was_cancelled: bool = False
+
+    @property
+    def annotator(self) -> str:
+        """The e-mail address of the annotator if the export has it, else the number."""
+        by = self.completed_by
+        return str(by.get("email") or by.get("id")) if isinstance(by, dict) else str(by)
+
+
+class _Task(BaseModel):
+    id: int | str = ""
+    data: dict[str, Any]
+    annotations: list[_Completed]
+
+
+class Items:
+    """The items of a key, as the files of annotators name them."""
+
+    def __init__(self, key: Key) -> None:
+        self.criteria = key.criteria.by_name() | {KEEP: Criterion(name="kept", question="Is the pair kept?")}
+        self._by_id = {item.id: item for item in key.items}
+        self._responses = {item.dialog: item for item in key.items if item.turn is not None}
+
+    def find(self, name: str, where: str) -> Item:
+        """Return the item with this id; a spreadsheet may have put an apostrophe before it."""
+        found = self._by_id.get(name) or self._by_id.get(name.removeprefix("'"))
+        if found is None:
+            raise CorpusError(f"{where}: the id {name!r} is not in the sample; give the key that belongs to it (key=…)")
+        return found
+
+    def response(self, dialog: str, where: str) -> Item:
+        """Return the turn to judge of the dialog with this id, as it has in its set."""
+        if dialog not in self._responses:
+            raise CorpusError(f"{where}: the response {dialog!r} is not in the input")
+        return self._responses[dialog]
+
+    def marked(self, mark: Mark, where: str) -> Item:
+        """Return what a mark of the report is about: of a sample, or of a run as it is."""
+        for name in (f"{mark.dialog_id}-{mark.turn}", f"{mark.dialog_id}/{mark.turn}", mark.dialog_id):
+            if name in self._by_id and self._by_id[name].turn == mark.turn:
+                return self._by_id[name]
+        return self.find(mark.dialog_id, where)
+
+    def place(self, criterion: str, value: str, where: str) -> int:
+        """Return the place of a value on the scale of a criterion."""
+        if criterion not in self.criteria:
+            raise CorpusError(f"{where}: unknown criterion {criterion!r}; the sample has {', '.join(self.criteria)}")
+        try:
+            return self.criteria[criterion].parse(value)
+        except ValueError as error:
+            raise CorpusError(f"{where}: {criterion} {value!r} {error}") from None
+
+
+def read_annotations(
+    paths: Sequence[Path], key: Key, names: Mapping[str, str]
+) -> tuple[list[Annotation], list[Effort], list[str]]:
+    """Return what people judged, what each of them did, and what else is to be said.
+
+    Args:
+        names: names of annotators in place of those in the files.
+
+    Raises:
+        CorpusError: a file can't be read, or names an id, criterion, value or annotator that there isn't; or somebody
+            judged an item twice.
+    """
+    items, asked = Items(key), _asked(key)
+    found: list[Annotation] = []
+    said: list[str] = []
+    for path in paths:
+        for each in _read(path, items, said):
+            name = re.sub(r"[^\w.@+-]+", "_", names.get(each.annotator, each.annotator))
+            if name in ("", "_", ALL, "None"):
+                wrong = "has no annotator" if name != ALL else f"the annotator {ALL!r} stands for all of them"
+                raise CorpusError(f"{each.where}: {wrong}; give a name: names={each.annotator or '?'}:ann")
+            if key.annotators and name not in key.annotators:
+                known = ", ".join(key.annotators)
+                raise CorpusError(
+                    f"{each.where}: unknown annotator {name!r}; the sample is for {known}; "
+                    f"names={each.annotator}:{key.annotators[0]} gives the right name"
+                )
+            if other := each.places.keys() - asked[each.item.turn is None] - {KEEP}:
+                what = "a whole dialog" if each.item.turn is None else "a turn"
+                raise CorpusError(f"{each.where}: {', '.join(sorted(other))}: not asked of {what}; leave it empty")
+            found.append(each._replace(annotator=name))
+    if not found:
+        raise CorpusError(f"{', '.join(map(str, paths))}: nothing is filled in yet")
+    first: dict[tuple[str, str], Annotation] = {}
+    for each in found:
+        earlier = first.setdefault((each.item.id, each.annotator), each)
+        if earlier is not each:
+            raise CorpusError(
+                f"{each.where}: {each.annotator} judged {each.item.id} already ({earlier.where}); remove one of them"
+            )
+    return found, _efforts(found, key), said
+
+
+def _asked(key: Key) -> dict[bool, set[str]]:
+    """Return the names of the criteria of whole dialogs, and of turns."""
+    return {whole: {criterion.name for criterion in key.criteria.about(whole)} for whole in (False, True)}
+
+
+def _efforts(annotations: Sequence[Annotation], key: Key) -> list[Effort]:
+    asked = _asked(key)
+    own: dict[str, set[str]] = {name: set() for name in key.annotators}
+    for item in key.items:
+        for name in item.annotators:
+            own[name].add(item.id)
+    efforts = []
+    for name in sorted({*own, *(each.annotator for each in annotations)}):
+        theirs = [each for each in annotations if each.annotator == name]
+        half = sum(bool(asked[each.item.turn is None] - set(each.places)) for each in theirs)
+        missing = len(own[name] - {each.item.id for each in theirs}) if own else None
+        efforts.append(Effort(annotator=name, items=len(theirs), half=half, missing=missing))
+    return efforts
+
+
+def _read(path: Path, items: Items, said: list[str]) -> Iterator[Annotation]:
+    if path.suffix.lower() != ".json":
+        yield from _read_sheet(path, items, said)
+        return
+    try:
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise CorpusError(f"{path}: can't be read as JSON: {describe(error)}") from error
+    if isinstance(content, dict) and isinstance(content.get("evaluations"), list):
+        yield from _read_evaluations(path, content["evaluations"], items)
+    elif isinstance(content, dict) and "marks" in content:
+        yield from _read_marks(path, items)
+    elif isinstance(content, list):
+        yield from _read_export(path, content, items, said)
+    else:
+        raise CorpusError(f"{path}: is no export of Label Studio (format JSON), marks of the report, or evaluations")
+
+
+def _read_sheet(path: Path, items: Items, said: list[str]) -> Iterator[Annotation]:
+    rows = read_rows(path, (ID,))
+    asked = [name for name in items.criteria if name != KEEP]
+    columns = list(rows[0][1]) if rows else []
+    if not (there := [name for name in asked if name in columns]):
+        raise CorpusError(f"{path}: has no column of a criterion; the sample has {', '.join(asked)}")
+    shown = (ID, "annotator", "passages", "dialog", "question", "response", NOTE)
+    if other := [name for name in columns if name not in (*asked, *shown)]:
+        said.append(f"{path}: left out, since they are no criterion: {', '.join(other)}")
+    stem = path.stem.removeprefix("sheet-").removeprefix("sheet_")
+    for number, row in rows:
+        where = f"{path}: row {number}"
+        cells = {name: row[name] for name in there if row[name] and row[name].casefold() != NOT_ASKED}
+        if not row[ID] and not cells:
+            continue
+        item = items.find(row[ID], where)
+        if cells:
+            places = {name: items.place(name, cell, where) for name, cell in cells.items()}
+            yield Annotation(item, row.get("annotator") or stem, places, row.get(NOTE, ""), where)
+
+
+def _read_export(path: Path, content: list[Any], items: Items, said: list[str]) -> Iterator[Annotation]:
+    """Yield the annotations of Label Studio's export `JSON`; skipped and empty ones are counted."""
+    skipped = 0
+    for place, node in enumerate(content):
+        where = f"{path}: [{place}]"
+        try:
+            task = _Task.model_validate(node)
+        except ValidationError as error:
+            problem = error.errors()[0]
+            what = ".".join(map(str, problem["loc"]))
+            raise CorpusError(f"{where}: {what}: {problem['msg']}; export from Label Studio as JSON") from None
+        item = items.find(str(task.data.get(ID, "")), where)
+        for each in task.annotations:
+            given = {result.from_name: result.value for result in each.result if result.from_name != NOTE}
+            places = {n: items.place(n, v.choices[0], where) for n, v in given.items() if v.choices}
+            if each.was_cancelled or not places:
+                skipped += 1
+                continue
+            notes = [result.value.text for result in each.result if result.from_name == NOTE]
+            note = "\n".join(text for of in notes for text in ([of] if isinstance(of, str) else of))
+            yield Annotation(item, each.annotator, places, note, where)
+    if skipped:
+        said.append(f"{path}: {skipped} annotations are skipped or empty, and don't count")
+
+
+def _read_marks(path: Path, items: Items) -> Iterator[Annotation]:
+    marks = read_marks(path, "annotations")
+    for place, mark in enumerate(marks.marks):
+        where = f"{path}: marks[{place}]"
+        given = {**mark.criteria, **({} if mark.keep is None else {KEEP: "yes" if mark.keep else "no"})}
+        if given:
+            places = {name: items.place(name, value, where) for name, value in given.items()}
+            yield Annotation(items.marked(mark, where), marks.annotator, places, mark.note, where)
+
+
+def _read_evaluations(path: Path, evaluations: list[Any], items: Items) -> Iterator[Annotation]:
+    """Yield the ratings of mtRAG's human evaluations; criteria that aren't asked for are left out."""
+    for where, dialog, metrics in _evaluations(path, evaluations):
+        by: dict[str, dict[str, int]] = {}
+        for criterion in items.criteria.keys() & metrics.keys():
+            for name, given in metrics[criterion].items():
+                if name not in _COMPUTED:
+                    by.setdefault(name, {})[criterion] = items.place(criterion, str(given.get("value")), where)
+        for name, places in by.items():
+            yield Annotation(items.response(dialog, where), name, places, "", where)
+
+
+def _evaluations(path: Path, evaluations: Iterable[Any]) -> Iterator[tuple[str, str, dict[str, dict[str, Any]]]]:
+    for place, node in enumerate(evaluations):
+        where = f"{path}: evaluations[{place}]"
+        try:
+            dialog = f"{format_turn_id(*parse_turn_id(str(node['task_id'])))}/{node['model_id']}"
+            metrics = {name: dict(of) for name, of in node["annotations"].items()}
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CorpusError(f"{where}: not an evaluation of mtRAG: {describe(error)}") from None
+        yield where, dialog, metrics
+
+
+def published_scores(path: Path) -> dict[str, dict[str, float]]:
+    """Return the scores that mtRAG's authors computed, by dialog and name of the metric; none of other files."""
+    if path.suffix.lower() != ".json":
+        return {}
+    content = json.loads(path.read_text(encoding="utf-8-sig"))
+    if not isinstance(content, dict) or not isinstance(content.get("evaluations"), list):
+        return {}
+    found: dict[str, dict[str, float]] = {}
+    for _, dialog, metrics in _evaluations(path, content["evaluations"]):
+        for name, given in metrics.items():
+            for by in _COMPUTED:
+                if isinstance(value := given.get(by, {}).get("value"), int | float):
+                    found.setdefault(dialog, {})[f"{PUBLISHED}:{name}"] = float(value)
+    return found

@@ -1,0 +1,242 @@
+"""Draw what people judge: a stratified sample of pairs or dialogs of several sets, shuffled, with opaque ids.
+
+The same sets, settings and seed give the same sample.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, cycle
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import Field
+
+from generator.schema import Dialog, Record, Turn
+from generator.sets import DialogSet, dialog_set, response_set
+from judges.people import Stratum, Unit
+from taxonomy import Criteria
+
+
+class Source(Record):
+    """A set of dialogs: its path as it was given, and the settings of the corpus that reads it."""
+
+    path: str
+    corpus: Mapping[str, Any] | None = None
+
+    def open(self) -> DialogSet:
+        """Return its dialogs; of mtRAG's human evaluations and predictions a dialog for each response.
+
+        Raises:
+            ConfigError, CorpusError, RunError: they can't be read.
+        """
+        if self.corpus is None and Path(self.path).is_file() and (responses := response_set(self.path)) is not None:
+            return responses
+        return dialog_set(self.path, self.corpus)
+
+
+class Item(Record):
+    """Something that people judge.
+
+    Attributes:
+        id: says nothing about where it comes from.
+        source: the place of its set in `Key.sources`.
+        turn: of a pair, its number; None for a dialog as a whole.
+        annotators: who is to judge it; empty: whoever wants to.
+    """
+
+    id: str
+    source: int
+    dialog: str
+    turn: int | None = None
+    annotators: tuple[str, ...] = ()
+
+
+class Key(Record):
+    """What the ids of a sample stand for, and how it was drawn: for whoever reads the annotations, not for annotators.
+
+    Attributes:
+        strata: what the sample is stratified by.
+        items: in the order in which people see them.
+    """
+
+    unit: Unit
+    seed: int
+    strata: tuple[Stratum, ...]
+    sources: tuple[Source, ...] = Field(min_length=1)
+    criteria: Criteria
+    annotators: tuple[str, ...] = ()
+    items: tuple[Item, ...] = Field(min_length=1)
+
+
+class Drawn(NamedTuple):
+    """An item with what people are shown: its dialog, and of a pair its turn."""
+
+    item: Item
+    dialog: Dialog
+    turn: Turn | None
+
+
+def whole_key(sources: Sequence[Source], criteria: Criteria) -> Key:
+    """Return a key of everything in these sets, for annotations that name dialogs by their own ids.
+
+    Raises:
+        ConfigError, CorpusError, RunError: a set can't be read, or has no dialog.
+    """
+    items = [
+        Item(
+            id=dialog.id if turn is None else f"{dialog.id}/{turn.turn}",
+            source=place,
+            dialog=dialog.id,
+            turn=None if turn is None else turn.turn,
+        )
+        for place, source in enumerate(sources)
+        for dialog in source.open().dialogs()
+        for turn in (*dialog.own_turns, None)
+    ]
+    return Key(unit="dialogs", seed=0, strata=(), sources=tuple(sources), criteria=criteria, items=tuple(items))
+
+
+class _Candidate(NamedTuple):
+    """A pair or dialog that could be drawn; all that is kept of it while a set is read."""
+
+    source: int
+    dialog: str
+    turn: int | None
+    stratum: tuple[str, ...]
+
+
+class Strata(Record):
+    """How many were drawn of how many, by stratum."""
+
+    drawn: Mapping[tuple[str, ...], int]
+    available: Mapping[tuple[str, ...], int]
+
+
+def draw_sample(
+    sources: Sequence[Source],
+    criteria: Criteria,
+    unit: Unit,
+    items: int,
+    strata: Sequence[Stratum],
+    seed: int,
+    annotators: Sequence[str] = (),
+    each: int | None = None,
+) -> tuple[Key, list[Drawn], Strata]:
+    """Return a sample's key, what people are shown in order, and what was drawn of each stratum.
+
+    Sets are drawn from in equal numbers, if `source` is a stratum. In a set each stratum gets its share of the items,
+    rounded up or down (systematic sampling of the pairs or dialogs in the order of their strata). A drawn dialog has an
+    item for each of its turns, in order, and one for the whole if a criterion is about that.
+
+    Args:
+        items: pairs or dialogs; all of them if there are fewer.
+        each: annotators of each item, so that all pairs of annotators meet; None: all of them.
+
+    Raises:
+        ConfigError, CorpusError, RunError: a set can't be read, or has no dialog.
+    """
+    chance = random.Random(seed)
+    opened = [source.open() for source in sources]
+    candidates = [each for place, one in enumerate(opened) for each in _candidates(place, one, unit, strata)]
+    chosen = _choose(candidates, items, "source" in strata, chance)
+    chance.shuffle(chosen)
+    wanted = {(each.source, each.dialog) for each in chosen}
+    dialogs = {
+        (place, dialog.id): dialog
+        for place, one in enumerate(opened)
+        for dialog in one.dialogs()
+        if (place, dialog.id) in wanted
+    }
+    teams = list(combinations(annotators, min(each or len(annotators), len(annotators))))
+    chance.shuffle(teams)
+    ids = _ids(chance)
+    whole = bool(criteria.about(True))
+    drawn: list[Drawn] = []
+    for (source, name, turn, _), team in zip(chosen, cycle(teams), strict=False):
+        dialog, blind = dialogs[source, name], next(ids)
+        about = {"source": source, "dialog": name, "annotators": team}
+        if turn is not None:
+            drawn.append(Drawn(Item(id=blind, turn=turn, **about), dialog, dialog.turns[turn - 1]))
+            continue
+        drawn += [Drawn(Item(id=f"{blind}-{t.turn}", turn=t.turn, **about), dialog, t) for t in dialog.own_turns]
+        if whole:
+            drawn.append(Drawn(Item(id=blind, **about), dialog, None))
+    key = Key(
+        unit=unit,
+        seed=seed,
+        strata=tuple(strata),
+        sources=tuple(sources),
+        criteria=criteria,
+        annotators=tuple(annotators),
+        items=tuple(each.item for each in drawn),
+    )
+    counts = Counter(each.stratum for each in chosen), Counter(each.stratum for each in candidates)
+    return key, drawn, Strata(drawn=counts[0], available=counts[1])
+
+
+def _candidates(source: int, dialogs: DialogSet, unit: Unit, strata: Sequence[Stratum]) -> Iterator[_Candidate]:
+    seen: set[str] = set()
+    for dialog in dialogs.dialogs():
+        if dialog.id in seen:  # a second one could not be told from the first
+            continue
+        seen.add(dialog.id)
+        for turn in dialog.own_turns if unit == "pairs" else [None]:
+            of = _strata(dialog, turn) | {"source": dialogs.path}
+            yield _Candidate(source, dialog.id, None if turn is None else turn.turn, tuple(of[name] for name in strata))
+
+
+def _strata(dialog: Dialog, turn: Turn | None) -> dict[Stratum, str]:
+    """Return the strata of a pair, or of a dialog: its first question's type, its length, and all answerabilities."""
+    turns = dialog.own_turns
+    if turn is None:
+        every = "+".join(sorted({each.answerability for each in turns}))
+        return {"question_type": turns[0].question_type, "turn": str(len(turns)), "answerability": every}
+    return {"question_type": turn.question_type, "turn": str(turn.turn), "answerability": turn.answerability}
+
+
+def _choose(candidates: Sequence[_Candidate], items: int, by_source: bool, chance: random.Random) -> list[_Candidate]:
+    """Return `items` candidates, or all: in equal numbers of each source, and in proportion to the strata in it."""
+    groups: dict[int, list[_Candidate]] = {}
+    for candidate in candidates:
+        groups.setdefault(candidate.source if by_source else 0, []).append(candidate)
+    chosen: list[_Candidate] = []
+    # The smallest first: what it lacks, the others give.
+    for left, group in zip(range(len(groups), 0, -1), sorted(groups.values(), key=len), strict=True):
+        quota = min(len(group), round((items - len(chosen)) / left))
+        ordered = _in_order(group, chance)
+        start = chance.random()
+        chosen += [ordered[int((start + number) * len(group) / quota)] for number in range(quota)]
+    return chosen
+
+
+def _in_order(
+    group: Sequence[_Candidate], chance: random.Random, level: int = 0, down: bool = False
+) -> list[_Candidate]:
+    """Return candidates in the order of their strata, every other one backwards: neighbours differ in one of them."""
+    if level == len(group[0].stratum):
+        return chance.sample(group, len(group))
+    members: dict[str, list[_Candidate]] = {}
+    for each in group:
+        members.setdefault(each.stratum[level], []).append(each)
+    names = sorted(members, reverse=down)
+    return [
+        each
+        for number, name in enumerate(names)
+        for each in _in_order(members[name], chance, level + 1, down ^ bool(number % 2))
+    ]
+
+
+def _ids(chance: random.Random) -> Iterator[str]:
+    """Yield different ids, none of which a spreadsheet takes for a number."""
+    seen: set[str] = set()
+    while True:
+        name = f"x{chance.getrandbits(32):08x}"
+        if name not in seen:
+            seen.add(name)
+            yield name
+
+
+def shown_history(drawn: Drawn) -> Iterable[Turn]:
+    """Return the turns that an item's annotator reads: those before a pair, or all of a dialog."""
+    return drawn.dialog.turns if drawn.turn is None else drawn.dialog.turns[: drawn.turn.turn - 1]

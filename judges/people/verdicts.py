@@ -1,0 +1,144 @@
+"""Make verdicts of what people judged, and count what tables need: one pass over the sets that the sample came from."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import median
+from typing import NamedTuple
+
+from generator.dialogs.filter import PERSON
+from generator.errors import CorpusError
+from generator.schema import Dialog, Turn, Verdict
+from judges.base import UNJUDGED
+from judges.people.annotations import ALL, KEEP, Annotation
+from judges.people.measures import Votes, majority_of
+from judges.people.sample import Key
+from taxonomy import Criterion
+
+
+class Facts(NamedTuple):
+    """What tables say about an item: its set, who wrote it, its dialog, the dialog's length, and its turn."""
+
+    source: int
+    lm: str
+    dialog: str
+    length: int
+    turn: int | None
+
+
+class Judged:
+    """What people said, by item and by criterion.
+
+    Args:
+        key: of the sample.
+        annotations: of all annotators.
+    """
+
+    def __init__(self, key: Key, annotations: Sequence[Annotation]) -> None:
+        used = {name for each in annotations for name in each.places}
+        keep = Criterion(name="kept", adjective="kept", question="Is the pair kept?", decides=True)
+        named = key.criteria.by_name() | ({KEEP: keep} if KEEP in used else {})
+        self.criteria: Mapping[str, Criterion] = {name: each for name, each in named.items() if name in used}
+        self.key = key
+        self.facts: dict[str, Facts] = {}
+        self._of: dict[tuple[int, str, int | None], list[Annotation]] = defaultdict(list)
+        for each in sorted(annotations, key=lambda annotation: annotation.annotator):
+            self._of[each.item.source, each.item.dialog, each.item.turn].append(each)
+        # Judges' verdicts on the turns that people judged, before people's are added: by item.
+        self.others: dict[str, list[Verdict]] = {}
+
+    def votes(self, criterion: str) -> Votes:
+        """Return the places on a criterion's scale, by item and annotator."""
+        found: dict[str, dict[str, int]] = {}
+        for annotations in self._of.values():
+            for each in annotations:
+                if criterion in each.places:
+                    found.setdefault(each.item.id, {})[each.annotator] = each.places[criterion]
+        return found
+
+    def add(self, source: int, dialogs: Iterable[Dialog], more: Mapping[str, Mapping[str, float]]) -> Iterator[Dialog]:
+        """Yield the dialogs of a set with people's verdicts, which replace earlier ones, at the end of each turn's.
+
+        What people said about a dialog as a whole stands at each of its turns.
+
+        Args:
+            more: scores that were published with the dialogs, by dialog and judge, to compare them with people.
+        """
+        for dialog in dialogs:
+            whole = self._of.get((source, dialog.id, None), [])
+            turns = list(dialog.turns[: len(dialog.turns) - len(dialog.own_turns)])
+            for turn in dialog.own_turns:
+                own = self._of.get((source, dialog.id, turn.turn), [])
+                published = [
+                    Verdict(judge=name, label="scored", explanation="", model="", score=score, decides=False)
+                    for name, score in more.get(dialog.id, {}).items()
+                ]
+                turns.append(self._judge(turn, own, whole, published))
+                self._note(source, dialog, own, turns[-1])
+            self._note(source, dialog, whole, None)
+            yield dialog.model_copy(update={"turns": tuple(turns)})
+
+    def check_found(self) -> None:
+        """Raise CorpusError if a judged item is in none of the sets that were read."""
+        for annotations in self._of.values():
+            item = annotations[0].item
+            if item.id not in self.facts:
+                what = item.dialog if item.turn is None else f"turn {item.turn} of {item.dialog}"
+                raise CorpusError(
+                    f"{self.key.sources[item.source].path}: has no {what} any more, which is {item.id} in the sample; "
+                    "give the sets that it was drawn from (input=…)"
+                )
+
+    def _judge(
+        self, turn: Turn, own: Sequence[Annotation], whole: Sequence[Annotation], published: Sequence[Verdict]
+    ) -> Turn:
+        verdicts = [*published, *(verdict for of in (own, whole) for verdict in self._verdicts(of))]
+        if not verdicts:
+            return turn
+        names = {verdict.judge for verdict in verdicts}
+        kept = [verdict for verdict in turn.verdicts if verdict.judge not in names]
+        return turn.model_copy(update={"verdicts": (*kept, *verdicts)})
+
+    def _note(self, source: int, dialog: Dialog, annotations: Sequence[Annotation], turn: Turn | None) -> None:
+        for each in annotations[:1]:
+            number = None if turn is None else turn.turn
+            self.facts[each.item.id] = Facts(source, dialog.lm, dialog.id, len(dialog.turns), number)
+            if turn is not None:
+                others = (verdict for verdict in turn.verdicts if not verdict.judge.startswith(PERSON))
+                self.others[each.item.id] = list(others)
+
+    def _verdicts(self, annotations: Sequence[Annotation]) -> Iterator[Verdict]:
+        """Yield the verdicts of each annotator, and of all of them together, on each criterion."""
+        for name, criterion in self.criteria.items():
+            given = [each for each in annotations if name in each.places]
+            for each in given:
+                yield _verdict(each.annotator, name, criterion, each.places[name], each.note)
+            if given:
+                yield _together(name, criterion, [each.places[name] for each in given])
+
+
+def _name(annotator: str, criterion: str) -> str:
+    """Return the name of the judge; whether a pair is kept is a mark of the report, and needs no further name."""
+    return f"{PERSON}{annotator}" if criterion == KEEP else f"{PERSON}{annotator}:{criterion}"
+
+
+def _verdict(annotator: str, name: str, criterion: Criterion, place: int, note: str) -> Verdict:
+    score = criterion.numbers[place] if criterion.numbers else None
+    label = criterion.values[place]
+    judge = _name(annotator, name)
+    return Verdict(judge=judge, label=label, explanation=note, model="", score=score, decides=False)
+
+
+def _together(name: str, criterion: Criterion, places: Sequence[int]) -> Verdict:
+    """Return what most annotators said, of numbers the median; `unjudged` if two values are equally frequent."""
+    judge = _name(ALL, name)
+    said = ", ".join(f"{places.count(place)} {criterion.values[place]}" for place in sorted(set(places)))
+    if criterion.numbers is not None:
+        score = median(criterion.numbers[place] for place in places)
+        return Verdict(judge=judge, label="scored", explanation=said, model="", score=score, decides=False)
+    place = majority_of(places)
+    if place is None:
+        return Verdict(judge=judge, label=UNJUDGED, explanation=f"a tie: {said}", model="", decides=False)
+    if not criterion.decides:
+        return Verdict(judge=judge, label=criterion.values[place], explanation=said, model="", decides=False)
+    label = "correct" if criterion.is_good(place) else "incorrect"
+    return Verdict(judge=judge, label=label, explanation=said, model="")

@@ -1,0 +1,116 @@
+"""Write the dialogs that people judged with their verdicts, and what a filter keeps of them."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from generator.common.atomic_files import atomic_write
+from generator.dialogs.filter import PERSON, filter_pairs, parse_filter
+from generator.errors import ConfigError, RunError, describe
+from generator.output.stats.comparison import distinct_names
+from judges.people.annotations import ALL, KEEP
+from judges.people.sample import Key, Source, whole_key
+from judges.people.verdicts import Judged
+from taxonomy import read_criteria
+
+REPORT = "people.json"
+
+
+def read_key(path: Path | None, inputs: Sequence[str], annotations: Sequence[Path], criteria: str) -> Key:
+    """Return the key of a sample, or one of all dialogs that annotations may be about.
+
+    Args:
+        inputs: where the sets are now; empty: as the key has it, or in the annotations' own file.
+
+    Raises:
+        ConfigError: the key can't be read, or has another number of sets.
+    """
+    if path is None:
+        sources = [Source(path=name) for name in inputs or map(str, annotations[:1])]
+        if not inputs and annotations[0].suffix.lower() != ".json":
+            raise ConfigError("key: is missing; give the key of the sample (key=FILE), or input=RUN for its own marks")
+        return whole_key(sources, read_criteria(criteria))
+    try:
+        key = Key.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise ConfigError(f"key={path}: can't be read: {describe(error)}") from error
+    except ValidationError as error:
+        problem = error.errors()[0]
+        where = ".".join(map(str, problem["loc"]))
+        raise ConfigError(
+            f"key={path}: not a key of `python -m judges.human draw`: {where}{': ' if where else ''}{problem['msg']}"
+        ) from error
+    if not inputs:
+        return key
+    if len(inputs) != len(key.sources):
+        raise ConfigError(f"input: {len(inputs)} sets, and the sample is of {len(key.sources)}; name all, in its order")
+    moved = [source.model_copy(update={"path": name}) for source, name in zip(key.sources, inputs, strict=True)]
+    return key.model_copy(update={"sources": tuple(moved)})
+
+
+def source_names(key: Key) -> list[str]:
+    """Return a short name for each set."""
+    names = distinct_names([source.path.removesuffix("/") for source in key.sources])
+    return [name.replace("/", "-").split(".json")[0] for name in names]
+
+
+def check_filter(text: str, judged: Judged) -> None:
+    """Raise ConfigError if a filter has a column of people that nobody judged by."""
+    annotators = {name for criterion in judged.criteria for by in judged.votes(criterion).values() for name in by}
+    known = {
+        f"{PERSON}{name}" if criterion == KEEP else f"{PERSON}{name}:{criterion}"
+        for criterion in judged.criteria
+        for name in (ALL, *sorted(annotators))
+    }
+    for condition in parse_filter(text)[1]:
+        if condition.column.startswith(PERSON) and condition.column not in known:
+            raise ConfigError(
+                f"judge.filter: {condition.text}: {condition.column} is none of {', '.join(sorted(known))}"
+            )
+
+
+def check_folder(folder: Path, key: Key) -> None:
+    """Raise ConfigError or RunError if the folder holds one of the sets, or something else."""
+    for source in key.sources:
+        path = Path(source.path).expanduser().absolute()
+        if folder.absolute() in (path, *path.parents):
+            raise ConfigError(f"run_dir={folder}: is or contains the input; give another folder")
+    if folder.exists() and not (folder / REPORT).exists() and any(folder.iterdir()):
+        raise RunError(f"run_dir={folder}: holds something else; set another run_dir")
+
+
+def write_judged(
+    folder: Path,
+    key: Key,
+    names: Sequence[str],
+    judged: Judged,
+    published: Mapping[str, Mapping[str, float]],
+    keep: str,
+) -> tuple[int, int]:
+    """Write `dialogs.jsonl` and `drops.jsonl` of each set; return how many pairs stay of how many.
+
+    Args:
+        names: of the sets, for the folders of several.
+        published: scores that came with the annotations, by dialog and judge.
+        keep: the pairs to keep, as in `judge.filter`.
+
+    Raises:
+        CorpusError: a set can't be read, or an item isn't in it any more.
+        RunError: the folder can't be written.
+    """
+    kept = total = 0
+    for place, (source, name) in enumerate(zip(key.sources, names, strict=True)):
+        own = folder / name if len(names) > 1 else folder
+        try:
+            own.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunError(f"run_dir={own}: can't be made ({describe(error)}); set another run_dir") from error
+        with atomic_write(own / "dialogs.jsonl") as dialogs, atomic_write(own / "drops.jsonl") as drops:
+            for dialog in judged.add(place, source.open().dialogs(), published):
+                dialogs.write(f"{dialog.model_dump_json()}\n")
+                stay, lost = filter_pairs(dialog, keep)
+                drops.writelines(f"{drop.model_dump_json()}\n" for drop in lost)
+                kept, total = kept + len(stay), total + len(dialog.own_turns)
+    judged.check_found()
+    return kept, total

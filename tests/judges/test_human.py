@@ -1,0 +1,361 @@
+"""`python -m judges.human`: samples drawn blind, annotations read back as verdicts, agreement by hand."""
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from generator.__main__ import main as generate
+from generator.schema import Dialog, Verdict
+from generator.statistics import main as statistics
+from judges.human import main
+from tests.support import runs
+from tests.support.records import make_dialog, make_hits, make_passage, make_turn
+from tests.support.runs import Ended
+
+HOSTILE = '<script>alert("x")</script> & =HYPERLINK("http://x") \x1b[31m ]]>'
+PACKAGES = ("krippendorff", "statsmodels")
+
+
+@pytest.fixture(autouse=True)
+def needs_packages() -> None:
+    for package in PACKAGES:
+        pytest.importorskip(package, reason="the extra agreement isn't installed")
+
+
+def command(*arguments: str | Path) -> Ended:
+    return runs.command(*map(str, arguments), program=main)
+
+
+def refused(*arguments: str | Path) -> str:
+    ended = command(*arguments)
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1), ended.err
+    return ended.error
+
+
+def dialog(number: int, turns: int = 3, **fields: Any) -> Dialog:
+    verdict = Verdict(judge="correctness", label="correct", explanation="", model="m", score=0.9)
+    made = [
+        make_turn(
+            n,
+            query=f"d{number} Q{n}?",
+            answer=HOSTILE if (number, n) == (0, 1) else f"d{number} A{n}",
+            question_type="direct" if n == 1 else "follow-up",
+            answerability="unanswerable" if number % 4 == 3 else "answerable",
+            hits=make_hits(f"p{n}"),
+            verdicts=(verdict,),
+        )
+        for n in range(1, turns + 1)
+    ]
+    passages = [make_passage(f"p{n}", f"Passage {n} of {number}.") for n in range(1, turns + 1)]
+    return make_dialog(*made, id=f"secret-{number}", passages=passages, lm="secret-model", **fields)
+
+
+def run_of(folder: Path, *dialogs: Dialog) -> Path:
+    folder.mkdir()
+    (folder / "dialogs.jsonl").write_text("".join(f"{d.model_dump_json()}\n" for d in dialogs), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return run_of(tmp_path / "run", *(dialog(n) for n in range(8)))
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
+
+
+def key_of(tmp_path: Path) -> dict[str, dict[str, Any]]:
+    key = json.loads((tmp_path / "sample.key.json").read_text(encoding="utf-8"))
+    return {item["id"]: item for item in key["items"]}
+
+
+def fill(path: Path, rows: list[dict[str, str]], cells: Mapping[str, Mapping[str, str]], name: str = "") -> Path:
+    """Write a sheet with these cells filled in, by id."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, [*rows[0]])
+        writer.writeheader()
+        writer.writerows({**row, **cells.get(row["id"], {}), **({"annotator": name} if name else {})} for row in rows)
+    return path
+
+
+def drawn(tmp_path: Path, *arguments: str | Path) -> Path:
+    done = command("draw", *arguments, f"output={tmp_path / 'sample'}")
+    assert (done.code, done.err) == (0, "")
+    return tmp_path / "sample"
+
+
+def verdicts_of(folder: Path) -> dict[tuple[str, int], dict[str, Verdict]]:
+    lines = (folder / "dialogs.jsonl").read_text(encoding="utf-8").splitlines()
+    read = [Dialog.model_validate_json(line) for line in lines]
+    return {(d.id, t.turn): {v.judge: v for v in t.verdicts} for d in read for t in d.turns}
+
+
+def test_a_sample_is_blind_and_only_the_key_tells(run: Path, tmp_path: Path) -> None:
+    other = run_of(tmp_path / "other", *(dialog(n, 1) for n in range(100, 110)))
+    sample = drawn(tmp_path, run, other, "items=10")
+    key = key_of(tmp_path)
+    assert Counter(item["source"] for item in key.values()) == {0: 5, 1: 5}
+    texts = [path.read_text(encoding="utf-8") for path in sample.iterdir()]
+    for secret in ("secret", str(tmp_path), "follow-up", "unanswerable"):
+        assert not any(secret in text for text in texts), secret
+    rows = rows_of(sample / "sheet.csv")
+    assert [row["id"] for row in rows] == list(key), "the key is in the order of the sheet"
+    for row in rows:
+        item = key[row["id"]]
+        turn = item["turn"]
+        assert row["question"].endswith(f"Q{turn}?") and f"Passage {turn} of" in row["passages"]
+        assert row["dialog"].count("User:") == turn - 1, "what comes before the pair, and nothing after it"
+    again = tmp_path / "again"
+    again.mkdir()
+    drawn(again, run, other, "items=10")
+    assert [i["dialog"] for i in key_of(again).values()] == [i["dialog"] for i in key.values()]
+    assert "exists already" in refused("draw", run, f"output={sample}")
+
+
+def test_strata_get_their_shares(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", *(dialog(n, 2) for n in range(40)))
+    drawn(tmp_path, run, "items=20", "strata=[answerability,turn]")
+    items = key_of(tmp_path).values()
+    # A quarter of the dialogs are unanswerable, and each has two turns.
+    unanswerable = [item["turn"] for item in items if int(item["dialog"].split("-")[1]) % 4 == 3]
+    assert len(items) == 20 and len(unanswerable) == 5
+    assert sum(item["turn"] == 1 for item in items) in (9, 10, 11), "each stratum's share is rounded up or down"
+
+
+def test_whole_dialogs_come_with_their_turns_and_each_annotator_gets_a_share(run: Path, tmp_path: Path) -> None:
+    sample = drawn(tmp_path, run, "unit=dialogs", "items=6", "annotators=[ann,ben,cem]", "each=2")
+    sheets = {name: rows_of(sample / f"sheet-{name}.csv") for name in ("ann", "ben", "cem")}
+    assert {name: len(rows) for name, rows in sheets.items()} == dict.fromkeys(sheets, 4 * 4)
+    first = sheets["ann"][:4]
+    assert [row["id"].partition("-")[2] for row in first] == ["1", "2", "3", ""]
+    assert [row["correctness"] for row in first] == ["", "", "", "n/a"], "criteria of turns aren't asked of dialogs"
+    assert [row["coherency"] for row in first] == ["n/a", "n/a", "n/a", ""]
+    assert first[3]["dialog"].count("Agent:") == 3 and not first[3]["question"]
+
+
+def test_hostile_text_stays_text_in_every_file(run: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text("name: own\ncriteria:\n- {name: a, question: \"<Choice value='x'/> & $q?\"}\n", encoding="utf-8")
+    sample = drawn(tmp_path, run, "items=100", f"criteria={own}")
+    config = ElementTree.parse(sample / "label_studio_turns.xml")
+    assert [node.get("value") for node in config.iter("Choice")] == ["no", "yes"]
+    assert {node.get("valueType") for node in config.iter("Text")} == {"text"}
+    (row,) = [row for row in rows_of(sample / "sheet.csv") if "script" in row["response"]]
+    assert "\x1b" not in row["response"] and row["question"] == "d0 Q1?"
+    tasks = json.loads((sample / "label_studio_turns.json").read_text(encoding="utf-8"))
+    assert {task["data"]["id"] for task in tasks} == set(key_of(tmp_path))
+
+
+def test_annotations_become_verdicts_and_filter_pairs(run: Path, tmp_path: Path) -> None:
+    sample = drawn(tmp_path, run, "items=100", "annotators=[ann,ben,cem]")
+    rows, key = rows_of(sample / "sheet-ann.csv"), key_of(tmp_path)
+    wrong = next(name for name, item in key.items() if (item["dialog"], item["turn"]) == ("secret-2", 2))
+    tied = next(name for name, item in key.items() if (item["dialog"], item["turn"]) == ("secret-5", 1))
+    usual = {"answerability": "yes", "plausibility": "yes", "correctness": "Yes"}
+    cells = dict.fromkeys(key, usual)
+    sheets = [
+        fill(tmp_path / "1.csv", rows, cells | {wrong: {**usual, "correctness": "no", "note": "=wrong"}}),
+        fill(
+            tmp_path / "2.csv", rows, cells | {wrong: {**usual, "correctness": "0"}, tied: {"correctness": "n"}}, "ben"
+        ),
+    ]
+    folder = tmp_path / "people"
+    arguments = [f"key={tmp_path / 'sample.key.json'}", f"run_dir={folder}"]
+    done = command("read", *sheets, *arguments)
+    assert (done.code, done.err) == (0, "")
+    assert "ben: 24 (1 half-filled)" in done.out and "cem: 0 (24 missing)" in done.out
+    assert "pairs: 23 of 24 stay" in done.out
+    verdicts = verdicts_of(folder)
+    of_wrong = verdicts["secret-2", 2]
+    assert (of_wrong["human:ann:correctness"].label, of_wrong["human:ann:correctness"].explanation) == ("no", "=wrong")
+    assert (of_wrong["human:all:correctness"].label, of_wrong["human:all:correctness"].decides) == ("incorrect", True)
+    assert of_wrong["correctness"].label == "correct", "other judges' verdicts stay"
+    tie = verdicts["secret-5", 1]["human:all:correctness"]
+    assert (tie.label, tie.decides) == ("unjudged", False)
+    drops = [json.loads(line) for line in (folder / "drops.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [(d["dialog_id"], d["turn"], d["stage"]) for d in drops] == [("secret-2", 2, "human")]
+    # The same command again replaces what it wrote; a filter names people's columns.
+    done = command("read", *sheets, *arguments, "judge.filter=pairs and human:ben:correctness=yes")
+    assert "pairs: 22 of 24 stay" in done.out
+    report = json.loads((folder / "people.json").read_text(encoding="utf-8"))
+    (correctness,) = [each for each in report["agreement"] if each["criterion"] == "correctness"]
+    assert correctness["percent"]["value"] == round(23 / 24, 4)
+    shown = runs.command(str(folder), "format=csv", program=statistics).out
+    assert "human:all:correctness: incorrect" in shown
+
+
+def test_tables_of_the_paper_by_hand(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", dialog(0, 1), dialog(1, 2))
+    sample = drawn(tmp_path, run, "unit=dialogs", "items=2")
+    key, rows = key_of(tmp_path), rows_of(sample / "sheet.csv")
+    turns = {(i["dialog"], i["turn"]): name for name, i in key.items()}
+    one, first, second = (turns[each] for each in (("secret-0", 1), ("secret-1", 1), ("secret-1", 2)))
+    whole = turns["secret-1", None]
+
+    def said(answerable: str, correct: str) -> dict[str, str]:
+        return {"answerability": answerable, "plausibility": "yes", "correctness": correct}
+
+    flows = {"diversity": "yes", "coherency": "no"}
+    ann = {one: said("yes", "yes"), first: said("yes", "no"), second: said("no", "no"), whole: flows}
+    ben = {one: said("yes", "yes"), first: said("yes", "yes"), second: said("no", "no")}
+    paths = [fill(tmp_path / f"{name}.csv", rows, cells) for name, cells in (("ann", ann), ("ben", ben))]
+    done = command("read", *paths, f"key={tmp_path / 'sample.key.json'}", f"run_dir={tmp_path / 'people'}")
+    assert done.code == 0
+    report = json.loads((tmp_path / "people/people.json").read_text(encoding="utf-8"))
+    lengths = {line["name"]: line for line in report["lengths"]}
+    assert lengths["1 turn"]["cells"]["correctness"]["good"] == 1
+    assert lengths["2 turns"]["count"] == 1 and lengths["2 turns"]["cells"]["correctness"]["good"] == 0.25
+    assert lengths["2 turns"]["cells"]["coherency"]["good"] == 0 and "coherency" not in lengths["1 turn"]["cells"]
+    depths = {line["name"]: (line["count"], line["cells"]["correctness"]["good"]) for line in report["depths"]}
+    assert depths == {"turn 1": (2, 0.75), "turn 2": (1, 0), "overall": (3, 0.5)}
+    assert report["given"] == {"criterion": "correctness", "given": "answerability", "annotations": 4, "good": 3}
+    (correctness,) = [each for each in report["agreement"] if each["criterion"] == "correctness"]
+    assert [(p["one"], p["other"], p["agreed"], p["items"]) for p in correctness["pairs"]] == [("ann", "ben", 2, 3)]
+    markdown = (tmp_path / "people/people.md").read_text(encoding="utf-8")
+    assert "67% (2/3)" in markdown and "Of 4 annotations with answerable = yes, 3 (75.0%) are correct." in markdown
+    coherent = verdicts_of(tmp_path / "people")
+    assert all(coherent["secret-1", n]["human:ann:coherency"].label == "no" for n in (1, 2))
+
+
+def test_label_studios_export_and_the_reports_marks_are_read(run: Path, tmp_path: Path) -> None:
+    sample = drawn(tmp_path, run, "items=5")
+    tasks = json.loads((sample / "label_studio_turns.json").read_text(encoding="utf-8"))
+
+    def result(name: str, value: str) -> dict[str, Any]:
+        return {"from_name": name, "to_name": "response", "type": "choices", "value": {"choices": [value]}}
+
+    notes = {"from_name": "note", "to_name": "response", "type": "textarea", "value": {"text": ["why"]}}
+    export = [
+        {
+            "id": number,
+            "data": task["data"],
+            "annotations": [
+                {"completed_by": 1, "result": [result("correctness", "yes"), notes], "was_cancelled": False},
+                {"completed_by": {"id": 2, "email": "ben@x.org"}, "result": [], "was_cancelled": True},
+            ],
+        }
+        for number, task in enumerate(tasks)
+    ]
+    (tmp_path / "export.json").write_text(json.dumps(export), encoding="utf-8")
+    mark(sample / "marks.json", tmp_path / "marks.json", keep=False, criteria={"correctness": "no"})
+    files = [tmp_path / "export.json", tmp_path / "marks.json"]
+    done = command("read", *files, f"key={tmp_path / 'sample.key.json'}", f"run_dir={tmp_path / 'p'}", "names=1:ann")
+    assert done.code == 0 and "5 annotations are skipped or empty" in done.err
+    item = next(iter(key_of(tmp_path).values()))
+    found = verdicts_of(tmp_path / "p")[item["dialog"], item["turn"]]
+    assert (found["human:ann:correctness"].label, found["human:ann:correctness"].explanation) == ("yes", "why")
+    assert found["human:cem:correctness"].label == found["human:cem"].label == "no"
+    assert found["human:all"].label == "incorrect" and "pairs: 19 of 24 stay" in done.out
+
+
+def mark(empty: Path, path: Path, of: object = "any", **fields: Any) -> None:
+    """Write Cem's marks on all items or on those `of` a turn, as the report that opens with the empty ones does."""
+    marks = json.loads(empty.read_text(encoding="utf-8"))
+    chosen = [each for each in marks["marks"] if of in ("any", each["turn"])]
+    marks |= {"annotator": "cem", "marks": [{**each, **fields} for each in chosen]}
+    path.write_text(json.dumps(marks), encoding="utf-8")
+
+
+def test_whole_dialogs_are_marked_in_a_report_too(run: Path, tmp_path: Path) -> None:
+    sample = drawn(tmp_path, run, "unit=dialogs", "items=2")
+    assert (sample / "report.html").stat().st_size > 10_000
+    shown = [Dialog.model_validate_json(line) for line in (sample / "dialogs.jsonl").read_text().splitlines()]
+    assert [(d.lm, d.corpus, [t.verdicts for t in d.turns]) for d in shown] == [("", "sample", [()] * 3)] * 2
+    mark(sample / "marks.json", tmp_path / "marks.json", criteria={"coherency": "no"})
+    assert "coherency: not asked of a turn" in refused(
+        "read", tmp_path / "marks.json", f"key={tmp_path}/sample.key.json"
+    )
+    mark(sample / "marks.json", tmp_path / "marks.json", of=None, criteria={"coherency": "no"})
+    done = command("read", tmp_path / "marks.json", f"key={tmp_path / 'sample.key.json'}", f"run_dir={tmp_path / 'p'}")
+    assert (done.code, done.err) == (0, "") and "cem: 2" in done.out
+    name = next(item["dialog"] for item in key_of(tmp_path).values())
+    assert all(verdicts_of(tmp_path / "p")[name, n]["human:cem:coherency"].label == "no" for n in (1, 2, 3))
+
+
+def test_marks_of_a_runs_own_report_need_no_key(run: Path, tmp_path: Path) -> None:
+    mark = {"dialog_id": "secret-1", "turn": 2, "criteria": {"correctness": "no"}}
+    (tmp_path / "marks.json").write_text(json.dumps({"run": "0" * 16, "annotator": "ann", "marks": [mark]}), "utf-8")
+    done = command("read", tmp_path / "marks.json", f"input={run}", f"run_dir={tmp_path / 'p'}")
+    assert done.code == 0 and "pairs: 23 of 24 stay" in done.out
+    assert verdicts_of(tmp_path / "p")["secret-1", 2]["human:all:correctness"].label == "incorrect"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"id": "xdeadbeef"}, "row 2: the id 'xdeadbeef' is not in the sample"),
+        ({"correctness": "perhaps"}, "row 2: correctness 'perhaps' must be one of no, yes"),
+        ({"annotator": "zoe"}, "row 2: unknown annotator 'zoe'; the sample is for ann, ben"),
+        ({"correctness": "", "answerability": "", "plausibility": ""}, "nothing is filled in yet"),
+    ],
+)
+def test_annotations_that_are_wrong_are_one_line(change: dict[str, str], said: str, run: Path, tmp_path: Path) -> None:
+    sample = drawn(tmp_path, run, "items=1", "annotators=[ann,ben]")
+    (row,) = rows_of(sample / "sheet-ann.csv")
+    sheet = fill(tmp_path / "filled.csv", [{**row, "correctness": "yes", **change}], {})
+    message = refused("read", sheet, f"key={tmp_path / 'sample.key.json'}", f"run_dir={tmp_path / 'p'}")
+    assert said in message and not (tmp_path / "p").exists()
+
+
+def test_what_is_said_twice_or_about_something_else_is_one_line(run: Path, tmp_path: Path) -> None:
+    sample = drawn(tmp_path, run, "items=2")
+    rows, key = rows_of(sample / "sheet.csv"), f"key={tmp_path / 'sample.key.json'}"
+    cells = {row["id"]: {"correctness": "yes"} for row in rows}
+    sheet = fill(tmp_path / "ann.csv", rows, cells)
+    assert "ann judged" in refused("read", sheet, sheet, key) and "already" in refused("read", sheet, sheet, key)
+    other = {"run": "0" * 16, "annotator": "b", "marks": [{"dialog_id": "d", "turn": 1, "criteria": {"nice": "yes"}}]}
+    (tmp_path / "marks.json").write_text(json.dumps(other), encoding="utf-8")
+    assert "unknown criterion 'nice'" in refused("read", tmp_path / "marks.json", key)
+    assert "give the key of the sample" in refused("read", sheet)
+    assert "can't be read" in refused("read", sheet, "key=none.json")
+    assert "not a key" in refused("read", sheet, f"key={tmp_path / 'marks.json'}")
+    condition = "judge.filter=human:zoe:correctness=yes"
+    assert "human:zoe:correctness is none of human:all:correctness" in refused("read", sheet, key, condition)
+    (run / "dialogs.jsonl").write_text(dialog(99).model_dump_json() + "\n", encoding="utf-8")
+    assert "any more" in refused("read", sheet, key, f"run_dir={tmp_path / 'p'}")
+    assert "is or contains the input" in refused("read", sheet, key, f"run_dir={run}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["criteria=nope"], "choose from lee2024, mtrag"),
+        (["annotators=[a,a]"], "annotators: a is there twice"),
+        (["each=2", "annotators=[a]"], "each=2: there are 1 annotators"),
+        (["strata=[colour]"], "strata"),
+        (["items=0"], "items"),
+    ],
+)
+def test_settings_of_a_draw_that_are_wrong_are_one_line(arguments: list[str], said: str, run: Path) -> None:
+    assert said in refused("draw", run, *arguments)
+
+
+def test_the_command_names_its_two_parts() -> None:
+    assert "choose draw or read" in refused("guess")
+    assert "judges.human draw" in command("--help").out
+
+
+def test_filters_of_a_run_may_name_people_who_judge_it_later() -> None:
+    ended = runs.command("judge.filter=human:all:correctness=yes", "--cfg", "job", program=generate)
+    assert ended.code == 0
+
+
+def test_mtrags_people_agree_as_published(data: Path, tmp_path: Path) -> None:
+    file = data / "mtrag/evaluations/reference_subset_with_human_evaluations.json"
+    done = command("read", file, "criteria=mtrag", f"run_dir={tmp_path / 'p'}")
+    assert done.code == 0 and "1033 annotations of 348 items" in done.out
+    report = json.loads((tmp_path / "p/people.json").read_text(encoding="utf-8"))
+    agreement = {each["criterion"]: each for each in report["agreement"]}
+    alphas = {name: round(each["alpha"]["value"], 2) for name, each in agreement.items()}
+    # By `krippendorff.alpha` on the matrix of annotators and responses, ordinal.
+    assert alphas == {"faithfulness": 0.49, "appropriateness": 0.05, "naturalness": 0.33, "completeness": 0.28}
+    rl_f = next(j for j in report["judges"] if (j["judge"], j["criterion"]) == ("published:rl_f", "faithfulness"))
+    assert rl_f["kappa"]["low"] > 0.4 and 0.2 < rl_f["threshold"]["value"] < 0.8
