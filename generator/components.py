@@ -279,11 +279,16 @@ def find_languages(settings: Settings, library: Library) -> tuple[Languages, str
             texts = [library.document(row).text[:BEGINNING] for row in rows]
             most, count = detect_language(texts)
             with atomic_write(found) as file:
-                file.write(f"{most}\n{count} of {len(texts)} documents looked at\n")
+                file.write(f"{most or '?'}\n{count} of {len(texts)} documents looked at\n")
         code, counted = found.read_text(encoding="utf-8").splitlines()
-        told = f"corpus.language: {load_language(code, folder).name}, found in {counted}"
+        if code == "?":
+            code, told = "en", "corpus.language: found in no half of the documents, so English is assumed; set it"
+        else:
+            told = f"corpus.language: {load_language(code, folder).name} ({code}), found in {counted}"
     documents = library.language = load_language(code, folder)
     dialog = load_language(settings.dialog.language, folder) if settings.dialog.language else documents
+    if unknown := [each.code for each in dict.fromkeys((documents, dialog)) if not each.scripts]:
+        told = f"{told or 'languages'}; no data for “{unknown[0]}”: docs/languages.md says what isn't checked"
     return Languages(documents, dialog), told
 
 
@@ -291,7 +296,7 @@ def _share(endpoint: Endpoint, workers: int | None) -> Endpoint:
     """Return an endpoint for one of several processes that ask it together; its server is started already."""
     if workers is None:
         return endpoint
-    share = endpoint.model_copy(update={"concurrency": max(1, endpoint.concurrency // workers)})
+    share = endpoint.shared_by(workers)
     return share.model_copy(update={"serve": False}) if isinstance(share, VllmEndpoint) else share
 
 

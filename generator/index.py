@@ -30,13 +30,16 @@ def build(cfg: "DictConfig", job: object) -> None:
         GroundedDialogsError: documents can't be read, or the index can't be built.
     """
     from generator.common.console import note
-    from generator.components import open_library, skipped_documents
+    from generator.components import find_languages, open_library, skipped_documents
     from generator.config.settings import load
 
     settings = load(cfg)
     fingerprint, retriever = settings.corpus.fingerprint(), settings.retriever
     with settings.executor.open() as executor:
         library = open_library(settings, fingerprint)
+        _, told = find_languages(settings, library)
+        if told:
+            note(told)
         retriever.build(library, executor.spread)
         retriever.open(library, library.validation(settings.validation, retriever.k))
     print(

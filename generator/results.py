@@ -231,6 +231,10 @@ def _info(settings: Settings, library: Library, summary: Summary, store: Store, 
     searches = settings.algorithm.name in ("multi", "progressive")
     name = type(retriever).__name__.removesuffix("Settings").lower()
     judge_model = f" ({(judge.lm or settings.lm).model})" if judge.asks_model else ""
+    models = [("wrote the dialogs", settings.lm.model)]
+    models += [(f"wrote too, as {name}", endpoint.model) for name, endpoint in settings.others.items()]
+    if judge.lm and judge.asks_model:
+        models.append(("judged the answers", judge.lm.model))
     return DatasetInfo(
         name=settings.folder.name,
         command=store.command,
@@ -269,6 +273,7 @@ def _info(settings: Settings, library: Library, summary: Summary, store: Store, 
             "pair": summary.dropped_pairs,
             "candidate": summary.dropped_candidates,
         },
+        models=tuple(models),
         toy=isinstance(settings.lm, EmbeddedEndpoint) and settings.lm.path is None,
     )
 

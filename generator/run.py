@@ -203,8 +203,7 @@ class Run(Session[Summary]):
                 spec=self.spec,
                 store=store,
                 limit=self.max_attempts,
-                # Some more dialogs than calls, so that there is always one that has a call to make.
-                at_once=settings.lm.concurrency + settings.lm.concurrency // 4,
+                at_once=settings.lm.most_dialogs,
             )
             pipeline = Pipeline(
                 results=partial(self.executor.results, plans),

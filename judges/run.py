@@ -19,6 +19,8 @@ from omegaconf import DictConfig, OmegaConf
 from generator.common.atomic_files import atomic_write
 from generator.common.concurrency import together
 from generator.common.console import note
+from generator.common.detection import SAMPLE, detect_language
+from generator.common.language import IN_ENGLISH, Languages, load_language, use_languages
 from generator.config.compose import Job, RunFailed
 from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.calls import use_model
@@ -54,7 +56,9 @@ def judge(cfg: DictConfig, job: Job) -> None:
         cfg.run_dir = folder
         settings = load_judging(cfg)
     dspy.disable_logging()  # a verdict holds what DSPy would log of a reply
-    summary, interrupted = run_session(JudgingRun(settings, OmegaConf.to_yaml(cfg, resolve=True)), closing_table)
+    run = JudgingRun(settings, OmegaConf.to_yaml(cfg, resolve=True))
+    with use_languages(run.languages):
+        summary, interrupted = run_session(run, closing_table)
     if interrupted:
         raise KeyboardInterrupt("reported")
     if not summary.judged:
@@ -90,7 +94,10 @@ class JudgingRun(Session[JudgingSummary]):
         self.known, fingerprint, self.skipped = _read_through(self.input)
         self.total = len(self.known)
         prompts = prompt_version(judge.signatures, SharedPrefixAdapter().rules)
+        self.languages = _find_languages(self.input, settings.language)
         self.identity = judging_identity(settings, fingerprint, prompts)
+        if self.languages != IN_ENGLISH:
+            self.identity["language"] = "/".join(each.code for each in self.languages)
 
     def is_finished(self, store: Store) -> bool:
         return store.attempted >= self.total
@@ -174,6 +181,16 @@ def _find_input(settings: JudgingSettings) -> DialogSet:
 
 def _readable(source: DialogSet) -> Iterator[Dialog]:
     return (record for record in source.records() if isinstance(record, Dialog))
+
+
+def _find_languages(source: DialogSet, code: str | None) -> Languages:
+    """Return the languages of passages and dialogs, which a sample shows unless `code` names that of the dialogs."""
+    sample = list(islice(_readable(source), SAMPLE))
+    told = [" ".join(text for turn in dialog.turns for text in (turn.query, turn.answer)) for dialog in sample]
+    dialog = load_language(code or detect_language(told)[0] or "en")
+    passages = ["\n".join(p.text for p in dialog.passages) for dialog in sample if dialog.passages]
+    found = detect_language(passages)[0] if passages else None
+    return Languages(load_language(found) if found else dialog, dialog)
 
 
 def _read_through(source: DialogSet) -> tuple[Sequence[int], str, list[SkippedRecord]]:

@@ -15,6 +15,11 @@ class JudgingRunSettings(Record):
         "predictions or evaluations."
     )
     format: str | None = Field(description="Corpus whose format the input has, such as mtrag; null: detected.")
+    language: str | None = Field(
+        default=None,
+        pattern=r"^[a-z]{2,3}$",
+        description="ISO 639 code of the dialogs' language, for judges that compare words; null: found in a sample.",
+    )
     predictions: bool = Field(
         description="Of mtRAG's tasks, judge the predictions of models if there are any; false: the target answers."
     )

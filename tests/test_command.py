@@ -158,9 +158,10 @@ def test_the_card_has_the_command_that_made_the_data(site: Site, openai_server: 
     card = (site.run_dir / "dataset" / "README.md").read_text(encoding="utf-8")
     assert "dialogs=2" in card and "dialogs=1" not in card
     assert "language:\n- de\n" in card
-    assert site.run(openai_server, "dialogs=3").code == 0
+    assert "corpus.language" in site.run(openai_server, "dialogs=3").err, "which decides what the data is"
+    assert site.run(openai_server, "dialogs=3", "corpus.language=de").code == 0
     card = (site.run_dir / "dataset" / "README.md").read_text(encoding="utf-8")
-    assert "dialogs=3" in card and "language:" not in card
+    assert "dialogs=3" in card
 
 
 def test_fresh_starts_over_when_the_server_is_there(site: Site) -> None:

@@ -1,6 +1,10 @@
 """Lines on the terminal, from any part of the program."""
 
+from collections.abc import Callable
+
 from generator.common.sanitize import printable
+
+_sinks: list[Callable[[str], None]] = []
 
 
 def continues(fresh: bool) -> str:
@@ -8,8 +12,16 @@ def continues(fresh: bool) -> str:
     return f"the same command{' without fresh=true' if fresh else ''} continues"
 
 
+def send_notes(sink: Callable[[str], None]) -> None:
+    """Send the lines of this process elsewhere, where somebody reads them."""
+    _sinks[:] = [sink]
+
+
 def note(text: str) -> None:
     """Print a line to standard error."""
+    if _sinks:
+        _sinks[0](text)
+        return
     from rich.console import Console  # slow to import, and most commands print nothing
 
     Console(stderr=True).print(printable(text), highlight=False, markup=False, emoji=False, soft_wrap=True)

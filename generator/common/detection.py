@@ -16,25 +16,30 @@ from generator.common.scripts import count_scripts, words
 SAMPLE, BEGINNING = 40, 2000
 # The share of stop words from which a text is in English: English texts have 0.25 to 0.45, others below 0.1.
 _ENGLISH = 0.2
-# A text is in another language than the expected one only if it has so many words, at most this share of them function
-# words of the expected one, and the detector is as sure as this.
-LEAST_WORDS, EXPECTED, SURE = 6, 0.1, 0.95
+# A text is in another language than the expected one only if it has so many words, fewer than this share of them among
+# the commonest of the expected one and no more than of the other, and the detector is as sure as this.
+LEAST_WORDS, PLAIN, SURE = 6, 0.3, 0.95
 # Letters of a foreign script, and their share of all letters, from which a text isn't in the language.
 LEAST_LETTERS, FOREIGN = 8, 0.3
 # A language that isn't written in Latin letters may have so large a share of them, in names and the like.
 _LATIN = 0.85
 
 
-def detect_language(texts: Sequence[str]) -> tuple[str, int]:
-    """Return the ISO 639 code of the language that most texts are in, and how many of them are."""
-    codes = Counter("en" if _is_evidently_english(text) else _classify(text, _common_codes())[0] for text in texts)
-    return codes.most_common(1)[0]
+def detect_language(texts: Sequence[str]) -> tuple[str | None, int]:
+    """Return the ISO 639 code of the language that at least half of the texts surely are in, and how many are.
+
+    None if there is no such language.
+    """
+    found = [("en", 1.0) if _is_evidently_english(text) else _classify(text, _common_codes()) for text in texts]
+    codes = Counter(code for code, sure in found if sure >= SURE)
+    code, count = codes.most_common(1)[0] if codes else ("", 0)
+    return (code, count) if 2 * count >= len(texts) else (None, count)
 
 
 def find_other_language(text: str, expected: Language) -> str | None:
     """Return the name of the language that a text is in if it surely isn't the expected one, else None.
 
-    Letters of another script decide alone; else it takes some words, few of them function words of the expected
+    Letters of another script decide alone; else it takes some words, few of them among the commonest of the expected
     language, and a sure detector. Short texts and names are in any language.
     """
     scripts = count_scripts(text)
@@ -43,24 +48,24 @@ def find_other_language(text: str, expected: Language) -> str | None:
         share = _LATIN if name == "Latin" else FOREIGN
         if name not in (*expected.scripts, "other") and count >= LEAST_LETTERS and count > share * letters:
             return _name(_classify(text, {*known_codes(), expected.code})[0], expected) or f"{name} letters"
-    if not expected.spaced or _has_function_words(text, expected):
-        return None
-    tokens = words(text)
-    if sum(token.isalpha() for token in tokens) < LEAST_WORDS:
+    share = _share_of_common_words(text, expected)
+    long = letters >= 2 * LEAST_WORDS if not expected.spaced else len(words(text)) >= LEAST_WORDS
+    if not long or share >= PLAIN:
         return None
     # Of rarer languages the detector takes too many texts to be.
     code, sure = _classify(text, {*known_codes(), expected.code})
-    return _name(code, expected) if sure >= SURE else None
+    other = load_language(code)
+    return _name(code, expected) if sure >= SURE and share <= _share_of_common_words(text, other) else None
 
 
 def _name(code: str, expected: Language) -> str | None:
     return None if code == expected.code else load_language(code).name
 
 
-def _has_function_words(text: str, language: Language) -> bool:
-    """Return True if a text has as many of a language's function words as its texts have; or none are known."""
-    tokens, known = words(text), language.listed("stop") | language.listed("function")
-    return bool(known) and sum(token in known for token in tokens) > EXPECTED * len(tokens)
+def _share_of_common_words(text: str, language: Language) -> float:
+    """Return the share of a text's words that are among the commonest of a language; 0 where none are known."""
+    tokens, known = words(text), language.commonest
+    return sum(token in known for token in tokens) / max(1, len(tokens))
 
 
 def _is_evidently_english(text: str) -> bool:

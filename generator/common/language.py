@@ -5,7 +5,7 @@ A language without a file still works: what would need its words isn't checked.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, cached_property, lru_cache, wraps
@@ -120,6 +120,12 @@ class Language(Record):
     def idle(self) -> frozenset[str]:
         """The words that say nothing which a source could support."""
         return self.listed("stop") | self.listed("little")
+
+    @cached_property
+    def commonest(self) -> frozenset[str]:
+        """The words that its texts have most of."""
+        lists: tuple[WordList, ...] = ("function", "question", "auxiliary")
+        return self.idle.union(*map(self.listed, lists))
 
     @property
     def spaced(self) -> bool:
@@ -238,11 +244,11 @@ def load_language(code: str, folder: Path | None = None) -> Language:
     return _load_ours(code)
 
 
-def known_codes(folder: Path | None = None) -> list[str]:
-    """Return the codes of the languages that have a file."""
-    own: Iterable[Path] = folder.glob("*.yaml") if folder else ()
-    ours = (file.name for file in files("generator.common").joinpath("languages").iterdir())
-    return sorted({name.removesuffix(".yaml") for name in (*ours, *(file.name for file in own)) if ".yaml" in name})
+@cache
+def known_codes() -> frozenset[str]:
+    """Return the codes of the languages that have a file of ours."""
+    names = (file.name for file in files("generator.common").joinpath("languages").iterdir())
+    return frozenset(name.removesuffix(".yaml") for name in names if name.endswith(".yaml"))
 
 
 @cache

@@ -23,6 +23,8 @@ MARKS = _list_marks()
 # A word of at most so many letters, or more where it has marks; or a letter of a script without spaces.
 WORD = rf"[^\W{UNSPACED}]{{1,64}}(?:[{MARKS}]{{1,8}}[^\W{UNSPACED}]{{0,64}}){{0,32}}|[{UNSPACED}]"
 _WORD = re.compile(WORD.replace("{1,64}", "+").replace("{0,64}", "*").replace("{0,32}", "*"))
+_ASCII_WORD = re.compile(r"\w+")  # the same, faster
+_ASCII = re.compile(r"[\x00-\x7f]+")
 _UNSPACED_LETTER = re.compile(f"[{UNSPACED}]")
 _RUN = re.compile(rf"([\da-zª-ɏ]+)|((?:[^\W\da-zª-ɏ]|[{MARKS}])+)")
 QUESTION_MARKS = "?？؟"
@@ -50,7 +52,8 @@ def words(text: str) -> list[str]:
 
     In scripts without spaces between words each letter is one.
     """
-    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+    text = unicodedata.normalize("NFKC", text).casefold()
+    return (_ASCII_WORD if text.isascii() else _WORD).findall(text)
 
 
 def find_runs(text: str) -> list[tuple[str, str]]:
@@ -76,11 +79,13 @@ def is_unspaced(text: str) -> bool:
 
 def count_scripts(text: str) -> dict[str, int]:
     """Return how many letters a text has of each script that it has any of; `other` of those not known by name."""
-    counts = {name: len(letters.findall(text)) for name, letters in _letters().items()}
-    other = sum(map(str.isalpha, text)) - sum(counts.values())
-    return {name: count for name, count in (counts | {"other": other}).items() if count > 0}
+    others = "".join(letter for letter in _ASCII.sub("", text) if letter.isalpha())
+    counts = {name: len(letters.findall(others)) for name, letters in _letters().items()} if others else {}
+    counts["other"] = len(others) - sum(counts.values())
+    counts["Latin"] = counts.get("Latin", 0) + sum(map(str.isalpha, text)) - len(others)
+    return {name: count for name, count in counts.items() if count > 0}
 
 
 @cache
 def _letters() -> dict[str, re.Pattern[str]]:
-    return {name: re.compile(rf"[{ranges}](?<=[^\W\d_])") for name, ranges in _SCRIPTS.items()}
+    return {name: re.compile(f"[{ranges}]") for name, ranges in _SCRIPTS.items()}

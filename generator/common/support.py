@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from generator.common.language import cached_by_language, dialog_language
-from generator.common.passages import TOKEN
+from generator.common.passages import find_tokens
 from generator.common.scripts import UNSPACED
 
 # A number, and letters that follow it (`1980s`, `20th`); a name such as `B12` is a word.
@@ -49,7 +49,7 @@ def read_terms(text: str) -> tuple[Term, ...]:
     stop, numerals = language.idle, language.numbers
     found: list[Term] = []
     text = unicodedata.normalize("NFKC", text)
-    spelt = [(match.group(), match.start()) for match in TOKEN.finditer(text)]
+    spelt = [(match.group(), match.start()) for match in find_tokens(text)]
     stems = language.stem([word.casefold() for word, _ in spelt])
     numbers = {match.start(): match for match in _NUMBER.finditer(text)}
     end, opens = 0, True  # the end of the last number; whether a sentence begins here
@@ -74,7 +74,7 @@ def read_terms(text: str) -> tuple[Term, ...]:
 def term_keys(text: str) -> frozenset[str]:
     """Return the keys of all words and numbers of a text, function words too: what it supports."""
     language, text = dialog_language(), unicodedata.normalize("NFKC", text)
-    low = [word.casefold() for word in TOKEN.findall(text)]
+    low = [match.group().casefold() for match in find_tokens(text)]
     grams = () if language.spaced else language.cut(text)
     one = ["1"] if language.code == "en" and "one" in low else []
     return frozenset((*language.stem(low), *(term.key for term in read_terms(text)), *one, *grams))

@@ -4,6 +4,7 @@ What a program can see: a miss costs a call of the judge, a false alarm a second
 own answers fail a check is measured by `benchmarks/evidence.py`.
 """
 
+import re
 from collections.abc import Sequence
 
 from generator.common.language import dialog_language
@@ -14,6 +15,8 @@ from generator.schema import Turn
 
 # Shorter answers may well be the same: “Yes, it does.”, “In May 1983.”
 _LEAST_STEMS = 5
+# Characters before “in the documents,” that only lead up to it.
+_OPENING = 40
 
 
 def find_answer_fault(answer: str, question: str, history: Sequence[Turn], repetition: Repetition) -> str | None:
@@ -24,15 +27,31 @@ def find_answer_fault(answer: str, question: str, history: Sequence[Turn], repet
     """
     if not any(c.isalnum() for c in answer):
         return "empty answer"
-    language = dialog_language()
-    if spoken := language.first_match("scaffolding", answer) or language.first_match("speaks_of_documents", answer):
-        return f"speaks of the documents: say the fact itself, without “{spoken}”"
+    if spoken := _find_talk_of_documents(answer):
+        plain = _without_opening(answer, spoken)
+        remedy = f"write “{plain}”" if plain else f"say the fact itself, without “{spoken}”"
+        return f"speaks of the documents: {remedy}"
     if not _says_something(answer, question):
         return "answers nothing"
     told = drop_refusals(answer)  # what isn't known may be said twice
     if len(content_stems(told)) >= _LEAST_STEMS and repetition.find(answer, [turn.answer for turn in history]):
         return "repeats an earlier answer"
     return None
+
+
+def _find_talk_of_documents(answer: str) -> str | None:
+    language = dialog_language()
+    return language.first_match("scaffolding", answer) or language.first_match("speaks_of_documents", answer)
+
+
+def _without_opening(answer: str, spoken: str) -> str | None:
+    """Return an answer without “According to the documents,” or “The documents state that”; None if more is left."""
+    before, _, after = answer.partition(spoken)
+    opening = re.match(r"(?:[^,.:;]{0,40}[,:]| that\b)\s*(?=\S)", after)
+    if len(before) > _OPENING or opening is None:
+        return None
+    rest = after[opening.end() :]
+    return None if _find_talk_of_documents(rest) else rest[0].upper() + rest[1:]
 
 
 def _says_something(answer: str, question: str) -> bool:

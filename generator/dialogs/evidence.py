@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from math import log
 from typing import NamedTuple
 
+from generator.common.language import languages
 from generator.common.refusals import drop_refusals
 from generator.common.support import read_terms, term_keys
 from generator.schema import Evidence, Passage, Turn
@@ -68,7 +69,8 @@ def measure_turn(passages: Sequence[Passage], history: Sequence[Turn], turn: Tur
 
 def find_uncovered(passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> str | None:
     """Return why the evidence of a generated answer doesn't cover it, or None; what people cite is left to them."""
-    support = measure_turn(passages, history, turn) if turn.planned else None
+    comparable = turn.planned and not languages().differ
+    support = measure_turn(passages, history, turn) if comparable else None
     if support is None or support.covered:
         return None
     return f"the evidence doesn't cover: {', '.join(support.missing) or 'the answer'}"

@@ -11,6 +11,7 @@ from typing import Annotated
 import dspy
 from pydantic import Field
 
+from generator.common.language import languages
 from generator.common.scripts import QUESTION_MARKS
 from generator.dialogs.adapter import SignatureType
 from generator.dialogs.answer_checks import find_answer_fault
@@ -286,6 +287,8 @@ class Answer(dspy.Module):
             found = measure_support(answer, said, [each.text for each in evidence])
             return found.covered, found.share
 
+        if languages().differ:  # no words can be compared
+            return cited
         if not rate(cited)[0]:
             texts = [passage.text[start:end] for passage, start, end in documents.spans]
             shown = [place + 1 for place in rank_sentences(texts, answer, question)[:SHOWN]]

@@ -33,6 +33,7 @@ CREATE TABLE IF NOT EXISTS costs (number INTEGER, stage TEXT, calls INTEGER, pro
     completion INTEGER, PRIMARY KEY (number, stage)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS usage (stage TEXT PRIMARY KEY, calls INTEGER, prompt INTEGER, cached INTEGER,
     completion INTEGER);
+CREATE TABLE IF NOT EXISTS cache (minute INTEGER PRIMARY KEY, prompt INTEGER, cached INTEGER);
 """
 
 R = TypeVar("R", bound=Record)
@@ -167,6 +168,12 @@ class Store:
             self._db.executemany("INSERT INTO costs VALUES (?, ?, ?, ?, ?, ?)", [(number, *spent) for spent in usage])
             self._db.execute("DELETE FROM calls WHERE dialog_id = ?", (dialog_id,))
             self._add_seconds(seconds)
+            spent = sum((u for _, u in outcome.usage), Usage())
+            self._db.execute(
+                "INSERT INTO cache VALUES (?, ?, ?) ON CONFLICT (minute) DO UPDATE SET "
+                "prompt = prompt + excluded.prompt, cached = cached + excluded.cached",
+                (int(self.seconds // 60), spent.prompt, spent.cached),
+            )
 
     def judge_again(self, judged: Mapping[str, tuple[Dialog, Sequence[Drop]]]) -> None:
         """Replace accepted dialogs, by their ids, and the drops of their pairs: all of them or none."""
@@ -243,6 +250,10 @@ class Store:
         """Return the usage of all plans with an outcome, by stage."""
         rows = self._rows("SELECT * FROM usage ORDER BY stage")
         return {s: Usage(calls=c, prompt=p, cached=h, completion=o) for s, c, p, h, o in rows}
+
+    def cached_by_minute(self) -> list[tuple[int, int, int]]:
+        """Return minutes of the run, and prompt tokens, and the cached ones of them, of the ended dialogs."""
+        return self._rows("SELECT minute, prompt, cached FROM cache ORDER BY minute")
 
     def spent(self) -> dict[str, Usage]:
         """Return all usage so far, by stage: with the finished calls of unfinished dialogs."""

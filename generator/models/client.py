@@ -9,8 +9,8 @@ import json
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -23,11 +23,11 @@ from tenacity.retry import retry_if_exception
 from generator.common.concurrency import backoff
 from generator.common.sanitize import server_message
 from generator.errors import ModelError
-from generator.models import failing
-from generator.models.failing import FailingCall, Tally
+from generator.models.admission import Admission, capacity_of
+from generator.models.failing import GIVEN_UP_AFTER, FailingCall, Tally
 from generator.models.http_errors import connection_cause, connection_error, error_text, is_overload, status_error
 from generator.models.limiter import Limiter
-from generator.models.lm import ChatReply, ChatRequest, Clients, Message, Profile, Sampling
+from generator.models.lm import ChatReply, ChatRequest, Client, Clients, Message, Profile, Sampling
 from generator.schema import Operational, Record, Usage
 
 _JSON = {"Content-Type": "application/json"}
@@ -35,6 +35,8 @@ _JSON = {"Content-Type": "application/json"}
 LONGEST_RETRY_AFTER_S = 600
 # Time limit for the list of models: a run should not hang on a server that is down.
 _PROBE_S = 10
+# Time limit for a server's metrics, which only vLLM has.
+_METRICS_S = 5
 # Errors of a call without a complete response; ValueError is raised for an impossible host name.
 _CONNECTION_ERRORS = (aiohttp.ClientError, OSError, ValueError)
 # vLLM closes connections that are idle for 5 s; a call that reuses one at that moment fails.
@@ -51,6 +53,12 @@ class Endpoint(Record, ABC):
     max_tokens: int = Field(ge=16, description="The longest reply, in tokens.")
     concurrency: Annotated[int, Operational] = Field(
         ge=1, description="The most calls in flight; there are fewer while the server says that it is overloaded."
+    )
+    dialogs: Annotated[int | None, Operational] = Field(
+        None,
+        ge=1,
+        description="The most dialogs under way, on all servers together; null: as many as the servers' prefix caches "
+        "hold, as the run finds out.",
     )
     structured_outputs: bool = Field(
         True, description="Send the JSON schema of each reply; false for servers that refuse `response_format`."
@@ -72,6 +80,21 @@ class Endpoint(Record, ABC):
         if self.max_tokens >= self.context:
             raise ValueError(f"max_tokens={self.max_tokens} leaves no room for a prompt in context={self.context}")
         return self
+
+    _processes: int = 1
+
+    def shared_by(self, processes: int) -> Self:
+        """Return the settings of one of several processes that ask the same servers, each its part of the calls."""
+        numbers = {"concurrency": self.concurrency, "dialogs": self.dialogs}
+        share = self.model_copy(update={name: n and max(1, n // processes) for name, n in numbers.items()})
+        share._processes = processes
+        return share
+
+    @property
+    def most_dialogs(self) -> int:
+        """The most dialogs under way."""
+        # Some more dialogs than calls, so that there is always one that has a call to make.
+        return self.dialogs or self.concurrency + self.concurrency // 4
 
     def spell(self, request: ChatRequest) -> bytes:
         """Return the body of a request as this API takes it."""
@@ -101,7 +124,11 @@ class Endpoint(Record, ABC):
         async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
             client = HttpClient(self, api_base, key_env, session, share)
             await client.check()
-            yield client
+            await client.read_capacity()
+            try:
+                yield client
+            finally:
+                client.admission.close()
 
 
 class ServerGone(lm15.TransportError):
@@ -128,6 +155,9 @@ class HttpClient:
         self._endpoint, self._key_env, self._session = endpoint, key_env, session
         self._backoff = backoff(endpoint.retry_wait_s)
         self._limiter = Limiter(-(-endpoint.concurrency // share))
+        self.admission = Admission(
+            api_base, -(-endpoint.most_dialogs // share), endpoint.dialogs is None, endpoint._processes
+        )
         self._tally = Tally()
         self._good: tuple[Message, ...] = (Message(role="user", content="Say hello."),)
         self._trying, self._trials, self._tried = asyncio.Lock(), 0, False
@@ -138,12 +168,20 @@ class HttpClient:
         """Return the sampling parameters of a decoding profile."""
         return self._endpoint.greedy if profile == "greedy" else self._endpoint.sampled
 
-    def for_dialog(self, document: str) -> AbstractContextManager["HttpClient"]:
-        """Return this client, for any dialog."""
-        return nullcontext(self)
+    @contextmanager
+    def for_dialog(self, document: str) -> Iterator[Client]:
+        """Yield the client for the calls of one dialog."""
+        client = DialogClient(self)
+        try:
+            yield client
+        finally:
+            client.leave()
 
-    async def chat(self, request: ChatRequest) -> ChatReply:
+    async def chat(self, request: ChatRequest, age: int = -1) -> ChatReply:
         """Make one call, with retries of transient failures: few while the server answers other calls.
+
+        Args:
+            age: of the dialog that the call belongs to, by which calls get their turn.
 
         Raises:
             lm15.LM15Error: the server refused the call, or failed at every attempt; `ServerGone` if the server itself
@@ -162,14 +200,14 @@ class HttpClient:
         )
         try:
             try:
-                return await retrying(self._attempt, request, call)
+                return await retrying(self._attempt, request, call, age)
             except (ServerGone, lm15.ContextLengthError, lm15.UnsupportedModelError):
                 raise
             except (*lm15.RETRYABLE_ERRORS, lm15.InvalidRequestError) as error:
                 if call.given_up:
                     raise
                 await self._check_after(error)
-            return await self._post(request)  # the server may have recovered since
+            return await self._post(request, age)  # the server may have recovered since
         except ServerGone:
             raise
         except lm15.TransportError as error:
@@ -208,17 +246,27 @@ class HttpClient:
             known = server_message(", ".join(names), self._key_env) or "none"
             raise ModelError(f"{self.api_base} has no model {self.model}; set lm.model to one of its models: {known}")
 
-    async def _attempt(self, request: ChatRequest, call: FailingCall) -> ChatReply:
+    async def read_capacity(self) -> None:
+        """Ask the server how much its prefix cache holds, as vLLM says in its metrics; others don't."""
+        if not self.admission.measures:
+            return
+        with suppress(*_CONNECTION_ERRORS):
+            limit = aiohttp.ClientTimeout(total=_METRICS_S)
+            async with self._session.get(f"{self.api_base.removesuffix('/v1')}/metrics", timeout=limit) as response:
+                text = await response.text() if response.status == 200 else ""
+            self.admission.set_capacity(capacity_of(text), self.context)
+
+    async def _attempt(self, request: ChatRequest, call: FailingCall, age: int) -> ChatReply:
         begun = time.monotonic()
         try:
-            reply = await self._post(request)
+            reply = await self._post(request, age)
         except ServerGone:
             raise
         except lm15.RETRYABLE_ERRORS as error:
             seconds = time.monotonic() - begun
             call.fail()
             # After the last attempt, `chat` finds out.
-            suspected = failing.SUSPECTED_AFTER <= call.failures <= self._endpoint.retries
+            suspected = 1 < call.failures <= self._endpoint.retries
             call.judge(suspected and await self._is_own_fault(error, call), seconds)
             raise
         self._tally.served += 1
@@ -229,8 +277,12 @@ class HttpClient:
         """Return whether a call fails repeatedly while the server answers others."""
         if isinstance(error, lm15.RateLimitError) or getattr(error, "retry_after", None):
             return False  # the server says that it wants time
-        # Replies to others don't say that a server isn't overloaded; that one comes soon does.
-        return (call.is_alone and not is_overload(error)) or await self._try_soon()
+        # An overloaded server answers some calls too: there only a reply that comes soon says something.
+        fare = call.others_fare
+        known = fare > 0 or (fare == 0 and call.pause_s is not None)
+        if known and not is_overload(error):
+            return True
+        return call.failures >= GIVEN_UP_AFTER and await self._try_soon()
 
     async def _try_soon(self) -> bool:
         """Return whether the server answers a trial soon; calls that ask at the same time share one."""
@@ -251,10 +303,10 @@ class HttpClient:
             model=self.model, messages=self._good, sampling=self.sampling("greedy"), seed=0, max_tokens=16
         )
 
-    async def _post(self, request: ChatRequest) -> ChatReply:
+    async def _post(self, request: ChatRequest, age: int = -1) -> ChatReply:
         url = f"{self.api_base}/chat/completions"
         # The slot is released while a failed call waits.
-        async with self._limiter.slot() as number:
+        async with self._limiter.slot(age) as number:
             try:
                 content = await self._send(url, self._endpoint.spell(request))
             except lm15.LM15Error as error:
@@ -312,6 +364,33 @@ class HttpClient:
             f"{self.api_base}/models", timeout=aiohttp.ClientTimeout(total=_PROBE_S)
         ) as response:
             return response.status, await response.read()
+
+
+class DialogClient:
+    """The client of one dialog, whose calls wait until it is one of those under way on its server."""
+
+    def __init__(self, server: HttpClient) -> None:
+        self.server, self.place = server, server.admission.enter()
+        # The same for all servers of a pool.
+        self.model, self.max_tokens, self.context = server.model, server.max_tokens, server.context
+        self.sampling = server.sampling
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """Make one call, as `HttpClient.chat`, when the dialog is under way."""
+        server, place = self.server, self.place
+        await place.may_call.wait()
+        reply = await server.chat(request, place.age)
+        server.admission.record(place, request.content, reply.usage)
+        return reply
+
+    def leave(self) -> None:
+        """Release the dialog's place on its server."""
+        self.server.admission.leave(self.place)
+
+    def move(self, server: HttpClient) -> None:
+        """Continue on another server."""
+        self.leave()
+        self.server, self.place = server, server.admission.enter(self.place.age)
 
 
 def _gone(how: str, error: lm15.LM15Error) -> str:

@@ -2,12 +2,12 @@
 
 import time
 
-# From so many failures on, a call is under suspicion while its server answers others.
-SUSPECTED_AFTER = 3
-# It is then made so often again, after pauses of at most so long, and given up within this time.
-_FURTHER = 2
+# A call that fails while its server answers others is under suspicion. It is given up after three failures at the
+# earliest, when the next attempt would end more than ten seconds after the third; and after five in any case, if the
+# last three were under suspicion.
+GIVEN_UP_AFTER, _WITHIN_S = 3, 10.0
+_ATTEMPTS, _SUSPECTED = 5, 3
 _PAUSE_S = 1.0
-_WITHIN_S = 10.0
 
 
 class Tally:
@@ -32,8 +32,8 @@ class FailingCall:
     def __init__(self, tally: Tally, wait_s: float) -> None:
         self.failures, self.given_up = 0, False
         self._tally, self._pause_s = tally, min(_PAUSE_S, wait_s)
-        self._served = self._failed = 0
-        self._since, self._left = 0.0, _FURTHER
+        self._served, self._failed = tally.served, tally.failed
+        self._suspected, self._since = 0, 0.0
 
     def fail(self) -> None:
         """Count a failed attempt."""
@@ -41,14 +41,14 @@ class FailingCall:
         self._tally.failed += 1
 
     @property
-    def is_alone(self) -> bool:
-        """Whether others got more replies than failures since this call's failure before the last one."""
-        return self._tally.served - self._served > self._tally.failed - 1 - self._failed
+    def others_fare(self) -> int:
+        """Replies to other calls less their failures, since the call's failure before the last one, or its start."""
+        return self._tally.served - self._served - (self._tally.failed - self._failed - 1)
 
     @property
     def pause_s(self) -> float | None:
         """The pause before the next attempt, in seconds; None if the server is waited for."""
-        return self._pause_s if self._since else None
+        return self._pause_s if self._suspected else None
 
     def judge(self, own_fault: bool, seconds: float) -> None:
         """Decide about a further attempt.
@@ -59,9 +59,11 @@ class FailingCall:
         """
         now = time.monotonic()
         self._served, self._failed = self._tally.served, self._tally.failed
-        if not own_fault:
-            self._since, self._left = 0.0, _FURTHER
+        self._suspected = self._suspected + 1 if own_fault else 0
+        if not own_fault or self.failures < GIVEN_UP_AFTER:
+            self._since = 0.0
             return
         self._since = self._since or now
-        self.given_up = not self._left or now + self._pause_s + seconds > self._since + _WITHIN_S
-        self._left -= 1
+        ends = now + self._pause_s + seconds
+        enough = self.failures >= _ATTEMPTS and self._suspected >= _SUSPECTED
+        self.given_up = enough or ends > self._since + _WITHIN_S

@@ -5,9 +5,10 @@ refusal, then grows by a tenth of a call for every served call.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from heapq import heappop, heappush
+from itertools import count
 
 _START = 256
 # Until the first refusal, the limit doubles when calls have waited this long for a slot; a refusal comes sooner.
@@ -17,7 +18,7 @@ _DECREASE = 0.5
 
 
 class Limiter:
-    """The permissions for calls, first come, first served.
+    """The permissions for calls: those of older dialogs first, and of equally old ones first come, first served.
 
     Attributes:
         limit: the slots that may be in use at a time, 1 to the ceiling.
@@ -29,13 +30,18 @@ class Limiter:
         self.round = 0
         self._ceiling = ceiling
         self._in_use = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._numbers = count()
         self._doubling: asyncio.TimerHandle | None = None
 
     @asynccontextmanager
-    async def slot(self) -> AsyncIterator[int]:
-        """Wait for a slot, hold it as long as the block lasts, and yield the round in which its call begins."""
-        await self._enter()
+    async def slot(self, age: int = 0) -> AsyncIterator[int]:
+        """Wait for a slot, hold it as long as the block lasts, and yield the round in which its call begins.
+
+        Args:
+            age: of the call's dialog; the lower, the older.
+        """
+        await self._enter(age)
         try:
             yield self.round
         finally:
@@ -55,12 +61,12 @@ class Limiter:
         self.limit = max(1.0, min(self.limit, self._in_use) * _DECREASE)
         self.round += 1
 
-    async def _enter(self) -> None:
+    async def _enter(self, age: int) -> None:
         if self._in_use < int(self.limit) and not self._waiting:
             self._in_use += 1
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
+        heappush(self._waiting, (age, next(self._numbers), turn))
         self._double_later()
         try:
             await turn
@@ -72,7 +78,7 @@ class Limiter:
 
     def _admit(self) -> None:
         while self._waiting and self._in_use < int(self.limit):
-            turn = self._waiting.popleft()
+            *_, turn = heappop(self._waiting)
             if not turn.done():
                 self._in_use += 1
                 turn.set_result(None)

@@ -1,7 +1,6 @@
 """A pool of servers with the same model. A dialog stays on one of them, where its prompts are cached."""
 
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from zlib import crc32
@@ -10,7 +9,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
 from generator.common.concurrency import backoff
 from generator.common.console import note
-from generator.models.client import HttpClient, ServerDown, ServerGone
+from generator.models.client import DialogClient, HttpClient, ServerDown, ServerGone
 from generator.models.lm import ChatReply, ChatRequest, Client
 
 # The most dialogs on a server, as a multiple of its even share, before further ones go to another server ("consistent
@@ -34,7 +33,6 @@ class ServerPool:
         self.model = clients[0].model
         self.clients = list(clients)
         self._stop, self._wait = stop_after_attempt(retries + 1), backoff(retry_wait_s)
-        self._dialogs: Counter[HttpClient] = Counter()
         self._down_until: dict[HttpClient, float] = {}
 
     @contextmanager
@@ -44,25 +42,20 @@ class ServerPool:
         try:
             yield client
         finally:
-            self.leave(client.server)
+            client.leave()
 
-    def enter(self, document: str) -> HttpClient:
-        """Choose the server for a dialog on `document`."""
+    def choose(self, document: str) -> HttpClient:
+        """Return the server for a further dialog on `document`: one that has room for it, if there is any."""
         up = [client for client in self.clients if time.monotonic() >= self._down_until.get(client, 0)] or self.clients
         first = crc32(document.encode()) % len(self.clients)
         preferred = [client for client in self.clients[first:] + self.clients[:first] if client in up]
-        share = (sum(self._dialogs[client] for client in up) + 1) / len(up)
-        chosen = next(client for client in preferred if self._dialogs[client] < share * _SLACK + 1)
-        self._dialogs[chosen] += 1
-        return chosen
+        share = (sum(client.admission.dialogs for client in up) + 1) / len(up)
+        even = [client for client in preferred if client.admission.dialogs < share * _SLACK + 1]
+        return next((client for client in even if client.admission.has_room), even[0])
 
     def retrying(self) -> AsyncRetrying:
         """Return retries for as long as all servers are down."""
         return AsyncRetrying(stop=self._stop, wait=self._wait, retry=retry_if_exception_type(ServerDown), reraise=True)
-
-    def leave(self, client: HttpClient) -> None:
-        """Release a dialog's place on its server."""
-        self._dialogs[client] -= 1
 
     def mark_down(self, client: HttpClient) -> bool:
         """Mark a server as down; return whether another one is up."""
@@ -76,15 +69,12 @@ class ServerPool:
         return others
 
 
-class _DialogClient:
-    """The client of one dialog."""
+class _DialogClient(DialogClient):
+    """The client of one dialog, which moves to another server when its own is down."""
 
     def __init__(self, pool: ServerPool, document: str) -> None:
+        super().__init__(pool.choose(document))
         self._pool, self._document = pool, document
-        self.server = client = pool.enter(document)
-        # The same for all servers of the pool.
-        self.model, self.max_tokens, self.context = client.model, client.max_tokens, client.context
-        self.sampling = client.sampling
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         return await self._pool.retrying()(self._on_any_server, request)
@@ -92,13 +82,12 @@ class _DialogClient:
     async def _on_any_server(self, request: ChatRequest) -> ChatReply:
         failed = 0
         while True:
-            client = self.server
+            server = self.server
             try:
-                return await client.chat(request)
+                return await super().chat(request)
             except ServerGone:
                 failed += 1
-                if not self._pool.mark_down(client) or failed == len(self._pool.clients):
+                if not self._pool.mark_down(server) or failed == len(self._pool.clients):
                     raise
-                if client is self.server:  # otherwise another call has already moved the dialog
-                    self._pool.leave(client)
-                    self.server = self._pool.enter(self._document)
+                if server is self.server:  # otherwise another call has already moved the dialog
+                    self.move(self._pool.choose(self._document))

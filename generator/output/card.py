@@ -20,6 +20,7 @@ from generator.output.markdown import block, line, table
 from generator.output.stats.guesses import AWAY, LEAST, Guess
 from generator.output.stats.statistics import Statistics
 from generator.output.summary import Counts, Share
+from generator.output.terms import find_terms
 from generator.schema import Algorithm, Record, Scope, Split
 
 EXAMPLE_CHARS = 300
@@ -113,6 +114,7 @@ class DatasetInfo(Origin):
     Attributes:
         settings: those that decide what the dialogs are, as text, by title.
         topics: the corpus has topics, which answers don't rest on.
+        models: what each model did, and its name.
         toy: the model is too small for its dialogs to train on.
     """
 
@@ -122,6 +124,7 @@ class DatasetInfo(Origin):
     attempted: int
     shares: tuple[tuple[str, Share], ...]
     dropped: Mapping[Scope, Counts]
+    models: tuple[tuple[str, str], ...]
     toy: bool
 
 
@@ -184,6 +187,7 @@ def _generated(info: DatasetInfo, statistics: Statistics) -> dict[str, str]:
         "citation": _BAI if whole else _KUO if progressive else _LEE,
         "warning": _WARNING if info.toy else "",
         "settings": "\n".join(f"- {name}: {line(value)}" for name, value in info.settings.items()),
+        "models": "\n".join(_terms(did, model) for did, model in info.models),
         "question_types": table(
             ("Task" if whole else "Scenario" if progressive else "Question type", "Target", "Achieved"),
             ([line(name), f"{share.target:.1%}", f"{share.achieved:.1%}"] for name, share in info.shares),
@@ -195,6 +199,15 @@ def _generated(info: DatasetInfo, statistics: Statistics) -> dict[str, str]:
         if info.filter != "pairs"
         else ", also one that was judged incorrect: only the last message was filtered",
     }
+
+
+def _terms(did: str, model: str) -> str:
+    """Return a line about a model: what it did, and its licence or terms."""
+    if (known := find_terms(model)) is None:
+        return (
+            f"- **{line(model)}** {did}. Its licence or terms aren't known here; its publisher or provider names them."
+        )
+    return f"- **{line(model)}** {did}: {known.terms}, {known.url}. {known.binds}".rstrip()
 
 
 def _metadata(info: Origin, splits: Mapping[Split, SplitFile]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import json
 from importlib.metadata import version
-from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -60,12 +60,12 @@ class PriceTable:
 
     def __init__(self, path: Path | None = None) -> None:
         self.source = f"prices={path}" if path else f"the price table of LiteLLM {version('litellm')}"
-        file = path or files("litellm").joinpath(_TABLE)
         try:
+            file = path or _installed_table()
             table = json.loads(file.read_text(encoding="utf-8"))
             if not isinstance(table, dict):
                 raise ValueError("it isn't a JSON object")
-        except (OSError, ValueError, ModuleNotFoundError) as error:
+        except (OSError, ValueError) as error:
             raise ConfigError(
                 f"{self.source}: can't be read ({describe(error)}); give a JSON file such as "
                 '{"MODEL": {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6}}'
@@ -95,3 +95,10 @@ class PriceTable:
                 raise ConfigError(f"{self.source}: {name} has no usable price ({describe(error)})") from error
             return Price(name=name, prompt=prompt, cached=cached, completion=completion)
         return None
+
+
+def _installed_table() -> Path:
+    """Return the file in LiteLLM's package, without the import, which takes seconds."""
+    spec = find_spec("litellm")
+    assert spec is not None and spec.origin is not None
+    return Path(spec.origin).with_name(_TABLE)

@@ -8,6 +8,7 @@ from rich.progress import BarColumn, SpinnerColumn, TextColumn
 from rich.progress import Progress as Bar
 
 from generator.execution.pipeline import Progress
+from generator.models.admission import CACHE_CURE
 from generator.output.summary import Summary
 from generator.output.tables import print_table
 
@@ -118,6 +119,12 @@ def closing_table(summary: Summary) -> None:
     cached = f"{tokens.cached / tokens.prompt:.0%} from the server's cache" if tokens.prompt else "none"
     prompt = f"{summary.lm_calls} calls, {tokens.prompt} prompt tokens ({cached})"
     rows.append(("model", f"{prompt}, {tokens.completion} completion tokens"))
+    if (share := summary.cached_share).stages:
+        over_time = " ".join("–" if part is None else f"{part:.0%}" for part in share.over_time)
+        rows.append(("from the cache", ", ".join(f"{stage} {part:.0%}" for stage, part in share.stages.items())))
+        rows.append(("over time", over_time))
+    if fell := share.collapsed:
+        rows.append(("warning", f"the cached share fell from {fell[0]:.0%} to {fell[1]:.0%}: {CACHE_CURE}"))
     costs = (
         f"{stage} {cost.calls:.1f} calls, {cost.computed:.0f} prompt tokens computed, {cost.completion:.0f} completed"
         for stage, cost in summary.pair_cost.items()

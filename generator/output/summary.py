@@ -1,7 +1,7 @@
 """The outcome of a run, as in its `summary.json`."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from generator.dialogs.filter import Filter, deciding_verdict, filter_pairs
 from generator.execution.store import Store
@@ -34,6 +34,24 @@ class Tokens(Record):
     prompt: int
     cached: int
     completion: int
+
+
+class CachedShare(Record):
+    """The share of prompt tokens that came from the servers' prefix caches, as far as replies say so.
+
+    Attributes:
+        stages: by stage.
+        over_time: of the dialogs that ended in each tenth of the run, of whole minutes; None: none did.
+    """
+
+    stages: Mapping[str, float] = {}
+    over_time: tuple[float | None, ...] = ()
+
+    @property
+    def collapsed(self) -> tuple[float, float] | None:
+        """The best share and the last one, if that is less than half of it."""
+        shares = [share for share in self.over_time if share is not None]
+        return (max(shares), shares[-1]) if shares and shares[-1] < max(shares) / 2 else None
 
 
 class PairCost(Record):
@@ -72,6 +90,7 @@ class Summary(Record):
         tasks: by name, of the dialogs; empty if the taxonomy has question types.
         question_types: by name; with its stage in the name if a type is planned for first and for later turns.
         multi_turn_types, answerability: empty if the taxonomy doesn't plan them.
+        cached_share: empty if no server says it.
         pair_cost: by stage, and in total as `all`; empty without pairs.
         surplus: part of `lm_calls`, `tokens`, `stages` and `pair_cost`: the part that depends on timing, as `cached`
             does. Its dialogs are not among the attempted.
@@ -99,6 +118,7 @@ class Summary(Record):
     answerability: Mapping[str, Share]
     lm_calls: int
     tokens: Tokens
+    cached_share: CachedShare = CachedShare()
     stages: Mapping[str, Usage]
     pair_cost: Mapping[str, PairCost]
     surplus: Surplus
@@ -155,6 +175,7 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
         answerability=_shares({s.type.name: s.share for s in taxonomy.answerability}, achieved.answerability, "all"),
         lm_calls=usage.calls,
         tokens=Tokens(prompt=usage.prompt, cached=usage.cached, completion=usage.completion),
+        cached_share=_cached_share(stages, store.cached_by_minute()),
         stages=stages,
         pair_cost={stage: _cost(spent, kept) for stage, spent in {**stages, "all": usage}.items()} if kept else {},
         surplus=_surplus(store) if complete else Surplus(),
@@ -167,6 +188,21 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
 def _surplus(store: Store) -> Surplus:
     dialogs, calls = store.unfinished()
     return Surplus(dialogs=dialogs, **sum((usage for _, usage in calls), Usage()).cost.model_dump())
+
+
+def _cached_share(stages: Mapping[str, Usage], minutes: Sequence[tuple[int, int, int]]) -> CachedShare:
+    if not any(usage.cached for usage in stages.values()):
+        return CachedShare()
+    length = minutes[-1][0] + 1 if minutes else 1
+    parts = [[0, 0] for _ in range(min(10, length))]
+    for minute, prompt, cached in minutes:
+        part = parts[minute * len(parts) // length]
+        part[0] += prompt
+        part[1] += cached
+    return CachedShare(
+        stages={stage: round(usage.cached / usage.prompt, 4) for stage, usage in stages.items() if usage.prompt},
+        over_time=tuple(round(cached / prompt, 4) if prompt else None for prompt, cached in parts),
+    )
 
 
 def _cost(spent: Usage, pairs: int) -> PairCost:

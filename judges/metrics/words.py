@@ -17,21 +17,25 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from generator.common.scripts import UNSPACED
 from generator.dialogs.judging import JudgeSettings
 from generator.errors import ConfigError, Rejected
 from generator.schema import Judge, Passage, Turn, Verdict
 from judges.base import SCORED, UNJUDGED, ComputingJudge
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 
 
 def words(text: str) -> list[str]:
     """Return the words of a text as SQuAD's evaluation counts them; `don't` is one, `dont`.
 
-    In addition, punctuation outside ASCII (`–`, `…`) is no word.
+    In addition, punctuation outside ASCII (`–`, `…`) is no word, and in scripts without spaces each letter is one, as
+    in MLQA's evaluation of Chinese (Lewis et al. 2020).
     """
-    return [word for word in _ARTICLE.sub(" ", text.lower().translate(_PUNCTUATION)).split() if has_words(word)]
+    text = _UNSPACED.sub(r" \g<0> ", text.lower().translate(_PUNCTUATION))
+    return [word for word in _ARTICLE.sub(" ", text).split() if has_words(word)]
 
 
 def has_words(text: str) -> bool:

@@ -100,3 +100,17 @@ def test_an_answer_that_repeats_an_earlier_one_is_refused() -> None:
 )
 def test_a_short_answer_or_a_refusal_may_come_twice(answer: str, earlier: str) -> None:
     assert fault(answer, "And on Sundays?", earlier) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "remedy"),
+    [
+        ("According to the documents, it costs three crowns.", "write “It costs three crowns.”"),
+        ("The documents state that it costs three crowns.", "write “It costs three crowns.”"),
+        ("Based on the information provided in the documents, it costs 3.", "write “It costs 3.”"),
+        ("As stated in sentence 3, the documents say that it costs 3.", "say the fact itself, without “sentence 3”"),
+    ],
+)
+def test_a_refusal_of_talk_about_documents_tells_what_to_write(answer: str, remedy: str) -> None:
+    found = find_answer_fault(answer, WHAT, [], Repetition(0.8))
+    assert found == f"speaks of the documents: {remedy}"

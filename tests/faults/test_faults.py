@@ -233,7 +233,8 @@ def test_a_reply_is_kept_or_dropped_and_never_lost(what: str, tmp_path: Path) ->
         sites.append(site)
     assert same(*sites)
     if what == "another language":
-        assert FOREIGN in {row["messages"][-1]["content"] for row in sites[0].rows()}
+        assert FOREIGN not in {row["messages"][-1]["content"] for row in sites[0].rows()}
+        assert any(drop["stage"] == "language" and drop["scope"] == "dialog" for drop in sites[0].drops())
     else:
         assert {drop["reason"] for drop in sites[0].drops()} >= {"unusable reply"}
 

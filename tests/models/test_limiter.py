@@ -81,6 +81,22 @@ def test_who_gives_up_waiting_takes_no_slot_along(handed_out: bool) -> None:
     asyncio.run(main())
 
 
+def test_calls_of_older_dialogs_go_first() -> None:
+    async def main() -> list[str]:
+        limiter, order = Limiter(1), list[str]()
+
+        async def made(name: str, age: int) -> None:
+            async with limiter.slot(age):
+                order.append(name)
+                await asyncio.sleep(0)
+
+        calls = (("first", 3), ("young", 9), ("old", 1), ("young, later", 9), ("older", 0))
+        await asyncio.gather(*(made(*call) for call in calls))
+        return order
+
+    assert asyncio.run(main()) == ["first", "older", "old", "young", "young, later"]
+
+
 def test_a_busy_server_gets_fewer_calls_at_a_time() -> None:
     def faults(number: int, body: Body) -> Fault | None:
         return status(429) if server.in_flight > 20 else None

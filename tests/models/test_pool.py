@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from generator.models import pool as module
+from generator.models.admission import Admission
 from generator.models.pool import ServerPool
 from tests.models.test_client import asked, request
 from tests.support.openai_server import Body, OpenAIServer, prompt
@@ -20,8 +21,9 @@ class Named:
 
     model, max_tokens, context, sampling = "m", 1, 1, None
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, most: int = 400) -> None:
         self.api_base = f"http://127.0.0.1:{number}/v1"
+        self.admission = Admission(self.api_base, most)
 
 
 def documents(body: Body) -> str:
@@ -32,14 +34,19 @@ def documents(body: Body) -> str:
 def test_dialogs_on_a_document_share_a_server_within_bounds() -> None:
     servers: Any = ServerPool([Named(number) for number in range(3)], retries=0, retry_wait_s=1)
     with ExitStack() as stack:
-        first = servers.enter("a")
-        assert servers.enter("a") is first
-        servers.leave(first)
-        servers.leave(first)
         for number in range(300):
             stack.enter_context(servers.for_dialog("one document" if number % 2 else f"document {number}"))
-        assert max(servers._dialogs.values()) <= 1.25 * 100 + 2
-    assert set(servers._dialogs.values()) == {0}
+        assert max(server.admission.dialogs for server in servers.clients) <= 1.25 * 100 + 2
+    assert all(server.admission.dialogs == 0 for server in servers.clients)
+    with servers.for_dialog("a") as one, servers.for_dialog("a") as other:
+        assert one.server is other.server
+
+
+def test_a_dialog_goes_where_there_is_room_for_it() -> None:
+    servers: Any = ServerPool([Named(number, most=2) for number in range(3)], retries=0, retry_wait_s=1)
+    with ExitStack() as stack:
+        dialogs = [stack.enter_context(servers.for_dialog("one document")) for _ in range(6)]
+        assert all(dialog.place.may_call.is_set() for dialog in dialogs)
 
 
 def test_a_server_that_was_gone_is_asked_again(
@@ -48,15 +55,15 @@ def test_a_server_that_was_gone_is_asked_again(
     now = 100.0
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now))
     servers: Any = ServerPool([Named(1), Named(2)], retries=0, retry_wait_s=1)
-    first = servers.enter("a")
+    first = servers.choose("a")
     assert servers.mark_down(first)
-    second = servers.enter("a")
+    second = servers.choose("a")
     assert second is not first
     assert "move to another one" in capsys.readouterr().err
     assert not servers.mark_down(second), "none is left"
     assert "waiting for one" in capsys.readouterr().err
     now += 60
-    assert servers.enter("a") is first
+    assert servers.choose("a") is first
 
 
 def test_a_run_uses_all_servers_and_a_dialog_one(tmp_path: Path) -> None:
@@ -85,9 +92,11 @@ def test_a_missing_server_and_one_listed_twice_are_named(tmp_path: Path) -> None
 @pytest.mark.parametrize("count", [1, 2])
 def test_concurrency_is_that_of_all_servers(count: int) -> None:
     async def work(clients: Any) -> None:
-        with ExitStack() as stack:
-            bound = [stack.enter_context(clients.for_dialog(f"document {number}")) for number in range(60)]
-            await asyncio.gather(*(client.chat(request(f"{number}")) for number, client in enumerate(bound)))
+        async def dialog(number: int) -> None:
+            with clients.for_dialog(f"document {number}") as client:
+                await client.chat(request(f"{number}"))
+
+        await asyncio.gather(*map(dialog, range(60)))
 
     with OpenAIServer(delay_s=0.05) as one, OpenAIServer(delay_s=0.05) as two:
         asked(one.endpoint(api_base=[one.url, two.url][:count], concurrency=8), work)

@@ -33,6 +33,7 @@ INFO = DatasetInfo(
     attempted=5,
     shares=(("direct", Share(type="direct", target=0.5, achieved=0.25, stage="first", turns=1)),),
     dropped={"dialog": {"dedup": {"first question": 3}}},
+    models=(("wrote the dialogs", "llama3.1:8b"), ("judged the answers", "judge-model")),
     toy=False,
 )
 
@@ -271,6 +272,14 @@ def test_card(tmp_path: Path) -> None:
     ):
         assert said in text
     assert "Not for training" not in text
+
+
+def test_the_card_names_the_models_and_what_binds_their_users(tmp_path: Path) -> None:
+    write_dataset(made_dialogs(), tmp_path / "dataset", INFO)
+    licence = (tmp_path / "dataset" / "README.md").read_text(encoding="utf-8").partition("## Licence")[2]
+    assert "**llama3.1:8b** wrote the dialogs: the Llama community licence, https://www.llama.com/license." in licence
+    assert "**judge-model** judged the answers. Its licence or terms aren't known here" in licence
+    assert "may bind" in licence
 
 
 @pytest.mark.parametrize(

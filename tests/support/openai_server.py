@@ -14,7 +14,7 @@ import random
 import re
 import threading
 import time
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Self
 
@@ -50,12 +50,17 @@ class OpenAIServer:
         delay_s: seconds that a reply takes; or a function that returns them, given the request's body.
         hold: replies wait until so many calls are in flight (60 s at the longest).
         port: 0 for a free one.
+        cache: tokens that its prefix cache holds, and evicts when they were not used for longest; None: no end of them.
+        token_s: seconds that a prompt token takes that isn't cached, for one call after another.
+        metrics: it says the size of its cache, as vLLM does.
+        says_cached: its replies say how many tokens were cached.
 
     Attributes:
         silent: True: connections are accepted and requests never answered.
         bodies: of all calls, in order of arrival.
         times: when they arrived, in seconds of the monotonic clock.
         in_flight: the number of calls without a reply yet; `peak`: the largest at a time.
+        prompt_tokens, cached_tokens: of all replies.
     """
 
     silent = False
@@ -71,6 +76,10 @@ class OpenAIServer:
         delay_s: float | Callable[[Body], float] = 0,
         hold: int = 0,
         port: int = 0,
+        cache: int | None = None,
+        token_s: float = 0,
+        metrics: bool = False,
+        says_cached: bool = True,
     ) -> None:
         self.responder = responder or fill
         self.faults = faults
@@ -80,7 +89,10 @@ class OpenAIServer:
         self.times: list[float] = []
         self._finished: Counter[str] = Counter()
         self.in_flight = self.peak = 0
-        self._blocks: set[str] = set()
+        self.cache, self.token_s, self.metrics, self.says_cached = cache, token_s, metrics, says_cached
+        self.prompt_tokens = self.cached_tokens = 0
+        self._blocks: OrderedDict[str, None] = OrderedDict()
+        self._computing = asyncio.Lock()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
@@ -136,6 +148,7 @@ class OpenAIServer:
         app.router.add_get("/v1/models", self._models)
         app.router.add_post("/v1/chat/completions", self._chat)
         app.router.add_get("/another/models", self._another)
+        app.router.add_get("/metrics", self._metrics)
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", self.port, backlog=2048).start()
@@ -185,7 +198,15 @@ class OpenAIServer:
     async def _answer(self, request: web.Request, body: Body) -> web.StreamResponse:
         if self.silent:
             await asyncio.Event().wait()
-        completion = _completion(body, self.responder(body), cached=self._cached(prompt(body)))
+        tokens, cached = len(prompt(body)) // _TOKEN, self._cached(prompt(body))
+        if self.token_s:
+            async with self._computing:
+                await asyncio.sleep((tokens - cached) * self.token_s)
+        self.prompt_tokens += tokens
+        self.cached_tokens += cached
+        completion = _completion(body, self.responder(body), cached=cached)
+        if not self.says_cached:
+            completion["usage"]["prompt_tokens_details"] = None
         response = web.json_response(completion)
         await response.prepare(request)
         self._finished[digest(body)] += 1
@@ -194,16 +215,24 @@ class OpenAIServer:
 
     def _cached(self, text: str) -> int:
         """Return how many tokens at a prompt's start an earlier prompt started with, and cache those of this one."""
-        known = True
-        cached = 0
         state = hashlib.sha256()
+        blocks = []
         for end in range(_BLOCK, len(text) + 1, _BLOCK):
             state.update(text[end - _BLOCK : end].encode())
-            block = state.hexdigest()
-            known = known and block in self._blocks
-            cached += known
-            self._blocks.add(block)
+            blocks.append(state.hexdigest())
+        cached = next((place for place, block in enumerate(blocks) if block not in self._blocks), len(blocks))
+        for block in reversed(blocks):  # so that the end of a prompt is evicted first
+            self._blocks[block] = None
+            self._blocks.move_to_end(block)
+        while self.cache is not None and len(self._blocks) * _BLOCK > self.cache * _TOKEN:
+            self._blocks.popitem(last=False)
         return cached * _BLOCK // _TOKEN
+
+    async def _metrics(self, _: web.Request) -> web.Response:
+        if not self.metrics or self.cache is None:
+            return _error(404, "Not Found")
+        labels = f'block_size="16",cache_dtype="auto",engine="0",num_gpu_blocks="{self.cache // 16}"'
+        return web.Response(text=f"# TYPE vllm:cache_config_info gauge\nvllm:cache_config_info{{{labels}}} 1.0\n")
 
     async def _another(self, _: web.Request) -> web.Response:
         """Answer like a server of another kind."""

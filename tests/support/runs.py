@@ -89,6 +89,7 @@ class Site:
         return [
             "corpus=jsonl",
             f"corpus.path={self.documents}",
+            "corpus.language=en",  # no language has these words
             f"cache_dir={self.folder / 'cache'}",
             f"run_dir={self.run_dir}",
             "lm=openai",

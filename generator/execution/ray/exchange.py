@@ -23,6 +23,7 @@ class Exchange:
         self._end = first
         self._calls = calls
         self._untaken: list[Call] = []
+        self._notes: list[str] = []
         self._workers = 0
         self._closed, self._news, self._changed = asyncio.Event(), asyncio.Event(), asyncio.Condition()
 
@@ -60,13 +61,19 @@ class Exchange:
         self._untaken.append(call)
         self._news.set()
 
-    async def begun(self) -> None:
-        """Count a worker that has started, perhaps as the replacement of another."""
+    async def begun(self) -> int:
+        """Count a worker that has started, perhaps as the replacement of another; return how many have."""
         self._workers += 1
         self._news.set()
+        return self._workers
 
-    async def take(self, done: list[str]) -> tuple[list[Call], int]:
-        """Wait for news; return the calls finished since the last time, and the number of workers started so far.
+    async def tell(self, text: str) -> None:
+        """Keep a line for the driver's terminal."""
+        self._notes.append(text)
+        self._news.set()
+
+    async def take(self, done: list[str]) -> tuple[list[Call], int, list[str]]:
+        """Wait for news; return the calls finished since the last time, the number of workers so far, and new lines.
 
         Args:
             done: ids of dialogs with an outcome, whose calls are no longer needed.
@@ -75,9 +82,10 @@ class Exchange:
             self._calls.pop(dialog_id, None)
         await self._news.wait()
         taken, self._untaken = self._untaken, []
+        notes, self._notes = self._notes, []
         if not self._closed.is_set():
             self._news.clear()
-        return taken, self._workers
+        return taken, self._workers, notes
 
     async def close(self) -> None:
         """Start no more plans, and cancel those in progress."""

@@ -239,7 +239,9 @@ class _Session:
         done, self._done = self._done, []
         with as_run_error():
             calls: list[Call]
-            calls, begun = await self._exchange.take.remote(done)
+            calls, begun, notes = await self._exchange.take.remote(done)
+        for text in notes:
+            note(text)
         if begun > self._workers:
             self._workers = begun
             note("a worker has died and was replaced; its finished calls are not repeated")

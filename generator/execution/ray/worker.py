@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import ray
 
+from generator.common.console import send_notes
 from generator.errors import GroundedDialogsError
 
 if TYPE_CHECKING:
@@ -61,7 +62,6 @@ class Worker:
 
     async def _unless_closed(self, number: int) -> str:
         if self._opened is None:
-            self._exchange.begun.remote()
             self._opened = asyncio.create_task(self._open())
             self._closed = asyncio.ensure_future(self._exchange.closed.remote())
         making = asyncio.create_task(self._made(number))
@@ -74,6 +74,9 @@ class Worker:
 
     async def _open(self) -> "DialogGenerator":
         os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # as the command line does
+        number = await self._exchange.begun.remote()
+        # One worker speaks for all, which would say the same.
+        send_notes(self._exchange.tell.remote if number == 1 else lambda text: None)
         return await self._stack.enter_async_context(pickle.loads(self._spec).open(self._workers))
 
     async def _made(self, number: int) -> str:

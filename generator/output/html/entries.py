@@ -82,39 +82,63 @@ class Shown(Record):
 
 
 class Packed(NamedTuple):
-    """An entry, and the dialog behind it as `pack` makes it; empty for a dropped one."""
+    """An entry, its bytes in the page, and the dialog behind it as `pack` makes it; empty if the page has not got it.
 
+    Attributes:
+        number: its place among the entries of its run, from 0.
+    """
+
+    number: int
     entry: Entry
+    bytes: int
     shown: str
 
 
 class Sample:
-    """Entries in at most `limit` bytes: all, or every second, fourth, … of them.
+    """Entries and the dialogs behind them, in a bounded number of bytes: all, or every second, fourth, … of them.
+
+    Dialogs are thinned out before their entries are, which are a tenth of the bytes.
 
     Attributes:
-        step: each how manieth entry is in it.
-        seen: how many there were.
+        every, every_shown: each how manieth entry is in it, and each how manieth with its dialog.
+        seen: how many entries there were.
     """
 
-    def __init__(self, limit: int) -> None:
-        self.limit, self.step, self.seen = limit, 1, 0
-        self._packed: list[Packed] = []
-        self._bytes = 0
-
-    def add(self, entry: Entry, shown: Shown | None) -> None:
-        """Add an entry, if it is its turn."""
-        self.seen += 1
-        if (self.seen - 1) % self.step:
-            return
-        self._packed.append(Packed(entry, pack(shown.model_dump()) if shown else ""))
-        self._bytes += _size(self._packed[-1])
-        while self._bytes > self.limit and len(self._packed) > 1:
-            self._packed, self.step = self._packed[::2], self.step * 2
-            self._bytes = sum(map(_size, self._packed))
+    def __init__(self, entries: int, shown: int) -> None:
+        """Take at most so many bytes for the entries, and for the dialogs."""
+        self.limits = entries, shown
+        self.every, self.every_shown, self.seen = 1, 1, 0
+        self.packed: list[Packed] = []
+        self._bytes = [0, 0]
 
     @property
-    def packed(self) -> Sequence[Packed]:
-        return self._packed
+    def shown(self) -> int:
+        """How many dialogs are in it."""
+        return sum(bool(packed.shown) for packed in self.packed)
+
+    def add(self, entry: Entry, dialog: Dialog | None) -> None:
+        """Add an entry and its dialog, if it is their turn."""
+        number, self.seen = self.seen, self.seen + 1
+        if number % self.every:
+            return
+        packed = pack(shown(dialog).model_dump()) if dialog and not number % self.every_shown else ""
+        # Entries are packed together, to about half.
+        self.packed.append(Packed(number, entry, len(entry.model_dump_json()) // 2, packed))
+        self._add_bytes(self.packed[-1:])
+        while self._bytes[1] > self.limits[1] and self.every_shown < self.seen:
+            self.every_shown *= 2
+            self._keep([each._replace(shown="") if each.number % self.every_shown else each for each in self.packed])
+        while self._bytes[0] > self.limits[0] and self.every < self.seen:
+            self.every *= 2
+            self._keep([each for each in self.packed if not each.number % self.every])
+
+    def _keep(self, packed: list[Packed]) -> None:
+        self.packed, self._bytes = packed, [0, 0]
+        self._add_bytes(packed)
+
+    def _add_bytes(self, packed: Sequence[Packed]) -> None:
+        self._bytes[0] += sum(each.bytes for each in packed)
+        self._bytes[1] += sum(len(each.shown) for each in packed)
 
 
 def listed(run: int, dialog: Dialog, drops: Sequence[Drop]) -> Entry:
@@ -163,11 +187,6 @@ def pack(data: Any) -> str:
     """Return data as JSON, deflated and in base64: no text ends a tag, and browsers unpack it when needed."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=lambda record: record.model_dump())
     return base64.b64encode(zlib.compress(text.encode(), _LEVEL)).decode()
-
-
-def _size(packed: Packed) -> int:
-    # The list is packed as a whole, to about half.
-    return len(packed.shown) + len(packed.entry.model_dump_json()) // 2
 
 
 def _listed_turn(turn: Turn, kept: bool | None) -> ListedTurn:

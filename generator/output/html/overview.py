@@ -14,7 +14,7 @@ from generator.output.stats.statistics import Portion, Statistics
 from generator.schema import Dialog
 
 _SHARE, _COUNT = "{:.1%}".format, "{:,.0f}".format
-_BINS = 12
+_BINS = 9
 # Title, how turns are counted, and the stage of the planned shares (`DialogSet.targets`), if any are planned.
 _SHARES: Sequence[tuple[str, Callable[[Statistics], Sequence[Portion]], str]] = (
     ("Question types, first turns", lambda s: s.first_types, "first"),
@@ -60,14 +60,18 @@ class Distributions:
                 self.verdicts.setdefault(verdict.judge, Counter())[verdict.label] += 1
 
 
-def funnel(name: str, counts: RunCounts) -> Iterator[Figure]:
-    """Yield the way from attempted dialogs to accepted ones, and from their pairs to those that are kept."""
+def funnel(of: str, counts: RunCounts) -> Iterator[Figure]:
+    """Yield the way from attempted dialogs to accepted ones, and from their pairs to those that are kept.
+
+    Args:
+        of: of which set, at the end of titles.
+    """
     dialogs = [("attempted", counts.attempted, ""), *_losses(counts.dropped), ("accepted", counts.accepted, "")]
-    yield _steps(f"{name}from attempted to accepted dialogs", "dialogs", dialogs)
+    yield _steps(f"From attempted to accepted dialogs{of}", "dialogs", dialogs)
     lost = sum(sum(reasons.values()) for reasons in counts.dropped_pairs.values())
     pairs = [("of accepted dialogs", counts.pairs + lost, ""), *_losses(counts.dropped_pairs)]
     yield _steps(
-        f"{name}from their pairs to the dataset",
+        f"From their pairs to the dataset{of}",
         "pairs",
         [*pairs, ("in the dataset", counts.pairs, "")],
         f"{counts.unjudged_pairs:,} of them unjudged." if counts.unjudged_pairs else "",
@@ -75,7 +79,7 @@ def funnel(name: str, counts: RunCounts) -> Iterator[Figure]:
     for what, dropped in (("turns", counts.dropped_turns), ("candidates", counts.dropped_candidates)):
         if losses := list(_losses(dropped)):
             said = {"turns": "they ended their dialog early", "candidates": "another one was chosen"}[what]
-            yield _steps(f"{name}dropped {what}", what, losses, f"Beside the dialogs above: {said}.")
+            yield _steps(f"Dropped {what}{of}", what, losses, f"Beside the dialogs above: {said}.")
 
 
 def _losses(dropped: Mapping[str, Mapping[str, int]]) -> Iterator[tuple[str, int, str]]:
@@ -108,15 +112,22 @@ def _steps(title: str, what: str, steps: Sequence[tuple[str, int, str]], text: s
 def shares(sets: Sequence[ReportSet], counted: Sequence[Column]) -> Iterator[Figure]:
     """Yield the achieved shares of types and the planned ones, of all sets beside each other."""
     for title, portions_of, stage in _SHARES:
-        found = [{p.name: p for p in portions_of(column.statistics)} for column in counted]
+        portions_all = [portions_of(column.statistics) for column in counted]
+        found = [{p.name: p for p in portions} for portions in portions_all]
         planned = [{name: share for (at, name), share in each.targets.items() if at == stage} for each in sets]
         names = list(dict.fromkeys([*(n for each in planned for n in each), *(n for each in found for n in each)]))
         if len(names) < 2 and not any(planned):
             continue
+        if (
+            stage == "multi_turn"
+            and not any(planned)
+            and all(c.statistics.later_types == p for c, p in zip(counted, portions_all, strict=True))
+        ):
+            continue  # where turns have question types alone, they are these
         series: dict[str, list[float | None]] = {}
-        for each, portions, targets in zip(sets, found, planned, strict=True):
+        for each, shares_of, targets in zip(sets, found, planned, strict=True):
             label = "achieved" if len(sets) == 1 else each.name
-            series[label] = [portions[n].share if n in portions else (0.0 if portions else None) for n in names]
+            series[label] = [shares_of[n].share if n in shares_of else (0.0 if shares_of else None) for n in names]
             if targets:
                 series["target" if len(sets) == 1 else f"{each.name}, target"] = [targets.get(n) for n in names]
         yield Figure(title, bars(title, names, series, _SHARE), ("", *series), _table(names, series, _SHARE))
@@ -158,8 +169,8 @@ def verdicts(names: Sequence[str], counted: Sequence[Distributions]) -> Iterator
         yield Figure(title, bars(title, labels, series, _SHARE), text=f"of {number} turns")
 
 
-def costs(name: str, counts: RunCounts) -> Iterator[Figure]:
-    """Yield calls and tokens by stage, and what a kept pair took."""
+def costs(of: str, counts: RunCounts) -> Iterator[Figure]:
+    """Yield calls and tokens by stage, and what a kept pair took; `of` as in `funnel`."""
     if not counts.stages:
         return
     stages = {**counts.stages, "all": sum(counts.stages.values(), type(next(iter(counts.stages.values())))())}
@@ -175,13 +186,20 @@ def costs(name: str, counts: RunCounts) -> Iterator[Figure]:
         "completion": [usage.completion for usage in counts.stages.values()],
     }
     head = ("stage", "calls", "prompt tokens", "cached", "completion tokens")
-    title = f"{name}tokens by stage"
+    title = f"Tokens by stage{of}"
     yield Figure(
         title,
-        stacks(title, list(counts.stages), parts, _COUNT),
+        stacks(title, list(counts.stages), parts, _compact),
         (*head, "calls a pair", "computed prompt tokens a pair", "completion tokens a pair"),
         rows,
     )
+
+
+def _compact(number: float) -> str:
+    for unit, size in (("M", 1e6), ("k", 1e3)):
+        if number >= size:
+            return f"{number / size:,.4g}{unit}"
+    return f"{number:,.0f}"
 
 
 def _table(

@@ -15,14 +15,14 @@ from generator.common.atomic_files import atomic_write
 from generator.dialogs.dedup import DedupSettings
 from generator.dialogs.marks import Marks, fingerprint
 from generator.output.html import overview
-from generator.output.html.entries import Entry, Packed, Sample, listed, pack, shown
+from generator.output.html.entries import Entry, Packed, Sample, listed, pack
 from generator.output.html.sources import ReportSet
 from generator.output.stats.comparison import Column, comparison_lines, count
 from generator.schema import Dialog, Drop
 from taxonomy import Criteria
 
-# Of the file, which mail and browsers take without trouble; what doesn't fit is left to a sample of the dialogs.
-LIMIT = 48 << 20
+# Bytes that the list and the dialogs take: 10,000 dialogs open in two seconds. What doesn't fit is left to a sample.
+LIMITS = 14 << 20, 24 << 20
 
 
 class _Read(NamedTuple):
@@ -30,7 +30,6 @@ class _Read(NamedTuple):
     distributions: overview.Distributions
     sample: Sample
     fingerprint: str
-    drops: int
 
 
 def write_report(
@@ -39,7 +38,7 @@ def write_report(
     criteria: Criteria,
     near_duplicates: DedupSettings,
     marks: Marks | None = None,
-    limit: int = LIMIT,
+    limits: tuple[int, int] = LIMITS,
 ) -> None:
     """Write the report of one or more sets of dialogs, each read once.
 
@@ -47,20 +46,24 @@ def write_report(
         criteria: that people may mark by.
         near_duplicates: decides which question is a repetition.
         marks: the page opens with them, and begins with the pairs that they name.
-        limit: bytes that dialogs and drops may take; beyond it the report shows a sample of them, and says so.
+        limits: bytes that the list of dialogs and drops may take, and what opening them shows; beyond them the report
+            has a sample, and says so.
 
     Raises:
         CorpusError: a set can't be read.
         RunError: the file can't be written; the old one is still there.
     """
-    read = [_read(number, each, near_duplicates, limit // len(sets)) for number, each in enumerate(sets)]
+    read = [
+        _read(number, each, near_duplicates, Sample(*(limit // len(sets) for limit in limits)))
+        for number, each in enumerate(sets)
+    ]
     packed = [packed for each in read for packed in each.sample.packed]
     data = {
         "runs": [
             {"name": each.name, "fingerprint": found.fingerprint, "continues": each.continues}
             for each, found in zip(sets, read, strict=True)
         ],
-        "entries": [p.entry for p in packed],
+        "entries": [{**p.entry.model_dump(), "full": bool(p.shown)} for p in packed],
         "criteria": criteria,
         "marks": marks,
     }
@@ -69,12 +72,11 @@ def write_report(
         file.writelines(page)
 
 
-def _read(number: int, each: ReportSet, near_duplicates: DedupSettings, limit: int) -> _Read:
+def _read(number: int, each: ReportSet, near_duplicates: DedupSettings, sample: Sample) -> _Read:
     drops: dict[str, list[Drop]] = {}
     for drop in each.drops():
         drops.setdefault(drop.dialog_id, []).append(drop)
-    total = sum(map(len, drops.values()))
-    sample, distributions = Sample(limit), overview.Distributions()
+    distributions = overview.Distributions()
     first: Dialog | None = None
 
     def pass_on(dialogs: Iterable[Dialog]) -> Iterator[Dialog]:
@@ -82,19 +84,19 @@ def _read(number: int, each: ReportSet, near_duplicates: DedupSettings, limit: i
         for dialog in dialogs:
             first = first or dialog
             distributions.add(dialog)
-            sample.add(listed(number, dialog, drops.pop(dialog.id, [])), shown(dialog))
+            sample.add(listed(number, dialog, drops.pop(dialog.id, [])), dialog)
             yield dialog
 
     column = count(each.name, pass_on(each.dialogs()), near_duplicates, each.targets, each.dialogs_wanted)
     for dialog_id, of_dialog in drops.items():
         sample.add(Entry(run=number, id=dialog_id, accepted=False, drops=tuple(of_dialog)), None)
-    return _Read(column, distributions, sample, fingerprint(first), total)
+    return _Read(column, distributions, sample, fingerprint(first))
 
 
 def _render(sets: Sequence[ReportSet], read: Sequence[_Read], packed: Sequence[Packed], data: str) -> Iterable[str]:
     names = [each.name for each in sets]
     columns, distributions = [each.column for each in read], [each.distributions for each in read]
-    runs = [(f"{each.name}: " if len(sets) > 1 else "", each.counts) for each in sets if each.counts]
+    runs = [(f" ({each.name})" if len(sets) > 1 else "", each.counts) for each in sets if each.counts]
     charts: Mapping[str, Sequence[overview.Figure]] = {
         "From attempts to pairs": [figure for run in runs for figure in overview.funnel(*run)],
         "Shares": list(overview.shares(sets, columns)),
@@ -104,7 +106,7 @@ def _render(sets: Sequence[ReportSet], read: Sequence[_Read], packed: Sequence[P
     }
     style, script = (_asset(name) for name in ("report.css", "report.js"))
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_asset))
-    environment.filters |= {"duration": _duration, "nth": lambda n: "second" if n == 2 else f"{n}th"}
+    environment.filters["duration"] = _duration
     sections = [(title, list(of)) for title, of in groupby(comparison_lines(columns), lambda line: line.section)]
     return environment.get_template("page.html").generate(
         title=" and ".join(names),
@@ -113,7 +115,7 @@ def _render(sets: Sequence[ReportSet], read: Sequence[_Read], packed: Sequence[P
         names=names,
         sections=sections,
         data=data,
-        shown=[p.shown for p in packed],
+        shown=[(place, each.shown) for place, each in enumerate(packed) if each.shown],
         style=Markup(style),
         script=Markup(script),
         policy=f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}; "

@@ -12,7 +12,9 @@ function el(tag, fields = {}, ...children) {
 }
 
 async function unpack(id) {
-  const bytes = Uint8Array.from(atob($(id).textContent), c => c.charCodeAt(0));
+  const binary = atob($(id).textContent);
+  const bytes = new Uint8Array(binary.length);
+  for (let place = 0; place < binary.length; place++) bytes[place] = binary.charCodeAt(place);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return JSON.parse(await new Response(stream).text());
 }
@@ -129,22 +131,34 @@ if (given) take(given);
 
 // Filters
 
-const uniq = values => [...new Set(values)].filter(v => v !== null && v !== "").sort((a, b) => String(a).localeCompare(String(b), "en", { numeric: true }));
-const turnsOf = all => all.flatMap(entry => entry.turns);
 const labels = value => (value ?? "").split("+");
+const seen = { reason: new Set(), type: new Set(), multi: new Set(), turn: new Set(), answerability: new Set(), verdict: new Set(), user: new Set(), task: new Set() };
+for (const entry of entries) {
+  seen.user.add(entry.user);
+  seen.task.add(entry.task);
+  for (const d of entry.drops) seen.reason.add(`${d.scope}: ${d.stage}: ${d.reason}`);
+  for (const t of entry.turns) {
+    for (const label of labels(t.question_type)) seen.type.add(label);
+    for (const label of labels(t.multi_turn_type)) seen.multi.add(label);
+    for (const verdict of t.verdicts) seen.verdict.add(verdict.join(": "));
+    seen.turn.add(t.turn);
+    seen.answerability.add(t.answerability);
+  }
+}
+const uniq = name => [...seen[name]].filter(value => value !== "").sort((a, b) => String(a).localeCompare(String(b), "en", { numeric: true }));
 const FILTERS = [
   ["run", "run", several ? runs.map((run, place) => [place, run.name]) : [], (e, t, v) => e.run === +v, false],
-  ["state", "kept or dropped", [["kept", "pairs kept"], ["pair", "pairs dropped"], ["dialog", "dialogs dropped"], ["early", "dialogs that ended early"], ["any", "with any drop"]],
-    (e, t, v) => v === "any" ? e.drops.length > 0 : v === "dialog" ? !e.accepted : v === "early" ? e.ended !== "" : t !== null && t.kept === (v === "kept"), true],
-  ["reason", "reason of a drop", uniq(entries.flatMap(e => e.drops.map(d => `${d.scope}: ${d.stage}: ${d.reason}`))),
+  ["state", "kept or dropped", [["kept", "pairs kept"], ["pair", "pairs dropped"], ["dialog", "dialogs dropped"], ["early", "dialogs that ended early"], ["any", "with any drop"], ...(entries.some(e => e.accepted && !e.full) ? [["full", "shown in full"]] : [])],
+    (e, t, v) => v === "any" ? e.drops.length > 0 : v === "dialog" ? !e.accepted : v === "early" ? e.ended !== "" : v === "full" ? e.full : t !== null && t.kept === (v === "kept"), true],
+  ["reason", "reason of a drop", uniq("reason"),
     (e, t, v) => e.drops.some(d => `${d.scope}: ${d.stage}: ${d.reason}` === v && (t === null || d.turn === null || d.turn === t.turn || d.scope === "turn")), true],
-  ["type", "question type", uniq(turnsOf(entries).flatMap(t => labels(t.question_type))), (e, t, v) => t !== null && labels(t.question_type).includes(v), true],
-  ["multi", "multi-turn type", uniq(turnsOf(entries).flatMap(t => labels(t.multi_turn_type))), (e, t, v) => t !== null && labels(t.multi_turn_type).includes(v), true],
-  ["turn", "turn", uniq(turnsOf(entries).map(t => t.turn)), (e, t, v) => t !== null && t.turn === +v, true],
-  ["answerability", "answerability", uniq(turnsOf(entries).map(t => t.answerability)), (e, t, v) => t !== null && t.answerability === v, true],
-  ["verdict", "verdict", uniq(turnsOf(entries).flatMap(t => t.verdicts.map(v => v.join(": ")))), (e, t, v) => t !== null && t.verdicts.some(x => x.join(": ") === v), true],
-  ["user", "user", uniq(entries.map(e => e.user)), (e, t, v) => e.user === v, false],
-  ["task", "task", uniq(entries.map(e => e.task)), (e, t, v) => e.task === v, false],
+  ["type", "question type", uniq("type"), (e, t, v) => t !== null && labels(t.question_type).includes(v), true],
+  ["multi", "multi-turn type", uniq("multi"), (e, t, v) => t !== null && labels(t.multi_turn_type).includes(v), true],
+  ["turn", "turn", uniq("turn"), (e, t, v) => t !== null && t.turn === +v, true],
+  ["answerability", "answerability", uniq("answerability"), (e, t, v) => t !== null && t.answerability === v, true],
+  ["verdict", "verdict", uniq("verdict"), (e, t, v) => t !== null && t.verdicts.some(x => x.join(": ") === v), true],
+  ["user", "user", uniq("user"), (e, t, v) => e.user === v, false],
+  ["task", "task", uniq("task"), (e, t, v) => e.task === v, false],
   ["mark", "my mark", [["asked", "to mark"], ["open", "still to mark"], ["none", "not marked"], ["kept", "kept"], ["rejected", "rejected"]], (e, t, v) => {
     const mark = markOf(e, t?.turn ?? null);
     const wanted = asked.has(`${e.run} ${key(e.id, t?.turn ?? null)}`);
@@ -152,7 +166,7 @@ const FILTERS = [
   }, true],
 ];
 for (const [name, title, values] of FILTERS)
-  if (values.length > 1 || (values.length && name === "reason"))
+  if (values.length > 1 || (values.length && ["reason", "verdict"].includes(name)))
     $("selects").append(el("select", { id: `f-${name}`, title, aria: { "aria-label": title } },
       el("option", { value: "" }, title), values.map(v => Array.isArray(v) ? el("option", { value: v[0] }, v[1]) : el("option", { value: v }, String(v)))));
 $("selects").append(el("input", { id: "f-document", placeholder: "document", title: "a document's title or id", aria: { "aria-label": "document" } }));
@@ -236,7 +250,8 @@ let lit = null;
 async function show(entry) {
   current = entry;
   if (!entry) return draw();
-  const detail = entry.accepted ? await unpack(`d${entry.place}`) : { facts: [], turns: [], passages: [] };
+  const bare = { search_query: "", reasoning: "", clean_query: "", other_answers: [], original_answer: "", hits: [], evidence: [], reasons: null };
+  const detail = entry.full ? await unpack(`d${entry.place}`) : { facts: [], turns: entry.turns.map(() => bare), passages: [] };
   if (current !== entry) return;  // another was chosen meanwhile
   shown = detail;
   lit = null;
@@ -247,6 +262,7 @@ async function show(entry) {
   $("dialog").replaceChildren(
     el("h2", {}, entry.title || (entry.accepted ? "Dialog" : "Dropped dialog"), " ", el("a", { href: link, title: "link to this dialog" }, el("small", {}, entry.id))),
     el("p", { className: "facts" }, facts.map(([name, value]) => `${name}: ${value}`).join(" · ")),
+    entry.accepted && !entry.full ? el("p", { className: "note" }, "Its passages, hits and reasons are not in this file, which has a sample of them: see the overview.") : "",
     ...rest.map(drop),
     ...entry.turns.map((turn, place) => turnOf(entry, turn, detail.turns[place])),
     entry.accepted ? el("section", { className: "turn" }, el("h3", {}, "The dialog as a whole"), marking(entry, null)) : "");
@@ -263,14 +279,14 @@ function drop(each) {
 
 function turnOf(entry, turn, detail) {
   const hits = hitTurns.get(entry.place);
-  const tag = (text, kind = "") => text ? el("span", { className: `tag ${kind}` }, text) : "";
+  const tag = (text, kind = "", title = "") => text ? el("span", { className: `tag ${kind}`, title }, text) : "";
   const types = [turn.question_type, turn.multi_turn_type && turn.multi_turn_type !== turn.question_type ? turn.multi_turn_type : "", turn.answerability];
   const reason = entry.pairs.get(turn.turn);
   const answer = el("button", { type: "button", className: "answer", aria: { "aria-pressed": false, "aria-label": `Answer of turn ${turn.turn}: show its evidence` } }, turn.answer || "(no answer)");
   answer.addEventListener("click", () => light(turn.turn, detail.evidence, answer));
   const name = place => place === null ? "a passage that is not in the dialog" : shown.passages[place].title || shown.passages[place].id;
   return el("section", { className: `turn${hits && hits.size && !hits.has(turn.turn) ? " miss" : ""}`, id: `turn-${turn.turn}` },
-    el("div", { className: "tags" }, el("b", {}, `Turn ${turn.turn}`), types.map(t => tag(t)),
+    el("div", { className: "tags" }, el("b", {}, `Turn ${turn.turn}`), types.map((t, place) => tag(t, "", ["question type", "multi-turn type", "answerability"][place])),
       turn.kept === null ? tag("given") : turn.kept ? tag("✓ kept", "kept") : tag(`✗ ${reason ?? "dropped"}`, "gone")),
     el("div", { className: "query" }, turn.query),
     detail.clean_query ? el("p", { className: "small" }, el("b", {}, "before slips: "), detail.clean_query) : "",
@@ -285,7 +301,7 @@ function turnOf(entry, turn, detail) {
     detail.other_answers.map(a => el("p", { className: "small" }, el("b", {}, "another reference: "), a)),
     detail.original_answer ? el("p", { className: "small" }, el("b", {}, "before a person edited it: "), detail.original_answer) : "",
     turn.verdicts.map(([judge, label], place) => {
-      const [why, model, score, decides] = detail.reasons[place];
+      const [why, model, score, decides] = detail.reasons?.[place] ?? ["", "", null, true];
       return el("p", { className: "small" }, el("b", {}, `${judge}: ${label}`), score === null ? "" : ` (${score})`,
         model ? ` by ${model}` : "", decides ? "" : " (doesn't decide)", why ? ` – ${why}` : "");
     }),
@@ -335,7 +351,7 @@ function light(turn, evidence, button) {
 function passages() {
   const spans = shown.passages.map(() => []);
   for (const [place, start, end] of lit?.evidence ?? []) if (place !== null) spans[place].push([start, end]);
-  const said = !shown.passages.length ? "No passages." : !lit ? `${shown.passages.length} passages. A click on an answer lights up its evidence.`
+  const said = !shown.passages.length ? (current.accepted && !current.full ? "The passages of this dialog are not in this file." : "No passages.") : !lit ? `${shown.passages.length} passages. A click on an answer lights up its evidence.`
     : lit.evidence.length ? `Evidence of turn ${lit.turn}: ${lit.evidence.length} sentence${lit.evidence.length === 1 ? "" : "s"}.` : `The answer of turn ${lit.turn} names no evidence.`;
   $("passages").replaceChildren(el("p", { className: "hint", aria: { role: "status" } }, said), ...shown.passages.map((passage, place) =>
     el("div", { className: `passage${spans[place].length ? " lit" : ""}`, id: `passage-${place}` },
@@ -361,9 +377,16 @@ function highlighted(text, spans) {
 // Events
 
 let waiting = 0;
-$("filters").addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(search, 80); });
+for (const kind of ["input", "change"])
+  $("filters").addEventListener(kind, () => { clearTimeout(waiting); waiting = setTimeout(search, 80); });
 $("filters").addEventListener("reset", () => setTimeout(search));
-$("filters").addEventListener("submit", event => { event.preventDefault(); clearTimeout(waiting); search(); $("list").focus(); });
+$("filters").addEventListener("keydown", event => {
+  if (event.key !== "Enter" || event.target.tagName !== "INPUT") return;
+  event.preventDefault();
+  clearTimeout(waiting);
+  search();
+  $("list").focus();
+});
 $("list").addEventListener("scroll", () => requestAnimationFrame(draw));
 $("list").addEventListener("keydown", event => {
   const page = Math.max(1, Math.floor($("list").clientHeight / ROW) - 1);

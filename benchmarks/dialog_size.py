@@ -1,0 +1,175 @@
+"""Compute how many dialogs a server's prefix cache holds, and what dropping unused passages would save and cost.
+
+    uv run --group benchmark python -m benchmarks.dialog_size --data ../shared/data
+
+Passages of a dialog: measured with the human conversations of mtRAG. Each turn's rewritten question is searched with
+BM25 in the pool of its domain; passages that are new join, as in Algorithm 2. A passage counts as used by the answer of
+a turn that people marked it relevant for. Dialogs, calls and pairs of a server: computed from that, from the models'
+configurations, and from the assumptions below.
+"""
+
+import argparse
+import asyncio
+import tempfile
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.retrieval import DOMAINS, build, collections, print_table, rank
+from generator.corpora.mtrag.names import parse_turn_id
+from generator.retrievers.bm25 import Bm25Settings
+from judges.benchmarks.mtrag.retrieval import retriever_settings
+
+# A passage of 512 words and punctuation marks, with the numbers of its sentences; what all prompts begin with, and the
+# question and the answer of a turn: in a model's tokens.
+PASSAGE, RULES, TURN = 700, 1500, 180
+UNUSED_TURNS = 3
+# Assumed: vLLM's share of the memory, and GB of each GPU that are neither weights nor cache; of the peak rates of an
+# H100, what a server reaches; calls of a planned turn, tokens of a reply, the part of a prompt that isn't cached, and
+# the pairs kept of those planned.
+USABLE, OTHER_GB = 0.92, 3
+FLOPS, BANDWIDTH, REACHED = 990e12, 3.35e12, 0.5
+CALLS, REPLY, COMPUTED, KEPT = 4, 120, 0.12, 0.7
+
+
+class Model(NamedTuple):
+    """A model: billions of parameters in all and for a token, layers, and heads for keys and values, of 128 each."""
+
+    name: str
+    parameters: float
+    active: float
+    layers: int
+    heads: int
+
+    def token_bytes(self, width: int) -> int:
+        """Return the bytes of a token in the cache, at so many bytes a number."""
+        return 2 * self.layers * self.heads * 128 * width
+
+
+MODELS = (Model("Mixtral 8x7B", 46.7, 12.9, 32, 8), Model("Mixtral 8x22B", 140.6, 39.1, 56, 8))
+
+
+@dataclass
+class Turns:
+    """Sums over all turns of one number."""
+
+    count: int = 0
+    held: int = 0
+    dropped: int = 0
+    relevant: int = 0
+    lost: int = 0
+
+
+async def follow(data: Path, k: int, cache: Path) -> dict[int, Turns]:
+    """Return by turn the passages that a dialog holds, those unused for three turns, and what would be lost in them."""
+    found: dict[int, Turns] = defaultdict(Turns)
+    for collection in collections(data):
+        if collection.name not in DOMAINS:
+            continue
+        settings = retriever_settings("bm25", [])
+        assert isinstance(settings, Bm25Settings)
+        retriever, _, _ = build(collection, settings, cache)
+        rankings, _ = await rank(retriever, collection.queries["rewrite"], k)
+        dialogs: dict[str, list[tuple[int, str]]] = defaultdict(list)
+        for query in rankings:
+            conversation, number = parse_turn_id(query)
+            dialogs[conversation].append((number, query))
+        for turns in dialogs.values():
+            since: dict[str, int] = {}  # the last turn that a passage was found at for the first time, or used
+            for place, (_, query) in enumerate(sorted(turns), start=1):
+                for passage in rankings[query]:
+                    since.setdefault(passage, place - 1)
+                dropped = {passage for passage, last in since.items() if last < place - UNUSED_TURNS}
+                relevant = {passage for passage, grade in collection.relevant[query].items() if grade} & set(since)
+                at = found[place]
+                at.count, at.held, at.dropped = at.count + 1, at.held + len(since), at.dropped + len(dropped)
+                at.relevant += len(relevant)
+                at.lost += len(relevant & dropped - set(rankings[query]))
+                since |= dict.fromkeys(relevant, place)
+    return found
+
+
+def room(model: Model, gpus: int, weights: int, cache: int) -> float:
+    """Return the tokens that fit beside the weights, each of so many bytes; below 0 if those don't fit."""
+    free = gpus * (80 * USABLE - OTHER_GB) - model.parameters * weights
+    return free * 1e9 / model.token_bytes(cache)
+
+
+def calls_an_hour(
+    model: Model, gpus: int, dialogs: int, tokens: float, widths: tuple[int, int], computed: float
+) -> float:
+    """Return the calls an hour: the prompt's computed part by FLOPs, the reply by reading weights and cache."""
+    weights, cache = widths
+    prefill = computed * tokens * 2 * model.active * 1e9 / (FLOPS * gpus * REACHED)
+    step = (model.parameters * 1e9 * weights + dialogs * tokens * model.token_bytes(cache)) / (
+        BANDWIDTH * gpus * REACHED
+    )
+    return 3600 / (prefill + REPLY * step / dialogs)
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", type=Path, required=True, help="the folder that holds mtrag")
+    data: Path = parser.parse_args().data
+    held: dict[int, dict[int, float]] = {}
+    with tempfile.TemporaryDirectory() as cache:
+        for k in (3, 5, 10):
+            turns = asyncio.run(follow(data, k, Path(cache)))
+            held[k] = {place: at.held / at.count for place, at in turns.items()}
+            if k == 5:
+                rows = [
+                    [
+                        str(place),
+                        str(at.count),
+                        f"{at.held / at.count:.1f}",
+                        f"{at.dropped / at.count:.1f}",
+                        f"{at.dropped / at.held:.0%}",
+                        f"{at.lost / max(1, at.relevant):.1%}",
+                    ]
+                    for place, at in sorted(turns.items())
+                    if at.count >= 50
+                ]
+    print_table(["turn", "dialogs", "passages", "unused for three turns", "share", "relevant ones among them"], rows)
+
+    def tokens(k: int, words: int, count: int) -> float:
+        return held[k][count] * PASSAGE * words / 512 + count * TURN
+
+    settings = [(5, 512, 4), (3, 512, 4), (10, 512, 4), (5, 256, 4), (5, 512, 2), (5, 512, 8)]
+    base = room(MODELS[0], 2, 2, 2) - RULES
+    rows = [[*map(str, each), f"{tokens(*each):,.0f}", f"{base / tokens(*each):.0f}"] for each in settings]
+    print_table(["retriever.k", "passage_tokens", "turns", "tokens a dialog adds", "dialogs that fit"], rows)
+    rows = []
+    for model in MODELS:
+        for gpus in (1, 2, 4):
+            for widths in ((2, 2), (1, 2), (1, 1)):
+                free, each = room(model, gpus, *widths), tokens(5, 512, 4)
+                name = [model.name, str(gpus), *({2: "bf16", 1: "fp8"}[width] for width in widths)]
+                fit = int((free - RULES) / each)
+                if fit < 1:
+                    rows.append([*name, "–", "0", "", "", ""])
+                    continue
+                mean = RULES + each / 2  # prompts of all lengths
+                calls = calls_an_hour(model, gpus, fit, mean, widths, COMPUTED)
+                thrash = calls_an_hour(model, gpus, fit, mean, widths, 1)
+                pairs = calls / CALLS * KEPT
+                rows.append(
+                    [*name, f"{free:,.0f}", str(fit), f"{calls:,.0f}", f"{pairs:,.0f}", f"{thrash / calls:.0%}"]
+                )
+    header = [
+        "model",
+        "GPUs",
+        "weights",
+        "cache",
+        "tokens",
+        "dialogs",
+        "calls an hour",
+        "pairs an hour",
+        "without the cache",
+    ]
+    print_table(header, rows)
+
+
+if __name__ == "__main__":
+    main()

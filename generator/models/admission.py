@@ -1,0 +1,394 @@
+"""Limit the dialogs under way on a server to those that its prefix cache holds; the older ones go first.
+
+A dialog that is evicted from the cache before its next call has its whole prompt computed again, so beyond what the
+cache holds, more dialogs make fewer calls. The number is found while the run goes on:
+
+- A server that says its cache's size (`capacity_of`): as many dialogs as fit, by the tokens that dialogs of this run
+  took so far. Where replies say how much of a prompt was cached, the number is corrected by it, as by Chiu and Jain
+  (1989): some more while nothing that an earlier call of the dialog brought in is lost, fewer when it is.
+- A server whose replies say that alone: all that can be under way, corrected in the same way.
+- A server that says neither: the lowest number that calls answered a minute don't fall with, by trials.
+
+The data doesn't depend on the number: calls of a dialog only wait.
+"""
+
+import re
+import time
+from asyncio import Event
+from bisect import bisect_left, insort
+from collections import deque
+from dataclasses import dataclass, field
+from itertools import count
+from operator import attrgetter
+
+from generator.common.console import note
+from generator.schema import Usage
+
+CACHE_CURE = (
+    "fewer dialogs (lm.dialogs), fewer passages (retriever.k), an fp8 cache (--kv-cache-dtype fp8) or more memory for "
+    "the cache help"
+)
+
+_ages = count()
+_AGE = attrgetter("age")
+# Dialogs that have ended and are remembered for how many tokens a dialog takes.
+_REMEMBERED = 200
+# A dialog's last prompt is so many times as long as its first, until some have ended.
+_GROWTH = 2
+# Of the tokens that earlier calls of the dialogs brought in, those that are no longer cached: too many, and hardly any.
+# What is expected is computed from bytes and whole blocks, so it is never quite reached.
+_LOST, _KEPT, _COLLAPSED = 0.25, 0.1, 0.5
+_MORE, _FEWER = 1.05, 0.85
+# Of the dialogs that fit by their longest prompts; dialogs of all lengths are under way, so more do.
+_MOST_FACTOR = 2.0
+# Calls of each dialog between two corrections, and at the least in all.
+_WINDOW, _WINDOW_CALLS = 3, 24
+# Corrections without an effect before the loss is taken for no fault of the number, and how many then pass.
+_TRIES, _REST = 3, 32
+# Windows that lose most before there is a warning: with a number that was set, and with one that can still fall.
+_WARN_SET, _WARN_FOUND = 2, 5
+# Calls answered a minute are compared over so many seconds and calls of each dialog; a trial that loses ends sooner.
+_RATE_S, _RATE_CALLS, _TRIAL_S = 20.0, 5, 5.0
+_TRIALS = (0.4, 0.75)
+_SAME_RATE, _WORSE_RATE = 0.97, 0.8
+# Nothing is tried while there are fewer dialogs, since there is no more to do.
+_BUSY = 0.75
+# The number is reported again when it has changed by so much, and not within so many seconds.
+_NEWS, _NEWS_S = 0.25, 60.0
+
+_INFO = re.compile(r"^vllm:cache_config_info\{(.*)\}", re.MULTILINE)
+_LABEL = re.compile(r'(\w+)="([^"]*)"')
+
+
+def capacity_of(metrics: str) -> int | None:
+    """Return the tokens that a vLLM server's prefix cache holds, by the text of its `/metrics`; None if unknown.
+
+    Several engines behind one address have a line each.
+    """
+    tokens = 0
+    for line in _INFO.findall(metrics):
+        labels = dict(_LABEL.findall(line))
+        if labels.get("enable_prefix_caching") == "False":
+            return None
+        said, blocks, size = (labels.get(name, "") for name in ("kv_cache_size_tokens", "num_gpu_blocks", "block_size"))
+        if said.isdecimal():  # the number of blocks says less where layers have caches of different kinds
+            tokens += int(said)
+        elif blocks.isdecimal() and size.isdecimal():
+            tokens += int(blocks) * int(size)
+    return tokens or None
+
+
+@dataclass(eq=False)
+class Place:
+    """A dialog on a server, under way or waiting for its first call.
+
+    Attributes:
+        age: its number in the order in which dialogs began.
+        may_call: set while it is one of those under way.
+        sent: its last request.
+        calls: its calls so far.
+        first, longest: tokens of its first prompt, and of its longest with the reply.
+        shared: of those, what other dialogs had brought into the cache before.
+    """
+
+    age: int
+    may_call: Event = field(default_factory=Event)
+    sent: bytes = b""
+    calls: int = 0
+    first: int = 0
+    longest: int = 0
+    shared: int = 0
+
+
+@dataclass
+class _Window:
+    """The calls between two corrections; of dialogs' later calls, the tokens that could be and that were cached."""
+
+    begun: float
+    skipped: int = 0
+    calls: int = 0
+    prompt: int = 0
+    cached: int = 0
+    known: int = 0
+    kept: int = 0
+
+
+class Admission:
+    """The dialogs of a run on one server: the `limit` oldest of them are under way, the others wait.
+
+    Args:
+        server: its address, for what is reported.
+        most: the most dialogs that can be under way.
+        processes: so many share the server, each with as many dialogs.
+        found: find the number, of `most` at the most; otherwise it is `most`.
+
+    Attributes:
+        limit: the most dialogs under way.
+    """
+
+    def __init__(self, server: str, most: int, found: bool = True, processes: int = 1) -> None:
+        self._server, self._most, self._found, self._processes = server, most, found, processes
+        self._capacity: int | None = None
+        self.limit = most
+        self._places: list[Place] = []
+        # Of the last dialogs that ended: what each added to the cache times its calls, and its calls; and their sums.
+        self._ended: deque[tuple[int, int]] = deque()
+        self._ended_sum, self._ended_calls, self._calls = 0, 0, 0
+        self._rules = 0  # tokens that all prompts begin with
+        self._says_cached = False
+        self._factor = self._highest = 1.0
+        self._settling, self._tries, self._rest, self._next_rest = False, 0, 0, _REST
+        self._before = (1.0, 0.0)
+        self._collapsed, self._warned = 0, False
+        self._said, self._said_at, self._peak = 0, 0.0, 0
+        self._window = _Window(time.monotonic())
+        self._rate, self._trials, self._wait, self._next_wait = 0.0, list[float](), 2, 4
+
+    def set_capacity(self, tokens: int | None, context: int) -> None:
+        """Set how many tokens the server's cache holds; None: unknown.
+
+        Args:
+            context: the longest prompt and reply, in tokens.
+        """
+        self._capacity = tokens = tokens and tokens // self._processes
+        if self._found and tokens:  # before anything is measured, those that fit whatever they become
+            self._set_limit(max(1, min(self._most, tokens // context)))
+
+    @property
+    def measures(self) -> bool:
+        """Whether the number of dialogs can matter."""
+        return self._most > 1
+
+    @property
+    def dialogs(self) -> int:
+        """The dialogs that have a place."""
+        return len(self._places)
+
+    @property
+    def under_way(self) -> int:
+        """The dialogs under way."""
+        return min(len(self._places), self.limit)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more dialog would be under way at once."""
+        return len(self._places) < self.limit
+
+    def enter(self, age: int | None = None) -> Place:
+        """Return a place for a dialog, which has the age of one that it had on another server."""
+        place = Place(next(_ages) if age is None else age)
+        insort(self._places, place, key=_AGE)
+        self._peak = max(self._peak, self.under_way)
+        for waiting in self._places[self.limit : self.limit + 1]:
+            waiting.may_call.clear()
+        if len(self._places) <= self.limit or place.age < self._places[self.limit].age:
+            place.may_call.set()
+        return place
+
+    def leave(self, place: Place) -> None:
+        """Release the place of a dialog that has ended, or moves to another server."""
+        del self._places[bisect_left(self._places, place.age, key=_AGE)]
+        for waiting in self._places[self.limit - 1 : self.limit]:
+            waiting.may_call.set()
+        place.may_call.set()  # a call that waits here is made where the dialog has moved to
+        place.sent = b""
+        if place.calls:
+            self._calls -= place.calls
+            self._ended.append((self._own(place, place.longest) * place.calls, place.calls))
+            self._ended_sum += self._ended[-1][0]
+            self._ended_calls += place.calls
+            if len(self._ended) > _REMEMBERED:
+                total, calls = self._ended.popleft()
+                self._ended_sum -= total
+                self._ended_calls -= calls
+            self._fit()
+
+    def record(self, place: Place, request: bytes, usage: Usage) -> None:
+        """Take account of a reply to a dialog's request, and perhaps change the limit by it."""
+        if not self.measures:
+            return
+        window = self._window
+        if window.skipped:  # calls that were made before the limit was changed
+            window.skipped -= 1
+            if not window.skipped:
+                self._window = window = _Window(time.monotonic())
+        self._says_cached |= usage.cached > 0
+        window.calls += 1
+        window.prompt += usage.prompt
+        window.cached += usage.cached
+        place.calls += 1
+        self._calls += 1
+        place.longest = max(place.longest, usage.prompt + usage.completion)
+        if place.calls == 1:
+            place.first, place.shared = usage.prompt, usage.cached
+            self._rules = min(self._rules or usage.cached, usage.cached or self._rules)
+            self._fit()
+        elif self._says_cached:
+            known = usage.prompt * _common_prefix(place.sent, request) // len(request) - self._rules
+            if known > 0:
+                window.known += known
+                window.kept += min(known, max(0, usage.cached - self._rules))
+        place.sent = request
+        if not window.skipped:
+            self._end_window(time.monotonic())
+
+    def _end_window(self, now: float) -> None:
+        """Correct the limit when enough calls were answered since the last time."""
+        window, each = self._window, max(1, self.under_way)
+        if window.calls < max(_WINDOW * each, _WINDOW_CALLS):
+            return
+        if not self._says_cached and self._capacity is None:
+            self._compare_rates(window.calls, now - window.begun, each)
+            return
+        self._window = _Window(now)
+        if self._says_cached and window.known:
+            self._correct(1 - window.kept / window.known, window)
+        self._fit()
+        if not self._young:
+            self._report(now)
+
+    def _fit(self) -> None:
+        """Set the limit by the tokens of the dialogs so far; small changes of the estimate leave it as it is."""
+        if not self._found:
+            return
+        room = self._room()
+        if room is None:
+            return
+        limit = max(1, min(self._most, int(room)))
+        if limit > self.limit or room < self.limit - max(0.5, 0.03 * self.limit):
+            self._set_limit(limit)
+
+    def _room(self) -> float | None:
+        """Return how many dialogs fit; None if that can't be said yet."""
+        if self._capacity is None:
+            return self._most * self._factor
+        tokens = self._dialog_tokens()
+        return None if tokens is None else max(0, self._capacity - self._rules) / tokens * self._factor
+
+    @property
+    def _young(self) -> bool:
+        """Whether dialogs that have ended say less about how long dialogs become than those under way."""
+        return self._ended_calls <= self._calls
+
+    def _own(self, place: Place, tokens: int) -> int:
+        """Return how many of a dialog's tokens no other dialog had brought into the cache."""
+        return max(1, tokens - max(place.shared, self._rules))
+
+    def _dialog_tokens(self) -> float | None:
+        """Return the tokens that a dialog adds to the cache; each counts by its calls, as the time that it is there."""
+        if not self._young:
+            return self._ended_sum / self._ended_calls
+        begun = [place for place in self._places if place.calls]
+        if not begun:
+            return None
+        longest = sum(self._own(place, place.longest) * place.calls for place in begun) + self._ended_sum
+        first = sum(self._own(place, _GROWTH * place.first) for place in begun)
+        return max(longest / (self._calls + self._ended_calls), first / len(begun))
+
+    def _correct(self, lost: float, window: _Window) -> None:
+        """Lower the limit when dialogs are evicted between their calls, and raise it while none is."""
+        self._collapsed = self._collapsed + 1 if lost > _COLLAPSED else 0
+        if lost <= _LOST:
+            self._warned = False
+        elif not self._warned and self._collapsed >= (_WARN_FOUND if self._found and self._factor > 0.1 else _WARN_SET):
+            self._warn(window)
+        if self._rest or self._settling:
+            self._rest, self._settling = max(0, self._rest - 1), False
+        elif lost > _LOST:
+            if not self._tries:
+                self._before = (self._factor, lost)
+            self._tries += 1
+            if self._tries > _TRIES and lost > 0.8 * self._before[1]:  # it isn't their number
+                self._factor, self._tries = self._before[0], 0
+                self._rest, self._next_rest = self._next_rest, 2 * self._next_rest
+                return
+            self._highest = _FEWER**0.5 * self._factor
+            self._factor *= 0.5 if self._capacity is None and lost > _COLLAPSED else _FEWER
+            self._settling = True
+        else:
+            self._tries = 0
+            if lost < _KEPT and len(self._places) >= self.limit < self._most:
+                most = 1.0 if self._capacity is None else _MOST_FACTOR
+                self._highest *= _MORE**0.1
+                self._factor = min(most, max(self._factor, min(self._factor * _MORE, self._highest)))
+
+    def _compare_rates(self, calls: int, seconds: float, each: int) -> None:
+        """Try fewer dialogs, and stay with them unless fewer calls are answered."""
+        rate = calls / max(seconds, 1e-9)
+        failed = bool(self._trials) and seconds >= _TRIAL_S and rate < _WORSE_RATE * self._rate
+        if not failed and (seconds < _RATE_S or calls < _RATE_CALLS * each):
+            return
+        now = time.monotonic()
+        self._window = _Window(now)
+        if not self._found or len(self._places) < _BUSY * self.limit:
+            return
+        if not self._trials:
+            self._rate = rate
+            self._wait -= 1
+            if self._wait <= 0:
+                self._before = (self._factor, 0.0)
+                self._trials = [trial * self._factor for trial in _TRIALS]
+        elif rate >= _SAME_RATE * self._rate:
+            self._trials, self._wait, self._next_wait = [], 1, 4
+            self._rate = max(rate, self._rate)
+            self._report(now)
+        else:
+            del self._trials[0]
+            if not self._trials:
+                self._factor = self._before[0]
+                self._wait, self._next_wait = self._next_wait, 2 * self._next_wait
+        if self._trials:
+            self._factor = self._trials[0]
+        self._fit()
+        self._window.skipped = 2 * self.under_way
+
+    def _set_limit(self, limit: int) -> None:
+        self.limit = limit
+        self._open_places()
+
+    def _open_places(self) -> None:
+        for place in self._places[: self.limit]:
+            place.may_call.set()
+        for place in self._places[self.limit :]:
+            place.may_call.clear()
+
+    def close(self) -> None:
+        """Report what was found, if the run was too short to do so before."""
+        if not self._said:
+            self._report(time.monotonic())
+
+    def _report(self, now: float) -> None:
+        """Report how many dialogs there is room for, once, and when it has changed much."""
+        room, tokens = self._room(), self._dialog_tokens()
+        if room is None or tokens is None or (self._capacity is None and self.limit == self._most):
+            return
+        if self._said and (abs(room / self._said - 1) < _NEWS or now - self._said_at < _NEWS_S):
+            return
+        self._said, self._said_at = max(1, int(room)), now
+        note(
+            f"{self._server}: room for {self._said * self._processes} dialogs of {round(tokens, -2):,.0f} tokens; "
+            f"{(self.under_way or self._peak) * self._processes} under way"
+        )
+
+    def _warn(self, window: _Window) -> None:
+        self._warned = True
+        capacity = f" don't fit its {self._capacity * self._processes:,}" if self._capacity else " are too many for it"
+        tokens = round(self._dialog_tokens() or 0, -2)
+        could = (window.cached + window.known - window.kept) / window.prompt
+        note(
+            f"warning: {self._server}: {window.cached / window.prompt:.0%} of the prompt tokens come from its cache, "
+            f"where {could:.0%} could: {self.under_way * self._processes} dialogs of {tokens:,.0f} tokens{capacity}; "
+            f"{CACHE_CURE}"
+        )
+
+
+def _common_prefix(one: bytes, other: bytes) -> int:
+    """Return the length of the longest common prefix."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

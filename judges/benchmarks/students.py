@@ -1,0 +1,129 @@
+"""Train and evaluate students on several sets, each step by its own command, and put their scores into one table."""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from generator.common.atomic_files import atomic_write
+from generator.common.console import note
+from generator.config.compose import RunFailed
+from generator.errors import ConfigError
+from generator.output.markdown import table
+from generator.schema import Dialog
+from judges.benchmarks.human_dialogs import mean_of_questions
+from judges.benchmarks.scores import Rated
+from judges.students import StudentsSettings
+
+ZERO_SHOT = "zero_shot"
+
+
+class Step(NamedTuple):
+    """A command of the experiment: its module, its settings, and the file that it ends with."""
+
+    module: str
+    settings: Mapping[str, Any]
+    result: Path
+
+
+def plan_steps(settings: StudentsSettings) -> Iterator[tuple[str, list[Step]]]:
+    """Yield each set with its steps, one student after the other; the last one of a student answers.
+
+    Raises:
+        ConfigError: there is no such set.
+    """
+    human, synthetic = list(settings.human), list(settings.synthetic)
+    sets: dict[str, dict[str, Any]] = {
+        ZERO_SHOT: {},
+        "human": {"data": human},
+        "synthetic": {"data": synthetic, "keep": None},
+        "synthetic_filtered": {"data": synthetic},
+        "human+synthetic": {"data": human + synthetic},
+    }
+    for name in settings.sets:
+        if name not in sets:
+            raise ConfigError(f"sets={name}: unknown set; choose from: {', '.join(sets)}")
+        steps = []
+        for seed in settings.seeds if name != ZERO_SHOT else settings.seeds[:1]:
+            folder = settings.run_dir / f"{name}-{seed}"
+            model: dict[str, Any] = {}
+            if name != ZERO_SHOT:
+                trained = {"pairs": settings.pairs, "seed": seed, "merged": True, "run_dir": folder / "student"}
+                steps.append(
+                    Step("generator.finetune", settings.finetune | sets[name] | trained, folder / "student/result.json")
+                )
+                model = {"lm.model": folder / "student/model"}
+            asked = {"input": settings.input, "run_dir": folder / "answers"}
+            steps.append(Step("judges.evaluate", settings.evaluate | asked | model, folder / "answers/scores.json"))
+        yield name, steps
+
+
+def run_students(settings: StudentsSettings) -> None:
+    """Take the steps that are left, and write and print the table after each set.
+
+    Raises:
+        ConfigError: there is no such set.
+        RunFailed: a step ended with an error.
+    """
+    rows: dict[str, dict[str, list[Rated]]] = {}
+    for name, steps in list(plan_steps(settings)):
+        for step in steps:
+            take(step)
+        rows[name] = read_scores(
+            [step.result.with_name("dialogs.jsonl") for step in steps if step.module == "judges.evaluate"]
+        )
+        metrics = list(dict.fromkeys(metric for found in rows.values() for metric in found))
+        cells = [[name, *(_cell(found.get(metric, [])) for metric in metrics)] for name, found in rows.items()]
+        text = table(["training set", *metrics], cells)
+        settings.run_dir.mkdir(parents=True, exist_ok=True)
+        with atomic_write(settings.run_dir / "table.md") as file:
+            file.write(text + "\n")
+    print(text)
+    print(f"folder: {settings.run_dir}", flush=True)
+
+
+def take(step: Step) -> None:
+    """Run a step to its end; a finished one says so itself, and is not run again.
+
+    Raises:
+        RunFailed: it ended with an error, which it has printed.
+    """
+    arguments = [f"{name}={_spell(value)}" for name, value in step.settings.items()]
+    note(f"{step.result.parent}: python -m {step.module}")
+    code = subprocess.run([sys.executable, "-m", step.module, *arguments], stdout=subprocess.DEVNULL).returncode
+    if code:
+        note(f"{step.result.parent}: ended with exit code {code}; the same command goes on from there")
+        raise RunFailed(code)
+
+
+def read_scores(files: list[Path]) -> dict[str, list[Rated]]:
+    """Return the scores of all students of a set by metric; `item` is the dialog, whoever answered it."""
+    found: dict[str, list[Rated]] = {}
+    for file in files:
+        with file.open(encoding="utf-8") as lines:
+            for dialog in map(Dialog.model_validate_json, lines):
+                for turn in dialog.turns:
+                    for verdict in turn.verdicts:
+                        rated = Rated(task=verdict.judge, item=dialog.id, turn=turn.turn, score=verdict.score)
+                        found.setdefault(verdict.judge, []).append(rated)
+    return found
+
+
+def _cell(rated: list[Rated]) -> str:
+    score = mean_of_questions(rated, seed=0)
+    if score.score is None:
+        return "–"
+    return f"{score.score:.3f}" + ("" if score.low is None else f" ({score.low:.3f} to {score.high:.3f})")
+
+
+def _spell(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{','.join(_spell(each) for each in value)}]"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return (
+        "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
+        if isinstance(value, str | Path)
+        else str(value)
+    )

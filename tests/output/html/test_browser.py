@@ -1,0 +1,173 @@
+"""The report in a real Chromium without a network; skipped where Debian's chromium and chromium-driver are missing."""
+
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
+
+from generator.config.settings import near_duplicates
+from generator.dialogs.marks import read_marks
+from generator.output.html.page import write_report
+from generator.schema import Drop, Evidence, Verdict
+from taxonomy import read_criteria
+from tests.output.html.test_page import HOSTILE, make_set
+from tests.support.records import make_dialog, make_hits, make_passage, make_turn
+
+BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason="needs Debian's chromium and chromium-driver")
+
+TEXT = f"🚢 Boats leave at nine. They return at noon. {HOSTILE}"
+SENTENCE = "They return at noon."
+WRONG = Verdict(judge="correctness", label="incorrect", explanation="The passage says noon.", model="m")
+DIALOGS = [
+    make_dialog(
+        make_turn(
+            1,
+            query=f"When do boats return, {number}?",
+            hits=make_hits("p", "q"),
+            evidence=(Evidence(passage_id="p", start=TEXT.index("They"), end=TEXT.index(" <"), text=SENTENCE),),
+        ),
+        make_turn(2, query="And at night?", question_type="comparative", verdicts=(WRONG,) if number == 7 else ()),
+        passages=[make_passage("p", TEXT, title="Harbour"), make_passage("q", "Nothing.", title=HOSTILE)],
+        id=f"dialog{number:03}",
+    )
+    for number in range(300)
+]
+DROPS = [
+    Drop(dialog_id="dialog007", scope="pair", turn=2, stage="judge", reason="judged incorrect", text="A2."),
+    Drop(dialog_id="gone", scope="dialog", stage="ask", reason="copies an example", text=f"A lost one {HOSTILE}"),
+]
+
+
+class Browser:
+    """A page in Chromium."""
+
+    def __init__(self, driver: webdriver.Chrome, report: Path, downloads: Path) -> None:
+        self.driver, self.report, self.downloads = driver, report, downloads
+
+    def open(self, view: str = "#dialogs") -> None:
+        self.driver.get("about:blank")
+        self.driver.get(f"{self.report.as_uri()}{view}")
+        self.wait("return document.documentElement.dataset.ready === 'yes'")
+
+    def wait(self, script: str) -> None:
+        end = time.monotonic() + 30
+        while not self.driver.execute_script(script):
+            assert time.monotonic() < end, script
+            time.sleep(0.02)
+
+    def one(self, selector: str) -> WebElement:
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def texts(self, selector: str) -> list[str]:
+        return [element.text for element in self.driver.find_elements(By.CSS_SELECTOR, selector)]
+
+    def found(self, text: str) -> None:
+        self.wait(f"return document.getElementById('found').textContent.startsWith({json.dumps(text)})")
+
+    def shown(self, dialog_id: str) -> None:
+        self.wait(f"return document.querySelector('#dialog h2 small')?.textContent === {json.dumps(dialog_id)}")
+
+    def keys(self, *keys: str) -> None:
+        webdriver.ActionChains(self.driver).send_keys(*keys).perform()
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    folder = tmp_path_factory.mktemp("report")
+    sets = [make_set("run", DIALOGS, DROPS, continues="python -m generator run/config.yaml")]
+    write_report(folder / "report.html", sets, read_criteria(), near_duplicates())
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER or ""
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1400,900"):
+        options.add_argument(argument)
+    options.add_experimental_option("prefs", {"download.default_directory": str(folder)})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    page = Browser(driver, folder / "report.html", folder)
+    try:
+        yield page
+        # Of all that the tests below did: nothing failed, and nothing was asked for but the file itself.
+        assert driver.get_log("browser") == []
+        events = [json.loads(each["message"])["message"] for each in driver.get_log("performance")]
+        asked = {e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"}
+        assert {url.partition("#")[0] for url in asked if not url.startswith(("blob:", "data:"))} == {
+            page.report.as_uri()
+        }
+    finally:
+        driver.quit()
+
+
+def test_search_and_filters_narrow_the_list_and_drops_are_in_it(browser: Browser) -> None:
+    browser.open()
+    browser.found("301 dialogs (1 dropped), 600 turns")
+    assert len(browser.texts(".row")) < 30  # of those in sight alone
+    browser.one("#search").send_keys("return, 123?")
+    browser.found("1 dialogs")
+    assert "When do boats return, 123?" in browser.texts(".row")[0]
+    browser.one("button[type=reset]").click()
+    browser.found("301 dialogs")
+    browser.one("#f-type option[value=comparative]").click()
+    browser.found("300 dialogs (0 dropped), 300 turns")
+    browser.one("#f-verdict option[value='correctness: incorrect']").click()
+    browser.found("1 dialogs (0 dropped), 1 turns")
+    browser.one("button[type=reset]").click()
+    browser.one("#f-reason option[value='dialog: ask: copies an example']").click()
+    browser.found("1 dialogs (1 dropped)")
+    browser.one(".row").click()
+    browser.shown("gone")
+    assert browser.texts(".drop pre") == [f"A lost one {HOSTILE}"]
+
+
+def test_an_answer_lights_up_its_evidence_and_markup_stays_text(browser: Browser) -> None:
+    browser.open("#dialog=dialog042")
+    browser.shown("dialog042")
+    browser.one("#turn-1 .answer").click()
+    assert browser.texts("mark") == [SENTENCE]
+    assert HOSTILE in browser.one("#passage-0").text
+    assert [text.rpartition(" ")[2] for text in browser.texts("#turn-1 .hits li")] == ["new", "new"]
+    assert browser.driver.find_elements(By.CSS_SELECTOR, "main img, main script") == []
+    browser.one("#turn-2 .answer").click()
+    assert browser.texts("mark") == []
+
+
+def test_marks_by_keyboard_alone_are_saved_and_opened_again(browser: Browser) -> None:
+    browser.open()
+    browser.driver.execute_script("localStorage.clear()")
+    browser.open()
+    browser.keys("/")
+    browser.keys("return, 7?", Keys.ENTER)  # from the search to the list
+    browser.found("1 dialogs")
+    browser.keys(Keys.ARROW_DOWN, Keys.ENTER)
+    browser.shown("dialog007")
+    for _ in range(40):
+        browser.keys(Keys.TAB)
+        focused = browser.driver.switch_to.active_element
+        if focused.text == "Reject":
+            break
+    browser.keys(Keys.ENTER, Keys.TAB, "says nothing of it", Keys.TAB, Keys.ENTER)
+    browser.one("#annotator").send_keys("ada", Keys.ENTER)
+    file = browser.downloads / "marks-ada.json"
+    browser.wait("return document.getElementById('marked').textContent.startsWith('1 marks saved')")
+    end = time.monotonic() + 30
+    while not file.exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    (mark,) = read_marks(file).marks
+    assert (mark.dialog_id, mark.turn, mark.keep, mark.note) == ("dialog007", 1, False, "says nothing of it")
+    assert "marks=marks-ada.json" in browser.one("#marked").text
+    browser.driver.execute_script("localStorage.clear()")
+    browser.open("#dialog=dialog007")
+    browser.one("#open").send_keys(str(file))
+    browser.wait("return document.getElementById('marked').textContent.startsWith('opened')")
+    browser.wait("return document.querySelector('#turn-1 [data-keep=false]').getAttribute('aria-pressed') === 'true'")
+    foreign = browser.downloads / "foreign.json"
+    foreign.write_text(file.read_text(encoding="utf-8").replace(read_marks(file).run, "f" * 16), encoding="utf-8")
+    browser.one("#open").send_keys(str(foreign))
+    browser.wait("return document.getElementById('marked').textContent.includes('another run')")

@@ -1,0 +1,75 @@
+"""The report's page: hostile text, its size, and what it counts. `test_browser.py` opens it."""
+
+import base64
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from generator.config.settings import near_duplicates
+from generator.output.html.page import write_report
+from generator.output.html.sources import ReportSet, RunCounts
+from generator.schema import Dialog, Drop
+from taxonomy import read_criteria
+from tests.support.records import make_dialog, make_evidence, make_hits, make_passage, make_turn
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+
+
+def dialogs(count: int, text: str = "Of boats and harbours. " * 20) -> list[Dialog]:
+    return [
+        make_dialog(
+            make_turn(1, query=f"Question {n} {HOSTILE}?", hits=make_hits("p"), evidence=make_evidence("p")),
+            passages=[make_passage("p", f"{text} {n}", title=HOSTILE)],
+            id=f"dialog{n}",
+        )
+        for n in range(count)
+    ]
+
+
+def make_set(name: str, given: list[Dialog], drops: list[Drop] | None = None, **more: Any) -> ReportSet:
+    def read() -> Iterator[Dialog]:
+        return iter(given)
+
+    return ReportSet(name, read, lambda: iter(drops or []), {}, None, [], **more)
+
+
+def write(path: Path, *sets: ReportSet, limits: tuple[int, int] = (1 << 20, 1 << 20)) -> str:
+    write_report(path, sets, read_criteria(), near_duplicates(), limits=limits)
+    return path.read_text(encoding="utf-8")
+
+
+def unpack(page: str) -> Any:
+    (packed,) = re.findall(r'id="data">([^<]*)<', page)
+    return json.loads(zlib.decompress(base64.b64decode(packed)))
+
+
+def test_text_of_dialogs_is_never_markup(tmp_path: Path) -> None:
+    drop = Drop(dialog_id="x", scope="dialog", stage="ask", reason=HOSTILE, text=HOSTILE)
+    counts = RunCounts(attempted=2, accepted=1, dropped={"ask": {HOSTILE: 1}}, pairs=1)
+    page = write(tmp_path / "r.html", make_set(HOSTILE, dialogs(1), [drop], counts=counts, configuration=HOSTILE))
+    assert "alert(1)</script>" not in page
+    assert "<img" not in page
+    assert page.count("<script") == 3  # the list, one dialog, and the report's own
+    assert unpack(page)["entries"][1]["drops"][0]["text"] == HOSTILE
+
+
+def test_a_large_report_holds_a_sample_and_says_so(tmp_path: Path) -> None:
+    given = dialogs(400)
+    small, large = tmp_path / "small.html", tmp_path / "large.html"
+    assert "A sample" not in write(large, make_set("run", given))
+    page = write(small, make_set("run", given), limits=(30_000, 30_000))
+    assert "A sample" in page
+    assert small.stat().st_size < large.stat().st_size / 2
+    entries = unpack(page)["entries"]
+    assert 30 < len(entries) < 400
+    assert 0 < sum(entry["full"] for entry in entries) < 400
+    assert page.count('<script type="text/plain" id="d') == 1 + sum(entry["full"] for entry in entries)
+    assert ">400<" in page  # what is counted is all of them
+
+
+def test_the_same_sets_give_the_same_bytes(tmp_path: Path) -> None:
+    sets = make_set("a", dialogs(3)), make_set("b", dialogs(2))
+    assert write(tmp_path / "1.html", *sets) == write(tmp_path / "2.html", *sets)

@@ -1,0 +1,86 @@
+"""`python -m generator.report`, and marks that a run reads back."""
+
+import json
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from generator.dialogs.marks import fingerprint
+from generator.report import main
+from generator.schema import Dialog
+from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.records import make_dialog, make_turn
+from tests.support.runs import Site, command
+
+__all__ = ["openai_server"]
+
+
+def marks_of(site: Site, *marks: dict[str, object], run: str = "") -> Path:
+    file = site.folder / "marks.json"
+    first = Dialog.model_validate(site.dialogs()[0])
+    file.write_text(
+        json.dumps({"run": run or fingerprint(first), "annotator": "ada", "marks": marks}), encoding="utf-8"
+    )
+    return file
+
+
+def test_rejected_pairs_leave_the_dataset_and_stay_out(openai_server: OpenAIServer, tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    assert site.run(openai_server, "dialogs=2").code == 0
+    assert (site.run_dir / "report.html").stat().st_size < 1 << 20
+    pairs, dialog_id = len(site.rows()), site.dialogs()[0]["id"]
+    file = marks_of(site, {"dialog_id": dialog_id, "turn": 1, "keep": False, "note": "wrong"})
+    assert site.run(openai_server, "dialogs=2", f"marks={file}").code == 0
+    site.check_ledger()
+    assert len(site.rows()) == pairs - 1
+    assert [(d["dialog_id"], d["turn"], d["stage"]) for d in site.drops() if d["scope"] == "pair"] == [
+        (dialog_id, 1, "human")
+    ]
+    file.unlink()
+    assert site.run(openai_server, "dialogs=3").code == 0  # a run that goes on keeps them
+    site.check_ledger()
+    assert site.summary()["dropped_pairs"] == {"human": {"rejected": 1}}
+    before = site.data()
+    for wrong in (marks_of(site, run="f" * 16), marks_of(site, {"dialog_id": "other"})):
+        ended = site.run(openai_server, "dialogs=3", f"marks={wrong}")
+        assert ended.code == 2
+        assert ended.error.startswith(f"marks={wrong}: ")
+    assert site.data() == before
+    assert site.run(openai_server, "dialogs=3", f"marks={file}", "fresh=true").code == 2
+    assert site.data() == before
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path) -> Path:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    lines = [make_dialog(make_turn(1), id=f"d{n}").model_dump_json() for n in range(3)]
+    (folder / "dialogs.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "summary.json").write_text('{"attempted": 3, "accepted": 3, "pairs": 3}', encoding="utf-8")
+    return folder
+
+
+def test_damaged_lines_and_a_run_that_goes_on_are_said_and_shown(run_dir: Path) -> None:
+    with (run_dir / "dialogs.jsonl").open("a") as file:
+        file.write('{"id": "d4", "turns"')
+    (run_dir / "drops.jsonl").write_text("[]\n", encoding="utf-8")
+    with FileLock(run_dir / ".lock"):
+        ended = command(str(run_dir), program=main)
+    assert ended.code == 0
+    page = (run_dir / "report.html").read_text(encoding="utf-8")
+    for said in ("1 of 4 records", "1 of 1 records", "a run is writing here"):
+        assert said in ended.err
+        assert said in page
+
+
+def test_what_is_no_run_is_one_line(tmp_path: Path, run_dir: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for path in ("empty", "missing"):
+        ended = command(str(tmp_path / path), program=main)
+        assert (ended.code, ended.out) == (2, "")
+        assert path in ended.error
+    (run_dir / "dialogs.jsonl").write_text("half", encoding="utf-8")
+    (run_dir / "summary.json").unlink()
+    assert "1 of 1 records" in command(str(run_dir), program=main).error
+    assert not (run_dir / "report.html").exists()
