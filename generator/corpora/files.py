@@ -237,9 +237,10 @@ def _walk(folder: Path, prefix: str, above: tuple[Path, ...]) -> Iterator[tuple[
 
 def _members(archive: File) -> Iterator[File]:
     try:
-        local = isinstance(archive.system, LocalFileSystem)
-        content = archive.system.open(archive.path, "rb") if local else _fetch_newest(archive)
-        system = ZipFileSystem(fo=content)
+        path = archive.path
+        if not isinstance(archive.system, LocalFileSystem):
+            path = _fetch(archive.system, path, repr(archive.system.info(path))).name
+        system = ZipFileSystem(fo=LocalFileSystem().open(path, "rb"))
         names = system.find("")
     except Exception as error:  # of any plugin of fsspec, or a damaged archive
         raise CorpusError(f"{archive.where}: can't be read as a zip archive: {describe(error)}") from error
@@ -252,16 +253,13 @@ def _members(archive: File) -> Iterator[File]:
             yield File(f"{archive.name}/{name}", f"{archive.where}/{name}", name, system, fault)
 
 
-def _fetch_newest(file: File) -> Any:
-    return _fetch(file.system, file.path, repr(file.system.info(file.path)))
-
-
 @lru_cache(maxsize=8)
 def _fetch(system: Any, path: str, version: str) -> Any:
-    """Return a copy of a remote file that can be read in any order; each version is fetched once."""
-    copy = tempfile.TemporaryFile()  # noqa: SIM115, which lasts as long as the cache
+    """Return a temporary copy of a remote file, which is gone with the object; each version is fetched once."""
+    copy = tempfile.NamedTemporaryFile()  # noqa: SIM115, which lasts as long as the cache
     with system.open(path, "rb", **({"block_size": 0} if path.startswith("http") else {})) as stream:
         shutil.copyfileobj(stream, copy, 1 << 20)
+    copy.flush()
     return copy
 
 

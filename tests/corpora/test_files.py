@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from generator.corpora import files
 from generator.schema import Document
-from tests.support.corpora import broken, corpus, good, lines, message, read
+from tests.support.corpora import broken, corpus, good, lines, message, read, served
 
 # What each corpus is asked for: the ending of its files, and one with the text "One." or another.
 KINDS = {
@@ -126,6 +126,23 @@ def test_a_url_of_any_protocol_is_read(memory: Any, tmp_path: Path) -> None:
     memory.pipe("/texts/a.txt", b"One.")
     assert [document.id for document in good(read("folder", path="memory://texts"))] == ["a.txt"]
     assert found("huggingface", "memory://docs/a.jsonl") == (["One."], {})
+
+
+@pytest.mark.parametrize("name", ["folder", "jsonl"])
+def test_a_zip_archive_behind_an_address_is_fetched_and_read(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server can't send a part of a file, as many can't."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with zipfile.ZipFile(tmp_path / "docs.zip", "w") as archive:
+        archive.writestr("v1/a.txt", "One. " * 20_000)
+        archive.writestr("v1/b.jsonl", '{"id": "b", "text": "Two."}')
+    with served(tmp_path) as address:
+        for path in (f"{address}/docs.zip", f"{address}/docs.zip?download=1"):
+            (document,) = good(read(name, path=path))
+            assert document.id == {"folder": "docs.zip/v1/a.txt", "jsonl": "b"}[name]
+    (local,) = good(read(name, path=str(tmp_path / "docs.zip")))
+    assert (local.id, local.text) == (document.id, document.text)
 
 
 @pytest.mark.parametrize(

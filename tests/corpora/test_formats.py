@@ -119,7 +119,8 @@ def test_pdfs_are_read_if_they_hold_text(tmp_path: Path) -> None:
     assert (document.title, document.text) == ("The title", "Hello from a page.")
     reasons = [reason for _, reason in broken(found)]
     assert reasons[1] == "its pages have no text, only images; run OCR on it"
-    assert reasons[0].startswith("not a readable PDF: ") and reasons[2].startswith("not a readable PDF: ")
+    assert reasons[0].startswith("not a readable PDF: ")
+    assert reasons[2] == "it is password-protected; save it without a password"
 
 
 def test_a_file_without_text_is_broken(tmp_path: Path) -> None:

@@ -77,6 +77,14 @@ def plain(lib: Library, model: WordModel, query: str, held: Set[str], k: int, sp
     return sorted(found, key=lambda item: -round(item[1], 12))[:k]
 
 
+def test_prefixes_are_those_given_or_of_the_models_own_configuration(tmp_path: Path, word_model: WordModel) -> None:
+    lib = library(tmp_path, [Document(id="a", text="Hello.")])
+    word_model.prompts = {"query": "Q: ", "document": ""}
+    search(opened(lib), "own")
+    search(opened(lib, query_prefix="", passage_prefix="passage: "), "given")
+    assert {"Q: own", "Hello.", "given", "passage: Hello."} <= set(word_model.encoded)
+
+
 @pytest.mark.parametrize(("chunk", "block"), [(1024, 32_768), (7, 5), (1, 1)])
 def test_finds_what_a_plain_computation_finds(
     tmp_path: Path, word_model: WordModel, monkeypatch: pytest.MonkeyPatch, chunk: int, block: int
