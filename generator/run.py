@@ -17,6 +17,7 @@ from generator.config.settings import Settings, hash_files, hash_models, identit
 from generator.dialogs.dedup import Deduplicator
 from generator.dialogs.first_questions import hash_questions, read_first_questions
 from generator.dialogs.generate import DialogGenerator
+from generator.dialogs.live import watching
 from generator.errors import ConfigError
 from generator.execution.base import Executor
 from generator.execution.base import Work as Plans
@@ -184,7 +185,8 @@ class Run(Session[Summary]):
                 dialogs=wanted,
                 on_progress=display.update,
             )
-            await pipeline.run(stop)
+            with watching(display.show):
+                await pipeline.run(stop)
 
     def write_results(self, store: Store) -> Summary:
         components = self.components

@@ -14,6 +14,7 @@ from generator.dialogs.adapter import PREAMBLE
 from generator.dialogs.calls import Others
 from generator.dialogs.candidates import Unused, collect_unused
 from generator.dialogs.dedup import Repetition
+from generator.dialogs.live import tell_turn
 from generator.dialogs.plan import Plan
 from generator.dialogs.prompt import Documents
 from generator.dialogs.signatures import NewQuestion
@@ -141,6 +142,7 @@ class DialogProgram(Program):
                     turn, passages = await self.turn(source, passages, history, question_type, focus, split, asker)
                     if place == asker.switch:
                         settled = known
+                tell_turn(turn)
                 history = (*history, turn)  # line 5 of Algorithm 1, lines 6 and 17 of Algorithm 2
             except Rejected as rejected:
                 # Without a first turn there is no dialog, and a prompt that is too long only grows.
