@@ -266,7 +266,7 @@ def _info(settings: Settings, summary: Summary, store: Store, prompt_version: st
             "pair": summary.dropped_pairs,
             "candidate": summary.dropped_candidates,
         },
-        toy=isinstance(settings.lm, EmbeddedEndpoint) and settings.lm.path is None,
+        toy=isinstance(settings.lm, EmbeddedEndpoint) and settings.lm.is_bundled,
     )
 
 

@@ -24,6 +24,7 @@ from generator.execution.base import Work as Plans
 from generator.execution.pipeline import Pipeline
 from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Store
+from generator.models.embedded import EmbeddedEndpoint
 from generator.output.mt_bench_101 import MtBench101Export
 from generator.output.progress import Display, closing_table
 from generator.output.rad_bench import RadBenchExport
@@ -33,7 +34,7 @@ from generator.schema import Record
 from taxonomy import PLAIN, QUESTIONS, ScenarioMix, TaskMix, Taxonomy, UserShare, load_users
 from taxonomy import load as load_taxonomy
 
-ATTEMPTS_PER_DIALOG = 10
+ATTEMPTS_PER_DIALOG, ATTEMPTS_OF_BUNDLED_MODEL = 10, 3
 # Of `lm.context`, tokens that are kept free of documents: for the rules, the task and a dialog of four turns; for each
 # turn more; for the rules on more dimensions than question types, with the judges that measure them; and for a task.
 RESERVED_TOKENS, RESERVED_FOR_TURN, RESERVED_FOR_TARGETS, RESERVED_FOR_TASK = 1500, 120, 600, 500
@@ -41,6 +42,11 @@ RESERVED_TOKENS, RESERVED_FOR_TURN, RESERVED_FOR_TARGETS, RESERVED_FOR_TASK = 15
 TOKENS_PER_WORD = 1.6
 # New objects that the garbage collector waits for; Python's own 700 take a run a tenth of its processor.
 GC_THRESHOLD = 50_000
+_FOR_DATA = (
+    "SmolLM2-135M is here to show that everything works, and too small for data; with a real model: python -m "
+    "generator lm=ollama lm.model=… (or llamacpp, lmstudio, vllm, openai, …), or lm.path=hf://Qwen/"
+    "Qwen2.5-1.5B-Instruct-GGUF/qwen2.5-1.5b-instruct-q4_k_m.gguf, which is fetched once"
+)
 # Settings that are part of a run folder's name.
 _NAMED = {"corpus", "taxonomy", "user", "algorithm", "lm", "lm.model", "seed", "run_dir"}
 # What algorithms write in place of questions of types, and a taxonomy that has it.
@@ -84,6 +90,8 @@ def generate_run(settings: Settings, configuration: str, job: Job) -> float:
             summary, interrupted = run_session(run, closing_table)
     if interrupted:
         raise KeyboardInterrupt("reported")
+    if _asks_bundled_model(settings):
+        note(_FOR_DATA)
     if not summary.accepted:
         losses = {f"{stage} ({reason})": n for stage, why in summary.dropped.items() for reason, n in why.items()}
         note(
@@ -138,7 +146,8 @@ class Run(Session[Summary]):
         _check_users(settings, users)
         self.spec = WorkerSpec(settings, fingerprint, taxonomy, window, first_questions, users)
         self.components = Components(self.spec, executor.spread)
-        attempts = settings.max_attempts or ATTEMPTS_PER_DIALOG * settings.wanted
+        per_dialog = ATTEMPTS_OF_BUNDLED_MODEL if _asks_bundled_model(settings) else ATTEMPTS_PER_DIALOG
+        attempts = settings.max_attempts or per_dialog * settings.wanted
         self.max_attempts = min(attempts, self.components.planner.limit)
         contents = {
             "corpus.path (content)": fingerprint[:16],
@@ -212,6 +221,10 @@ def _frozen() -> Iterator[None]:
     finally:
         gc.set_threshold(*thresholds)
         gc.unfreeze()
+
+
+def _asks_bundled_model(settings: Settings) -> bool:
+    return isinstance(settings.lm, EmbeddedEndpoint) and settings.lm.is_bundled
 
 
 def _check_tasks(settings: Settings, taxonomy: Taxonomy) -> None:

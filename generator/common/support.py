@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from generator.common.passages import TOKEN
-from generator.common.shingles import stem_words
+from generator.common.shingles import is_english, stem_words, words
 
 # A number, and letters that follow it (`1980s`, `20th`); a name such as `B12` is a word.
 _NUMBER = re.compile(r"(?<!\w)\d+(?:[.,]\d+)*(?=[^\W\d_]{0,2}\b)")
@@ -35,6 +35,9 @@ _LITTLE = (
     "therefore thing things though thus together too try upon us use used using usually ve very via want way ways well "
     "whether whose within without would yes yet you"
 )
+# Texts with fewer words may have none by which one sees that they are English.
+_TOO_SHORT = 5
+_SOME_LENGTH = 40
 _SENTENCE_END = frozenset(".!?:;…\"“”'‘’()[]*#•-–—\n")
 
 
@@ -99,6 +102,21 @@ def find_unsupported(text: str, sources: Sequence[str]) -> Unsupported:
     kinds = ("word", "number", "name")
     words, numbers, names = ([term.text for term in missing.values() if term.kind == kind] for kind in kinds)
     return Unsupported(tuple(words), tuple(numbers), tuple(names))
+
+
+def shares_nothing(text: str, sources: Sequence[str]) -> bool:
+    """Return True if a text has content words or numbers, and none of them is in a source.
+
+    In another language than that of the sources a text shares few words with them whatever it says, and so it may in
+    other words than theirs if they are a sentence or two: false unless the sources are English and of some length, and
+    the text English too or too short to tell.
+    """
+    wanted, known = {term.key for term in read_terms(text)}, " ".join(sources)
+    if not wanted or not is_english(known) or (len(words(text)) > _TOO_SHORT and not is_english(text)):
+        return False
+    if len(words(known)) < _SOME_LENGTH:
+        return False
+    return not any(wanted & term_keys(source) for source in sources)
 
 
 def coverage(text: str, sources: Sequence[str]) -> float:

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 
 from generator.common.refusals import drop_refusals
 from generator.common.shingles import content_stems, words
-from generator.dialogs.checks import SCAFFOLDING
+from generator.common.support import shares_nothing
+from generator.dialogs.checks import OFF_SUBJECT, SCAFFOLDING, said_in
 from generator.dialogs.dedup import Repetition
-from generator.schema import Turn
+from generator.schema import Passage, Turn
 
 # What only an agent says of its documents; `SCAFFOLDING` is what nobody says.
 _WHICH = r"(?:the|this|these|those|your|our|both|all|any|provided|given)"
@@ -46,7 +47,9 @@ _OPEN = re.compile(r"\W*(?:who|what|when|where|why|how)\b(?!.*\bor\b)", re.IGNOR
 _LEAST_STEMS = 5
 
 
-def find_answer_fault(answer: str, question: str, history: Sequence[Turn], repetition: Repetition) -> str | None:
+def find_answer_fault(
+    answer: str, question: str, history: Sequence[Turn], repetition: Repetition, passages: Sequence[Passage] = ()
+) -> str | None:
     """Return the reason why an answer to the question after `history` can't be used, or None.
 
     What stands behind its first colon is for the next prompt alone.
@@ -61,6 +64,8 @@ def find_answer_fault(answer: str, question: str, history: Sequence[Turn], repet
     told = drop_refusals(answer)  # what isn't known may be said twice
     if len(content_stems(told)) >= _LEAST_STEMS and repetition.find(answer, [turn.answer for turn in history]):
         return "repeats an earlier answer"
+    if passages and shares_nothing(told, [*(p.titled for p in passages), question, *said_in(history)]):
+        return OFF_SUBJECT
     return None
 
 
