@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from functools import partial
@@ -25,6 +26,7 @@ from generator.execution.pipeline import Pipeline
 from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Store
 from generator.models.embedded import EmbeddedEndpoint
+from generator.models.local_servers import find_servers
 from generator.output.mt_bench_101 import MtBench101Export
 from generator.output.progress import Display, closing_table
 from generator.output.rad_bench import RadBenchExport
@@ -168,6 +170,9 @@ class Run(Session[Summary]):
         return summary.accepted, self.settings.wanted
 
     async def open(self, stack: AsyncExitStack) -> Work:
+        if isinstance(self.settings.lm, EmbeddedEndpoint) and "CI" not in os.environ:
+            for settings in await find_servers():
+                note(f"a model server runs on this machine: {settings} uses it")
         generator = await stack.enter_async_context(self.components.connect())
         await self.executor.ready()
         return partial(self._generate, generator)
