@@ -39,6 +39,7 @@ COMMANDS = (
         "estimate",
         "generator.estimate:EstimateSettings",
     ),
+    ("python -m generator.report", "report", "generator.report:ReportSettings"),
     ("python -m generator.statistics", "statistics", "generator.statistics:StatisticsSettings"),
     ("python -m judges", "judges", "judges.settings:JudgingRunSettings"),
     (

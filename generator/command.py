@@ -16,9 +16,9 @@ from itertools import islice
 from pathlib import Path
 
 from generator.common.console import continues
+from generator.config.installed import CONF, conf_folders
 from generator.config.shares import OWN_MODEL, normalise_shares
 
-CONF = Path(__file__).parents[1] / "conf"
 # Groups that may be chosen with or without a plus.
 _PLAIN_GROUPS = "corpus|taxonomy|experiment|benchmark|judge|lm|student"
 # Hydra's options that ask about the program; their arguments are no settings.
@@ -32,6 +32,7 @@ GENERATOR_GROUPS = (
     ("corpus", "corpora"),
     ("taxonomy", "taxonomies"),
     ("user", "users"),
+    ("dialog", "languages of dialogs"),
     ("algorithm", "algorithms"),
     ("lm", "models"),
     ("retriever", "retrievers"),
@@ -157,7 +158,8 @@ def help_text(command: Command) -> str:
     lines = list(command.usage)
     for group, title in command.groups:
         lines += ["", f"{title} ({group}=)"]
-        for file in sorted((CONF / group).glob("[!_]*.yaml")):
+        files = {file.stem: file for conf in reversed(conf_folders()) for file in (conf / group).glob("[!_]*.yaml")}
+        for _, file in sorted(files.items()):
             text = file.read_text(encoding="utf-8").removeprefix("# @package _global_\n")
             lines.append(f"  {file.stem:<28}{text.partition(chr(10))[0].removeprefix('#').strip()}")
     module, _, name = command.settings.partition(":")

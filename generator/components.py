@@ -1,5 +1,6 @@
 """The parts of a run, put together the same way in every process that generates dialogs."""
 
+import json
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -11,6 +12,8 @@ import dspy
 from generator.common.atomic_files import atomic_write
 from generator.common.concurrency import Spread, one_by_one
 from generator.common.console import note
+from generator.common.detection import BEGINNING, SAMPLE, detect_language
+from generator.common.language import IN_ENGLISH, Languages, load_language, use_languages
 from generator.config.parts import build_choice
 from generator.config.settings import ProgressiveSettings, Settings
 from generator.corpora.base import read_documents
@@ -76,11 +79,21 @@ class Components:
 
     def __init__(self, spec: WorkerSpec, spread: Spread = one_by_one) -> None:
         self.settings, self.taxonomy = settings, taxonomy = spec.settings, spec.taxonomy
-        algorithm = settings.algorithm
         self.judges = _build_judges(settings, taxonomy)
         check_columns(settings.judge.filter, self.judges)
-        searches = algorithm.name in ("multi", "progressive")
         self.library = open_library(settings, spec.fingerprint)
+        self.languages, self.language_note = find_languages(settings, self.library)
+        if self.languages.differ and taxonomy.underspecified:
+            raise ConfigError(
+                f"dialog.language={settings.dialog.language}: underspecified questions are made of the words of the "
+                "documents; leave it out, or set the weight of underspecified to 0"
+            )
+        with use_languages(self.languages):
+            self._build(spec, spread)
+
+    def _build(self, spec: WorkerSpec, spread: Spread) -> None:
+        settings, taxonomy, algorithm = self.settings, self.taxonomy, self.settings.algorithm
+        searches = algorithm.name in ("multi", "progressive")
         # A validation dialog retrieves from validation documents alone, so it needs a few of them.
         validation = self.library.validation(settings.validation, settings.retriever.k if searches else 1)
         self.planner = Planner(
@@ -153,7 +166,10 @@ class Components:
         types += [reply.model_dump_json() for reply in replies if reply]
         types += [share.type.model_dump_json() for share in taxonomy.tasks]
         types += filter(None, (share.type.prompt() for share in spec.users))
-        rules = SharedPrefixAdapter(tasks=self.tasks, preamble=self.program.preamble).rules
+        if self.languages != IN_ENGLISH:
+            types += [json.dumps(self.languages.dialog.phrasings)]
+        adapter = SharedPrefixAdapter(tasks=self.tasks, preamble=self.program.preamble, languages=self.languages)
+        rules = adapter.rules
         self.prompt_version = prompt_version((tasks | judge_tasks).values(), rules, *types)
 
     @asynccontextmanager
@@ -184,10 +200,11 @@ class Components:
                 keep=settings.judge.filter,
                 min_turns=settings.min_turns,
                 prompt_version=self.prompt_version,
+                languages=self.languages,
             )
 
     def _adapter(self, endpoint: Endpoint, tasks: Mapping[str, SignatureType]) -> SharedPrefixAdapter:
-        return SharedPrefixAdapter(endpoint.structured_outputs, tasks, self.program.preamble)
+        return SharedPrefixAdapter(endpoint.structured_outputs, tasks, self.program.preamble, self.languages)
 
     async def _connect_judges(self, workers: int | None, stack: AsyncExitStack) -> Judging | None:
         if not self.judges:
@@ -247,6 +264,27 @@ def open_library(settings: Settings, fingerprint: str) -> Library:
         settings.retriever.overlap,
         lambda count: note(f"reading documents: {count}") if count % 10_000 == 0 else None,
     )
+
+
+def find_languages(settings: Settings, library: Library) -> tuple[Languages, str]:
+    """Return the languages of documents and dialogs, and what to tell the user of them; `library` gets the first.
+
+    Where `corpus.language` is null, it is found in a sample of the documents, once for each library.
+    """
+    folder, code, told = settings.dialog.languages, settings.corpus.language, ""
+    if code is None:
+        found = library.folder / "language"
+        if not found.is_file():
+            rows = sorted({round(place * (len(library) - 1) / SAMPLE) for place in range(SAMPLE + 1)})
+            texts = [library.document(row).text[:BEGINNING] for row in rows]
+            most, count = detect_language(texts)
+            with atomic_write(found) as file:
+                file.write(f"{most}\n{count} of {len(texts)} documents looked at\n")
+        code, counted = found.read_text(encoding="utf-8").splitlines()
+        told = f"corpus.language: {load_language(code, folder).name}, found in {counted}"
+    documents = library.language = load_language(code, folder)
+    dialog = load_language(settings.dialog.language, folder) if settings.dialog.language else documents
+    return Languages(documents, dialog), told
 
 
 def _share(endpoint: Endpoint, workers: int | None) -> Endpoint:

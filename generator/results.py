@@ -26,6 +26,7 @@ from generator.output.card import DatasetInfo, Origin
 from generator.output.chat import rows
 from generator.output.dataset import write_dataset
 from generator.output.summary import HumanSummary, Summary, summarise
+from generator.report_sets import write_run_report
 from generator.retrievers.bm25 import PassagePool
 from generator.schema import Algorithm, Corpus, Dialog, Document, Passage, Record, SkippedRecord
 from taxonomy import Taxonomy
@@ -46,7 +47,7 @@ def write_results(
     skipped: Path,
     prompt_version: str,
 ) -> Summary:
-    """Write what a run has so far: dialogs, drops, skipped documents, summary, dataset, export.
+    """Write what a run has so far: dialogs, drops, skipped documents, summary, dataset, export, report.
 
     Args:
         library: the documents of the run, for the export.
@@ -66,13 +67,14 @@ def write_results(
     summary = summarise(store, taxonomy, settings.judge.filter, lines.count("\n"), settings.wanted)
     _write_summary(folder, summary)
     if summary.pairs:
-        write_dataset(store.dialogs(), folder / "dataset", _info(settings, summary, store, prompt_version))
+        write_dataset(store.dialogs(), folder / "dataset", _info(settings, library, summary, store, prompt_version))
     else:
         shutil.rmtree(folder / "dataset", ignore_errors=True)
     if summary.accepted:  # an item need not have a pair
         _write_export(settings.exporter, _source(settings, library, store), folder, before)
     else:
         _remove_exports(folder)
+    write_run_report(folder)
     return summary
 
 
@@ -136,6 +138,7 @@ def write_human(settings: Settings, configuration: str, command: str) -> None:
         rewritten=True,
     )
     _write_export(settings.exporter, source, folder, before)
+    write_run_report(folder)
     print(f"human dialogs: {summary.human}, with {summary.pairs} context-response pairs", flush=True)
     print(f"folder: {folder}", flush=True)
 
@@ -223,7 +226,7 @@ def _whole_documents(corpus: DialogCorpus) -> Iterator[tuple[Document, tuple[Pas
         )
 
 
-def _info(settings: Settings, summary: Summary, store: Store, prompt_version: str) -> DatasetInfo:
+def _info(settings: Settings, library: Library, summary: Summary, store: Store, prompt_version: str) -> DatasetInfo:
     corpus, judge, retriever = settings.corpus, settings.judge, settings.retriever
     searches = settings.algorithm.name in ("multi", "progressive")
     name = type(retriever).__name__.removesuffix("Settings").lower()
@@ -234,7 +237,7 @@ def _info(settings: Settings, summary: Summary, store: Store, prompt_version: st
         corpus=corpus.name,
         licence=corpus.licence,
         source=corpus.source,
-        language=corpus.language,
+        language=settings.dialog.language or library.language.code,
         filter=judge.filter,
         algorithm=settings.algorithm.name,
         topics=corpus.topics,

@@ -3,15 +3,18 @@
 import asyncio
 import gc
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from hashlib import sha256
+from pathlib import Path
 
 import dspy
 from omegaconf import DictConfig, OmegaConf
 
 from generator.common.console import continues, note
+from generator.common.language import IN_ENGLISH, use_languages
 from generator.components import Components, WorkerSpec, skipped_documents
 from generator.config.compose import Job, RunFailed
 from generator.config.settings import Settings, hash_files, hash_models, identity, load
@@ -19,6 +22,7 @@ from generator.dialogs.dedup import Deduplicator
 from generator.dialogs.first_questions import hash_questions, read_first_questions
 from generator.dialogs.generate import DialogGenerator
 from generator.dialogs.live import watching
+from generator.dialogs.marks import apply_marks, read_marks
 from generator.errors import ConfigError
 from generator.execution.base import Executor
 from generator.execution.base import Work as Plans
@@ -67,6 +71,7 @@ def generate(cfg: DictConfig, job: Job) -> float:
         KeyboardInterrupt: the run was interrupted; what is finished is written.
     """
     settings = load_named(cfg, job)
+    cfg.marks = None  # they are in the run from now on
     return generate_run(settings, OmegaConf.to_yaml(cfg, resolve=True), job)
 
 
@@ -88,7 +93,11 @@ def generate_run(settings: Settings, configuration: str, job: Job) -> float:
     dspy.disable_logging()  # what it would log of a reply stands with the reply's drop
     with settings.executor.open() as executor:
         run = Run(settings, configuration, job.command, executor)
-        with _frozen():
+        if run.components.language_note:
+            note(run.components.language_note)
+        if settings.marks is not None:
+            run.read_marks(settings.marks)
+        with _frozen(), use_languages(run.components.languages):
             summary, interrupted = run_session(run, closing_table)
     if interrupted:
         raise KeyboardInterrupt("reported")
@@ -141,13 +150,16 @@ class Run(Session[Summary]):
         window = _window(settings, taxonomy)
         source = settings.algorithm.first_questions
         first_questions = read_first_questions(source, taxonomy.first) if source else []
-        self.dedup = Deduplicator(settings.dedup)
+        against = hash_files("dedup.against", settings.dedup.against)
         fingerprint = settings.corpus.fingerprint()
         self.skipped = skipped_documents(settings, fingerprint)
         users = load_users(settings.user.types, settings.user.path)
         _check_users(settings, users)
         self.spec = WorkerSpec(settings, fingerprint, taxonomy, window, first_questions, users)
         self.components = Components(self.spec, executor.spread)
+        languages = self.components.languages
+        with use_languages(languages):
+            self.dedup = Deduplicator(settings.dedup)
         per_dialog = ATTEMPTS_OF_BUNDLED_MODEL if _asks_bundled_model(settings) else ATTEMPTS_PER_DIALOG
         attempts = settings.max_attempts or per_dialog * settings.wanted
         self.max_attempts = min(attempts, self.components.planner.limit)
@@ -158,10 +170,28 @@ class Run(Session[Summary]):
             "user.path (content)": sha256("".join(u.model_dump_json() for u in users).encode()).hexdigest()[:16],
             "algorithm.first_questions (content)": hash_questions(first_questions),
             "dspy_program (content)": hash_files("dspy_program", [program] if program else []),
-            "dedup.against (content)": hash_files("dedup.against", settings.dedup.against),
+            "dedup.against (content)": against,
             **hash_models({"lm": settings.lm, "judge.lm": settings.judge.lm, **settings.others}),
         }
+        if languages != IN_ENGLISH:
+            contents["corpus.language"], contents["dialog.language"] = (each.code for each in languages)
         self.identity = identity(settings, contents)
+
+    def read_marks(self, path: Path) -> None:
+        """Make a person's marks verdicts of the run: the pairs that they reject become drops.
+
+        Raises:
+            ConfigError: there is no run, or the marks aren't of it.
+        """
+        marks, where = read_marks(path), f"marks={path}"
+        if self.fresh or not (self.folder / "run.db").exists():
+            why = "fresh=true would remove the dialogs" if self.fresh else f"there is no run in {self.folder}"
+            raise ConfigError(f"{where}: {why}; give the settings that the marked run was made with")
+        with Store(self.folder, self.identity) as store:
+            marked = apply_marks(marks, store.dialogs(), self.settings.judge.filter, where)
+            store.judge_again(marked)
+        said = Counter(mark.keep for mark in marks.marks)
+        note(f"marks of {marks.annotator}: {said[True]} kept, {said[False]} rejected, {said[None]} without either")
 
     def is_finished(self, store: Store) -> bool:
         return store.accepted >= self.settings.wanted or store.attempted >= self.max_attempts

@@ -5,7 +5,8 @@ question, `conf/taxonomy/*.yaml` mixes of them.
 """
 
 from taxonomy.draw import TaskDraw, draw_user, first_type, later_types, leave_topic, turn_types
-from taxonomy.files import read_facets, read_scenarios, read_tasks, read_types, read_users
+from taxonomy.files import read_criteria, read_facets, read_scenarios, read_tasks, read_types, read_users
+from taxonomy.judging import Criteria, Criterion, Level
 from taxonomy.mix import Mix, ScenarioMix, Share, TaskMix, TaskShare, Taxonomy, UserShare, Weights, load, load_users
 from taxonomy.rubric import ItemKind
 from taxonomy.scenarios import QUESTIONS, Scenario, ScenarioExample, ScenarioTurn
@@ -27,12 +28,15 @@ from taxonomy.users import PLAIN, Typing, User
 __all__ = [
     "PLAIN",
     "QUESTIONS",
+    "Criteria",
+    "Criterion",
     "Example",
     "Exchange",
     "Facet",
     "Form",
     "FormCheck",
     "ItemKind",
+    "Level",
     "Mix",
     "QuestionCheck",
     "QuestionType",
@@ -60,6 +64,7 @@ __all__ = [
     "leave_topic",
     "load",
     "load_users",
+    "read_criteria",
     "read_facets",
     "read_scenarios",
     "read_tasks",

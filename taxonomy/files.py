@@ -9,6 +9,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from generator.errors import YAML_SLIPS, TaxonomyError, describe
+from taxonomy.judging import Criteria
 from taxonomy.scenarios import Scenario
 from taxonomy.tasks import Task
 from taxonomy.types import Facet, QuestionType
@@ -16,7 +17,7 @@ from taxonomy.users import User
 
 OURS = Path(__file__).parent
 Dimension = Literal["multi_turn", "answerability"]
-N = TypeVar("N", QuestionType, Task, Scenario, User)
+N = TypeVar("N", QuestionType, Task, Scenario, User, Criteria)
 
 
 def read_types(path: Path | None = None) -> dict[str, QuestionType]:
@@ -53,6 +54,19 @@ def read_users(path: Path | None = None) -> dict[str, User]:
         TaxonomyError: as `read_types`.
     """
     return _read_all("users", path, User, "user type", "user.path")
+
+
+def read_criteria(name: str = "lee2024") -> Criteria:
+    """Return the criteria of that name, or those in the YAML file at that path.
+
+    Raises:
+        TaxonomyError: there is no such file, or it can't be used.
+    """
+    ours = {file.stem: file for file in sorted((OURS / "criteria").glob("*.yaml"))}
+    file = ours.get(name) or Path(name).expanduser()
+    if not file.is_file():
+        raise TaxonomyError(f"criteria={name}: no such file; choose from {', '.join(ours)}, or give a YAML file")
+    return _read_file(file, Criteria, "set of criteria")
 
 
 def read_facets(dimension: Dimension) -> dict[str, Facet]:
@@ -119,6 +133,8 @@ def _explain(problem: Any, model: type[BaseModel], noun: str) -> str:
     """Describe one of pydantic's errors: the key, what is wrong, what is expected."""
     where = ".".join(map(str, problem["loc"]))
     keys = [part for part in problem["loc"] if isinstance(part, str)]
+    if not keys and problem["type"] == "value_error":
+        return str(problem["msg"]).removeprefix("Value error, ")
     if not keys:
         required = (name for name, field in model.model_fields.items() if field.is_required())
         return f"not a {noun}; give at least the keys {', '.join(required)}"

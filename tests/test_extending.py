@@ -1,4 +1,4 @@
-"""The examples of `docs/extending.md`, word for word: added to a copy of this project, and used there."""
+"""The examples of `docs/extending.md`, word for word: installed as a package or added to a copy, and used there."""
 
 import json
 import os
@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ TEXT = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
 # The code blocks that have a file name behind their language, and the commands.
 FILES = dict(re.findall(r"^```\w+ (\S+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))
 COMMANDS = re.findall(r"^```sh\npython -m generator (.*)\n```$", TEXT, re.MULTILINE)
-TESTS = [name for name in FILES if name.startswith("tests/")]
+TESTS = [name for name in FILES if "tests/" in name]
+PACKAGE = "my-parts"
 
 # The imports are most of a short run's time: all commands in one process.
 ALL = """
@@ -44,13 +46,29 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert not (folder / name).exists(), f"the example {name} would replace a file of ours"
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
+    install(folder / PACKAGE, folder / "site")
     return folder
+
+
+def install(package: Path, site: Path) -> None:
+    """Put a package where an installer would, with what one writes beside it."""
+    module = package.name.replace("-", "_")
+    shutil.copytree(package / module, site / module)
+    project = tomllib.loads((package / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    about = site / f"{module}-{project['version']}.dist-info"
+    about.mkdir()
+    named = (
+        f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in entries.items())
+        for group, entries in project["entry-points"].items()
+    )
+    (about / "entry_points.txt").write_text("\n".join(named), encoding="utf-8")
+    about.joinpath("METADATA").write_text(f"Metadata-Version: 2.1\nName: {package.name}\nVersion: 0.1\n")
 
 
 def python(checkout: Path, *arguments: str) -> str:
     """Return what a command prints in the copy; it must succeed."""
     # In a copy, `python` finds the packages beside its script or in the current folder before those installed.
-    environment = {**os.environ, "PYTHONPATH": "", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(checkout / "site"), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, *arguments]
     done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -98,7 +116,33 @@ def test_the_examples_tests_pass(checkout: Path) -> None:
     assert len(TESTS) == printed.count(" PASSED") == 5
 
 
+# Prints what can be a retriever.
+NAMED = """
+from generator.command import help_text
+from generator.config.parts import class_of
+from generator.errors import ConfigError
+from generator.__main__ import COMMAND
+print(help_text(COMMAND))
+for target in ("my_parts.ngrams.NgramSettings", "my_parts.ngrams.Ngrams", "my_parts.faq.FaqCorpus", "os.system"):
+    try:
+        print(class_of("retriever", target).__name__)
+    except ConfigError as error:
+        print(error)
+"""
+
+
+def test_only_what_an_entry_point_names_can_be_a_part(checkout: Path) -> None:
+    *listed, found, other, corpus, function = python(checkout, "-c", NAMED).splitlines()
+    assert [line.split()[:2] for line in listed if "n-grams" in line] == [["ngrams", "character"]]
+    assert found == "NgramSettings"
+    for refused in (other, corpus, function):
+        assert re.search("must be a class of this project .* names as grounded_dialogs.retrievers$", refused)
+
+
 def test_the_examples_are_in_our_style(checkout: Path) -> None:
     code = [name for name in FILES if name.endswith(".py")]
-    python(checkout, "-m", "ruff", "check", "--no-cache", *code)
+    for packaged in (True, False):
+        own = [name for name in code if name.startswith(PACKAGE) == packaged]
+        source = ["--config", f'src=["{PACKAGE}"]'] if packaged else []
+        python(checkout, "-m", "ruff", "check", "--no-cache", *source, *own)
     python(checkout, "-m", "ruff", "format", "--no-cache", "--check", *code)

@@ -5,15 +5,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice, pairwise
 
+from generator.common.language import languages
+from generator.common.scripts import WORD
 from generator.errors import ConfigError
 from generator.schema import Document, Passage
 
-# Thai, Lao, Burmese, Khmer, Chinese and Japanese, which write no spaces between words: each letter counts as a word.
-_UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-)
-TOKEN = re.compile(rf"[^\W{_UNSPACED}]{{1,64}}|[^\w\s]|[{_UNSPACED}]")
-_UNSPACED_LETTER = re.compile(f"[{_UNSPACED}]")
+TOKEN = re.compile(rf"(?:{WORD})|[^\w\s]")
 LONGEST_SENTENCE = 600
 # A line is segmented in chunks of so many characters, since segmentation takes quadratic time in some scripts; the
 # last part of a chunk only serves as context, and is segmented again with the next one.
@@ -30,12 +27,6 @@ def count_tokens(text: str) -> int:
     return sum(1 for _ in TOKEN.finditer(text))
 
 
-def is_unspaced(text: str) -> bool:
-    """Return True if most of the text's letters are of scripts that write no spaces between words."""
-    letters = sum(map(str.isalpha, text))
-    return 2 * len(_UNSPACED_LETTER.findall(text)) > letters
-
-
 def has_more_tokens(text: str, count: int) -> bool:
     """Return whether `text` has more tokens than `count`, reading no further than needed."""
     return next(islice(TOKEN.finditer(text), count, None), None) is not None
@@ -45,9 +36,10 @@ def windows(text: str, size: int = 512, overlap: int = 100) -> Iterator[tuple[in
     r"""Yield the spans (start, end; characters) of the passages of `text`.
 
     Each holds exactly `size` tokens (the last one may hold fewer) and shares exactly `overlap` with the one before
-    it (Lee et al. 2024, section 2.4.2). A token is a word or a punctuation mark, `\w+|[^\w\s]`, not a piece of a
-    model's vocabulary: passages need no tokenizer and are the same for every model. In scripts without spaces between
-    words each letter is a token, and longer runs than 64 letters are split, so that no passage is endless.
+    it (Lee et al. 2024, section 2.4.2). A token is a word or a punctuation mark, `\w+|[^\w\s]` with the vowel signs of
+    the word's script, not a piece of a model's vocabulary: passages need no tokenizer and are the same for every model.
+    In scripts without spaces between words each letter is a token, and longer runs than 64 letters are split, so that
+    no passage is endless.
 
     Raises:
         ConfigError: unless `size > overlap >= 0`.
@@ -79,18 +71,22 @@ def passage(document: Document, start: int, end: int) -> Passage:
     )
 
 
-def sentences(text: str) -> tuple[tuple[int, int], ...]:
+def sentences(text: str, language: str = "") -> tuple[tuple[int, int], ...]:
     """Return the spans (start, end; characters) of the sentences of `text`, without surrounding white space.
 
     They are in order, don't overlap, and cover everything except white space. Headings, list items and table rows,
     each on its own line, are sentences; a line that starts in lower case continues the one before. Sentences longer
     than 600 characters are cut between words.
+
+    Args:
+        language: ISO 639 code; empty: that of the documents.
     """
+    language = language or languages().documents.code
     # Every prompt of a dialog numbers the sentences of the same texts; of long texts, few are worth the memory.
-    return _of_long(text) if len(text) > _LONG else _of_short(text)
+    return (_of_long if len(text) > _LONG else _of_short)(text, language)
 
 
-def _sentences(text: str) -> tuple[tuple[int, int], ...]:
+def _sentences(text: str, language: str) -> tuple[tuple[int, int], ...]:
     from sentencex import get_sentence_boundaries
 
     spans: list[tuple[int, int]] = []
@@ -99,7 +95,7 @@ def _sentences(text: str) -> tuple[tuple[int, int], ...]:
         while start < block_end:
             end = min(start + _AT_ONCE, block_end)
             # Only the starts of sentences are used, so that nothing between two of them is lost.
-            found = get_sentence_boundaries("en", text[start:end])
+            found = get_sentence_boundaries(language, text[start:end])
             starts = [start, *(start + boundary["start_index"] for boundary in found[1:]), end]
             if start == block_start and len(starts) > 2 and _LIST_MARKER.fullmatch(text, starts[0], starts[1]):
                 del starts[1]

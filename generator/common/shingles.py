@@ -1,29 +1,17 @@
 """Texts as sets of shingles, and the similarity of two texts; `generator.dialogs.dedup` uses them."""
 
 import hashlib
-import re
-import unicodedata
 import zlib
 from collections.abc import Sequence
-from functools import cache
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Shingles = NDArray[np.uint32]
+from generator.common.language import dialog_language
+from generator.common.scripts import words as words
 
-_WORD = re.compile(r"\w+")
-# Words that don't change the meaning of a question; question words, pronouns, negations, "from" and "by" do.
-FUNCTION_WORDS = frozenset(
-    _WORD.findall(
-        "a an the is are was were be been am do does did has have had can could would will please so and also s "
-        "of to in on at for any it there that tell me you"
-    )
-)
-# Common English words that no other language written in Latin letters has among its own.
-_ENGLISH = frozenset(_WORD.findall("the and are what how why does did you your it its they this that with have not"))
+Shingles = NDArray[np.uint32]
 
 
 def question_shingles(text: str) -> Shingles:
@@ -39,31 +27,21 @@ def question_shingles(text: str) -> Shingles:
 
 
 def content_stems(text: str) -> list[str]:
-    """Return the stems of a text's words in their order, without function words unless there are no others."""
-    tokens = words(text)
-    return stem_words([word for word in tokens if word not in FUNCTION_WORDS] or tokens)
+    """Return the stems of a text's words in their order, without function words unless there are no others.
 
-
-def stem_words(words: Sequence[str]) -> list[str]:
-    """Return the English stem of each word, which is in lower case."""
-    stems: list[str] = _stemmer().stemWords(words)
-    return stems
-
-
-def is_english(text: str) -> bool:
-    """Return true if a text has one of the commonest English words, so that lists of English words apply to it."""
-    return not _ENGLISH.isdisjoint(words(text))
+    Where no spaces part words, these are pairs of letters, or whatever n-grams the language has.
+    """
+    language, tokens = dialog_language(), words(text)
+    if not language.spaced:
+        return list(language.cut_content(text)) or tokens
+    function = language.listed("function")
+    return language.stem([word for word in tokens if word not in function] or tokens)
 
 
 def text_shingles(text: str) -> Shingles:
     """Return all 5-grams of words as sorted hashes; one changed word in a hundred leaves a similarity of 0.91."""
     tokens = words(text)
     return _hashes([" ".join(tokens[first : first + 5]) for first in range(max(1, len(tokens) - 4))])
-
-
-def words(text: str) -> list[str]:
-    """Return the words of a text in their order, case-folded and without punctuation."""
-    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
 def digest(text: str) -> bytes:
@@ -79,10 +57,3 @@ def jaccard(one: Shingles, other: Shingles) -> float:
     """Return the Jaccard similarity of two sets of shingles, 0 to 1."""
     shared = len(np.intersect1d(one, other, assume_unique=True))
     return shared / max(1, len(one) + len(other) - shared)
-
-
-@cache
-def _stemmer() -> Any:
-    import Stemmer
-
-    return Stemmer.Stemmer("english")

@@ -1,44 +1,26 @@
 """Find what a text says that its sources don't: content words, numbers and names; no model is asked.
 
-Words are compared by their English stems, without function words; in scripts without spaces each letter is a word.
+Words are compared by their stems, without function words, in the dialog's language; where no spaces part words, by
+their pairs of letters.
 """
 
 import re
 import unicodedata
 from collections.abc import Sequence
-from functools import cache, lru_cache
 from typing import NamedTuple
 
+from generator.common.language import cached_by_language, dialog_language, languages
 from generator.common.passages import TOKEN
-from generator.common.shingles import is_english, stem_words, words
+from generator.common.scripts import UNSPACED, words
 
 # A number, and letters that follow it (`1980s`, `20th`); a name such as `B12` is a word.
-_NUMBER = re.compile(r"(?<!\w)\d+(?:[.,]\d+)*(?=[^\W\d_]{0,2}\b)")
+_NUMBER = re.compile(rf"(?<![^\W{UNSPACED}])\d+(?:[.,]\d+)*(?=[^\W\d_]{{0,2}}\b|[{UNSPACED}])")
+_UNSPACED_LETTER, _UNSPACED_RUN = re.compile(f"[{UNSPACED}]"), re.compile(f"[{UNSPACED}]+")
 _THOUSANDS = re.compile(r"[.,](?=\d{3}(?!\d))")
-# Not "one", which is a pronoun more often.
-_NUMERALS = (
-    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
-    "nineteen twenty"
-)
-_TENS = "thirty forty fifty sixty seventy eighty ninety"
-_NUMBER_WORDS = {
-    **{word: str(number) for number, word in enumerate(_NUMERALS.split(), start=2)},
-    **{word: str(10 * number) for number, word in enumerate(_TENS.split(), start=3)},
-    "zero": "0",
-}
-# Beside bm25s's English stop words, words of dialog and those that say how sure something is.
-_LITTLE = (
-    "also although among around another away back can cannot could did didn does doesn don done else especially etc "
-    "even ever every get gets getting got however indeed instead know just let like likely ll lot lots made make makes "
-    "many may maybe me might mine much must need never nor oh ok okay one ones onto per perhaps please possible quite "
-    "rather re really s said say says see seem seems shall since so something sometimes still sure t tell thank thanks "
-    "therefore thing things though thus together too try upon us use used using usually ve very via want way ways well "
-    "whether whose within without would yes yet you"
-)
-# Texts with fewer words may have none by which one sees that they are English.
+# Texts with fewer words may have none by which one sees their language.
 _TOO_SHORT = 5
 _SOME_LENGTH = 40
-_SENTENCE_END = frozenset(".!?:;…\"“”'‘’()[]*#•-–—\n")
+_SENTENCE_END = frozenset(".!?。！？؟।:;…\"“”'‘’()[]*#•-–—\n")
 
 
 class Unsupported(NamedTuple):
@@ -63,33 +45,42 @@ class Term(NamedTuple):
     kind: str
 
 
-@lru_cache(maxsize=8192)
+@cached_by_language(8192)
 def read_terms(text: str) -> tuple[Term, ...]:
     """Return the content words and numbers of a text in their order."""
+    language = dialog_language()
+    stop, numerals = language.idle, language.numbers
     found: list[Term] = []
     text = unicodedata.normalize("NFKC", text)
     spelt = [(match.group(), match.start()) for match in TOKEN.finditer(text)]
-    stems = stem_words([word.casefold() for word, _ in spelt])
+    stems = language.stem([word.casefold() for word, _ in spelt])
     numbers = {match.start(): match for match in _NUMBER.finditer(text)}
     end, opens = 0, True  # the end of the last number; whether a sentence begins here
     for (word, start), stem in zip(spelt, stems, strict=True):
         if number := numbers.get(start):
             end = number.end()
             found.append(Term(number.group(), _digits(number.group()), "number"))
-        elif start >= end and word[0].isalnum() and (low := word.casefold()) not in _stop_words():
-            if low in _NUMBER_WORDS:
-                found.append(Term(word, _NUMBER_WORDS[low], "number"))
-            else:
-                found.append(Term(word, stem, "name" if word[0].isupper() and not opens else "word"))
+        elif start >= end and word[0].isalnum() and (low := word.casefold()) not in stop:
+            if low in numerals:
+                found.append(Term(word, numerals[low], "number"))
+            elif language.spaced or not _UNSPACED_LETTER.match(word):
+                named = language.capitals and word[0].isupper() and not opens
+                found.append(Term(word, stem, "name" if named else "word"))
         opens = word in _SENTENCE_END or (opens and not word[0].isalnum())
+    if not language.spaced:
+        grams = (gram for run in _UNSPACED_RUN.findall(text) for gram in language.cut_content(run))
+        found += (Term(gram, gram, "word") for gram in grams)
     return tuple(found)
 
 
-@lru_cache(maxsize=8192)
+@cached_by_language(8192)
 def term_keys(text: str) -> frozenset[str]:
     """Return the keys of all words and numbers of a text, function words too: what it supports."""
-    low = [word.casefold() for word in TOKEN.findall(unicodedata.normalize("NFKC", text))]
-    return frozenset((*stem_words(low), *(term.key for term in read_terms(text)), *(["1"] if "one" in low else [])))
+    language, text = dialog_language(), unicodedata.normalize("NFKC", text)
+    low = [word.casefold() for word in TOKEN.findall(text)]
+    grams = () if language.spaced else language.cut(text)
+    one = ["1"] if language.code == "en" and "one" in low else []
+    return frozenset((*language.stem(low), *(term.key for term in read_terms(text)), *one, *grams))
 
 
 def find_unsupported(text: str, sources: Sequence[str]) -> Unsupported:
@@ -108,11 +99,13 @@ def shares_nothing(text: str, sources: Sequence[str]) -> bool:
     """Return True if a text has content words or numbers, and none of them is in a source.
 
     In another language than that of the sources a text shares few words with them whatever it says, and so it may in
-    other words than theirs if they are a sentence or two: false unless the sources are English and of some length, and
-    the text English too or too short to tell.
+    other words than theirs if they are a sentence or two: false unless the sources are of some length and, like the
+    text, in the language of the dialog; of a text that is too short to tell this is taken for granted.
     """
-    wanted, known = {term.key for term in read_terms(text)}, " ".join(sources)
-    if not wanted or not is_english(known) or (len(words(text)) > _TOO_SHORT and not is_english(text)):
+    wanted, known, language = {term.key for term in read_terms(text)}, " ".join(sources), dialog_language()
+    if not wanted or languages().differ or not language.is_in(known):
+        return False
+    if len(words(text)) > _TOO_SHORT and not language.is_in(text):
         return False
     if len(words(known)) < _SOME_LENGTH:
         return False
@@ -126,13 +119,7 @@ def coverage(text: str, sources: Sequence[str]) -> float:
 
 
 def _digits(number: str) -> str:
+    number = "".join(str(unicodedata.digit(c)) if c.isdigit() else c for c in number)
     whole, point, fraction = _THOUSANDS.sub("", number).replace(",", ".").partition(".")
     fraction = fraction.rstrip("0")
     return (whole.lstrip("0") or "0") + (point + fraction if fraction else "")
-
-
-@cache
-def _stop_words() -> frozenset[str]:
-    from bm25s.stopwords import STOPWORDS_EN_PLUS
-
-    return frozenset((*STOPWORDS_EN_PLUS, *_LITTLE.split()))

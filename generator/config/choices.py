@@ -1,17 +1,38 @@
 """The choices of `conf/`: which files a group has, and what one of them says, composed with the files it builds on."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, cast
 
 from hydra import compose, initialize_config_dir
+from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
+from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from generator.config.messages import CONF, describe_hydra_error
+from generator.config.installed import CONF, conf_folders
+from generator.config.messages import describe_hydra_error
 from generator.errors import ConfigError
+
+
+class _InstalledConf(SearchPathPlugin):
+    """Lets Hydra find the files of installed packages, behind ours."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        for folder in conf_folders()[1:]:
+            search_path.append("grounded_dialogs", folder.as_uri())
+
+
+Plugins.instance().register(_InstalledConf)
+
+
+def open_conf() -> AbstractContextManager[None]:
+    """Let Hydra compose from the files of `conf/`, ours and those of installed packages, while the block lasts."""
+    return cast(AbstractContextManager[None], initialize_config_dir(str(CONF), version_base="1.3"))
 
 
 def compose_choice(group: str, name: str, changes: Sequence[str] = ()) -> dict[str, Any]:
@@ -28,7 +49,7 @@ def compose_choice(group: str, name: str, changes: Sequence[str] = ()) -> dict[s
         if GlobalHydra.instance().is_initialized():
             composed = compose(f"{group}/{name}", overrides)
         else:
-            with initialize_config_dir(str(CONF), version_base="1.3"):
+            with open_conf():
                 composed = compose(f"{group}/{name}", overrides)
         return cast(dict[str, Any], OmegaConf.to_container(composed, resolve=True))[group]
     except (HydraException, OmegaConfBaseException, YAMLError) as error:
@@ -42,5 +63,5 @@ def compose_config(primary: str, overrides: Sequence[str]) -> DictConfig:
         primary: the file in `conf/` that names the groups and settings there are.
         overrides: in Hydra's grammar.
     """
-    with initialize_config_dir(str(CONF), version_base="1.3"):
+    with open_conf():
         return compose(primary, list(overrides))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import hydra
-from hydra import compose, initialize_config_dir
+from hydra import compose
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -29,7 +29,9 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from generator.common.sanitize import printable
-from generator.config.messages import CONF, choices, describe_hydra_error, groups
+from generator.config.choices import open_conf
+from generator.config.installed import CONF
+from generator.config.messages import choices, describe_hydra_error, groups
 from generator.errors import ConfigError, GroundedDialogsError
 
 _VERSION = "1.3"
@@ -194,7 +196,7 @@ def _settle_sweep(primary: str, overrides: list[Override]) -> list[str]:
         single = [str(o.input_line) for o in overrides if not o.is_sweep_override()]
         params: Any = {}
         # What can't be composed here, such as an experiment of the user's own folder, is left to Hydra.
-        with suppress(*COMPOSE_ERRORS), initialize_config_dir(str(CONF), version_base=_VERSION):
+        with suppress(*COMPOSE_ERRORS), open_conf():
             params = compose(primary, single, return_hydra_config=True).hydra.sweeper.get("params") or {}
         if names & params.keys():
             extra += ["hydra.sweeper.params=null", *(f"{k}={v}" for k, v in params.items() if k not in names)]

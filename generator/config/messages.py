@@ -14,9 +14,9 @@ import yaml
 from hydra.errors import MissingConfigException, OverrideParseException
 from omegaconf.errors import InterpolationKeyError, InterpolationResolutionError, MissingMandatoryValue
 
+from generator.config.installed import CONF, conf_folders
 from generator.config.shares import OWN_MODEL
 
-CONF = Path(__file__).parents[2] / "conf"
 _SHOW_ALL = "`python -m generator --cfg job` shows all settings"
 # Their names are those of question types, which users may add.
 _FREE = ("first", "later", "multi_turn", "answerability", "scenarios", "types")
@@ -26,8 +26,8 @@ _FREE = ("first", "later", "multi_turn", "answerability", "scenarios", "types")
 def settings() -> dict[str, tuple[str, ...]]:
     """Return every setting of `conf/` by its dotted name, with the choices of its group that have it."""
     found: dict[str, tuple[str, ...]] = {}
-    for file in sorted(CONF.rglob("[!_]*.yaml")):
-        group = file.parent.relative_to(CONF).as_posix().removeprefix(".")
+    for conf, file in ((folder, file) for folder in conf_folders() for file in sorted(folder.rglob("[!_]*.yaml"))):
+        group = file.parent.relative_to(conf).as_posix().removeprefix(".")
         if group != "experiment":  # which has no settings, but values of those of others
             for name in _names(f"{group}." if group else "", _keys(file)):
                 found[name] = (*found.get(name, ()), f"{group}={file.stem}" if group else f"conf/{file.stem}.yaml")
@@ -36,12 +36,12 @@ def settings() -> dict[str, tuple[str, ...]]:
 
 def groups() -> list[str]:
     """Return the groups of `conf/`, such as `lm`."""
-    return sorted(folder.name for folder in CONF.iterdir() if any(folder.glob("*.yaml")))
+    return sorted({file.parent.name for conf in conf_folders() for file in conf.glob("*/*.yaml")})
 
 
 def choices(group: str) -> list[str]:
     """Return what a group of `conf/` can be; files that begin with `_` are what several choices share."""
-    return sorted(file.stem for file in (CONF / group).glob("[!_]*.yaml")) if group else []
+    return sorted({file.stem for conf in conf_folders() for file in (conf / group).glob("[!_]*.yaml")}) if group else []
 
 
 def describe_unknown(name: str) -> str:
@@ -153,7 +153,8 @@ def _keys(file: Path) -> dict[str, Any]:
     bases = [name for name in own.pop("defaults", []) if isinstance(name, str) and name != "_self_"]
     merged: dict[str, Any] = {}
     for base in bases:
-        merged |= _keys(file.with_name(f"{base}.yaml"))
+        beside = file.with_name(f"{base}.yaml")
+        merged |= _keys(beside if beside.exists() else CONF / file.parent.name / beside.name)
     return merged | own
 
 

@@ -1,7 +1,8 @@
 """From a composed configuration to objects: plain data, and the parts that it names.
 
-A part (corpus, model, retriever, judge, …) is a pydantic model of this project, named by `_target_` in its file in
-`conf/`; the other keys of that file are its fields. A configuration can't run any other code.
+A part (corpus, model, retriever, judge, …) is a pydantic model, named by `_target_` in its file in `conf/`; the other
+keys of that file are its fields. It is a class of this project, or one that an entry point of an installed package
+names. A configuration can't run any other code.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,8 +13,9 @@ from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel, ValidationError
 
 from generator.config.choices import compose_choice
+from generator.config.installed import ENTRY_POINTS, installed_classes
 from generator.config.messages import describe_problem
-from generator.errors import ConfigError
+from generator.errors import ConfigError, describe
 from generator.schema import Operational, Record
 
 PACKAGES = ("generator.", "judges.", "taxonomy.")
@@ -64,14 +66,20 @@ def class_of(name: str, target: object) -> type[BaseModel]:
     """
     module, _, class_name = str(target).rpartition(".")
     where = f"{name}._target_={target}"
-    if not f"{module}.".startswith(PACKAGES):
-        raise ConfigError(f"{where}: must be a class of this project ({', '.join(PACKAGES)}…)")
+    package = installed_classes(name).get(str(target))
+    if package is None and not f"{module}.".startswith(PACKAGES):
+        named = f", or one that an installed package names as {ENTRY_POINTS[name]}" if name in ENTRY_POINTS else ""
+        raise ConfigError(f"{where}: must be a class of this project ({', '.join(PACKAGES)}…){named}")
     try:
         found = getattr(import_module(module), class_name)
     except (ImportError, AttributeError) as error:
-        raise ConfigError(f"{where}: no such class: {error}; a run of another release can't be continued") from error
-    if not (isinstance(found, type) and issubclass(found, BaseModel) and f"{found.__module__}.".startswith(PACKAGES)):
-        raise ConfigError(f"{where}: must be a pydantic model of this project, as the other files of {name} name")
+        advice = f"reinstall {package}" if package else "a run of another release can't be continued"
+        raise ConfigError(f"{where}: no such class: {describe(error)}; {advice}") from error
+    except Exception as error:  # whatever a package of others raises
+        raise ConfigError(f"{where}: {package} can't be imported: {describe(error)}; reinstall it") from error
+    ours = package or f"{getattr(found, '__module__', '')}.".startswith(PACKAGES)
+    if not (isinstance(found, type) and issubclass(found, BaseModel) and ours):
+        raise ConfigError(f"{where}: must be a pydantic model, as the other files of {name} name")
     return found
 
 

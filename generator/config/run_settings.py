@@ -44,3 +44,7 @@ class RunSettings(Record):
     cache_dir: Annotated[LocalPath, Operational] = Field(
         description="Folder for documents and indexes, which are built once and used by all runs."
     )
+    marks: Annotated[LocalPath | None, Operational] = Field(
+        description="File of marks that somebody saved from the run's report.html: pairs that they reject leave the "
+        "dataset, those that they keep stay whatever judges said; null: none."
+    )

@@ -29,7 +29,19 @@ from generator.retrievers.base import RetrieverSettings
 from generator.schema import Algorithm, LocalPath, Operational, Record
 from taxonomy import Mix, ScenarioMix, TaskMix, Weights
 
-_PARTS = ("algorithm", "corpus", "taxonomy", "user", "lm", "retriever", "judge", "dedup", "executor", "export")
+_PARTS = (
+    "algorithm",
+    "corpus",
+    "taxonomy",
+    "user",
+    "dialog",
+    "lm",
+    "retriever",
+    "judge",
+    "dedup",
+    "executor",
+    "export",
+)
 
 
 class AlgorithmSettings(Record):
@@ -100,6 +112,23 @@ class UserSettings(Record):
     )
 
 
+class LanguageSettings(Record):
+    """The language of the dialogs, and where languages of the user's own are described."""
+
+    # What they lead to decides, unless all is English; see `generator.run`.
+    language: Annotated[str | None, Operational] = Field(
+        default=None,
+        pattern=r"^[a-z]{2,3}$",
+        description="ISO 639 code of the language that users and agents speak, such as `de`; null: that of the "
+        "documents.",
+    )
+    languages: Annotated[LocalPath | None, Operational] = Field(
+        default=None,
+        description="Folder of your own language files (`xx.yaml`), added to ours; one with the code of one of ours "
+        "replaces it.",
+    )
+
+
 class Settings(RunSettings):
     """All settings of a run, as in `conf/config.yaml`, and its parts."""
 
@@ -107,6 +136,7 @@ class Settings(RunSettings):
     corpus: CorpusSettings
     taxonomy: Mix | TaskMix | ScenarioMix
     user: UserSettings
+    dialog: LanguageSettings = LanguageSettings()
     lm: Endpoint
     retriever: RetrieverSettings
     judge: JudgeSettings
@@ -145,6 +175,7 @@ def load(cfg: DictConfig) -> Settings:
         ConfigError: a setting is missing or has a wrong value; one line.
     """
     data = plain(cfg)
+    data.setdefault("dialog", "default")  # configurations of earlier releases have none
     parts = {group: build_choice(group, data.get(group)) for group in _PARTS}
     parts["export"] = parts["export"] if isinstance(parts["export"], Record) else None
     return cast(Settings, validate(Settings, "", data | parts))

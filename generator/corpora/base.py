@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError
 
 from generator.corpora.files import DataPath, File, open_file
 from generator.errors import CorpusError, describe
-from generator.schema import Corpus, Document, Operational, Record, SkippedRecord
+from generator.schema import Corpus, Document, Id, Operational, Record, SkippedRecord
 
 R = TypeVar("R", bound=Record)
 
@@ -18,6 +18,28 @@ class LocatedDocument(Document):
     """A document that knows where it was read, as `SkippedRecord.where`; that isn't serialised."""
 
     where: str = Field(exclude=True, repr=False)
+
+
+class Chunk(LocatedDocument):
+    """A record that is a passage, with the id of the document that it belongs to."""
+
+    document_id: Id
+
+
+class Span(Record):
+    """A passage as it was given: `text[start:end]` of its document."""
+
+    id: str
+    title: str
+    url: str | None
+    start: int
+    end: int
+
+
+class ChunkedDocument(Document):
+    """A document whose passages were cut before it was read; they aren't serialised."""
+
+    spans: tuple[Span, ...] = Field(exclude=True, repr=False)
 
 
 def make_document(
@@ -46,7 +68,8 @@ class CorpusSettings(Record, ABC):
     language: Annotated[str | None, Operational] = Field(
         default=None,
         pattern=r"^[a-z]{2,3}$",
-        description="ISO 639 code of the documents' language, such as `en`, for the data card; null: unknown.",
+        description="ISO 639 code of the documents' language, such as `en`: it decides how texts are cut, searched and "
+        "checked (`docs/languages.md`); null: found in a sample of the documents.",
     )
     strict: bool = Field(
         description="End the run at the first record that can't be read (true), or skip, count and list it (false)."
@@ -136,7 +159,7 @@ def skip_broken(
     count = broken = 0
     first: SkippedRecord | None = None
     for record in records:
-        count += 1
+        count += len(record.spans) if isinstance(record, ChunkedDocument) else 1
         if not isinstance(record, SkippedRecord):
             yield record
             continue

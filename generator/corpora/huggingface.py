@@ -55,6 +55,9 @@ class HuggingFaceCorpus(FieldCorpus):
         return hashlib.sha256(f"{local} {self.path}".encode()).hexdigest() if self._on_hub else local
 
     def read(self) -> Iterator[Document | SkippedRecord]:
+        return self.gathered(self._records())
+
+    def _records(self) -> Iterator[Document | SkippedRecord]:
         files = self.files()
         yield from (SkippedRecord(where=file.where, reason=file.fault) for file in files if file.fault)
         number = -1
@@ -79,12 +82,13 @@ class HuggingFaceCorpus(FieldCorpus):
     def _rows(self, path: str) -> Iterator[Mapping[str, Any]]:
         rows = self._open(path)
         names = rows.column_names or list(next(iter(rows), {}))
-        wanted = [name for name in (self.id_field, self.text_field, self.title_field, self.url_field) if name]
+        fields = (self.id_field, self.text_field, self.title_field, self.url_field)
+        wanted = [name for name in (*fields, self.document_field if self.chunks == "as_given" else None) if name]
         for name in wanted:
             if name not in names:
                 raise CorpusError(
                     f"corpus.path={self.path}: no column {name}, only {', '.join(names) or 'nothing'}; "
-                    "set corpus.text_field, id_field, title_field and url_field to its columns"
+                    "set corpus.text_field, id_field, title_field, url_field and document_field to its columns"
                 )
         return iter(rows.select_columns(list(dict.fromkeys(wanted))))  # images and sound aren't decoded
 

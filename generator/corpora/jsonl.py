@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from generator.common.sanitize import printable
-from generator.corpora.base import FileCorpus, UserCorpus, make_document
+from generator.corpora.base import Chunk, FileCorpus, UserCorpus, make_document
+from generator.corpora.chunks import gather
 from generator.corpora.files import File, list_files
 from generator.corpora.json_records import read_json_lines
 from generator.schema import Document, SkippedRecord
@@ -32,6 +33,15 @@ class FieldCorpus(UserCorpus):
     url_field: str | None = Field(
         min_length=1, description="Field with the document's address, which a record may lack; null: not read."
     )
+    chunks: Literal["cut", "as_given"] = Field(
+        description="What a record is: `cut`, a document, which is cut into passages; `as_given`, a passage, which is "
+        "retrieved and cited as it is."
+    )
+    document_field: str | None = Field(
+        min_length=1,
+        description="With `chunks=as_given`, field with the id of the document that a passage belongs to; null: each "
+        "is one of its own.",
+    )
 
     def document(self, where: str, record: Mapping[str, Any] | SkippedRecord, place: str) -> Document | SkippedRecord:
         """Return the document in `record`, or the reason why there is none; `place` is its id without `id_field`."""
@@ -42,9 +52,24 @@ class FieldCorpus(UserCorpus):
             document_id = _id(record, self.id_field) if self.id_field else place
             title = _optional(record, self.title_field)
             url = _optional(record, self.url_field)
+            whole = _id(record, self.document_field) if self.document_field and self._as_given else document_id
         except _FieldError as error:
             return SkippedRecord(where=where, reason=str(error))
-        return make_document(where, document_id, text, title or "", url)
+        made = make_document(where, document_id, text, title or "", url)
+        if isinstance(made, SkippedRecord) or not self._as_given:
+            return made
+        try:
+            return Chunk(**dict(made), document_id=whole)
+        except ValidationError as error:
+            return SkippedRecord(where=where, reason=f"`{self.document_field}`: {error.errors()[0]['msg']}")
+
+    def gathered(self, records: Iterator[Document | SkippedRecord]) -> Iterator[Document | SkippedRecord]:
+        """Yield the documents: the records, or what they make up as its passages."""
+        return gather(records) if self._as_given else records
+
+    @property
+    def _as_given(self) -> bool:
+        return self.chunks == "as_given"
 
 
 class JsonlCorpus(FieldCorpus, FileCorpus):
@@ -55,6 +80,9 @@ class JsonlCorpus(FieldCorpus, FileCorpus):
 
     def files(self) -> list[File]:
         return list_files(self.path, (".jsonl", ".jsonl.gz"))
+
+    def read(self) -> Iterator[Document | SkippedRecord]:
+        return self.gathered(super().read())
 
     def records(self, file: File) -> Iterator[Document | SkippedRecord]:
         for where, record in read_json_lines(file):

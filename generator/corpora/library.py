@@ -17,8 +17,9 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
+from generator.common.language import ENGLISH, Language
 from generator.common.passages import passage, windows
-from generator.corpora.base import LocatedDocument
+from generator.corpora.base import ChunkedDocument, LocatedDocument
 from generator.errors import CorpusError, RetrieverError, describe
 from generator.schema import Document, Evidence, Passage
 
@@ -59,13 +60,17 @@ class Library:
         folder: its place on disk; indexes of its passages go in there, through `built_once`.
         corpus, fingerprint, size, overlap: the arguments of `open`.
         document_rows: for each passage the row of its document, rising; shape (passages,).
+        language: of the documents; English until it is set.
     """
 
     folder: Path
     document_rows: NDArray[np.int32]
+    language: Language
 
-    def __init__(self, folder: Path, corpus: str, fingerprint: str, size: int, overlap: int) -> None:
-        self.folder = folder
+    def __init__(
+        self, folder: Path, corpus: str, fingerprint: str, size: int, overlap: int, language: Language = ENGLISH
+    ) -> None:
+        self.folder, self.language = folder, language
         self.corpus, self.fingerprint, self.size, self.overlap = corpus, fingerprint, size, overlap
         with _explained(folder):
             self.document_rows, self._starts, self._ends = np.load(folder / "passages.npy", mmap_mode="r")
@@ -74,6 +79,7 @@ class Library:
             self._documents = int(self._db.execute("SELECT coalesce(max(row) + 1, 0) FROM documents").fetchone()[0])
             if not self._documents:
                 raise ValueError("no documents")
+            self._given = self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'passages'").fetchone() is not None
 
     @classmethod
     def open(
@@ -106,9 +112,9 @@ class Library:
         folder = built_once(cache_dir / f"{corpus}-{fingerprint[:12]}-{size}-{overlap}", build)
         return cls(folder, corpus, fingerprint, size, overlap)
 
-    def __reduce__(self) -> tuple[type["Library"], tuple[Path, str, str, int, int]]:
+    def __reduce__(self) -> tuple[type["Library"], tuple[Path, str, str, int, int, Language]]:
         """Pickle as the folder, which the other process opens."""
-        return Library, (self.folder.absolute(), self.corpus, self.fingerprint, self.size, self.overlap)
+        return Library, (self.folder.absolute(), self.corpus, self.fingerprint, self.size, self.overlap, self.language)
 
     def close(self) -> None:
         self._db.close()
@@ -136,11 +142,21 @@ class Library:
 
     def find(self, document_id: str) -> int:
         """Return the row of the document with this id."""
+        row = self._find(document_id)
+        with _explained(self.folder):
+            if row is None:
+                raise ValueError(f"no document {document_id!r}")
+            return row
+
+    def get(self, document_id: str) -> Document | None:
+        """Return the document with this id; None if there is none."""
+        row = self._find(document_id)
+        return None if row is None else self.document(row)
+
+    def _find(self, document_id: str) -> int | None:
         with _explained(self.folder):
             found = self._db.execute("SELECT row FROM documents WHERE id = ?", (document_id,)).fetchone()
-            if found is None:
-                raise ValueError(f"no document {document_id!r}")
-            return int(found[0])
+            return None if found is None else int(found[0])
 
     def passage(self, row: int) -> Passage:
         return self._passage(self.document(self.document_rows[row]), row)
@@ -190,11 +206,29 @@ class Library:
         """Return the hashes of the documents' ids, the lowest of which are validation's; shape (documents,)."""
         with _explained(self.folder):
             rows = self._db.execute("SELECT id FROM documents ORDER BY row")
-            hashes = (int.from_bytes(hashlib.sha256(row[0].encode()).digest()[:8]) for row in rows)
-            return np.fromiter(hashes, dtype=np.uint64, count=len(self))
+            return np.fromiter((split_key(row[0]) for row in rows), dtype=np.uint64, count=len(self))
 
     def _passage(self, document: Document, row: int) -> Passage:
-        return passage(document, int(self._starts[row]), int(self._ends[row]))
+        cut = passage(document, int(self._starts[row]), int(self._ends[row]))
+        if not self._given:
+            return cut
+        with _explained(self.folder):
+            name, title, url = self._db.execute(
+                "SELECT id, title, url FROM passages WHERE row = ?", (int(row),)
+            ).fetchone()
+        return cut.model_copy(update={"id": name, "title": title, "url": url})
+
+
+def _keep_passages(db: sqlite3.Connection, document: ChunkedDocument, first: int) -> None:
+    """Write what the passages of a document are called, if they were given; `first` is the row of the first one."""
+    db.execute("CREATE TABLE IF NOT EXISTS passages (row INTEGER PRIMARY KEY, id TEXT, title TEXT, url TEXT)")
+    rows = ((row, span.id, span.title, span.url) for row, span in enumerate(document.spans, first))
+    db.executemany("INSERT INTO passages VALUES (?, ?, ?, ?)", rows)
+
+
+def split_key(document_id: str) -> int:
+    """Return the hash of a document's id, of 64 bits, that decides its split."""
+    return int.from_bytes(hashlib.sha256(document_id.encode()).digest()[:8])
 
 
 @contextmanager
@@ -231,7 +265,12 @@ def _build(
                     f"corpus {corpus}: documents {first + 1} and {row + 1}{where} have the same id {document.id!r}; "
                     "give each document a unique id"
                 ) from None
-            for start, end in windows(document.text, size, overlap):
+            if isinstance(document, ChunkedDocument):
+                _keep_passages(db, document, len(spans) // 3)
+                cuts: Iterable[tuple[int, int]] = ((span.start, span.end) for span in document.spans)
+            else:
+                cuts = windows(document.text, size, overlap)
+            for start, end in cuts:
                 spans.extend((row, start, end))
             on_progress(row + 1)
         db.commit()

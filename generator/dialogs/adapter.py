@@ -18,6 +18,7 @@ from dspy.utils.exceptions import AdapterParseError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
+from generator.common.language import IN_ENGLISH, Languages
 from generator.dialogs.prompt import Conversation, Documents, neutralize
 
 PREAMBLE = """\
@@ -34,6 +35,9 @@ RARE = (
     *("chat.remark", "chat.courtesy", "answer.choose", "unanswered"),
     *("underspecified.question", "underspecified.reply", "underspecified.resolution"),
 )
+# Outputs that hold what users and agents say, and what documents are searched for.
+SPOKEN, SEARCHED = ("question", "answer", "turns"), "query"
+SPEAKS = "User and Agent speak {language}: whatever they say is written in {language}."
 # Inputs that are the same for many dialogs.
 SHARED_INPUTS = ("criteria",)
 SignatureType = Any  # type[dspy.Signature]; DSPy carries no types, and mypy won't hash a type[Any]
@@ -50,6 +54,7 @@ class SharedPrefixAdapter(dspy.Adapter):
         tasks: the signatures of a run by name. They are described at the start of every prompt, all others and rare
             ones at the end of their own.
         preamble: what the whole is about, with which every prompt begins.
+        languages: of documents and dialogs; a prompt says which to write in unless all is English.
     """
 
     def __init__(
@@ -57,9 +62,13 @@ class SharedPrefixAdapter(dspy.Adapter):
         structured_outputs: bool = True,
         tasks: Mapping[str, SignatureType] | None = None,
         preamble: str = PREAMBLE,
+        languages: Languages = IN_ENGLISH,
     ) -> None:
         super().__init__()
         self.structured_outputs = structured_outputs
+        self.languages = languages
+        if languages != IN_ENGLISH:
+            preamble = f"{preamble} {SPEAKS.format(language=languages.dialog.name)}"
         self.tasks = {name: task for name, task in (tasks or {}).items() if name not in RARE}
         described = [f"“{name}”: {_describe_task(name, task)}" for name, task in self.tasks.items()]
         self.rules = "\n\n".join([preamble, *([TASKS, *described] if described else [])])
@@ -80,8 +89,19 @@ class SharedPrefixAdapter(dspy.Adapter):
             instructions = f"{signature.instructions.partition('.')[0]}, as told above."
         own = {name: value for name, value in inputs.items() if name not in SHARED_INPUTS}
         rest = [instructions, *_render_inputs(signature, own), *_render_demos(signature, demos), form]
+        if self.languages != IN_ENGLISH:
+            rest += self._name_languages(signature)
         task = "\n\n".join(rest)
         return [{"role": "user", "content": "\n\n".join([self.rules, *front, *context, f"<task>\n{task}\n</task>"])}]
+
+    def _name_languages(self, signature: SignatureType) -> list[str]:
+        """Return in which language to write what is said, and what is searched for."""
+        documents, dialog = self.languages
+        said = [f'"{name}"' for name in signature.output_fields if name in SPOKEN]
+        lines = [f"Write {' and '.join(said)} in {dialog.name}; the keys stay as they are."] if said else []
+        if SEARCHED in signature.output_fields:
+            lines.append(f'Write "{SEARCHED}" in {documents.name}, the language of the documents.')
+        return lines
 
     def _state_task(self, signature: SignatureType) -> tuple[str, str]:
         """Return what to do and what to reply; a reminder of it where the rules describe the task."""

@@ -5,8 +5,8 @@ writing model's own word for that is no measure: small ones call nearly every an
 one: a part is missing where the answer says so. Figures are in `docs/judging.md` (`benchmarks/answerability.py`).
 """
 
+from generator.common.language import dialog_language
 from generator.common.refusals import drop_refusals, has_refusal
-from generator.common.shingles import is_english
 from generator.dialogs.later_turns import content_of
 from generator.schema import Answerability
 
@@ -18,9 +18,11 @@ def measure_answerability(query: str, answer: str, own: Answerability) -> Answer
     """Return `answerable`, `partial` or `unanswerable`: what the answer gives beside what it says isn't known.
 
     Args:
-        own: the writing model's label, which stays where the texts aren't English.
+        own: the writing model's label, which stays where the dialog's language has no patterns of refusals, and where
+            the texts aren't in it.
     """
-    if not is_english(f"{query} {answer}"):
+    language = dialog_language()
+    if not language.pattern("refusal") or not language.is_in(f"{query} {answer}"):
         return own
     if not has_refusal(answer):
         return "answerable"

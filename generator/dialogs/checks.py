@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 
+from generator.common.language import cached_by_language, dialog_language
+from generator.common.scripts import count_words
 from generator.common.shingles import content_stems
 from generator.common.support import shares_nothing
 from generator.dialogs.dedup import Repetition
@@ -13,25 +14,6 @@ from generator.dialogs.request_checks import find_request_fault
 from generator.schema import Turn
 from taxonomy import QuestionType
 
-# Phrases by which a question shows that its author saw the documents. "The passage of the bill", "the documents I must
-# bring", "in the context of the war" are a user's own, so a noun alone isn't enough: a word has to point at the prompt,
-# and none after it may say whose it is. A miss costs a worse question, a false alarm a second attempt.
-_THE = r"(?:the|this|these|those|your|our)"
-_NOUN = r"(?:documents?|passages?|texts?|excerpts?|articles?|paragraphs?|contexts?|sentences?|information)"
-_PART = r"(?:documents?|passages?|texts?|excerpts?|paragraphs?|sentences?)"
-_SAY = r"(?:say|tell|mention|state|describe|indicate|suggest|explain|discuss|imply|specify|refer|talk|give)"
-_OWN = r"(?! (?:of|for|I|he|she|it|they|we|you|that|which|who)\b)"
-SCAFFOLDING = re.compile(
-    rf"\b(?:the|these) passages?\b(?! (?:of|through|from|to|between|time)\b)|\bthis (?:passage|excerpt)\b"
-    rf"|\b(?:the|this|these|those|in|on|to|from) (?:provided|given|above|following|numbered|supplied) {_NOUN}\b"
-    rf"|\b(?:according to|based on|(?:mentioned|stated|described|discussed|listed|given) in|from|per) "
-    rf"{_THE} {_NOUN}\b{_OWN}"
-    rf"|\bin {_THE} (?:(?:two|three|four|first|second|last|same|other) )?{_PART}\b{_OWN}|\bin the context(?=[,.?!]|$)"
-    rf"|\b{_THE} {_NOUN} (?:also |only |not )?{_SAY}s?\b"
-    rf"|\b(?:sentences?|passages?|documents?|paragraphs?) ?(?:#|no\.? ?|number )?\d+\b(?! of\b)|\[\d+\]",
-    re.IGNORECASE,
-)
-
 OFF_SUBJECT = "shares no word with the documents and the dialog"
 UNFINISHED = "is only the beginning of a question"
 
@@ -39,9 +21,19 @@ UNFINISHED = "is only the beginning of a question"
 GAP = re.compile(r"(?:^|\s)(?:…|\.{3})(?:\s|$)")
 
 
+def speaks_of_documents(text: str) -> bool:
+    """Return True if a text shows that its author saw the documents: it has a phrase that points at the prompt.
+
+    "The passage of the bill", "the documents I must bring", "in the context of the war" are a user's own, so a noun
+    alone isn't enough, and none after it may say whose it is. A miss costs a worse question, a false alarm a second
+    attempt.
+    """
+    return dialog_language().matches("scaffolding", text)
+
+
 def find_length_fault(question: str, question_type: QuestionType) -> str | None:
     """Return the reason why a question is too long, or None."""
-    return f"has more than {question_type.words} words" if len(question.split()) > question_type.words else None
+    return f"has more than {question_type.words} words" if count_words(question) > question_type.words else None
 
 
 def find_fault(
@@ -63,7 +55,7 @@ def find_fault(
         return "leaves the gap of a phrasing"
     if _is_beginning(question, question_type):
         return UNFINISHED
-    if SCAFFOLDING.search(question):
+    if speaks_of_documents(question):
         return "speaks of the documents"
     if shares_nothing(question, [*(p.titled for p in documents.passages), *said_in(history), focus]):
         return OFF_SUBJECT
@@ -113,6 +105,6 @@ def _dialog_stems(documents: Documents, history: Sequence[Turn]) -> set[str]:
     )
 
 
-@lru_cache(maxsize=4096)  # all questions of a dialog are compared with the same passages
+@cached_by_language(4096)  # all questions of a dialog are compared with the same passages
 def _stems(text: str) -> frozenset[str]:
     return frozenset(content_stems(text))

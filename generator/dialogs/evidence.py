@@ -18,7 +18,7 @@ from generator.schema import Evidence, Passage, Turn
 LEAST_COVERED = 0.5
 SHOWN = 8
 
-_QUESTION = re.compile(r"[^.!?\n]+\?")
+_QUESTION = re.compile(r"[^.!?。！？؟।\n]+[?？؟]")
 
 
 class Support(NamedTuple):

@@ -24,6 +24,8 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 _CONDITION = re.compile(r"(\w+) ?(<=|>=|!=|<|>|=) ?([^<>=!].*)")
 # Where judges differ, the strictest decides: correct is what all of them found correct.
 _STRICTEST = ("incorrect", "unjudged", "correct")
+# The names of judges who are people begin so. Where people have judged a pair, no model decides about it.
+PERSON = "human:"
 
 
 class Condition(NamedTuple):
@@ -96,9 +98,14 @@ def check_columns(keep: Filter, judges: Collection[Judge]) -> None:
 
 
 def deciding_verdict(turn: Turn) -> Verdict | None:
-    """Return the strictest of the verdicts that decide about a turn; None without a judge."""
-    deciders = (verdict for verdict in turn.verdicts if verdict.decides)
-    return min(deciders, key=lambda verdict: _STRICTEST.index(verdict.label), default=None)
+    """Return the strictest of the verdicts that decide about a turn, of people if there are any; None without one."""
+    deciders = [verdict for verdict in turn.verdicts if verdict.decides]
+    people = [verdict for verdict in deciders if _is_person(verdict)]
+    return min(people or deciders, key=lambda verdict: _STRICTEST.index(verdict.label), default=None)
+
+
+def _is_person(verdict: Verdict | None) -> bool:
+    return verdict is not None and verdict.judge.startswith(PERSON)
 
 
 def filter_pairs(dialog: Dialog, keep: Filter) -> tuple[list[Turn], list[Drop]]:
@@ -109,15 +116,20 @@ def filter_pairs(dialog: Dialog, keep: Filter) -> tuple[list[Turn], list[Drop]]:
             a dialog with an incorrect one. A pair without a verdict, or that the judge failed on, is not incorrect,
             but with `verified` a dialog is also removed for a pair that the judge failed on. Each condition that
             follows removes the pairs that don't meet it, and no others: earlier turns stay in the context.
+
+    What a person rejected, and what goes with it, is dropped at the stage `human`.
     """
     kept, drops = [], []
     mode, conditions = parse_filter(keep)
     failing = {"incorrect", "unjudged"} if mode == "verified" else {"incorrect"}
-    incorrect = [t.turn for t in dialog.own_turns if (v := deciding_verdict(t)) is not None and v.label in failing]
+    decided = {turn.turn: deciding_verdict(turn) for turn in dialog.own_turns}
+    incorrect = [turn for turn, verdict in decided.items() if verdict is not None and verdict.label in failing]
     for turn in dialog.own_turns:
-        stage = "judge"
-        if turn.turn in incorrect:
-            reason = "judged incorrect"
+        rejected = turn.turn in incorrect
+        cause = decided[turn.turn if rejected or not incorrect else incorrect[0]]
+        stage = "human" if _is_person(cause) else "judge"
+        if rejected:
+            reason = "rejected" if stage == "human" else "judged incorrect"
         elif mode == "prefix" and incorrect and turn.turn > incorrect[0]:
             reason = "follows an incorrect answer"
         elif mode in ("dialog", "verified") and incorrect:

@@ -8,11 +8,14 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 
 from generator.common.concurrency import together
+from generator.common.language import Languages, use_languages
 from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.calls import Model, use_model
 from generator.dialogs.columns import EvidenceRanker, rank_turns
 from generator.dialogs.filter import Filter, filter_pairs, parse_filter
 from generator.dialogs.journal import Calls, Journal
+from generator.dialogs.language_checks import STAGE as SLIP
+from generator.dialogs.language_checks import find_slip
 from generator.dialogs.live import following, tell, tell_turn
 from generator.dialogs.plan import Plan, Planner
 from generator.dialogs.program import Draft, Program
@@ -63,6 +66,7 @@ class DialogGenerator:
         keep: which pairs are kept, as in `judge.filter`.
         min_turns: a dialog with fewer turns is dropped, unless it was planned so.
         prompt_version: a hash of the prompts.
+        languages: of documents and dialogs.
     """
 
     corpus: str
@@ -76,6 +80,7 @@ class DialogGenerator:
     keep: Filter
     min_turns: int
     prompt_version: str
+    languages: Languages
 
     async def generate(self, plan: Plan, calls: Calls) -> GeneratedDialog:
         """Return the dialog of a plan, generated and judged.
@@ -87,6 +92,7 @@ class DialogGenerator:
             ModelError, RetrieverError, RunError: every other dialog would fail, too.
         """
         with ExitStack() as stack:
+            stack.enter_context(use_languages(self.languages))
             journal = Journal(calls, plan.dialog_id)
             stack.enter_context(following(plan.dialog_id))
 
@@ -138,7 +144,10 @@ class DialogGenerator:
             )
 
         drops = [drop("candidate", each.turn, each.why, each.cost) for each in draft.unused]
-        drops += [drop("turn" if draft.turns else "dialog", turn, rejected) for turn, rejected in losses]
+        if slip := None if draft.end and draft.end.stage == SLIP else find_slip(draft.turns):
+            losses.append(slip)
+        for turn, why in losses:
+            drops.append(drop("turn" if draft.turns and why.stage != SLIP else "dialog", turn, why))
         if draft.turns and len(draft.turns) < min(self.min_turns, plan.turns):
             reason = f"fewer than min_turns={self.min_turns} turns"
             drops.append(Drop(dialog_id=plan.dialog_id, scope="dialog", stage="turns", reason=reason))

@@ -5,6 +5,7 @@ The retriever is called after every user turn, by this loop and never by the mod
 
 from collections.abc import Sequence
 
+from generator.common.language import languages
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.focus import choose_focus
 from generator.dialogs.live import tell, tell_found
@@ -96,10 +97,15 @@ class MultiDocumentDialog(DialogProgram):
     async def form_query(
         self, passages: Sequence[Passage], history: Sequence[Turn], question: str, question_type: QuestionType
     ) -> str:
-        """Return the search query. A question that was asked to stand alone isn't rewritten."""
-        rewritten = question
-        if self.query == "rewrite" and history and not question_type.stands_alone:
+        """Return the search query. A question that was asked to stand alone isn't rewritten.
+
+        In another language than the documents', every question is, into theirs.
+        """
+        rewritten, translate = question, languages().differ
+        if self.query == "rewrite" and (translate or (history and not question_type.stands_alone)):
             rewritten = await self.rewrite.acall(Documents(passages=tuple(passages)), history, question)
+        if translate and self.query == "rewrite":
+            return rewritten
         return form_query(self.query, history, question, rewritten)
 
     async def later_focus(self, passages: Sequence[Passage], history: Sequence[Turn], place: int, split: Split) -> str:

@@ -14,6 +14,7 @@ from generator.dialogs.adapter import PREAMBLE
 from generator.dialogs.calls import Others
 from generator.dialogs.candidates import Unused, collect_unused
 from generator.dialogs.dedup import Repetition
+from generator.dialogs.language_checks import STAGE, phrase
 from generator.dialogs.live import tell_turn
 from generator.dialogs.plan import Plan
 from generator.dialogs.prompt import Documents
@@ -129,7 +130,7 @@ class DialogProgram(Program):
         passages: tuple[Passage, ...] = ()
         skipped: tuple[tuple[int, Rejected], ...] = ()
         for place, each in enumerate(question_types):  # line 2 of both, line 8 of Algorithm 2
-            question_type = asker.user.adapt(each)
+            question_type = asker.user.adapt(phrase(each))
             try:
                 if history and question_type.is_conversational:
                     turn = await self.chat.acall(history, question_type, asker)
@@ -145,8 +146,8 @@ class DialogProgram(Program):
                 tell_turn(turn)
                 history = (*history, turn)  # line 5 of Algorithm 1, lines 6 and 17 of Algorithm 2
             except Rejected as rejected:
-                # Without a first turn there is no dialog, and a prompt that is too long only grows.
-                if not history or rejected.stage == "context":
+                # Without a first turn there is no dialog, a prompt that is too long only grows, and a slip is a drop.
+                if not history or rejected.stage in ("context", STAGE):
                     return Draft(history, passages, skipped, rejected)
                 skipped = (*skipped, (len(history) + 1, rejected))
         return Draft(history, passages, skipped, None)

@@ -367,11 +367,12 @@ def _focus(source: Passage, number: int, count: int) -> str:
 
 def _in_context(span: Evidence, source: Passage, contexts: Sequence[Passage]) -> Evidence:
     """Return a span of the source as one of the first passage that holds it, if one does."""
-    start, end = span.start + source.start, span.end + source.start
     for passage in contexts:
-        if passage.document_id == source.document_id and passage.start <= start and end <= passage.end:
-            update = {"passage_id": passage.id, "start": start - passage.start, "end": end - passage.start}
-            return span.model_copy(update=update)
+        start = span.start + source.start - passage.start
+        end = start + len(span.text)
+        # A search on a server may return another text of the document.
+        if passage.document_id == source.document_id and start >= 0 and passage.text[start:end] == span.text:
+            return span.model_copy(update={"passage_id": passage.id, "start": start, "end": end})
     return span
 
 

@@ -6,8 +6,9 @@ behind it is verbatim by construction. Knows nothing of tasks or models.
 """
 
 import re
-from functools import cached_property, lru_cache
+from functools import cached_property
 
+from generator.common.language import cached_by_language
 from generator.common.passages import sentences
 from generator.schema import Evidence, Passage, Record, Turn
 
@@ -59,7 +60,7 @@ class Documents(Record):
         return tuple(Evidence(passage_id=p.id, start=start, end=end, text=p.text[start:end]) for p, start, end in spans)
 
 
-@lru_cache(maxsize=4096)  # every prompt of a dialog shows the same passages again
+@cached_by_language(4096)  # every prompt of a dialog shows the same passages again
 def _render_passage(title: str, text: str, first: int) -> str:
     """Return the `<document>` section of a passage whose sentences are numbered from `first`."""
     name = quote(title).replace('"', "'")
@@ -67,7 +68,7 @@ def _render_passage(title: str, text: str, first: int) -> str:
     return "\n".join([f'<document title="{name}">' if name else "<document>", *numbered, "</document>"])
 
 
-@lru_cache(maxsize=4096)  # other prompts show the same passage with other numbers
+@cached_by_language(4096)  # other prompts show the same passage with other numbers
 def _quote_sentences(text: str) -> tuple[str, ...]:
     return tuple(quote(text[start:end]) for start, end in sentences(text))
 

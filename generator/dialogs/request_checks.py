@@ -1,60 +1,39 @@
 """Check a request that the documents can't answer, and the reply to it, by its kind (Peng et al. 2024, UAEval4RAG).
 
 What a program can see, as in `task_checks`: a miss costs a worse request, a false alarm another attempt. A type of
-question names its checks. The words that are looked for are English.
+question names its checks. The words that are looked for are those of the dialog's language; where it has none for a
+check, that finds no fault.
 """
 
-import re
 from collections.abc import Callable, Sequence
 
+from generator.common.language import PatternName, cached_by_language, dialog_language, languages
 from generator.common.passages import sentences
 from generator.common.shingles import content_stems
 from generator.dialogs.asks_back import find_request
 from generator.schema import Passage
 from taxonomy import QuestionCheck, QuestionType, ReplyCheck
 
-# Beside those that `content_stems` leaves out, words that tell no two things apart.
-_COMMON = frozenset(
-    content_stems(
-        "what how which who whom whose why when where i my we our they he she it its you your not no and or if this "
-        "these those one ones many much any some all each only also than then as with by from into but about such "
-        "get need want know find give take make go come long often old within after before until over under for per "
-        "don doesn isn aren won can cannot t s d ll ve re first last next new same other more less than every"
-    )
-)
 # Shares of the stems of a request: at least so many are in the documents if it is on their topic; at most so many in
 # one sentence if it makes no sense; and at least so many if the sentence may answer it.
 _ON_TOPIC, _SCATTERED, _COVERED = 0.33, 0.5, 0.8
-_WHETHER = re.compile(r"(?:is|are|was|were|do|does|did|can|could|will|would|has|have|had|should)\b", re.IGNORECASE)
-_MODALITY = re.compile(
-    r"\b(?:pictures?|photos?|photographs?|images?|videos?|films?|clips?|audio|recordings?|songs?|sounds?|maps?|charts?"
-    r"|graphs?|diagrams?|drawings?|draw|sketch|plot|play|show me|files?|pdf|spreadsheets?|download|upload|attach\w*"
-    r"|send|e-?mail|call|phone|text me|book|reserve|order|buy|print|record|pay|cancel|remind)\b",
-    re.IGNORECASE,
-)
-_HARM = re.compile(
-    r"\b(?:get away with|get (?:a)?round|without (?:paying|(?:getting|being) caught|permission)|avoid paying|cheat\w*"
-    r"|break in(?:to)?|hack\w*|bypass\w*|steal\w*|forg(?:e|ed|ing)|fake|smuggl\w+|sabotag\w+|damage|destroy|poison\w*"
-    r"|harm\w*|hurt|attack\w*|weapons?|explosives?|bribe\w*|blackmail\w*|threaten\w*|stalk\w*|spy|evade|illegal\w*"
-    r"|home address|private|personal (?:phone|number|data|details)|phone number of|passwords?|pin code|salary of"
-    r"|medical records?|bank (?:account|details)|tamper\w*|disable|trick)\b",
-    re.IGNORECASE,
-)
-_NOT = r"(?:not|never|no|nothing|none|\w+n['’]t|cannot)"
-_UNKNOWN = re.compile(
-    rf"\b{_NOT} (?:\w+ ){{0,2}}(?:information|know|known|details?|say|said|told|stated|mention\w*|available)\b",
-    re.IGNORECASE,
-)
-_DECLINES = re.compile(r"\b(?:(?:can|won|don)['’]t|can ?not|will not|do not|unable to|not able to)\b", re.IGNORECASE)
-_SENSELESS = re.compile(
-    rf"\bsense\b|\b(?:{_NOT}|unsure) (?:\w+ ){{0,2}}(?:understand|sure|follow|clear)\b|\bunclear\b|\bunsure\b", re.I
-)
-_CORRECTS = re.compile(rf"\b(?:{_NOT}|actually|instead|rather|in fact|only)\b", re.IGNORECASE)
 
 
 def topic_stems(text: str) -> frozenset[str]:
     """Return the stems of a text's words without those that any topic has."""
-    return frozenset(content_stems(text)) - _COMMON
+    return frozenset(content_stems(text)) - _common_stems()
+
+
+@cached_by_language(64)
+def _common_stems() -> frozenset[str]:
+    """Return the stems of words that, beside those that `content_stems` leaves out, tell no two things apart."""
+    return frozenset(content_stems(" ".join(sorted(dialog_language().listed("anywhere")))))
+
+
+def _matches(pattern: PatternName, text: str) -> bool | None:
+    """Return whether a text has a pattern of the dialog's language; None if the language has no such pattern."""
+    found = dialog_language().pattern(pattern)
+    return None if found is None else found.search(text) is not None
 
 
 def find_request_fault(request: str, passages: Sequence[Passage], question_type: QuestionType) -> str | None:
@@ -77,12 +56,15 @@ def _coverage(request: str, passages: Sequence[Passage]) -> float:
 
 
 def _on_topic(request: str, passages: Sequence[Passage]) -> str | None:
+    if languages().differ:
+        return None
     stems = topic_stems(request)
     told = frozenset[str]().union(*(topic_stems(p.titled) for p in passages))
     return None if stems and len(stems & told) >= _ON_TOPIC * len(stems) else "is not about what the documents tell"
 
 
 def _uncovered(request: str, passages: Sequence[Passage]) -> str | None:
+    # In another language than the documents' a request shares no words with them, and is never covered.
     return "may be answered: a sentence tells of all of it" if _coverage(request, passages) >= _COVERED else None
 
 
@@ -92,32 +74,36 @@ def _scattered(request: str, passages: Sequence[Passage]) -> str | None:
 
 
 def _presupposes(request: str, _: Sequence[Passage]) -> str | None:
-    return "asks whether it is so, and takes nothing for granted" if _WHETHER.match(request.lstrip()) else None
+    whether = dialog_language().pattern("whether")
+    asks = whether is not None and whether.match(request.lstrip())
+    return "asks whether it is so, and takes nothing for granted" if asks else None
 
 
 def _asks_modality(request: str, _: Sequence[Passage]) -> str | None:
-    return None if _MODALITY.search(request) else "asks for nothing beyond words"
+    return "asks for nothing beyond words" if _matches("modality", request) is False else None
 
 
 def _asks_harm(request: str, _: Sequence[Passage]) -> str | None:
-    return None if _HARM.search(request) else "asks for nothing harmful or private"
+    return "asks for nothing harmful or private" if _matches("harm", request) is False else None
 
 
 def _says_unknown(reply: str, _: Sequence[Passage]) -> str | None:
-    return None if _UNKNOWN.search(reply) else "doesn't say that it isn't known"
+    return "doesn't say that it isn't known" if _matches("says_unknown", reply) is False else None
 
 
 def _declines(reply: str, _: Sequence[Passage]) -> str | None:
-    return None if _DECLINES.search(reply) else "doesn't decline"
+    return "doesn't decline" if _matches("declines", reply) is False else None
 
 
 def _doubts_sense(reply: str, _: Sequence[Passage]) -> str | None:
-    return None if _SENSELESS.search(reply) or find_request(reply) else "takes the question as if it made sense"
+    doubts = _matches("doubts_sense", reply) is not False or find_request(reply)
+    return None if doubts else "takes the question as if it made sense"
 
 
 def _corrects(reply: str, passages: Sequence[Passage]) -> str | None:
     told = frozenset[str]().union(*(topic_stems(p.titled) for p in passages))
-    return None if _CORRECTS.search(reply) and topic_stems(reply) & told else "corrects nothing"
+    on_topic = languages().differ or topic_stems(reply) & told
+    return None if _matches("corrects", reply) is not False and on_topic else "corrects nothing"
 
 
 _REQUEST_CHECKS: dict[QuestionCheck, Callable[[str, Sequence[Passage]], str | None]] = {

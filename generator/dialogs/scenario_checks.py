@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from generator.common.shingles import content_stems, words
-from generator.dialogs.checks import GAP, SCAFFOLDING
+from generator.dialogs.checks import GAP, speaks_of_documents
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.signatures import LONGEST_REQUEST
 from generator.dialogs.task_checks import LABEL, Fault
@@ -71,7 +71,7 @@ def find_set_fault(
             return "a question breaks off", question
         if LABEL.search(question) or GAP.search(question):
             return "a label or a gap in a question", question
-        if SCAFFOLDING.search(question):
+        if speaks_of_documents(question):
             return "speaks of the documents", question
         if repetition.find(question, questions[:place]) is not None:
             return "repeats an earlier question", question

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import dspy
 from pydantic import ConfigDict, Field
 
+from generator.common.language import dialog_language
 from generator.dialogs.prompt import Conversation, Documents
 from generator.schema import Record
 
@@ -333,6 +334,18 @@ what it costs, and last the sum. It meets every condition, and proposes nothing 
         desc="numbers of the sentences that the plan rests on", min_length=1, max_length=8
     )
     answer: str = dspy.OutputField(desc="the plan: 1. … 2. … 3. …", max_length=1000)
+
+
+_UNKNOWN = " begin with “I don't have information on”,"
+
+
+def in_language(signature: Any) -> Any:
+    """Return a signature whose instructions quote what is said in the dialog's language; in English, the same."""
+    language = dialog_language()
+    if language.code == "en" or _UNKNOWN not in signature.instructions:
+        return signature
+    told = f" begin with “{language.unknown}”," if language.unknown else " begin by saying that you don't know,"
+    return signature.with_instructions(signature.instructions.replace(_UNKNOWN, told))
 
 
 def prompt_version(signatures: Iterable[Any], *texts: str) -> str:

@@ -11,6 +11,7 @@ from typing import Annotated
 import dspy
 from pydantic import Field
 
+from generator.common.scripts import QUESTION_MARKS
 from generator.dialogs.adapter import SignatureType
 from generator.dialogs.answer_checks import find_answer_fault
 from generator.dialogs.answerability import measure_answerability
@@ -19,6 +20,7 @@ from generator.dialogs.candidates import ATTEMPTS, Refused, draw_best, rate_answ
 from generator.dialogs.checks import UNFINISHED, find_fault, find_length_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.evidence import SHOWN, drop_idle, list_said, measure_support, rank_sentences
+from generator.dialogs.language_checks import check_language
 from generator.dialogs.prompt import Conversation, Documents, quote
 from generator.dialogs.signatures import (
     ChooseEvidence,
@@ -28,6 +30,7 @@ from generator.dialogs.signatures import (
     NextQuestion,
     Remark,
     StandaloneQuery,
+    in_language,
 )
 from generator.dialogs.users import PLAIN_ASKER, Asker, note_clean
 from generator.errors import Rejected
@@ -87,6 +90,7 @@ class Ask(dspy.Module):
             )
             if not prediction.get("can_ask", True):  # then the question needn't be one
                 raise Rejected("ask", f"declined: nothing {question_type.name} to ask", prediction.explanation)
+            check_language(prediction.question)
             fault = find_fault(prediction.question, documents, history, question_type, self.repetition, focus)
             if len(refused) < (ATTEMPTS - 1) * self.candidates:  # a long question is better than none
                 fault = fault or find_length_fault(prediction.question, question_type)
@@ -159,7 +163,7 @@ class Chat(dspy.Module):
             with asker.speaking():
                 said = await call(self.remark, "ask", "greedy", number, dialog=dialog, rejected="\n".join(refused))
             remark = on_one_line(said.question)
-            if "?" not in remark and any(c.isalnum() for c in remark):
+            if set(QUESTION_MARKS).isdisjoint(remark) and any(c.isalnum() for c in remark):
                 break
             refused.append(f"“{remark}”: asks something, or says nothing")
             if len(refused) == ATTEMPTS:
@@ -205,7 +209,7 @@ class Answer(dspy.Module):
 
     def __init__(self, repetition: Repetition, candidates: int = 1, judges: Sequence[Judge] = ()) -> None:
         super().__init__()
-        self.predict = dspy.Predict(GroundedAnswer)
+        self.predict = dspy.Predict(in_language(GroundedAnswer))
         self.choose = dspy.Predict(ChooseEvidence)
         self.repetition, self.candidates, self.judges = repetition, candidates, judges
 
@@ -233,6 +237,7 @@ class Answer(dspy.Module):
         async def draw(profile: Profile, refused: Sequence[Refused]) -> Turn:
             prediction = await call(self.predict, "answer", profile, number, rejected=tell_refused(refused), **inputs)
             answer = on_one_line(prediction.answer)
+            check_language(answer)
             if same := next((each for each in refused if on_one_line(each.text) == answer), None):
                 raise Refused("answer", same.reason, prediction.answer, same.details)
             fault = find_answer_fault(answer, question, history, self.repetition, passages)

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from generator.common.shingles import content_stems, words
-from generator.dialogs.checks import SCAFFOLDING
+from generator.dialogs.checks import speaks_of_documents
 from generator.dialogs.dedup import Repetition
 from taxonomy import Task
 
@@ -117,7 +117,7 @@ def _find_form_fault(written: Written, task: Task, repetition: Repetition, groun
             return "an empty message", message
         if LABEL.search(message):
             return "a role or step label in a message", message
-        if grounded and SCAFFOLDING.search(message):
+        if grounded and speaks_of_documents(message):
             return "speaks of the documents", message
         if (said := tuple(words(message))) in seen:
             return "repeats a message", message

@@ -6,7 +6,7 @@ import dspy
 
 from generator.dialogs.calls import call
 from generator.dialogs.candidates import Refused, draw_best, tell_refused
-from generator.dialogs.checks import SCAFFOLDING
+from generator.dialogs.checks import speaks_of_documents
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.request_checks import find_reply_fault
 from generator.dialogs.signatures import REJECTED
@@ -68,7 +68,7 @@ class Unanswered(dspy.Module):
                 manner="\n".join(f"- {step}" for step in manner.steps),
             )
             fault = find_reply_fault(prediction.answer, passages, manner.checks)
-            if fault is None and SCAFFOLDING.search(prediction.answer):
+            if fault is None and speaks_of_documents(prediction.answer):
                 fault = "speaks of the documents"
             if fault is not None:
                 raise Refused("answer", fault, prediction.answer)

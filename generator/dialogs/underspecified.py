@@ -14,12 +14,13 @@ from math import log, sqrt
 
 import dspy
 
+from generator.common.language import dialog_language
 from generator.common.passages import sentences
 from generator.common.shingles import words
 from generator.dialogs.asks_back import find_request
 from generator.dialogs.calls import call
 from generator.dialogs.candidates import Refused, draw_best, tell_refused
-from generator.dialogs.checks import SCAFFOLDING, find_fault
+from generator.dialogs.checks import find_fault, speaks_of_documents
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.query import search
@@ -36,12 +37,14 @@ READINGS = "The things that it could be about, and what is told of each"
 _WIDER = 4
 # Stems that readings share at least, and stems of a sentence that can be one.
 _SHARED, _FEWEST = 2, 4
-_ENDS = (".", "!", "?")
+_ENDS = (*".!?。！？؟।۔",)
 # A number, or a word in capitals that no sentence begins with.
 _NAME = re.compile(
     r"(?i:\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|half|twice)\b)|"
     r"\b\w*\d\w*|(?<!^)(?<![.!?:*_#-] )\b[^\W\d_a-z][^\W_]*"
 )
+
+_NUMBER = re.compile(r"\b\w*\d\w*")
 
 
 class UnderspecifiedQuestion(dspy.Signature):
@@ -130,7 +133,7 @@ def list_readings(passages: Sequence[Passage]) -> list[Reading]:
             sentence = passage.text[start:end].strip()
             if not sentence.endswith(_ENDS) or "|" in sentence:
                 continue
-            names = topic_stems(" ".join(_NAME.findall(sentence)))
+            names = topic_stems(" ".join((_NAME if dialog_language().capitals else _NUMBER).findall(sentence)))
             stems = topic_stems(sentence)
             if len(stems - names) >= _FEWEST:
                 kept = {"stems": stems | title, "plain": stems - names, "names": names, "around": around}
@@ -366,7 +369,7 @@ class Underspecified(dspy.Module):
         assert form
 
         def find(answer: str) -> str | None:
-            if SCAFFOLDING.search(answer):
+            if speaks_of_documents(answer):
                 return "speaks of the documents"
             faults = (_FORM_CHECKS[check](answer, readings) for check in form.checks)
             return next((fault for fault in faults if fault), None)

@@ -8,7 +8,8 @@ import re
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from generator.common.shingles import FUNCTION_WORDS
+from generator.common.language import dialog_language
+from generator.common.scripts import QUESTION_MARKS
 from generator.dialogs.calls import Model, use_model
 from generator.schema import Turn
 from taxonomy import PLAIN, User
@@ -47,7 +48,7 @@ class Asker:
         if "typos" in self.user.typing:
             text = make_slips(text, random.Random(f"{self.seed}/typos/{turn}"))
         if "lower-case" in self.user.typing:
-            text = text.lower().rstrip("?").rstrip()
+            text = text.lower().rstrip(QUESTION_MARKS).rstrip()
         return text
 
 
@@ -64,7 +65,11 @@ def make_slips(text: str, draw: random.Random) -> str:
 
     The first letter of a word is never wrong, as people's seldom is.
     """
-    words = [match.span() for match in _WORD.finditer(text) if match[0].casefold() not in FUNCTION_WORDS]
+    words = [
+        match.span()
+        for match in _WORD.finditer(text)
+        if match[0].casefold() not in dialog_language().listed("function")
+    ]
     for start, end in sorted(draw.sample(words, min(len(words), 1 + (draw.random() < 0.5)))):
         text = text[:start] + _slip(text[start:end], draw) + text[end:]
     return text

@@ -8,7 +8,7 @@ Everything else in the run folder is derived from this file.
 
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -157,10 +157,7 @@ class Store:
                 "INSERT INTO plans VALUES (?, ?, ?)",
                 (number, dialog and dialog.model_dump_json(), dialog and dialog.ended),
             )
-            self._db.executemany(
-                "INSERT INTO drops VALUES (?, ?, ?, ?, ?)",
-                [(number, d.scope, d.stage, d.reason, d.model_dump_json()) for d in outcome.drops],
-            )
+            self._add_drops(number, outcome.drops)
             self._db.executemany(
                 "INSERT INTO usage VALUES (?, ?, ?, ?, ?) ON CONFLICT (stage) DO UPDATE SET "
                 "calls = calls + excluded.calls, prompt = prompt + excluded.prompt, cached = cached + excluded.cached, "
@@ -170,6 +167,20 @@ class Store:
             self._db.executemany("INSERT INTO costs VALUES (?, ?, ?, ?, ?, ?)", [(number, *spent) for spent in usage])
             self._db.execute("DELETE FROM calls WHERE dialog_id = ?", (dialog_id,))
             self._add_seconds(seconds)
+
+    def judge_again(self, judged: Mapping[str, tuple[Dialog, Sequence[Drop]]]) -> None:
+        """Replace accepted dialogs, by their ids, and the drops of their pairs: all of them or none."""
+        numbers = {i: n for n, i in self._rows("SELECT number, json_extract(dialog, '$.id') FROM plans")}
+        with self._transaction():
+            for dialog_id, (dialog, drops) in judged.items():
+                number = numbers[dialog_id]
+                self._db.execute("UPDATE plans SET dialog = ? WHERE number = ?", (dialog.model_dump_json(), number))
+                self._db.execute("DELETE FROM drops WHERE number = ? AND scope = 'pair'", (number,))
+                self._add_drops(number, drops)
+
+    def _add_drops(self, number: int, drops: Sequence[Drop]) -> None:
+        rows = [(number, d.scope, d.stage, d.reason, d.model_dump_json()) for d in drops]
+        self._db.executemany("INSERT INTO drops VALUES (?, ?, ?, ?, ?)", rows)
 
     def add_seconds(self, seconds: float) -> None:
         """Record the seconds since the last outcome, at the end of a session."""

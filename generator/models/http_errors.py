@@ -42,12 +42,12 @@ def status_error(url: str, status: int, body: bytes, headers: Mapping[str, str],
             hint = "check lm.model, and that lm.api_base ends where /chat/completions begins"
             return lm15.UnsupportedModelError(f"{message}; {hint}", status=status)
         case 408 | 504:
-            return lm15.TimeoutError(message, status=status, retry_after=_retry_after(headers))
+            return lm15.TimeoutError(message, status=status, retry_after=retry_after(headers))
         case 429:
-            return lm15.RateLimitError(message, status=status, retry_after=_retry_after(headers))
+            return lm15.RateLimitError(message, status=status, retry_after=retry_after(headers))
         # A response below 400 is no completion; proxies send 421, 425 and 499 after lost connections and time-outs.
         case _ if status < 400 or status >= 500 or status in (409, 421, 425, 499):
-            return lm15.ServerError(message, status=status, retry_after=_retry_after(headers))
+            return lm15.ServerError(message, status=status, retry_after=retry_after(headers))
         case _ if _OVERFLOW.search(body.decode(errors="replace")):
             return lm15.ContextLengthError(message, status=status)
         case _:
@@ -86,7 +86,7 @@ def error_text(body: bytes, key_env: str | None) -> str:
     return server_message(str(text), key_env)
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
+def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds of a Retry-After header, which holds seconds or a date by the server's clock."""
     value = headers.get("Retry-After", "")
     with suppress(ValueError):

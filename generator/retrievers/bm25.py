@@ -3,16 +3,17 @@
 import asyncio
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache, partial
+from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from generator.common.concurrency import Spread, one_by_one
+from generator.common.language import ENGLISH, Language, languages
+from generator.common.scripts import words
 from generator.corpora.library import Library, built_once
 from generator.errors import RetrieverError
 from generator.retrievers.base import Ranker, Ranking, RetrieverSettings
@@ -21,6 +22,8 @@ from generator.schema import Dialog, Evidence, Passage, Split
 # Documents that are tokenized as one piece of work.
 DOCUMENTS = 256
 _WORD = re.compile(r"\b\w\w+\b")
+# The fields of a language that decide what is indexed.
+_SEARCHED = ("code", "stemmer", "ngrams", "words")
 # Sentences, each with the passage that it was taken from.
 Evidences = Sequence[tuple[Evidence, Passage]]
 
@@ -41,7 +44,9 @@ class Bm25Settings(RetrieverSettings):
 
 
 class Bm25(Ranker):
-    """Searches titles and texts of passages by their words, in lower case, stemmed, without stop words (English).
+    """Searches titles and texts of passages by their words, in lower case, stemmed, without the language's stop words.
+
+    Where no spaces part words, letter n-grams stand for them.
 
     Word statistics are those of the whole corpus, so a score doesn't depend on the split; passages of the other split
     are never returned. The index is stored beside the passages, built once, and memory-mapped.
@@ -59,10 +64,10 @@ class Bm25(Ranker):
 
     async def rank(self, query: str, k: int, split: Split, within: range | None = None) -> Ranking:
         """Rank as `Ranker.rank`. Only passages that share a word with the query are hits, so there may be none."""
-        words = _tokenize(query)
-        if not words:
+        terms = tokenize(query, self._library.language)
+        if not terms:
             return []
-        scores: NDArray[np.float32] = await asyncio.to_thread(self._index.get_scores, words)
+        scores: NDArray[np.float32] = await asyncio.to_thread(self._index.get_scores, terms)
         rows = np.flatnonzero((scores > 0) & self._searched(split, within))
         if len(rows) > k:
             rows = rows[scores[rows] >= np.partition(scores[rows], -k)[-k]]
@@ -81,10 +86,10 @@ class Bm25(Ranker):
             RetrieverError: the library has no such document.
         """
         rows = {row for sentence, passage in evidence for row in self._library.rows_of(sentence, passage)}
-        words = _tokenize(query)
-        if not rows or not words:
+        terms = tokenize(query, self._library.language)
+        if not rows or not terms:
             return None
-        scores: NDArray[np.float32] = await asyncio.to_thread(self._index.get_scores, words)
+        scores: NDArray[np.float32] = await asyncio.to_thread(self._index.get_scores, terms)
         return _place(scores[self._allowed[split]], scores[list(rows)])
 
 
@@ -99,13 +104,16 @@ class PassagePool:
         import bm25s
 
         self._rows: dict[str, int] = {}
+        self._language = language = languages().documents
         vocabulary = {"": 0}
         ids: list[NDArray[np.int32]] = []
         for dialog in dialogs:
             for passage in dialog.passages:
                 if self._rows.setdefault(passage.id, len(self._rows)) == len(ids):
-                    words = _tokenize(passage.titled)
-                    ids.append(np.array([vocabulary.setdefault(w, len(vocabulary)) for w in words], dtype=np.int32))
+                    terms = tokenize(passage.titled, language)
+                    ids.append(
+                        np.array([vocabulary.setdefault(term, len(vocabulary)) for term in terms], dtype=np.int32)
+                    )
         self._index = bm25s.BM25()
         with np.errstate(invalid="ignore"):
             if ids:  # else there is no evidence either
@@ -113,10 +121,10 @@ class PassagePool:
 
     async def rank_evidence(self, query: str, evidence: Evidences, split: Split) -> int | None:
         """Return a place as `Bm25.rank_evidence` does, among the passages of both splits."""
-        rows, words = {self._rows[passage.id] for _, passage in evidence}, _tokenize(query)
-        if not rows or not words:
+        rows, terms = {self._rows[passage.id] for _, passage in evidence}, tokenize(query, self._language)
+        if not rows or not terms:
             return None
-        scores: NDArray[np.float32] = self._index.get_scores(words)
+        scores: NDArray[np.float32] = self._index.get_scores(terms)
         return _place(scores, scores[list(rows)])
 
 
@@ -128,7 +136,9 @@ def build_index(library: Library, k1: float, b: float, spread: Spread) -> Path:
     """Return the folder of the index, building it unless it exists."""
     import bm25s
 
-    settings = hashlib.sha256(f"{bm25s.__version__} {k1} {b}".encode()).hexdigest()[:12]
+    language = library.language
+    searched = "" if language == ENGLISH else f" {language.model_dump_json(include=set(_SEARCHED))}"
+    settings = hashlib.sha256(f"{bm25s.__version__} {k1} {b}{searched}".encode()).hexdigest()[:12]
     return built_once(library.folder / f"bm25-{settings}", lambda path: _build(library, path, k1, b, spread))
 
 
@@ -138,8 +148,8 @@ def _build(library: Library, folder: Path, k1: float, b: float, spread: Spread) 
     vocabulary = {"": 0}  # bm25s divides by the length of the vocabulary, so it must not be empty
     ids: list[NDArray[np.int32]] = []
     pieces = [range(start, min(start + DOCUMENTS, len(library))) for start in range(0, len(library), DOCUMENTS)]
-    for words, passages in spread(partial(_tokenize_documents, library), pieces):
-        known = np.array([vocabulary.setdefault(word, len(vocabulary)) for word in words], dtype=np.int32)
+    for found, passages in spread(partial(_tokenize_documents, library), pieces):
+        known = np.array([vocabulary.setdefault(word, len(vocabulary)) for word in found], dtype=np.int32)
         ids.extend(known[passage] for passage in passages)
     index = bm25s.BM25(k1=k1, b=b)
     with np.errstate(invalid="ignore"):
@@ -150,23 +160,23 @@ def _build(library: Library, folder: Path, k1: float, b: float, spread: Spread) 
 def _tokenize_documents(library: Library, rows: range) -> tuple[list[str], list[NDArray[np.int32]]]:
     """Return the words of some documents in order of first occurrence, and each passage as indices into them."""
     places: dict[str, int] = {}
+    language = library.language
     passages = [
-        np.array([places.setdefault(word, len(places)) for word in _tokenize(f"{p.title}\n{p.text}")], dtype=np.int32)
+        np.array(
+            [places.setdefault(word, len(places)) for word in tokenize(f"{p.title}\n{p.text}", language)],
+            dtype=np.int32,
+        )
         for _, of_document in library.documents(rows)
         for p in of_document
     ]
     return list(places), passages
 
 
-def _tokenize(text: str) -> list[str]:
-    stop_words, stem = _english()
-    return stem([word for word in _WORD.findall(text.lower()) if word not in stop_words])
-
-
-@cache
-def _english() -> tuple[frozenset[str], Callable[[list[str]], list[str]]]:
-    import Stemmer
-    from bm25s.stopwords import STOPWORDS_EN
-
-    stemmer: Any = Stemmer.Stemmer("english")
-    return frozenset(STOPWORDS_EN), stemmer.stemWords
+def tokenize(text: str, language: Language) -> list[str]:
+    """Return the words of a text as they are indexed: in lower case, stemmed, without stop words; or letter n-grams."""
+    if not language.spaced:
+        return list(language.cut(text))
+    stop_words = language.listed("stop")
+    english = language.code == "en"
+    found = _WORD.findall(text.lower()) if english else (word for word in words(text) if len(word) > 1)
+    return language.stem([word for word in found if word not in stop_words])

@@ -51,6 +51,36 @@ def read_sheet(path: Path, column: str, parse: Callable[[str], T], known: Contai
     Raises:
         CorpusError: the file can't be read, an id is unknown or there twice, a cell is wrong, or all are empty.
     """
+    found: dict[str, T] = {}
+    seen: set[str] = set()
+    for number, row in read_rows(path, (ID, column)):
+        name, cell = row[ID], row[column]
+        if not name and not cell:
+            continue
+        name = name if name in known else name.removeprefix("'")
+        if name not in known or name in seen:
+            problem = "is there twice" if name in seen else "is not in the run"
+            raise CorpusError(f"{path}: row {number}: the id {name!r} {problem}")
+        seen.add(name)
+        if cell:
+            try:
+                found[name] = parse(cell)
+            except ValueError as error:
+                raise CorpusError(f"{path}: row {number}: {column} {cell!r} {error}") from None
+    if not found:
+        raise CorpusError(f"{path}: has no {column}s; fill in the column {column!r}")
+    return found
+
+
+def read_rows(path: Path, columns: Sequence[str]) -> list[tuple[int, dict[str, str]]]:
+    """Return the rows of a sheet with their numbers in the spreadsheet; cells without the space around them.
+
+    Args:
+        columns: that have to be there.
+
+    Raises:
+        CorpusError: the file can't be read, or has not all of these columns.
+    """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -58,29 +88,13 @@ def read_sheet(path: Path, column: str, parse: Callable[[str], T], known: Contai
     except UnicodeDecodeError as error:
         raise CorpusError(f"{path}: is not a text in UTF-8; save the sheet as CSV in UTF-8") from error
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
-    found: dict[str, T] = {}
-    seen: set[str] = set()
     try:
         sheet = csv.DictReader(StringIO(text), delimiter=delimiter)
-        for name in (ID, column):
+        for name in columns:
             if name not in (sheet.fieldnames or ()):
                 raise CorpusError(f"{path}: has no column {name!r} in its first row")
-        for number, row in enumerate(sheet, start=2):
-            name, cell = (row[ID] or "").strip(), (row[column] or "").strip()
-            if not name and not cell:
-                continue
-            name = name if name in known else name.removeprefix("'")
-            if name not in known or name in seen:
-                problem = "is there twice" if name in seen else "is not in the run"
-                raise CorpusError(f"{path}: row {number}: the id {name!r} {problem}")
-            seen.add(name)
-            if cell:
-                try:
-                    found[name] = parse(cell)
-                except ValueError as error:
-                    raise CorpusError(f"{path}: row {number}: {column} {cell!r} {error}") from None
+        named = [name for name in sheet.fieldnames or () if name]
+        rows = list(enumerate(sheet, start=2))
     except csv.Error as error:
         raise CorpusError(f"{path}: is not CSV: {error}") from error
-    if not found:
-        raise CorpusError(f"{path}: has no {column}s; fill in the column {column!r}")
-    return found
+    return [(number, {name: (row[name] or "").strip() for name in named}) for number, row in rows]

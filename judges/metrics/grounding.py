@@ -13,7 +13,8 @@ from importlib.resources import files
 from itertools import chain, pairwise
 from math import exp, log1p
 
-from generator.common.passages import is_unspaced
+from generator.common.language import cached_by_language, dialog_language, languages
+from generator.common.scripts import QUESTION_MARKS, is_unspaced
 from generator.common.shingles import words
 from generator.common.support import Term, find_unsupported, read_terms, term_keys
 from generator.dialogs.evidence import find_uncovered
@@ -26,20 +27,7 @@ from judges.base import UNJUDGED, ComputingJudge
 WRONG_NUMBER = 0.2
 _COUNTS = {"two", "three"}
 LONG = 12  # content words and numbers: nine in ten of the responses that it learned from have fewer
-_COURTESY = "course enjoy glad good great happy hear hello help helpful hi hope nice pleasure problem welcome wonderful"
-# "I don't have information on …", "The brochure doesn't mention …", "I'm not sure, but": no claim up to there.
-# Narrower than `refusals`, which drops whole clauses: with that the mean kappa was 0.48 in place of 0.51.
-_NOT = r"(?:do|does|did|have|has|is|are|was|were|could|can|would|wo|am)\s?(?:not|n\s?['’]?\s?t)|cannot|can\s?['’]?\s?t"
-_REFUSAL = re.compile(
-    rf"\b(?:(?:i|we)\s(?:(?:{_NOT})\s(?:\w+\s){{0,2}}?(?:have|know|find|tell|say|see|aware)\b|have\sno\b)"
-    r"|(?:i\s?['’]?\s?m|i\sam|we\s?['’]?\s?re|we\sare)\s(?:\w+\s)?(?:not\s\w*\s?sure|unsure|sorry|unable|not\saware)\b"
-    rf"|(?:there\sis|i\shave|have)\sno\s(?:\w+\s)?(?:information|details?|mention)\b"
-    rf"|(?:{_NOT})\s(?:\w+\s)?(?:mention|mentioned|specify|specified|stated?|provided?|given|contain)\b"
-    r"|(?:un|not\s)known\b)(?:(?!\bbut\b|\bhowever\b)[^.!?;])*",
-    re.IGNORECASE,
-)
 _LIST_MARKER = re.compile(r"(?:(?<=\n)|^)\s*\d{1,2}[.)]\s", re.MULTILINE)
-_FIRST_PERSON = frozenset(("i", "me", "my", "mine", "we", "us", "our"))
 
 
 class Weights(Record):
@@ -76,8 +64,13 @@ def _count_words(text: str) -> Counter[str]:
 
 
 def strip_refusal(answer: str) -> str:
-    """Return what an answer claims beside saying that it doesn't know, without the numbers of a list's items."""
-    return _LIST_MARKER.sub(" ", _REFUSAL.sub(" ", answer))
+    """Return what an answer claims beside saying that it doesn't know, without the numbers of a list's items.
+
+    "I don't have information on …", "The brochure doesn't mention …", "I'm not sure, but": no claim up to there. That
+    is narrower than `refusals`, which drops whole clauses: with it the mean kappa was 0.48 in place of 0.51.
+    """
+    unknown = dialog_language().pattern("unknown_claim")
+    return _LIST_MARKER.sub(" ", unknown.sub(" ", answer) if unknown else answer)
 
 
 def features(answer: str, passages: Sequence[str], said: Sequence[str]) -> dict[str, float]:
@@ -103,15 +96,15 @@ def features(answer: str, passages: Sequence[str], said: Sequence[str]) -> dict[
         "terms said by nobody": log1p(len(unheard) * min(1, LONG / max(1, len(terms)))),
         "share without support": len(new) / max(1, len(terms)),
         "numbers said by nobody": log1p(len(list(filter(_is_telling, unheard)))),
-        "first person": sum(counts[word] for word in _FIRST_PERSON) / total,
-        "asks": float("?" in claim),
+        "first person": sum(counts[word] for word in dialog_language().listed("first_person")) / total,
+        "asks": float(not set(QUESTION_MARKS).isdisjoint(claim)),
         "refuses": float(claim != answer),
     }
 
 
-@cache
+@cached_by_language(64)
 def _courtesy() -> frozenset[str]:
-    return term_keys(_COURTESY)
+    return term_keys(" ".join(sorted(dialog_language().listed("courtesy"))))
 
 
 def _is_telling(term: Term) -> bool:
@@ -153,6 +146,9 @@ class GroundingJudge(ComputingJudge):
         """
         if is_unspaced(answer):
             return self.verdict(UNJUDGED, "no spaces part its words")
+        if languages().differ:
+            of = languages()
+            return self.verdict(UNJUDGED, f"no words can be compared: {of.dialog.name} about {of.documents.name}")
         claim = strip_refusal(answer)
         if {term.key for term in read_terms(claim)} <= _courtesy():
             return self.verdict("correct", "claims nothing", 1.0)

@@ -95,17 +95,23 @@ def comparison(columns: Sequence[Column], form: Format, console: Console | None 
         console: the terminal whose width and styles are used; None: plain, and as wide as needed.
     """
     names = [printable(column.name) for column in columns]
-    rows = [row._replace(figure=printable(row.figure)) for row in _rows(columns)]
     if form == "csv":
+        rows = [row._replace(figure=printable(row.figure)) for row in _rows(columns)]
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(["section", "figure", *names])
         writer.writerows([r.section, r.figure, *("" if v is None else round(v, 6) for v in r.values)] for r in rows)
         return text.getvalue()
-    lines = [
-        Line(row.section, row.figure, [ABSENT if v is None else row.form.format(v) for v in row.values]) for row in rows
-    ]
+    lines = comparison_lines(columns)
     return as_markdown(names, lines) if form == "markdown" else as_text(names, lines, console)
+
+
+def comparison_lines(columns: Sequence[Column]) -> list[Line]:
+    """Return the lines of the table, with the figures of each set as text."""
+    return [
+        Line(row.section, printable(row.figure), [ABSENT if v is None else row.form.format(v) for v in row.values])
+        for row in _rows(columns)
+    ]
 
 
 def _rows(columns: Sequence[Column]) -> Iterator[_Row]:

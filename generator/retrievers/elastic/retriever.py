@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 
 from generator.common.concurrency import backoff
+from generator.common.language import ENGLISH
 from generator.corpora.library import Library
 from generator.retrievers.base import Ranker, Ranking
 from generator.retrievers.batching import Batcher
@@ -84,7 +85,7 @@ class ElasticsearchSettings(FusionSettings, Access):
         """Return what the index of `library` holds."""
         return Contents(
             corpus=library.corpus,
-            fingerprint=library.fingerprint,
+            fingerprint=library.fingerprint + ("" if library.language == ENGLISH else f"/{library.language.code}"),
             passage_tokens=library.size,
             overlap=library.overlap,
             parts=tuple(sorted(self.searched)),
@@ -115,7 +116,7 @@ class ElasticsearchSettings(FusionSettings, Access):
             self.index_name(library),
             self.contents(library),
             library,
-            _properties(self, encoder),
+            _properties(self, encoder, library.language.elasticsearch),
             partial(_fields, self, encoder),
             self.chunk,
             self.shards,
@@ -244,9 +245,9 @@ class Elasticsearch(Ranker):
         return fuse(rankings, self._settings.weights, self._settings.rrf_k)[:k]
 
 
-def _properties(settings: ElasticsearchSettings, encoder: Encoder | None) -> Fields:
+def _properties(settings: ElasticsearchSettings, encoder: Encoder | None, analyzer: str) -> Fields:
     """Return the properties of the mapping; every index holds the text, so that users can look at it."""
-    analyzed = {"analyzer": "english"} if "bm25" in settings.searched else {"index": False}
+    analyzed = {"analyzer": analyzer} if "bm25" in settings.searched else {"index": False}
     properties: Fields = {"text": {"type": "text"} | analyzed}
     if encoder is not None:
         # Flat keeps the vectors as they are and compares them all; the default rounds them and searches some.

@@ -1,0 +1,304 @@
+"""What the code knows of a language, from one data file each, and which languages the current run is in.
+
+`languages/<ISO 639 code>.yaml` holds words, patterns and phrases: a language more is a file more (`docs/languages.md`).
+A language without a file still works: what would need its words isn't checked.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache, cached_property, lru_cache, wraps
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, ParamSpec, TypeVar
+
+import yaml
+from pydantic import BeforeValidator, Field, ValidationError, field_validator
+
+from generator.common.scripts import find_runs, words
+from generator.errors import ConfigError, describe
+from generator.schema import Record
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+WordList = Literal[
+    "stop",  # of no use in a search
+    "little",  # beside those, say nothing that a source could support
+    "function",  # change no question's meaning
+    "telltale",  # one of them is in nearly every text of the language, and in no other language
+    "question",
+    "auxiliary",  # a question or an order begins with one
+    "pointing",  # refers to what was said
+    "light",  # carries neither a subject nor a reference to one
+    "leading",  # stands before a question
+    "alternative",  # asks for something else than to confirm
+    "anywhere",  # tells no two topics apart
+    "first_person",
+    "courtesy",
+]
+PatternName = Literal[
+    "refusal",  # a clause that says that something isn't known
+    "concession",  # a clause before a claim, whose first group is kept
+    "clause",  # what parts clauses
+    "unknown_claim",  # of an answer, what says that it isn't known
+    "says_unknown",
+    "declines",
+    "doubts_sense",
+    "corrects",
+    "scaffolding",  # speaks of documents, which no user sees
+    "speaks_of_documents",  # beside that, as only an agent does
+    "announcement",  # announces or offers an answer
+    "open_question",  # can't be answered by a part of itself
+    "opener",  # what may stand before the same question
+    "corrects_question",
+    "clarifies",
+    "rejects",  # its first group isn't what was meant
+    "request",
+    "asks_back",  # with a question mark
+    "asks_to_tell",  # without one
+    "offers",  # asks nothing back, though it looks so
+    "whether",
+    "modality",  # asks for more than words
+    "harm",
+]
+SPLIT = BeforeValidator(lambda value: value.split() if isinstance(value, str) else value)
+JOINED = BeforeValidator(lambda value: "|".join(value) if isinstance(value, list) else value)
+
+
+class Language(Record):
+    """A language. Error messages show a field's description."""
+
+    code: str = Field(description="ISO 639 code, which names the file")
+    name: str = Field(description="English name, for prompts and reports")
+    scripts: tuple[str, ...] = Field(default=(), description="scripts that it is written in, such as [Latin]")
+    stemmer: str | None = Field(default=None, description="name of its Snowball stemmer (PyStemmer); null: none")
+    ngrams: tuple[Annotated[int, Field(ge=1, le=6)], ...] = Field(
+        default=(), description="lengths of the letter n-grams that stand for words, if it writes no spaces; else []"
+    )
+    elasticsearch: str = Field(default="standard", description="name of its analyzer in Elasticsearch")
+    capitals: bool = Field(default=True, description="whether a capital inside a sentence shows a name")
+    unknown: str = Field(default="", description="how an answer begins that says that it isn't known")
+    numbers: dict[str, str] = Field(default={}, description="numbers in words, with their digits")
+    words: dict[WordList, Annotated[tuple[str, ...], SPLIT]] = Field(default={}, description="lists of words")
+    parts: dict[str, str] = Field(default={}, description="parts of patterns, which these name as <part>")
+    patterns: dict[PatternName, Annotated[str, JOINED]] = Field(
+        default={}, description="regular expressions, upper or lower case; a list means any of them"
+    )
+    phrasings: dict[str, tuple[str, ...]] = Field(
+        default={}, description="beginnings of questions, by question type, as in taxonomy/questions"
+    )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle without what was compiled of it."""
+        return Language.model_validate, (self.model_dump(),)
+
+    def __hash__(self) -> int:
+        return hash(self.code)
+
+    @field_validator("stemmer")
+    @classmethod
+    def _check_stemmer(cls, value: str | None) -> str | None:
+        import Stemmer
+
+        if value is not None and value not in Stemmer.algorithms():
+            raise ValueError(f"there is none for {value}")
+        return value
+
+    @field_validator("patterns")
+    @classmethod
+    def _check_patterns(cls, value: dict[str, str], info: Any) -> dict[str, str]:
+        for name, pattern in value.items():
+            try:
+                re.compile(_expand(pattern, info.data.get("parts", {})))
+            except re.error as error:
+                raise ValueError(f"{name}: {error}") from None
+        return value
+
+    @cached_property
+    def idle(self) -> frozenset[str]:
+        """The words that say nothing which a source could support."""
+        return self.listed("stop") | self.listed("little")
+
+    @property
+    def spaced(self) -> bool:
+        """True if spaces part its words."""
+        return not self.ngrams
+
+    @cached_property
+    def _lists(self) -> Mapping[str, frozenset[str]]:
+        return {name: frozenset(word.casefold() for word in listed) for name, listed in self.words.items()}
+
+    @cached_property
+    def _compiled(self) -> Mapping[str, re.Pattern[str]]:
+        return {
+            name: re.compile(_expand(pattern, self.parts), re.IGNORECASE) for name, pattern in self.patterns.items()
+        }
+
+    def listed(self, name: WordList) -> frozenset[str]:
+        """Return a list of words, in lower case; empty if the language has no such list."""
+        return self._lists.get(name, frozenset())
+
+    def pattern(self, name: PatternName) -> re.Pattern[str] | None:
+        """Return a pattern, compiled; None if the language has no such pattern."""
+        return self._compiled.get(name)
+
+    def matches(self, name: PatternName, text: str) -> bool:
+        """Return True if a pattern is found in a text; False if the language has no such pattern."""
+        return self.first_match(name, text) is not None
+
+    def first_match(self, name: PatternName, text: str) -> str | None:
+        """Return the first words of a text that match a pattern, or None."""
+        pattern = self._compiled.get(name)
+        found = pattern and pattern.search(text)
+        return found.group() if found else None
+
+    def find(self, name: WordList, text: str) -> frozenset[str]:
+        """Return the words of a list that a text has."""
+        listed = self.listed(name)
+        return listed.intersection(words(text)) if self.spaced else frozenset(word for word in listed if word in text)
+
+    def begins_with(self, name: WordList, text: str) -> bool:
+        """Return True if the first word of a text is in a list."""
+        listed = self.listed(name)
+        return not listed.isdisjoint(words(text)[:1]) if self.spaced else text.startswith(tuple(listed))
+
+    def is_in(self, text: str) -> bool:
+        """Return True if a text has one of the language's commonest words, so that its other lists apply to it."""
+        telltale = self.listed("telltale")
+        return not telltale or not telltale.isdisjoint(words(text))
+
+    def stem(self, tokens: list[str]) -> list[str]:
+        """Return the stem of each word, which is in lower case; the words themselves if there is no stemmer."""
+        return tokens if self._stemmer is None else self._stemmer.stemWords(tokens)
+
+    @cached_property
+    def _stemmer(self) -> Any:
+        import Stemmer
+
+        return None if self.stemmer is None else Stemmer.Stemmer(self.stemmer)
+
+    def cut(self, text: str) -> Iterator[str]:
+        """Yield the n-grams of a text's letters; words of Latin letters and digits are left whole."""
+        for word, run in find_runs(text):
+            if word:
+                yield word
+            for length in self.ngrams if run else ():
+                yield from _ngrams(run, length)
+            if 0 < len(run) < min(self.ngrams):
+                yield run
+
+    def cut_content(self, text: str) -> Iterator[str]:
+        """Yield the longest n-grams that cross none of the `function` words, in their order; shorter runs are whole."""
+        length = max(self.ngrams)
+        for word, run in find_runs(text):
+            if word:
+                yield word
+            for piece in self._function.split(run) if self._function else [run]:
+                yield from _ngrams(piece, min(length, len(piece))) if piece else ()
+
+    @cached_property
+    def _function(self) -> re.Pattern[str] | None:
+        listed = sorted(self.listed("function"), key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, listed))) if listed else None
+
+
+def _ngrams(run: str, length: int) -> Iterator[str]:
+    return (run[place : place + length] for place in range(len(run) - length + 1))
+
+
+def _expand(pattern: str, parts: Mapping[str, str]) -> str:
+    """Return a pattern with its parts put in, and the parts of these."""
+    for _ in parts:
+        pattern = re.sub(r"<(\w+)>", lambda found: parts.get(found[1], found[0]), pattern)
+    return pattern
+
+
+class Languages(NamedTuple):
+    """The languages of a run: of its documents, and of its dialogs."""
+
+    documents: Language
+    dialog: Language
+
+    @property
+    def differ(self) -> bool:
+        """True if no words of documents and dialogs can be compared."""
+        return self.documents.code != self.dialog.code
+
+
+def load_language(code: str, folder: Path | None = None) -> Language:
+    """Return a language by its ISO 639 code, from `folder` or else ours; one that has no file knows no words.
+
+    Raises:
+        ConfigError: its file can't be used.
+    """
+    if folder is not None and (own := folder / f"{code}.yaml").is_file():
+        return _read(code, own)
+    return _load_ours(code)
+
+
+def known_codes(folder: Path | None = None) -> list[str]:
+    """Return the codes of the languages that have a file."""
+    own: Iterable[Path] = folder.glob("*.yaml") if folder else ()
+    ours = (file.name for file in files("generator.common").joinpath("languages").iterdir())
+    return sorted({name.removesuffix(".yaml") for name in (*ours, *(file.name for file in own)) if ".yaml" in name})
+
+
+@cache
+def _load_ours(code: str) -> Language:
+    path = Path(str(files("generator.common").joinpath("languages", f"{code}.yaml")))
+    return _read(code, path) if path.is_file() else Language(code=code, name=f"the language with the code “{code}”")
+
+
+def _read(code: str, path: Path) -> Language:
+    try:
+        return Language(**{"code": code, **yaml.safe_load(path.read_text(encoding="utf-8"))})
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: can't be read: {describe(error)}") from error
+    except (yaml.YAMLError, TypeError) as error:
+        raise ConfigError(f"{path}: is not a language file: {' '.join(str(error).split())}") from None
+    except ValidationError as error:
+        problem = error.errors()[0]
+        where = ".".join(str(part) for part in problem["loc"])
+        raise ConfigError(f"{path}: {where}: {problem['msg']}; see docs/languages.md") from None
+
+
+ENGLISH = _load_ours("en")
+IN_ENGLISH = Languages(ENGLISH, ENGLISH)
+_current: ContextVar[Languages] = ContextVar("languages", default=IN_ENGLISH)
+
+
+def languages() -> Languages:
+    """Return the languages of the current context; English unless `use_languages` set others."""
+    return _current.get()
+
+
+def dialog_language() -> Language:
+    """Return the language that users and agents of the current context speak."""
+    return _current.get().dialog
+
+
+def cached_by_language(maxsize: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Return a decorator that keeps so many results of a function which depends on its arguments and `languages()`."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        call: Any = lru_cache(maxsize=maxsize)(lambda _, *args, **kwargs: function(*args, **kwargs))
+
+        @wraps(function)
+        def look_up(*args: P.args, **kwargs: P.kwargs) -> T:
+            return call(_current.get(), *args, **kwargs)
+
+        return look_up
+
+    return decorate
+
+
+@contextmanager
+def use_languages(of: Languages) -> Iterator[None]:
+    """Run a block, and the tasks and threads that it starts, in these languages."""
+    token = _current.set(of)
+    try:
+        yield
+    finally:
+        _current.reset(token)

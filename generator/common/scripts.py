@@ -1,0 +1,86 @@
+"""Tell scripts apart by the code points of their letters, and cut text into words in any of them."""
+
+import re
+import unicodedata
+from functools import cache
+
+# Thai, Lao, Burmese, Khmer, Chinese and Japanese, which write no spaces between words: each letter counts as a word.
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+
+
+def _list_marks() -> str:
+    """Return the vowel signs and the like of scripts from Hebrew to Balinese, which stand inside words.
+
+    Python's `\\w` has none of them, so that it cuts a Hindi word at every vowel. With them, the two invisible joiners.
+    """
+    marks = (chr(code) for code in range(0x0590, 0x1B80) if unicodedata.category(chr(code)) in ("Mn", "Mc"))
+    return "".join(mark for mark in marks if not re.match(f"[{UNSPACED}]", mark)) + "\u200c\u200d"
+
+
+MARKS = _list_marks()
+# A word of at most so many letters, or more where it has marks; or a letter of a script without spaces.
+WORD = rf"[^\W{UNSPACED}]{{1,64}}(?:[{MARKS}]{{1,8}}[^\W{UNSPACED}]{{0,64}}){{0,32}}|[{UNSPACED}]"
+_WORD = re.compile(WORD.replace("{1,64}", "+").replace("{0,64}", "*").replace("{0,32}", "*"))
+_UNSPACED_LETTER = re.compile(f"[{UNSPACED}]")
+_RUN = re.compile(rf"([\da-zª-ɏ]+)|((?:[^\W\da-zª-ɏ]|[{MARKS}])+)")
+QUESTION_MARKS = "?？؟"
+
+_SCRIPTS = {
+    "Latin": "A-Za-zª\u00b5-\u024f\u1e00-\u1eff",
+    "Greek": "\u0370-\u03ff\u1f00-\u1fff",
+    "Cyrillic": "\u0400-\u052f",
+    "Armenian": "\u0530-\u058f",
+    "Hebrew": "\u0590-\u05ff",
+    "Arabic": "\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff\ufb50-\ufdff\ufe70-\ufeff",
+    "Devanagari": "\u0900-\u097f",
+    "Bengali": "\u0980-\u09ff",
+    "Tamil": "\u0b80-\u0bff",
+    "Thai": "\u0e00-\u0e7f",
+    "Georgian": "\u10a0-\u10ff",
+    "Kana": "\u3040-\u30ff",
+    "Han": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff",
+    "Hangul": "\u1100-\u11ff\uac00-\ud7af",
+}
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text in their order, case-folded and without punctuation.
+
+    In scripts without spaces between words each letter is one.
+    """
+    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def find_runs(text: str) -> list[tuple[str, str]]:
+    """Return the runs of letters and digits of a text in their order, case-folded.
+
+    Each is a pair of which one is empty: a run of Latin letters and digits, which is a word wherever it stands, or a
+    run in other scripts.
+    """
+    return _RUN.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def count_words(text: str) -> int:
+    """Return about how many words a text has, where two letters of a script without spaces make one."""
+    letters = len(_UNSPACED_LETTER.findall(text))
+    return len(_UNSPACED_LETTER.sub(" ", text).split()) + (letters + 1) // 2 if letters else len(text.split())
+
+
+def is_unspaced(text: str) -> bool:
+    """Return True if most of the text's letters are of scripts that write no spaces between words."""
+    letters = sum(map(str.isalpha, text))
+    return 2 * len(_UNSPACED_LETTER.findall(text)) > letters
+
+
+def count_scripts(text: str) -> dict[str, int]:
+    """Return how many letters a text has of each script that it has any of; `other` of those not known by name."""
+    counts = {name: len(letters.findall(text)) for name, letters in _letters().items()}
+    other = sum(map(str.isalpha, text)) - sum(counts.values())
+    return {name: count for name, count in (counts | {"other": other}).items() if count > 0}
+
+
+@cache
+def _letters() -> dict[str, re.Pattern[str]]:
+    return {name: re.compile(rf"[{ranges}](?<=[^\W\d_])") for name, ranges in _SCRIPTS.items()}

@@ -1,0 +1,95 @@
+"""Bar charts as inline SVG, by pygal: no script, no style of their own, the same bytes for the same numbers.
+
+`report.css` styles them; their shades differ in grey, and every bar shows its value.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from xml.etree import ElementTree
+
+import pygal
+from markupsafe import Markup
+from pygal.style import Style
+
+_FONT, _BAR, _WIDTH, _LABEL = 12, 20, 620, 46
+_STYLE = Style(
+    **{f"{part}_font_size": _FONT for part in ("label", "major_label", "value", "legend")},
+)
+# Scripts, styles, tooltips and comments of pygal's.
+_UNWANTED = {"defs", "desc", "title", "script", "style"}
+
+Series = Mapping[str, Sequence[float | None]]
+
+
+def bars(title: str, rows: Sequence[str], series: Series, form: Callable[[float], str]) -> Markup:
+    """Return horizontal bars, for each row one of each series; empty without rows."""
+    height = 24 + len(rows) * (len(series) * _BAR + 10) + (30 if len(series) > 1 else 0)
+    chart = pygal.HorizontalBar(**_settings(height, series, form))
+    # pygal draws from the bottom up.
+    return _render(chart, title, list(rows)[::-1], {name: list(values)[::-1] for name, values in series.items()})
+
+
+def stacks(
+    title: str, rows: Sequence[str], series: Series, form: Callable[[float], str], *, values: bool = False
+) -> Markup:
+    """Return horizontal bars, for each row one that is made of all series; empty without rows.
+
+    Args:
+        values: print them, where each row has only one.
+    """
+    settings = _settings(74 + len(rows) * (_BAR + 8), series, form)
+    if not values:
+        settings |= {"height": 92 + len(rows) * (_BAR + 8), "print_values": False, "range": None, "show_x_labels": True}
+    chart = pygal.HorizontalStackedBar(**settings)
+    return _render(chart, title, list(rows)[::-1], {name: list(values)[::-1] for name, values in series.items()})
+
+
+def columns(title: str, bins: Sequence[str], series: Series, form: Callable[[float], str]) -> Markup:
+    """Return columns, for each bin one of each series; empty without bins."""
+    settings = _settings(210, series, form) | {"show_x_labels": True, "show_y_labels": False}
+    return _render(pygal.Bar(**settings), title, bins, series)
+
+
+def _settings(height: int, series: Series, form: Callable[[float], str]) -> dict[str, object]:
+    most = max((value for values in series.values() for value in values if value), default=1)
+    return {
+        "style": _STYLE,
+        "js": [],
+        "css": [],
+        "width": _WIDTH,
+        "height": height,
+        "margin": 8,
+        "spacing": 6,
+        "range": (0, most * 1.12),
+        "formatter": form,
+        "value_formatter": form,
+        "print_values": True,
+        "print_values_position": "top",
+        "show_legend": len(series) > 1,
+        "legend_at_bottom": True,
+        "legend_at_bottom_columns": min(len(series), 4),
+        "truncate_legend": _LABEL,
+        "truncate_label": _LABEL,
+        "show_y_guides": False,
+        "show_x_guides": False,
+        "show_x_labels": False,
+    }
+
+
+def _render(chart: pygal.Graph, title: str, labels: Sequence[str], series: Series) -> Markup:
+    if not labels:
+        return Markup()
+    chart.x_labels = [label if len(label) <= _LABEL else f"{label[: _LABEL - 1]}…" for label in labels]
+    for name, values in series.items():
+        chart.add(name, values)
+    svg = chart.render_tree()
+    for parent in svg.iter():
+        for child in list(parent):
+            local = child.tag.rpartition("}")[2] if isinstance(child.tag, str) else "style"
+            if local in _UNWANTED or "tooltip-overlay" in child.get("class", ""):
+                parent.remove(child)
+    for group in svg.iter():
+        group.attrib.pop("id", None)
+    svg.set("role", "img")
+    svg.set("aria-label", title)
+    svg.set("width", str(_WIDTH))
+    return Markup(ElementTree.tostring(svg, encoding="unicode"))

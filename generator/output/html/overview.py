@@ -1,0 +1,191 @@
+"""The charts and tables of a report's overview, from counted sets of dialogs."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import ceil
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from generator.output.html.charts import bars, columns, stacks
+from generator.output.html.sources import ReportSet, RunCounts
+from generator.output.stats.comparison import Column
+from generator.output.stats.statistics import Portion, Statistics
+from generator.schema import Dialog
+
+_SHARE, _COUNT = "{:.1%}".format, "{:,.0f}".format
+_BINS = 12
+# Title, how turns are counted, and the stage of the planned shares (`DialogSet.targets`), if any are planned.
+_SHARES: Sequence[tuple[str, Callable[[Statistics], Sequence[Portion]], str]] = (
+    ("Question types, first turns", lambda s: s.first_types, "first"),
+    ("Question types, later turns", lambda s: s.later_types, "later"),
+    ("Multi-turn types, later turns", lambda s: s.multi_turn_types, "multi_turn"),
+    ("Answerability, all turns", lambda s: s.answerability, "answerability"),
+    ("Users, all dialogs", lambda s: s.users, ""),
+    ("Difficulty of finding the evidence", lambda s: s.difficulty, ""),
+)
+
+
+class Figure(NamedTuple):
+    """A chart, and the table below it: its head and rows."""
+
+    title: str
+    chart: Markup
+    head: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    text: str = ""
+
+
+class Distributions:
+    """Counts dialogs by length, and turns by the labels of each judge."""
+
+    def __init__(self) -> None:
+        self.lengths: dict[str, Counter[int]] = {
+            "Turns a dialog": Counter(),
+            "Unique passages a dialog": Counter(),
+            "Words of a question": Counter(),
+            "Words of an answer": Counter(),
+        }
+        self.verdicts: dict[str, Counter[str]] = {}
+
+    def add(self, dialog: Dialog) -> None:
+        """Count a dialog."""
+        turns, passages, questions, answers = self.lengths.values()
+        turns[len(dialog.turns)] += 1
+        passages[len({hit.passage_id for t in dialog.turns for hit in t.hits} | {p.id for p in dialog.passages})] += 1
+        for turn in dialog.own_turns:
+            questions[len(turn.query.split())] += 1
+            answers[len(turn.answer.split())] += 1
+            for verdict in turn.verdicts:
+                self.verdicts.setdefault(verdict.judge, Counter())[verdict.label] += 1
+
+
+def funnel(name: str, counts: RunCounts) -> Iterator[Figure]:
+    """Yield the way from attempted dialogs to accepted ones, and from their pairs to those that are kept."""
+    dialogs = [("attempted", counts.attempted, ""), *_losses(counts.dropped), ("accepted", counts.accepted, "")]
+    yield _steps(f"{name}from attempted to accepted dialogs", "dialogs", dialogs)
+    lost = sum(sum(reasons.values()) for reasons in counts.dropped_pairs.values())
+    pairs = [("of accepted dialogs", counts.pairs + lost, ""), *_losses(counts.dropped_pairs)]
+    yield _steps(
+        f"{name}from their pairs to the dataset",
+        "pairs",
+        [*pairs, ("in the dataset", counts.pairs, "")],
+        f"{counts.unjudged_pairs:,} of them unjudged." if counts.unjudged_pairs else "",
+    )
+    for what, dropped in (("turns", counts.dropped_turns), ("candidates", counts.dropped_candidates)):
+        if losses := list(_losses(dropped)):
+            said = {"turns": "they ended their dialog early", "candidates": "another one was chosen"}[what]
+            yield _steps(f"{name}dropped {what}", what, losses, f"Beside the dialogs above: {said}.")
+
+
+def _losses(dropped: Mapping[str, Mapping[str, int]]) -> Iterator[tuple[str, int, str]]:
+    lost = [(f"{stage}: {reason}", n, "lost") for stage, reasons in dropped.items() for reason, n in reasons.items()]
+    yield from sorted(lost, key=lambda each: -each[1])
+
+
+def _steps(title: str, what: str, steps: Sequence[tuple[str, int, str]], text: str = "") -> Figure:
+    """Return bars of what is there and what is lost; beyond ten kinds of losses the rest are one bar."""
+    labels = [f"− {label}" if lost else label for label, _, lost in steps]
+    there = [None if lost else n for _, n, lost in steps]
+    gone = [n if lost else None for _, n, lost in steps]
+    if len(steps) > 14:
+        head, tail = 11, steps[-1:] if not steps[-1][2] else []
+        rest = sum(n for _, n, _ in steps[head : len(steps) - len(tail)])
+        labels = [*labels[:head], "− other reasons", *(label for label, _, _ in tail)]
+        there, gone = [*there[:head], None, *(n for _, n, _ in tail)], [*gone[:head], rest, *(None for _ in tail)]
+    return Figure(
+        title,
+        stacks(title, labels, {"left": there, "dropped": gone}, lambda n: f"{n:,.0f}" if n else "", values=True),
+        (what, "number", "share"),
+        [
+            (f"− {label}" if lost else label, f"{n:,}", _SHARE(n / steps[0][1]) if steps[0][1] else "–")
+            for label, n, lost in steps
+        ],
+        text,
+    )
+
+
+def shares(sets: Sequence[ReportSet], counted: Sequence[Column]) -> Iterator[Figure]:
+    """Yield the achieved shares of types and the planned ones, of all sets beside each other."""
+    for title, portions_of, stage in _SHARES:
+        found = [{p.name: p for p in portions_of(column.statistics)} for column in counted]
+        planned = [{name: share for (at, name), share in each.targets.items() if at == stage} for each in sets]
+        names = list(dict.fromkeys([*(n for each in planned for n in each), *(n for each in found for n in each)]))
+        if len(names) < 2 and not any(planned):
+            continue
+        series: dict[str, list[float | None]] = {}
+        for each, portions, targets in zip(sets, found, planned, strict=True):
+            label = "achieved" if len(sets) == 1 else each.name
+            series[label] = [portions[n].share if n in portions else (0.0 if portions else None) for n in names]
+            if targets:
+                series["target" if len(sets) == 1 else f"{each.name}, target"] = [targets.get(n) for n in names]
+        yield Figure(title, bars(title, names, series, _SHARE), ("", *series), _table(names, series, _SHARE))
+
+
+def lengths(names: Sequence[str], counted: Sequence[Distributions]) -> Iterator[Figure]:
+    """Yield the distributions of lengths, in shares of dialogs or turns."""
+    for title in counted[0].lengths:
+        found = [each.lengths[title] for each in counted]
+        most = max(max(each, default=0) for each in found)
+        least = min(min(each, default=most) for each in found)
+        width = next(w for e in range(9) for w in (10**e, 2 * 10**e, 5 * 10**e) if ceil((most - least + 1) / w) < _BINS)
+        places = range(least // width, most // width + 1)
+        labels = [str(p) if width == 1 else f"{p * width}–{(p + 1) * width - 1}" for p in places]
+        series: dict[str, list[float | None]] = {}
+        for name, counts in zip(names, found, strict=True):
+            total = counts.total() or 1
+            series[name] = [
+                sum(n for value, n in counts.items() if value // width == place) / total for place in places
+            ]
+        mean = [sum(v * n for v, n in each.items()) / (each.total() or 1) for each in found]
+        said = "mean " + ", ".join(
+            f"{m:,.1f}" + (f" ({name})" if len(names) > 1 else "") for name, m in zip(names, mean, strict=True)
+        )
+        yield Figure(title, columns(title, labels, series, "{:.0%}".format), text=said)
+
+
+def verdicts(names: Sequence[str], counted: Sequence[Distributions]) -> Iterator[Figure]:
+    """Yield the labels that each judge gave, in shares of the turns it judged."""
+    for judge in dict.fromkeys(judge for each in counted for judge in each.verdicts):
+        found = [each.verdicts.get(judge, Counter[str]()) for each in counted]
+        labels = sorted({label for each in found for label in each})
+        series: dict[str, list[float | None]] = {
+            name: [each[label] / each.total() if each else None for label in labels]
+            for name, each in zip(names, found, strict=True)
+        }
+        title = f"Verdicts of {judge}"
+        number = ", ".join(f"{each.total():,}" for each in found)
+        yield Figure(title, bars(title, labels, series, _SHARE), text=f"of {number} turns")
+
+
+def costs(name: str, counts: RunCounts) -> Iterator[Figure]:
+    """Yield calls and tokens by stage, and what a kept pair took."""
+    if not counts.stages:
+        return
+    stages = {**counts.stages, "all": sum(counts.stages.values(), type(next(iter(counts.stages.values())))())}
+    rows = []
+    for stage, usage in stages.items():
+        cost = counts.pair_cost.get(stage)
+        pair = (f"{cost.calls:,.2f}", f"{cost.computed:,.0f}", f"{cost.completion:,.0f}") if cost else ("–", "–", "–")
+        cached = _SHARE(usage.cached / usage.prompt) if usage.prompt else "–"
+        rows.append((stage, f"{usage.calls:,}", f"{usage.prompt:,}", cached, f"{usage.completion:,}", *pair))
+    parts: dict[str, list[float | None]] = {
+        "prompt, computed": [usage.prompt - usage.cached for usage in counts.stages.values()],
+        "prompt, cached": [usage.cached for usage in counts.stages.values()],
+        "completion": [usage.completion for usage in counts.stages.values()],
+    }
+    head = ("stage", "calls", "prompt tokens", "cached", "completion tokens")
+    title = f"{name}tokens by stage"
+    yield Figure(
+        title,
+        stacks(title, list(counts.stages), parts, _COUNT),
+        (*head, "calls a pair", "computed prompt tokens a pair", "completion tokens a pair"),
+        rows,
+    )
+
+
+def _table(
+    names: Iterable[str], series: Mapping[str, Sequence[float | None]], form: Callable[[float], str]
+) -> list[Sequence[str]]:
+    cells = zip(*series.values(), strict=True)
+    return [(name, *("–" if v is None else form(v) for v in values)) for name, values in zip(names, cells, strict=True)]

@@ -1,0 +1,135 @@
+"""Write `report.html`: one file without a server or a network, for any browser since 2023; see `docs/report.md`."""
+
+import base64
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from jinja2 import Environment, FunctionLoader
+from markupsafe import Markup
+
+from generator.common.atomic_files import atomic_write
+from generator.dialogs.dedup import DedupSettings
+from generator.dialogs.marks import Marks, fingerprint
+from generator.output.html import overview
+from generator.output.html.entries import Entry, Packed, Sample, listed, pack, shown
+from generator.output.html.sources import ReportSet
+from generator.output.stats.comparison import Column, comparison_lines, count
+from generator.schema import Dialog, Drop
+from taxonomy import Criteria
+
+# Of the file, which mail and browsers take without trouble; what doesn't fit is left to a sample of the dialogs.
+LIMIT = 48 << 20
+
+
+class _Read(NamedTuple):
+    column: Column
+    distributions: overview.Distributions
+    sample: Sample
+    fingerprint: str
+    drops: int
+
+
+def write_report(
+    path: Path,
+    sets: Sequence[ReportSet],
+    criteria: Criteria,
+    near_duplicates: DedupSettings,
+    marks: Marks | None = None,
+    limit: int = LIMIT,
+) -> None:
+    """Write the report of one or more sets of dialogs, each read once.
+
+    Args:
+        criteria: that people may mark by.
+        near_duplicates: decides which question is a repetition.
+        marks: the page opens with them, and begins with the pairs that they name.
+        limit: bytes that dialogs and drops may take; beyond it the report shows a sample of them, and says so.
+
+    Raises:
+        CorpusError: a set can't be read.
+        RunError: the file can't be written; the old one is still there.
+    """
+    read = [_read(number, each, near_duplicates, limit // len(sets)) for number, each in enumerate(sets)]
+    packed = [packed for each in read for packed in each.sample.packed]
+    data = {
+        "runs": [
+            {"name": each.name, "fingerprint": found.fingerprint, "continues": each.continues}
+            for each, found in zip(sets, read, strict=True)
+        ],
+        "entries": [p.entry for p in packed],
+        "criteria": criteria,
+        "marks": marks,
+    }
+    page = _render(sets, read, packed, pack(data))
+    with atomic_write(path) as file:
+        file.writelines(page)
+
+
+def _read(number: int, each: ReportSet, near_duplicates: DedupSettings, limit: int) -> _Read:
+    drops: dict[str, list[Drop]] = {}
+    for drop in each.drops():
+        drops.setdefault(drop.dialog_id, []).append(drop)
+    total = sum(map(len, drops.values()))
+    sample, distributions = Sample(limit), overview.Distributions()
+    first: Dialog | None = None
+
+    def pass_on(dialogs: Iterable[Dialog]) -> Iterator[Dialog]:
+        nonlocal first
+        for dialog in dialogs:
+            first = first or dialog
+            distributions.add(dialog)
+            sample.add(listed(number, dialog, drops.pop(dialog.id, [])), shown(dialog))
+            yield dialog
+
+    column = count(each.name, pass_on(each.dialogs()), near_duplicates, each.targets, each.dialogs_wanted)
+    for dialog_id, of_dialog in drops.items():
+        sample.add(Entry(run=number, id=dialog_id, accepted=False, drops=tuple(of_dialog)), None)
+    return _Read(column, distributions, sample, fingerprint(first), total)
+
+
+def _render(sets: Sequence[ReportSet], read: Sequence[_Read], packed: Sequence[Packed], data: str) -> Iterable[str]:
+    names = [each.name for each in sets]
+    columns, distributions = [each.column for each in read], [each.distributions for each in read]
+    runs = [(f"{each.name}: " if len(sets) > 1 else "", each.counts) for each in sets if each.counts]
+    charts: Mapping[str, Sequence[overview.Figure]] = {
+        "From attempts to pairs": [figure for run in runs for figure in overview.funnel(*run)],
+        "Shares": list(overview.shares(sets, columns)),
+        "Lengths": list(overview.lengths(names, distributions)),
+        "Verdicts": list(overview.verdicts(names, distributions)),
+        "Cost": [figure for run in runs for figure in overview.costs(*run)],
+    }
+    style, script = (_asset(name) for name in ("report.css", "report.js"))
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_asset))
+    environment.filters |= {"duration": _duration, "nth": lambda n: "second" if n == 2 else f"{n}th"}
+    sections = [(title, list(of)) for title, of in groupby(comparison_lines(columns), lambda line: line.section)]
+    return environment.get_template("page.html").generate(
+        title=" and ".join(names),
+        sets=list(zip(sets, read, strict=True)),
+        charts={title: figures for title, figures in charts.items() if figures},
+        names=names,
+        sections=sections,
+        data=data,
+        shown=[p.shown for p in packed],
+        style=Markup(style),
+        script=Markup(script),
+        policy=f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}; "
+        "base-uri 'none'; form-action 'none'",
+    )
+
+
+def _asset(name: str) -> str:
+    return files("generator.output.html").joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"

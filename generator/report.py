@@ -1,0 +1,83 @@
+"""`python -m generator.report`: runs and human dialogs as one HTML file, to read and to mark; see `docs/report.md`."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from generator.command import Command, run_command
+from generator.schema import LocalPath, OneOrMore, Record
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+COMMAND = Command(
+    program="python -m generator.report",
+    primary="report",
+    task="generator.report:report",
+    settings="generator.report:ReportSettings",
+    usage=(
+        "python -m generator.report RUN [RUN ...] [setting=value ...]",
+        "",
+        "Writes report.html, one file that any browser opens without a network: figures and charts, every dialog with",
+        "its hits, evidence, verdicts and drops, and marks to keep or reject pairs. Several runs stand side by side.",
+        "A RUN is a run folder, a file such as its dialogs.jsonl, or human dialogs as published, NAME:PATH.",
+        "The marks that it saves are read by the run's own command with marks=FILE.",
+    ),
+    groups=(("corpus", "corpora whose human dialogs can be read"),),
+    positional="paths",
+    many=True,
+)
+
+
+class ReportSettings(Record):
+    """The dialogs to report, and the file."""
+
+    paths: Annotated[tuple[str, ...], OneOrMore, Field(min_length=1)] = Field(
+        description="Run folders, files of dialogs, or human dialogs as published."
+    )
+    corpus: dict[str, Any] | None = Field(description="Format of human dialogs, a choice of conf/corpus; null: none.")
+    marks: LocalPath | None = Field(
+        description="File of marks that the page opens with; it then begins with the pairs in the file; null: none."
+    )
+    criteria: str = Field(description="Criteria to mark by: `lee2024`, `mtrag`, or a YAML file of one's own.")
+    output: LocalPath | None = Field(
+        description="The file; null: report.html, in the run folder or, of several, in the current folder."
+    )
+
+
+def report(cfg: "DictConfig", job: object) -> None:
+    """Write the report of the configured sets.
+
+    Raises:
+        ConfigError: a setting is wrong.
+        CorpusError, RunError: a set can't be read, or the file can't be written.
+        TaxonomyError: the criteria can't be used.
+    """
+    from pathlib import Path
+
+    from generator.config.parts import plain, validate
+    from generator.config.settings import near_duplicates
+    from generator.dialogs.marks import read_marks
+    from generator.output.html.page import write_report
+    from generator.output.stats.comparison import distinct_names
+    from generator.report_sets import report_set
+    from taxonomy import read_criteria
+
+    settings: ReportSettings = validate(ReportSettings, "", plain(cfg))
+    names = distinct_names(settings.paths)
+    sets = [report_set(path, settings.corpus, name) for path, name in zip(settings.paths, names, strict=True)]
+    folder = Path(settings.paths[0]) if len(sets) == 1 and Path(settings.paths[0]).is_dir() else Path()
+    output = settings.output or folder / "report.html"
+    marks = read_marks(settings.marks) if settings.marks else None
+    write_report(output, sets, read_criteria(settings.criteria), near_duplicates(), marks)
+    print(f"report: {output}", flush=True)
+
+
+def main() -> int:
+    """Run the command line and return the exit code: 0, 2 something to fix, 130 interrupted."""
+    return run_command(COMMAND)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

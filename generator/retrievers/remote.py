@@ -1,0 +1,177 @@
+"""Search passages that another program keeps, such as one's retrieval in production, as `http` and `mcp` do.
+
+The program has an index of its own: its passages may be of the corpus or not, cut as it likes.
+"""
+
+import asyncio
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.json_schema import models_json_schema
+
+from generator.corpora.library import Library, split_key
+from generator.retrievers.base import RetrieverSettings
+from generator.schema import Id, Operational, Passage, Record, Scored, Split, Text
+
+_WIDER = 4
+
+
+class Filter(Record):
+    """What a search is limited to. A server that can't filter may leave it out: other passages are dropped here."""
+
+    split: Split = Field(description="The split of the dialog; a document belongs to one by its id.")
+    document_id: str | None = Field(description="The only document to search; null: all.")
+
+
+class SearchRequest(Record):
+    """The body of a request."""
+
+    query: str = Field(description="The text to search for.")
+    k: int = Field(ge=1, description="The number of passages wanted.")
+    filter: Filter
+
+
+class FoundPassage(BaseModel):
+    """A passage of a reply; further keys are ignored."""
+
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+    id: Id = Field(description="Unique in your index, and the same in every reply.")
+    text: Text = Field(pattern=r"\S", description="The passage, as it is shown to the model and cited.")
+    document_id: Id | None = Field(None, description="The document it belongs to; null: the passage is one of its own.")
+    title: Text | None = Field(None, description="The document's title.")
+    url: Text | None = Field(None, description="The document's address.")
+    start: int | None = Field(None, ge=0, description="Its offset in the document's text, in characters, if known.")
+    score: float | None = Field(None, description="Higher is better; null: 1 / rank.")
+
+
+class SearchReply(BaseModel):
+    """The body of a reply; further keys are ignored."""
+
+    model_config = ConfigDict(frozen=True)
+
+    passages: tuple[FoundPassage, ...] = Field(description="At most k passages, best first; more are dropped.")
+
+    @classmethod
+    def parse(cls, content: bytes | str) -> Self:
+        """Return the reply in a JSON text.
+
+        Raises:
+            ValueError: it is of another shape; one line that says where.
+        """
+        try:
+            return cls.model_validate_json(content)
+        except ValidationError as error:
+            problem = error.errors(include_url=False, include_input=False)[0]
+            place = ".".join(map(str, problem["loc"])) or "the reply"
+            raise ValueError(f"{place}: {problem['msg'].removeprefix('Value error, ')}") from None
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of requests and replies (`$defs/SearchRequest`, `$defs/SearchReply`).
+
+    `python -m generator.retrievers.remote > generator/retrievers/http.schema.json` writes it into the package.
+    """
+    _, definitions = models_json_schema([(SearchRequest, "validation"), (SearchReply, "validation")])
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "retriever=http", **definitions}
+
+
+class RemoteSettings(RetrieverSettings):
+    """The base of the settings of every retriever that asks another program."""
+
+    max_k: int = Field(
+        ge=1,
+        description="Passages to ask for at most. A server that ignores the filter is asked for more than `k` until "
+        "enough of them are of the dialog's split.",
+    )
+    concurrency: Annotated[int, Operational] = Field(ge=1, description="Searches in flight at a time.")
+    timeout_s: Annotated[float, Operational] = Field(gt=0, description="Time-out of a search, in seconds.")
+    retries: Annotated[int, Operational] = Field(ge=0, description="Further attempts after a search that failed.")
+    retry_wait_s: Annotated[float, Operational] = Field(
+        gt=0, description="Pause before the first retry, in seconds; it doubles with each one, up to a minute."
+    )
+
+
+class RemoteRetriever(ABC):
+    """A retriever whose passages another program finds; for the arguments see `RetrieverSettings.open`.
+
+    A passage is one of the corpus if the corpus has its document and the document its text; its offsets are then those
+    in the document. The others are kept too, with offsets in themselves. Every document id belongs to one split, as in
+    `Library.validation`, also one that the corpus lacks, so dialogs of different splits share no document.
+    """
+
+    def __init__(self, library: Library, validation: NDArray[np.bool_], max_k: int) -> None:
+        self._library, self._max_k = library, max_k
+        held = library.split_keys()[validation]
+        self._bound = int(held.max()) if len(held) else -1
+
+    @abstractmethod
+    async def ask(self, request: SearchRequest, fail_fast: bool = False) -> Sequence[FoundPassage]:
+        """Return what the program found, best first.
+
+        Args:
+            fail_fast: without retries if there is no connection: for the first request of all.
+
+        Raises:
+            RetrieverError: it can't be asked; one line.
+        """
+
+    async def search(self, query: str, k: int, split: Split, document: str | None = None) -> list[Scored]:
+        """Return the best `k` passages of `split`, or of one document of it, best first; errors as of `ask`."""
+        wanted = k
+        while query.strip():
+            request = SearchRequest(query=query, k=wanted, filter=Filter(split=split, document_id=document))
+            found = await self.ask(request)
+            kept = self._kept(found[:wanted], split, document)
+            if len(kept) >= k or len(found) < wanted or wanted >= self._max_k:
+                return kept[:k]
+            wanted = min(_WIDER * wanted, self._max_k)
+        return []
+
+    def check(self) -> None:
+        """Search once, before a run relies on it.
+
+        Raises:
+            RetrieverError: as of `ask`.
+        """
+        query = self._library.passage(0).text[:100]
+        request = SearchRequest(query=query, k=1, filter=Filter(split="train", document_id=None))
+        with ThreadPoolExecutor(1) as thread:  # which has no event loop
+            thread.submit(asyncio.run, self.ask(request, fail_fast=True)).result()
+
+    def _kept(self, found: Sequence[FoundPassage], split: Split, document: str | None) -> list[Scored]:
+        """Return those of a reply that belong to the split and the document, without copies."""
+        kept: dict[str, Scored] = {}
+        for rank, each in enumerate(found, 1):
+            name = each.document_id or each.id
+            of_split = (split_key(name) <= self._bound) == (split == "validation")
+            if of_split and document in (None, name):
+                score = 1 / rank if each.score is None else each.score
+                kept.setdefault(each.id, Scored(passage=self._passage(each, name), score=score))
+        return list(kept.values())
+
+    def _passage(self, found: FoundPassage, name: str) -> Passage:
+        start = 0
+        document = self._library.get(name)
+        if document is not None:
+            place = found.start if found.start is not None and document.text.startswith(found.text, found.start) else -1
+            start = place if place >= 0 else max(0, document.text.find(found.text))
+        return Passage(
+            id=found.id,
+            document_id=name,
+            title=found.title or (document.title if document else ""),
+            text=found.text,
+            url=found.url or (document.url if document else None),
+            start=start,
+            end=start + len(found.text),
+        )
+
+
+if __name__ == "__main__":
+    print(json.dumps(schema(), indent=2))

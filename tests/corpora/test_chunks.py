@@ -1,0 +1,96 @@
+"""Records that are passages: what the user's own pipeline cut is what is retrieved and cited."""
+
+import json
+from pathlib import Path
+
+import pytest
+from datasets import Dataset
+
+from generator.corpora.base import read_documents
+from generator.corpora.library import Library
+from generator.errors import CorpusError
+from tests.support.corpora import broken, corpus, good, lines, read
+from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.runs import Site
+
+__all__ = ["openai_server"]
+
+# Those of a document aren't neighbours, and overlap.
+RECORDS = [
+    {
+        "id": "a/1",
+        "document_id": "a",
+        "text": "Trams run daily.\nEvery ten minutes.",
+        "title": "Trams",
+        "url": "http://a",
+    },
+    {"id": 7, "document_id": 12, "text": " Ferries cross. ", "title": None},
+    {"id": "a/2", "document_id": "a", "text": "Every ten minutes.\n| Line | Fare |", "title": "Trams: fares"},
+]
+
+
+@pytest.fixture(params=["jsonl", "huggingface"])
+def given(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]:
+    fields = {"chunks": "as_given", "id_field": "id", "title_field": "title", "url_field": "url"}
+    if request.param == "jsonl":
+        lines(tmp_path / "cut.jsonl", *RECORDS)
+        return fields | {"name": "jsonl", "path": str(tmp_path / "cut.jsonl")}
+    texts = [{key: str(value) if value else None for key, value in record.items()} for record in RECORDS]
+    Dataset.from_list([{"url": None} | record for record in texts]).to_parquet(tmp_path / "cut.parquet")
+    return fields | {"name": "huggingface", "path": str(tmp_path / "cut.parquet")}
+
+
+def test_a_record_is_a_passage_of_its_document(given: dict[str, str], tmp_path: Path) -> None:
+    name = given.pop("name")
+    documents = good(read(name, **given))
+    assert [(d.id, d.title, d.url) for d in documents] == [("a", "Trams", "http://a"), ("12", "", None)]
+    library = Library.open("c", "f" * 64, lambda: documents, tmp_path, 3, 1)
+    passages = list(library.passages())
+    assert [(p.id, p.document_id, p.text, p.title, p.url) for p in passages] == [
+        ("a/1", "a", RECORDS[0]["text"], "Trams", "http://a"),
+        ("a/2", "a", RECORDS[2]["text"], "Trams: fares", None),
+        ("7", "12", RECORDS[1]["text"], "", None),
+    ]
+    for row, passage in enumerate(passages):
+        document = library.get(passage.document_id)
+        assert document is not None
+        assert document.text[passage.start : passage.end] == passage.text
+        assert library.passage(row) == passage
+
+
+def test_records_without_a_document_are_skipped_and_share_is_of_records(tmp_path: Path) -> None:
+    many = [{"id": n, "document_id": "d", "text": f"Text {n}."} for n in range(30)]
+    bad = [{"id": "x", "text": "b"}, {"id": "y", "document_id": " ", "text": "b"}]
+    lines(tmp_path / "cut.jsonl", *many, *bad)
+    cut = {"chunks": "as_given", "path": str(tmp_path / "cut.jsonl")}
+    reasons = [reason for _, reason in broken([r for r in read("jsonl", **cut) if not hasattr(r, "text")])]
+    assert reasons == ["no field `document_id`, only id, text", "`document_id`: its id is empty"]
+    (document,) = read_documents(corpus("jsonl", **cut), False, 0.1, lambda record: None)
+    assert document.text.count("Text") == 30
+    alone = good(read("jsonl", **cut | {"document_field": None}))
+    assert len(alone) == 32
+    lines(tmp_path / "cut.jsonl", *many, many[3])
+    with pytest.raises(CorpusError, match=r"cut\.jsonl:31: another record has the same id '3'"):
+        good(read("jsonl", **cut))
+
+
+def test_a_whole_run_retrieves_and_cites_passages_as_they_were_cut(openai_server: OpenAIServer, tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    whole = [json.loads(line) for line in site.documents.read_text(encoding="utf-8").splitlines()]
+    cut = [
+        {"id": f"{record['id']}-{n}", "document_id": record["id"], "text": text}
+        for record in whole
+        for n, text in enumerate(record["text"].split(". "))
+    ]
+    lines(site.documents, *cut)
+    done = site.run(openai_server, "dialogs=3", "corpus.chunks=as_given")
+    assert done.code == 0, done.err
+    site.check_ledger()
+    texts = {record["id"]: record["text"] for record in cut}
+    for dialog in site.dialogs():
+        passages = {p["id"]: p for p in dialog["passages"]}
+        assert {name: p["text"] for name, p in passages.items()}.items() <= texts.items()
+        for turn in dialog["turns"]:
+            for evidence in turn["evidence"]:
+                text = passages[evidence["passage_id"]]["text"]
+                assert text[evidence["start"] : evidence["end"]] == evidence["text"]
