@@ -60,7 +60,7 @@ def tell_found(turn: int, hits: Sequence[Hit], passages: Sequence[Passage]) -> N
     if watcher := _watcher.get():
         titles = {passage.id: passage.title or passage.document_id for passage in passages}
         named = (f"{titles.get(hit.passage_id, hit.passage_id)}{'' if hit.new else ' (again)'}" for hit in hits)
-        watcher(Step(dialog=_dialog.get(), turn=turn, kind="found", text=", ".join(named)))
+        watcher(Step(dialog=_dialog.get(), turn=turn, kind="found", text=", ".join(dict.fromkeys(named))))
 
 
 def tell_turn(turn: Turn) -> None:
