@@ -274,7 +274,7 @@ def _info(settings: Settings, library: Library, summary: Summary, store: Store, 
             "candidate": summary.dropped_candidates,
         },
         models=tuple(models),
-        toy=isinstance(settings.lm, EmbeddedEndpoint) and settings.lm.path is None,
+        toy=isinstance(settings.lm, EmbeddedEndpoint) and settings.lm.is_bundled,
     )
 
 

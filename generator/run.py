@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
@@ -20,6 +21,7 @@ from generator.config.settings import Settings, hash_files, hash_models, identit
 from generator.dialogs.dedup import Deduplicator
 from generator.dialogs.first_questions import hash_questions, read_first_questions
 from generator.dialogs.generate import DialogGenerator
+from generator.dialogs.live import watching
 from generator.dialogs.marks import apply_marks, read_marks
 from generator.errors import ConfigError
 from generator.execution.base import Executor
@@ -27,6 +29,8 @@ from generator.execution.base import Work as Plans
 from generator.execution.pipeline import Pipeline
 from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Store
+from generator.models.embedded import EmbeddedEndpoint
+from generator.models.local_servers import find_servers
 from generator.output.mt_bench_101 import MtBench101Export
 from generator.output.progress import Display, closing_table
 from generator.output.rad_bench import RadBenchExport
@@ -36,7 +40,7 @@ from generator.schema import Record
 from taxonomy import PLAIN, QUESTIONS, ScenarioMix, TaskMix, Taxonomy, UserShare, load_users
 from taxonomy import load as load_taxonomy
 
-ATTEMPTS_PER_DIALOG = 10
+ATTEMPTS_PER_DIALOG, ATTEMPTS_OF_BUNDLED_MODEL = 10, 3
 # Of `lm.context`, tokens that are kept free of documents: for the rules, the task and a dialog of four turns; for each
 # turn more; for the rules on more dimensions than question types, with the judges that measure them; and for a task.
 RESERVED_TOKENS, RESERVED_FOR_TURN, RESERVED_FOR_TARGETS, RESERVED_FOR_TASK = 1500, 120, 600, 500
@@ -44,6 +48,11 @@ RESERVED_TOKENS, RESERVED_FOR_TURN, RESERVED_FOR_TARGETS, RESERVED_FOR_TASK = 15
 TOKENS_PER_WORD = 1.6
 # New objects that the garbage collector waits for; Python's own 700 take a run a tenth of its processor.
 GC_THRESHOLD = 50_000
+_FOR_DATA = (
+    "SmolLM2-135M is here to show that everything works, and too small for data; with a real model: python -m "
+    "generator lm=ollama lm.model=… (or llamacpp, lmstudio, vllm, openai, …), or lm.path=hf://Qwen/"
+    "Qwen2.5-1.5B-Instruct-GGUF/qwen2.5-1.5b-instruct-q4_k_m.gguf, which is fetched once"
+)
 # Settings that are part of a run folder's name.
 _NAMED = {"corpus", "taxonomy", "user", "algorithm", "lm", "lm.model", "seed", "run_dir"}
 # What algorithms write in place of questions of types, and a taxonomy that has it.
@@ -92,6 +101,8 @@ def generate_run(settings: Settings, configuration: str, job: Job) -> float:
             summary, interrupted = run_session(run, closing_table)
     if interrupted:
         raise KeyboardInterrupt("reported")
+    if _asks_bundled_model(settings):
+        note(_FOR_DATA)
     if not summary.accepted:
         losses = {f"{stage} ({reason})": n for stage, why in summary.dropped.items() for reason, n in why.items()}
         note(
@@ -149,7 +160,8 @@ class Run(Session[Summary]):
         languages = self.components.languages
         with use_languages(languages):
             self.dedup = Deduplicator(settings.dedup)
-        attempts = settings.max_attempts or ATTEMPTS_PER_DIALOG * settings.wanted
+        per_dialog = ATTEMPTS_OF_BUNDLED_MODEL if _asks_bundled_model(settings) else ATTEMPTS_PER_DIALOG
+        attempts = settings.max_attempts or per_dialog * settings.wanted
         self.max_attempts = min(attempts, self.components.planner.limit)
         contents = {
             "corpus.path (content)": fingerprint[:16],
@@ -188,6 +200,9 @@ class Run(Session[Summary]):
         return summary.accepted, self.settings.wanted
 
     async def open(self, stack: AsyncExitStack) -> Work:
+        if isinstance(self.settings.lm, EmbeddedEndpoint) and "CI" not in os.environ:
+            for settings in await find_servers():
+                note(f"a model server runs on this machine: {settings} uses it")
         generator = await stack.enter_async_context(self.components.connect())
         await self.executor.ready()
         return partial(self._generate, generator)
@@ -213,7 +228,8 @@ class Run(Session[Summary]):
                 dialogs=wanted,
                 on_progress=display.update,
             )
-            await pipeline.run(stop)
+            with watching(display.show):
+                await pipeline.run(stop)
 
     def write_results(self, store: Store) -> Summary:
         components = self.components
@@ -239,6 +255,10 @@ def _frozen() -> Iterator[None]:
     finally:
         gc.set_threshold(*thresholds)
         gc.unfreeze()
+
+
+def _asks_bundled_model(settings: Settings) -> bool:
+    return isinstance(settings.lm, EmbeddedEndpoint) and settings.lm.is_bundled
 
 
 def _check_tasks(settings: Settings, taxonomy: Taxonomy) -> None:

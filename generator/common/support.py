@@ -9,14 +9,17 @@ import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from generator.common.language import cached_by_language, dialog_language
+from generator.common.language import cached_by_language, dialog_language, languages
 from generator.common.passages import find_tokens
-from generator.common.scripts import UNSPACED
+from generator.common.scripts import UNSPACED, words
 
 # A number, and letters that follow it (`1980s`, `20th`); a name such as `B12` is a word.
 _NUMBER = re.compile(rf"(?<![^\W{UNSPACED}])\d+(?:[.,]\d+)*(?=[^\W\d_]{{0,2}}\b|[{UNSPACED}])")
 _UNSPACED_LETTER, _UNSPACED_RUN = re.compile(f"[{UNSPACED}]"), re.compile(f"[{UNSPACED}]+")
 _THOUSANDS = re.compile(r"[.,](?=\d{3}(?!\d))")
+# Texts with fewer words may have none by which one sees their language.
+_TOO_SHORT = 5
+_SOME_LENGTH = 40
 _SENTENCE_END = frozenset(".!?。！？؟।:;…\"“”'‘’()[]*#•-–—\n")
 
 
@@ -90,6 +93,23 @@ def find_unsupported(text: str, sources: Sequence[str]) -> Unsupported:
     kinds = ("word", "number", "name")
     words, numbers, names = ([term.text for term in missing.values() if term.kind == kind] for kind in kinds)
     return Unsupported(tuple(words), tuple(numbers), tuple(names))
+
+
+def shares_nothing(text: str, sources: Sequence[str]) -> bool:
+    """Return True if a text has content words or numbers, and none of them is in a source.
+
+    In another language than that of the sources a text shares few words with them whatever it says, and so it may in
+    other words than theirs if they are a sentence or two: false unless the sources are of some length and, like the
+    text, in the language of the dialog; of a text that is too short to tell this is taken for granted.
+    """
+    wanted, known, language = {term.key for term in read_terms(text)}, " ".join(sources), dialog_language()
+    if not wanted or languages().differ or not language.is_in(known):
+        return False
+    if len(words(text)) > _TOO_SHORT and not language.is_in(text):
+        return False
+    if len(words(known)) < _SOME_LENGTH:
+        return False
+    return not any(wanted & term_keys(source) for source in sources)
 
 
 def coverage(text: str, sources: Sequence[str]) -> float:

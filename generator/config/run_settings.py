@@ -15,7 +15,9 @@ class RunSettings(Record):
         gt=0, description="Factor on `dialogs`: 0.01 tries an experiment at a hundredth of its size."
     )
     max_attempts: Annotated[int | None, Operational] = Field(
-        ge=1, description="Stop when so many dialogs were attempted; null: ten times `dialogs`."
+        ge=1,
+        description="Stop when so many dialogs were attempted; null: ten times `dialogs`; "
+        "three times with the model in the package, most of whose dialogs fail.",
     )
     turns: Annotated[Turns, BeforeValidator(Turns.parse)] = Field(
         description="Turns of a dialog, a number or a range such as 3-6; question types may and tasks do set their own."

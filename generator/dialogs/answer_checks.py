@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from generator.common.language import dialog_language
 from generator.common.refusals import drop_refusals
 from generator.common.shingles import content_stems, words
+from generator.common.support import shares_nothing
+from generator.dialogs.checks import OFF_SUBJECT, said_in
 from generator.dialogs.dedup import Repetition
-from generator.schema import Turn
+from generator.schema import Passage, Turn
 
 # Shorter answers may well be the same: “Yes, it does.”, “In May 1983.”
 _LEAST_STEMS = 5
@@ -19,7 +21,9 @@ _LEAST_STEMS = 5
 _OPENING = 40
 
 
-def find_answer_fault(answer: str, question: str, history: Sequence[Turn], repetition: Repetition) -> str | None:
+def find_answer_fault(
+    answer: str, question: str, history: Sequence[Turn], repetition: Repetition, passages: Sequence[Passage] = ()
+) -> str | None:
     """Return the reason why an answer to the question after `history` can't be used, or None.
 
     What stands behind its first colon is for the next prompt alone.
@@ -36,6 +40,8 @@ def find_answer_fault(answer: str, question: str, history: Sequence[Turn], repet
     told = drop_refusals(answer)  # what isn't known may be said twice
     if len(content_stems(told)) >= _LEAST_STEMS and repetition.find(answer, [turn.answer for turn in history]):
         return "repeats an earlier answer"
+    if passages and shares_nothing(told, [*(p.titled for p in passages), question, *said_in(history)]):
+        return OFF_SUBJECT
     return None
 
 

@@ -19,6 +19,7 @@ from generator.common.support import coverage, read_terms, term_keys
 from generator.dialogs.calls import use_model
 from generator.dialogs.evidence import list_said, measure_support
 from generator.dialogs.journal import metered
+from generator.dialogs.live import tell
 from generator.dialogs.prompt import Documents, quote
 from generator.errors import Rejected
 from generator.models.lm import LanguageModel, Profile
@@ -129,6 +130,8 @@ async def draw_best(
             raise outcome
         if outcome is not None:
             return outcome.value
+        for each in faults:
+            tell("refused", turn, each.text, each.reason)
         refused += faults
     raise AssertionError("the last attempt has an outcome")
 

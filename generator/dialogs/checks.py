@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from generator.common.language import cached_by_language, dialog_language
 from generator.common.scripts import count_words
 from generator.common.shingles import content_stems
+from generator.common.support import shares_nothing
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.later_turns import REPEATS, find_later_fault
 from generator.dialogs.prompt import Documents
@@ -13,6 +14,7 @@ from generator.dialogs.request_checks import find_request_fault
 from generator.schema import Turn
 from taxonomy import QuestionType
 
+OFF_SUBJECT = "shares no word with the documents and the dialog"
 UNFINISHED = "is only the beginning of a question"
 
 # Small models copy the gap that a phrasing leaves for the subject of the question.
@@ -55,6 +57,8 @@ def find_fault(
         return UNFINISHED
     if speaks_of_documents(question):
         return "speaks of the documents"
+    if shares_nothing(question, [*(p.titled for p in documents.passages), *said_in(history), focus]):
+        return OFF_SUBJECT
     # What earlier questions meant, since slips would hide a repetition.
     history = [t.model_copy(update={"query": t.clean_query}) if t.clean_query else t for t in history]
     earlier = [turn.query for turn in history]
@@ -68,6 +72,11 @@ def find_fault(
     if fault := find_request_fault(question, documents.passages, question_type):
         return fault
     return find_later_fault(question, documents, history, question_type, focus) if history else None
+
+
+def said_in(history: Sequence[Turn]) -> list[str]:
+    """Return all questions and answers of a dialog, in their order."""
+    return [text for turn in history for text in (turn.query, turn.answer)]
 
 
 def _is_beginning(question: str, question_type: QuestionType) -> bool:
@@ -91,8 +100,9 @@ def _example_stems(question: str, question_type: QuestionType) -> set[str]:
 
 def _dialog_stems(documents: Documents, history: Sequence[Turn]) -> set[str]:
     """Return the stems of a dialog and its passages."""
-    dialog = " ".join(text for turn in history for text in (turn.query, turn.answer))
-    return set(content_stems(dialog)).union(*(_stems(text) for p in documents.passages for text in (p.title, p.text)))
+    return set(content_stems(" ".join(said_in(history)))).union(
+        *(_stems(text) for p in documents.passages for text in (p.title, p.text))
+    )
 
 
 @cached_by_language(4096)  # all questions of a dialog are compared with the same passages

@@ -16,6 +16,7 @@ from generator.dialogs.filter import Filter, filter_pairs, parse_filter
 from generator.dialogs.journal import Calls, Journal
 from generator.dialogs.language_checks import STAGE as SLIP
 from generator.dialogs.language_checks import find_slip
+from generator.dialogs.live import following, tell, tell_turn
 from generator.dialogs.plan import Plan, Planner
 from generator.dialogs.program import Draft, Program
 from generator.dialogs.relabel import relabel_turn
@@ -93,6 +94,7 @@ class DialogGenerator:
         with ExitStack() as stack:
             stack.enter_context(use_languages(self.languages))
             journal = Journal(calls, plan.dialog_id)
+            stack.enter_context(following(plan.dialog_id))
 
             def open_model(clients: Clients) -> LanguageModel:
                 return LanguageModel(stack.enter_context(clients.for_dialog(plan.affinity)), journal, plan.seed)
@@ -101,6 +103,8 @@ class DialogGenerator:
             others = {name: Model(open_model(each.clients), each.adapter) for name, each in self.others.items()}
             with use_model(lm, self.adapter):
                 draft = await self.program.write(plan, others)
+            for turn in draft.turns:
+                tell_turn(turn)
             drops, dialog = self._list_losses(plan, draft), None
             if not any(drop.scope == "dialog" for drop in drops):
                 dialog = self._make_record(plan, draft)
@@ -119,6 +123,7 @@ class DialogGenerator:
                     if first.stage == "filter":
                         reason = f"no pair passes the filter: {first.reason}"
                     drops.append(first.model_copy(update={"scope": "dialog", "turn": None, "reason": reason}))
+            tell("end", 0, "" if dialog else next(f"{d.stage}: {d.reason}" for d in drops if d.scope == "dialog"))
             return GeneratedDialog(
                 dialog_id=plan.dialog_id, dialog=dialog, drops=tuple(drops), usage=journal.by_stage()
             )
@@ -184,7 +189,9 @@ class DialogGenerator:
         async def judge_turn(judge: Judge, turn: Turn) -> Verdict:
             history = dialog.turns[: turn.turn - 1]
             try:
-                return await judge.judge(dialog.grounding(turn.turn), history, turn)
+                verdict = await judge.judge(dialog.grounding(turn.turn), history, turn)
+                tell("verdict", turn.turn, f"{verdict.label}: {verdict.explanation}", judge.name)
+                return verdict
             except ModelError as error:
                 if judging.clients is None:
                     raise

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from generator.common.language import languages
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.focus import choose_focus
+from generator.dialogs.live import tell, tell_found
 from generator.dialogs.program import DialogProgram
 from generator.dialogs.prompt import Documents
 from generator.dialogs.query import form_query, search
@@ -83,6 +84,8 @@ class MultiDocumentDialog(DialogProgram):
         search_query = await self.form_query(passages, history, typed, question_type)
         hits, new = await search(self.retriever, search_query, self.k, split, passages)  # lines 3 and 10
         passages = (*passages, *new)  # lines 4, 11 to 15
+        tell("question", len(history) + 1, typed, question_type.name)
+        tell_found(len(history) + 1, hits, passages)
         if not passages:
             raise Rejected("retrieve", "nothing found", search_query)
         if fault := find_request_fault(question, passages, question_type):  # in the light of what was found for it

@@ -15,6 +15,7 @@ from generator.dialogs.calls import Others
 from generator.dialogs.candidates import Unused, collect_unused
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.language_checks import STAGE, phrase
+from generator.dialogs.live import tell_turn
 from generator.dialogs.plan import Plan
 from generator.dialogs.prompt import Documents
 from generator.dialogs.signatures import NewQuestion
@@ -142,6 +143,7 @@ class DialogProgram(Program):
                     turn, passages = await self.turn(source, passages, history, question_type, focus, split, asker)
                     if place == asker.switch:
                         settled = known
+                tell_turn(turn)
                 history = (*history, turn)  # line 5 of Algorithm 1, lines 6 and 17 of Algorithm 2
             except Rejected as rejected:
                 # Without a first turn there is no dialog, a prompt that is too long only grows, and a slip is a drop.

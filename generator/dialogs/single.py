@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from generator.dialogs.dedup import Repetition
+from generator.dialogs.live import tell
 from generator.dialogs.program import DialogProgram
 from generator.dialogs.steps import Answer
 from generator.dialogs.users import Asker, note_clean
@@ -41,6 +42,7 @@ class SingleDocumentDialog(DialogProgram):
         assert isinstance(source, Passage)  # `algorithm.first_questions` is a setting of Algorithm 2
         question = await self.ask((source,), history, question_type, focus, asker)  # line 3
         typed = asker.type_out(question, len(history) + 1)
+        tell("question", len(history) + 1, typed, question_type.name)
         answer = self.unanswered if question_type.reply else self.answer
         turn = await answer.acall((source,), history, typed, question_type)  # line 4
         return note_clean(turn, question), (source,)

@@ -241,7 +241,7 @@ class Answer(dspy.Module):
             check_language(answer)
             if same := next((each for each in refused if on_one_line(each.text) == answer), None):
                 raise Refused("answer", same.reason, prediction.answer, same.details)
-            fault = find_answer_fault(answer, question, history, self.repetition)
+            fault = find_answer_fault(answer, question, history, self.repetition, passages)
             if fault or not prediction.consistent:
                 reason, _, remedy = (fault or INCONSISTENT).partition(": ")
                 why = "" if prediction.consistent else on_one_line(prediction.consistency)

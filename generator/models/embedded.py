@@ -50,6 +50,11 @@ class EmbeddedEndpoint(Endpoint):
             return {**values, "model": Path(str(path)).stem if path else "SmolLM2-135M-Instruct"}
         return values
 
+    @property
+    def is_bundled(self) -> bool:
+        """Whether it is the model in the package, whose dialogs nobody should train on."""
+        return self.path is None
+
     @asynccontextmanager
     async def open(self, folder: Path) -> AsyncIterator[HttpClient]:
         server = await asyncio.to_thread(self._start)

@@ -1,22 +1,47 @@
 """The progress of a run on a terminal or in a log, and the table at its end."""
 
+import threading
 import time
+from collections.abc import Iterator
 from datetime import timedelta
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, SpinnerColumn, TextColumn
-from rich.progress import Progress as Bar
+from rich.progress import Progress as Progresses
+from rich.text import Text
 
+from generator.common.sanitize import printable
+from generator.dialogs.live import Step
 from generator.execution.pipeline import Progress
 from generator.models.admission import CACHE_CURE
 from generator.output.summary import Summary
 from generator.output.tables import print_table
 
 PLAIN_SECONDS = 10.0
+# Without a terminal, a line comes after so many seconds even if nothing has happened.
+SILENT_SECONDS = 20.0
+# The dialogs that are shown without a terminal; a log of thousands has no use for more.
+_LOGGED = 5
+_LONGEST = 400
+_STYLES = {"question": "bold", "found": "dim", "refused": "dim", "verdict": "italic", "end": "yellow"}
+
+
+class _Bar(Progresses):
+    """A progress bar with a dialog below it: its last `rows` lines, since what is taller than the terminal is cut."""
+
+    shown: tuple[Text, ...] = ()
+    rows = 3
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        yield from super().get_renderables()
+        yield from self.shown[-self.rows :]
 
 
 class Display:
-    """A progress bar on a terminal; elsewhere a plain line at most every ten seconds, and one at the end.
+    """A progress bar on a terminal, with a dialog below it as it is being written: one until it ends, then another.
+
+    Elsewhere plain lines: the first dialogs as they are being written, and the counts, at most every ten seconds, at
+    least every twenty if nothing else comes, and at the end.
 
     Args:
         accepted, attempted, dialogs, completion: as in `Progress`, of the run so far.
@@ -28,19 +53,22 @@ class Display:
     ) -> None:
         self._verb, self._drops = verb, drops
         self._console = Console(stderr=True)
-        self._start = self._last_line = time.monotonic()
+        self._start = self._last_line = self._last_count = time.monotonic()
         self._accepted_before = accepted
         self._completion_before = completion
         self._pending = ""
-        self._bar = Bar(
+        self._dialog, self._seen, self._logged = "", set[tuple[int, str]](), 0
+        self._ended = threading.Event()
+        self._bar = _Bar(
             SpinnerColumn(),
             BarColumn(bar_width=24),
             TextColumn("{task.description}"),
             console=self._console,
             disable=not self._console.is_terminal,
         )
-        now = Progress(accepted, attempted, dialogs, completion)
-        self._task = self._bar.add_task(self._count(now), total=dialogs, completed=accepted)
+        self._bar.rows = max(_Bar.rows, self._console.height // 2 - 2)  # few are longer than two lines
+        self._now = Progress(accepted, attempted, dialogs, completion)
+        self._task = self._bar.add_task(self._count(self._now), total=dialogs, completed=accepted)
         if accepted:
             attempted_too = f", {attempted} attempted" if drops else ""
             self.note(f"continuing: {accepted} of {dialogs} dialogs {verb}{attempted_too} so far")
@@ -52,19 +80,24 @@ class Display:
 
     def __enter__(self) -> "Display":
         self._bar.start()
+        if not self._console.is_terminal:
+            threading.Thread(target=self._break_silence, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._ended.set()
         self._bar.stop()
         if self._pending:
             self.note(self._pending)
 
     def note(self, text: str) -> None:
         """Print a line above the bar."""
+        self._last_line = time.monotonic()
         self._bar.console.print(text, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
     def update(self, progress: Progress) -> None:
         """Show the progress of the run."""
+        self._now = progress
         seconds = max(time.monotonic() - self._start, 1e-9)
         made = progress.accepted - self._accepted_before
         speed = (progress.completion - self._completion_before) / seconds
@@ -74,9 +107,49 @@ class Display:
         if self._console.is_terminal:
             return
         self._pending = text
-        if time.monotonic() - self._last_line >= PLAIN_SECONDS:
-            self._last_line, self._pending = time.monotonic(), ""
+        if time.monotonic() - self._last_count >= PLAIN_SECONDS:
+            self._last_count, self._pending = time.monotonic(), ""
             self.note(text)
+
+    def show(self, step: Step) -> None:
+        """Show a step of a dialog, unless another is being shown."""
+        if not self._dialog and step.kind != "end":
+            self._dialog, self._logged, self._bar.shown = step.dialog, self._logged + 1, ()
+            self._seen.clear()
+        if step.dialog != self._dialog or (
+            (step.turn, step.kind) in self._seen and step.kind in ("question", "answer")
+        ):
+            return
+        self._seen.add((step.turn, step.kind))
+        if step.kind == "end":
+            self._dialog = ""
+        line = _line(step)
+        self._bar.shown = (*self._bar.shown, Text(line, _STYLES.get(step.kind, "")))
+        if not self._console.is_terminal and self._logged <= _LOGGED:
+            self.note(line)
+
+    def _break_silence(self) -> None:
+        while not self._ended.wait(1):
+            if time.monotonic() - self._last_line >= SILENT_SECONDS:
+                self.note(f"{self._count(self._now)}  {timedelta(seconds=int(time.monotonic() - self._start))}")
+
+
+def _line(step: Step) -> str:
+    """Return a step as a line of text."""
+    text = printable(step.text)
+    text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    match step.kind:
+        case "question":
+            return f"User ({step.label}): {text}"
+        case "found":
+            return f"  found: {text or 'nothing'}"
+        case "answer":
+            return f"Agent ({step.label}): {text}"
+        case "verdict":
+            return f"  {step.label}, turn {step.turn}: {text}"
+        case "refused":
+            return f"  refused, {step.label}: {text}"
+    return f"dropped, {text}" if text else "dialog finished"
 
 
 def closing_table(summary: Summary) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from generator.common.support import coverage, find_unsupported, read_terms
+from generator.common.support import coverage, find_unsupported, read_terms, shares_nothing
 
 TARIFF = "The yearly pass costs 1,200 crowns. Refunds are paid within 60 days by the City Library of Brno."
 
@@ -36,3 +36,21 @@ def test_coverage_is_the_share_of_content_words_that_a_source_has(text: str, sha
 
 def test_letters_are_words_where_no_spaces_part_them() -> None:
     assert coverage("図書館は九時", ["図書館は十時"]) == pytest.approx(5 / 6)
+
+
+@pytest.mark.parametrize(
+    ("text", "nothing"),
+    [
+        ("10,536", True),
+        ("What do children pay for ice cream?", True),
+        ("Which harbours are there?", False),
+        ("At nine.", False),
+        ("Yes, it does.", False),
+        ("Quand est-ce que le bateau quitte le quai demain matin ?", False),
+    ],
+)
+def test_a_text_that_shares_no_content_word_with_its_sources(text: str, nothing: bool) -> None:
+    ferry = "The ferry leaves the harbour at 9. " * 6
+    assert shares_nothing(text, [ferry]) is nothing
+    assert not shares_nothing(text, ["The ferry leaves the harbour at nine."]), "a sentence has few words to share"
+    assert not shares_nothing("Wann?", ["Die Fähre fährt um neun vom Hafen ab. " * 9])

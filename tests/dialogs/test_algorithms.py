@@ -19,9 +19,15 @@ QUESTIONS = [
     "Who built its pier?",
     "Why was it built of stone?",
     "No, I meant the lighthouse. Why that of stone?",
-    "Do you mean those on the cliff?",
+    "Do you mean those of stone?",
 ]
-ANSWERS = ["In 1862.", "Ada Brandt.", "It was cheap.", "It withstands storms.", "Yes, autumn storms."]
+ANSWERS = [
+    "In 1862.",
+    "Ada Brandt built it.",
+    "That stone was cheap.",
+    "It was stone for storms.",
+    "Yes, autumn storms.",
+]
 PAIRS = list(zip(QUESTIONS, ANSWERS, strict=True))
 ASK: list[Entry] = [{"question": question} for question in QUESTIONS]
 ANSWER: list[Entry] = [{"answer": text, "evidence": [1]} for text in ANSWERS]

@@ -4,6 +4,7 @@ import pytest
 
 from generator.dialogs.answer_checks import find_answer_fault
 from generator.dialogs.dedup import Repetition
+from generator.schema import Passage
 from tests.support.scripted import said
 
 DOES = "Does the night tram stop at the harbour?"
@@ -115,3 +116,15 @@ def test_a_short_answer_or_a_refusal_may_come_twice(answer: str, earlier: str) -
 def test_a_refusal_of_talk_about_documents_tells_what_to_write(answer: str, remedy: str) -> None:
     found = find_answer_fault(answer, WHAT, [], Repetition(0.8))
     assert found == f"speaks of the documents: {remedy}"
+
+
+def test_an_answer_about_something_else_is_refused() -> None:
+    tariff = Passage(
+        id="a:0-9", document_id="a", title="", text="The night tram costs three crowns. " * 9, start=0, end=9
+    )
+
+    def about(answer: str) -> str | None:
+        return find_answer_fault(answer, WHAT, (), Repetition(0.8), [tariff])
+
+    assert about("10,536") == about("Elephants can't jump.") == "shares no word with the documents and the dialog"
+    assert about("I don't have information on that.") is about("Three crowns for a ticket.") is about("Yes.") is None

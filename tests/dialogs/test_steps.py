@@ -9,7 +9,7 @@ from generator.dialogs.prompt import Documents
 from generator.dialogs.signatures import REJECTED
 from generator.dialogs.steps import Answer, AskFirst, AskNext, Chat, Rewrite
 from generator.errors import ModelError, Rejected
-from generator.schema import Evidence, Hit, Turn
+from generator.schema import Evidence, Hit, Passage, Turn
 from tests.support.scripted import KINDS, Entry, Scripted, piece, said, task
 
 TRAM, BUS = piece("tram", "The tram is green. It runs at night."), piece("bus", "The bus is red.")
@@ -74,6 +74,18 @@ def test_a_question_about_the_documents_is_refused(question: str) -> None:
 )
 def test_the_same_words_in_a_users_own_sense_are_accepted(question: str) -> None:
     assert find_fault(question, DOCUMENTS, (), KINDS["direct"], Repetition(0.8)) is None
+
+
+def test_a_question_about_something_else_is_refused() -> None:
+    tram = Passage(id="a:0-9", document_id="a", title="Tram", text="The tram is green at night. " * 9, start=0, end=9)
+
+    def about(question: str, focus: str = "") -> str | None:
+        return find_fault(question, Documents(passages=(tram,)), (), KINDS["direct"], Repetition(0.8), focus)
+
+    assert (
+        about("Which is older?") == about("Can elephants jump?") == "shares no word with the documents and the dialog"
+    )
+    assert about("Can elephants jump?", "Elephants are heavy.") is about("How old is the tram?") is None
 
 
 def test_the_examples_and_phrasings_of_question_types_are_accepted() -> None:

@@ -301,7 +301,7 @@ def value(schema: Body, root: Body, chance: random.Random, name: str = "") -> An
         case "null":
             return None
         case _:
-            most = 5 if name == "question" else 14
+            most = 7 if name == "question" else 14
             return words(chance, schema.get("maxLength", 200), "?" if name in ("question", "query") else ".", most)
 
 

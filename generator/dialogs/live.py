@@ -1,0 +1,71 @@
+"""Tell whoever watches what dialogs are being written, step by step. It is for display: nothing depends on it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Literal
+
+from generator.schema import Hit, Passage, Record, Turn
+
+
+class Step(Record):
+    """What happened in a dialog.
+
+    Attributes:
+        kind: a turn's question, what was found for it, its answer, a verdict on it; a question or answer that a check
+            refused, so that it is asked again; the end of the dialog.
+        label: the question's type, the answer's answerability, the judge's name.
+        text: at the end why nothing is kept, empty if something is.
+    """
+
+    dialog: str
+    turn: int
+    kind: Literal["question", "found", "answer", "verdict", "refused", "end"]
+    text: str
+    label: str = ""
+
+
+_watcher: ContextVar[Callable[[Step], None] | None] = ContextVar("watcher", default=None)
+_dialog: ContextVar[str] = ContextVar("dialog", default="")
+
+
+@contextmanager
+def watching(watcher: Callable[[Step], None]) -> Iterator[None]:
+    """Let `watcher` get the steps of all dialogs that are started in this context."""
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
+@contextmanager
+def following(dialog: str) -> Iterator[None]:
+    """Name the dialog of this context."""
+    token = _dialog.set(dialog)
+    try:
+        yield
+    finally:
+        _dialog.reset(token)
+
+
+def tell(kind: Literal["question", "verdict", "refused", "end"], turn: int, text: str, label: str = "") -> None:
+    """Tell of a step of this context's dialog."""
+    if watcher := _watcher.get():
+        watcher(Step(dialog=_dialog.get(), turn=turn, kind=kind, text=text, label=label))
+
+
+def tell_found(turn: int, hits: Sequence[Hit], passages: Sequence[Passage]) -> None:
+    """Tell what was found for a turn's question: the titles of the hits, best first."""
+    if watcher := _watcher.get():
+        titles = {passage.id: passage.title or passage.document_id for passage in passages}
+        named = (f"{titles.get(hit.passage_id, hit.passage_id)}{'' if hit.new else ' (again)'}" for hit in hits)
+        watcher(Step(dialog=_dialog.get(), turn=turn, kind="found", text=", ".join(dict.fromkeys(named))))
+
+
+def tell_turn(turn: Turn) -> None:
+    """Tell of a finished turn; what was told of it before may come again."""
+    if watcher := _watcher.get():
+        told = (("question", turn.query, turn.question_type), ("answer", turn.answer, turn.answerability))
+        for kind, text, label in told:
+            watcher(Step(dialog=_dialog.get(), turn=turn.turn, kind=kind, text=text, label=label))

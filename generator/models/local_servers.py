@@ -1,0 +1,35 @@
+"""Find model servers that run on this machine at the ports that they usually have."""
+
+import asyncio
+import json
+
+import aiohttp
+
+from generator.common.sanitize import server_message
+
+# The choices of `lm=` for them, and their ports.
+PORTS = {"ollama": 11434, "llamacpp": 8080, "lmstudio": 1234, "vllm": 8000}
+_TIMEOUT_S = 0.5
+
+
+async def find_servers(ports: dict[str, int] | None = None) -> list[str]:
+    """Return the settings that use each server on the loopback that lists a model, such as `lm=ollama lm.model=NAME`.
+
+    It takes no longer than half a second, and no time where no server is.
+
+    Args:
+        ports: by the choices of `lm=`; those of `PORTS` if not given.
+    """
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_TIMEOUT_S)) as session:
+        asked = (_find_model(session, port) for port in (ports or PORTS).values())
+        models = await asyncio.gather(*asked)
+    return [f"lm={name} lm.model={model}" for name, model in zip(ports or PORTS, models, strict=True) if model]
+
+
+async def _find_model(session: aiohttp.ClientSession, port: int) -> str:
+    """Return the first model of a server; empty if none answers, or none that has the OpenAI API."""
+    try:
+        async with session.get(f"http://127.0.0.1:{port}/v1/models") as response:
+            return server_message(str(json.loads(await response.read())["data"][0]["id"]))
+    except (aiohttp.ClientError, OSError, ValueError, TypeError, LookupError, RecursionError):
+        return ""
