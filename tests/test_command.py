@@ -62,7 +62,7 @@ def test_a_run_folder_has_these_files_and_fields(site: Site, openai_server: Open
     done = site.run(openai_server, "dialogs=3", "max_attempts=30", "turns=2-3", "lm.concurrency=1")
     assert done.code == 0, done.err
     names = {path.name for path in site.run_dir.iterdir() if path.name != ".lock"}
-    assert names == {"run.db", "dialogs.jsonl", "drops.jsonl", "summary.json", "dataset", "config.yaml"}
+    assert names == {"run.db", "dialogs.jsonl", "drops.jsonl", "summary.json", "dataset", "config.yaml", "report.html"}
     assert {path.name for path in site.folder.iterdir()} == {"documents.jsonl", "cache", "run"}, "no files of Hydra's"
 
     summary = site.summary()

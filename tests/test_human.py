@@ -46,7 +46,13 @@ def test_dialogs_and_dataset_load_and_are_the_same_bytes_again(tmp_path: Path) -
     done = human(folder, path, *changes)
     assert (done.code, done.err) == (0, "")
     assert "human dialogs: 40, with 80 context-response pairs" in done.out
-    assert {p.name for p in folder.iterdir()} == {"config.yaml", "dialogs.jsonl", "dataset", "summary.json"}
+    assert {p.name for p in folder.iterdir()} == {
+        "config.yaml",
+        "dialogs.jsonl",
+        "dataset",
+        "summary.json",
+        "report.html",
+    }
     dialogs = [Dialog.model_validate_json(line) for line in (folder / "dialogs.jsonl").read_text().splitlines()]
     assert [dialog.id for dialog in dialogs] == [f"C_{n}_0" for n in range(40)]
     dataset = load_dataset(str(folder / "dataset"))
@@ -127,7 +133,11 @@ def test_after_a_full_disk_the_same_command_completes_the_folder_and_no_run_take
     assert human(folder, path, "export=mtrag").code == 0
 
     def written(site: str) -> dict[str, bytes]:
-        files = [p for p in (tmp_path / site).rglob("*") if p.is_file() and p.name not in ("config.yaml", "README.md")]
+        files = [
+            p
+            for p in (tmp_path / site).rglob("*")
+            if p.is_file() and p.name not in ("config.yaml", "README.md", "report.html")
+        ]
         return {str(p.relative_to(tmp_path / site)): p.read_bytes() for p in files}
 
     assert written("disturbed") == written("undisturbed")

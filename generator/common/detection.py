@@ -7,10 +7,12 @@ in the language that they should be in.
 from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import cache
+from tempfile import gettempdir
 from typing import Any
 
 from generator.common.language import ENGLISH, Language, known_codes, load_language
 from generator.common.scripts import count_scripts, words
+from generator.errors import RunError, describe
 
 # Texts of a sample, and characters of each.
 SAMPLE, BEGINNING = 40, 2000
@@ -75,18 +77,29 @@ def _is_evidently_english(text: str) -> bool:
 
 def _classify(text: str, among: Collection[str]) -> tuple[str, float]:
     """Return the most probable of some languages, and its probability among them."""
-    ranked = [(code, sure) for code, sure in _detector().rank(text[:BEGINNING]) if code in among]
+    ranked = [(code, sure) for code, sure in load_detector().rank(text[:BEGINNING]) if code in among]
     return ranked[0][0], ranked[0][1] / (sum(sure for _, sure in ranked) or 1)
 
 
 @cache
-def _detector() -> Any:
+def load_detector() -> Any:
+    """Return the detector, which unpacks its model into a file for temporary files.
+
+    Raises:
+        RunError: there is no room for it.
+    """
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    try:
+        return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    except OSError as error:
+        raise RunError(
+            f"{gettempdir()}: no room for the language detector's model ({describe(error)}); free space, or set "
+            "TMPDIR, and run the same command"
+        ) from error
 
 
 @cache
 def _common_codes() -> frozenset[str]:
     """Return the languages that have two letters, or a file of ours: no dialects, which short texts are taken for."""
-    return frozenset(code for code in _detector().labels if len(code) == 2) | {*known_codes()}
+    return frozenset(code for code in load_detector().labels if len(code) == 2) | {*known_codes()}

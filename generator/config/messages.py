@@ -36,7 +36,7 @@ def settings() -> dict[str, tuple[str, ...]]:
 
 def groups() -> list[str]:
     """Return the groups of `conf/`, such as `lm`."""
-    return sorted({file.parent.name for conf in conf_folders() for file in conf.glob("*/*.yaml")})
+    return sorted({file.parent.name for conf in conf_folders() for file in conf.glob("*/[!_]*.yaml")})
 
 
 def choices(group: str) -> list[str]:

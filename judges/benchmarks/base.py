@@ -40,10 +40,10 @@ class Benchmark(Record, ABC):
     # The earlier answers that the model under test can be shown; by default the first.
     contexts: ClassVar[tuple[Context, ...]]
 
-    name: str = Field(
-        description="Name of the benchmark, in the run folder's name and the scores; that of the corpus that reads the "
-        "publisher's files."
-    )
+    # The corpus that reads the publisher's files; None: the one of the benchmark's name.
+    corpus: ClassVar[str | None] = None
+
+    name: str = Field(description="Name of the benchmark, in the run folder's name and the scores.")
 
     @property
     def prompts(self) -> Sequence[str]:
@@ -61,7 +61,7 @@ class Benchmark(Record, ABC):
         Raises:
             CorpusError, RunError: they can't be read.
         """
-        return dialog_set(str(path), self.name).records()
+        return dialog_set(str(path), self.corpus or self.name).records()
 
     def rated(self, dialog: Dialog) -> list[Rated]:
         """Return the scores of an answered item's turns."""

@@ -14,13 +14,15 @@ from generator.config.parts import build_choice, plain
 from generator.config.settings import Settings, hash_models, identity, load
 from generator.errors import ConfigError
 from generator.execution.ray.executor import RaySettings
+from generator.finetune import COMMAND as FINETUNE
 from generator.models.embedded import EmbeddedEndpoint
 from judges.evaluate import COMMAND as EVALUATE
 from taxonomy import load as load_taxonomy
 
 FILES = sorted(CONF.rglob("[!_]*.yaml"))
 OPTIONS = [(file.parent.name, file.stem) for file in FILES if file.parent != CONF]
-PARTS = [(group, name) for group, name in OPTIONS if group not in ("experiment", "algorithm", "export")]
+NO_PARTS = ("experiment", "algorithm", "export", "dialog")
+PARTS = [(group, name) for group, name in OPTIONS if group not in NO_PARTS and name != "own"]
 
 # What a choice can't do without.
 NEEDS = {
@@ -43,7 +45,7 @@ def settings(*arguments: str) -> Settings:
 
 @pytest.mark.parametrize(("group", "name"), PARTS)
 def test_every_choice_builds_its_part(group: str, name: str) -> None:
-    if group == "benchmark":  # of another command
+    if group in ("benchmark", "student"):  # of other commands
         part: Any = build_choice(group, name)
     else:
         part = getattr(settings(f"{group}={name}", *NEEDS.get((group, name), [])), group)
@@ -80,7 +82,7 @@ def test_only_the_bare_command_is_small(arguments: list[str]) -> None:
 
 
 def test_help_has_a_line_for_each_choice_and_setting() -> None:
-    text = f"{help_text(COMMAND)}\n{help_text(EVALUATE)}"
+    text = f"{help_text(COMMAND)}\n{help_text(EVALUATE)}\n{help_text(FINETUNE)}"
     for group, name in OPTIONS:
         content = (CONF / group / f"{name}.yaml").read_text(encoding="utf-8").removeprefix("# @package _global_\n")
         comment = re.match(r"# (\S.{10,})\n", content)

@@ -484,11 +484,11 @@ def indexed(folder: Path, server: ElasticsearchServer, *more: str) -> Ended:
 
 
 def test_the_index_command_builds_the_index(server: ElasticsearchServer, tmp_path: Path) -> None:
-    done = indexed(tmp_path, server)
+    done = indexed(tmp_path, server, "corpus.language=en")
     assert done.code == 0, done.err
     (name,) = server.indexes
     assert done.out == f"indexed: 8 passages of 8 documents, index {name} at {server.url}\n"
-    again = indexed(tmp_path, server)
+    again = indexed(tmp_path, server, "corpus.language=en")
     assert (again.code, again.out, again.err) == (0, done.out, "")
     assert server.written().total() == 8
 

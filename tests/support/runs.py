@@ -23,6 +23,7 @@ from typing import Any
 from pyarrow import parquet
 
 from generator.__main__ import main
+from generator.common.detection import load_detector
 from tests.support.openai_server import Body, OpenAIServer, Responder, fill, prompt, words
 
 # The key of the summary that counts the drops of a scope.
@@ -136,7 +137,7 @@ class Site:
     def counts(self) -> dict[str, Any]:
         """Return the summary without what depends on timing, and calls and tokens of the attempted dialogs by stage."""
         summary = self.summary()
-        for name in ("seconds", "surplus", "lm_calls", "tokens", "stages", "pair_cost"):
+        for name in ("seconds", "surplus", "cached_share", "lm_calls", "tokens", "stages", "pair_cost"):
             del summary[name]
         with closing(sqlite3.connect(f"{(self.run_dir / 'run.db').as_uri()}?mode=ro", uri=True)) as db:
             usage = db.execute("SELECT stage, calls, prompt, completion FROM usage ORDER BY stage").fetchall()
@@ -233,6 +234,7 @@ def run_logged(program: Callable[[], int], arguments: list[str], log: Path, larg
     if largest_file is not None:
         from resource import RLIMIT_FSIZE, setrlimit
 
+        load_detector()  # unpacks its model first
         setrlimit(RLIMIT_FSIZE, (largest_file, largest_file))
     sys.argv = ["generator", *arguments]
     sys.exit(program())
