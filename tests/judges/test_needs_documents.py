@@ -59,7 +59,15 @@ def test_a_refusal_is_not_asked_for() -> None:
 def test_a_run_has_it_beside_its_judge(openai_server: OpenAIServer, tmp_path: Path) -> None:
     site = Site(tmp_path)
     measured = "taxonomy.measure=[needs_documents]"
-    done = site.run(openai_server, "dialogs=2", "turns=1", "taxonomy=direct", measured, "judge.filter=overlap>=0")
+    done = site.run(
+        openai_server,
+        "dialogs=2",
+        "turns=1",
+        "taxonomy=direct",
+        "lm.concurrency=1",
+        measured,
+        "judge.filter=overlap>=0",
+    )
     assert done.code == 0
     assert {row["needs_documents"] for row in site.rows()} <= {True, False}
     schemas = [(body, body["response_format"]["json_schema"]["schema"]) for body in openai_server.bodies]
