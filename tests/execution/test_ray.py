@@ -254,6 +254,8 @@ def test_an_index_is_the_same_whoever_builds_it(
         passage_tokens=80,
         overlap=10,
         model="encoder",
+        query_prefix=None,
+        passage_prefix=None,
         window=30,
         window_overlap=5,
         bm25_weight=1,
