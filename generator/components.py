@@ -158,7 +158,8 @@ class Components:
             _load_program(self.program, settings.dspy_program)
         judge_tasks = {judge.name: signature for judge in self.judges for signature in judge.signatures}
         tasks = collect_tasks(self.program)
-        self.tasks = (tasks if self.program.shares_prompts else {}) | judge_tasks
+        shared = (tasks if self.program.shares_prompts else {}) | judge_tasks
+        self.tasks = shared if settings.lm.shares_rules else {}
         types = [share.type.prompt() for share in (*taxonomy.first, *taxonomy.later)]
         types += [share.type.prompt() for share in (*taxonomy.multi_turn, *taxonomy.answerability)]
         types += [form.prompt() for form in (taxonomy.underspecified.forms if taxonomy.underspecified else ())]

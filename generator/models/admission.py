@@ -22,6 +22,7 @@ from itertools import count
 from operator import attrgetter
 
 from generator.common.console import note
+from generator.models.corrections import LossCorrection, RateTrials
 from generator.schema import Usage
 
 CACHE_CURE = (
@@ -35,22 +36,10 @@ _AGE = attrgetter("age")
 _REMEMBERED = 200
 # A dialog's last prompt is so many times as long as its first, until some have ended.
 _GROWTH = 2
-# Of the tokens that earlier calls of the dialogs brought in, those that are no longer cached: too many, and hardly any.
-# What is expected is computed from bytes and whole blocks, so it is never quite reached.
-_LOST, _KEPT, _COLLAPSED = 0.25, 0.1, 0.5
-_MORE, _FEWER = 1.05, 0.85
 # Of the dialogs that fit by their longest prompts; dialogs of all lengths are under way, so more do.
 _MOST_FACTOR = 2.0
 # Calls of each dialog between two corrections, and at the least in all.
 _WINDOW, _WINDOW_CALLS = 3, 24
-# Corrections without an effect before the loss is taken for no fault of the number, and how many then pass.
-_TRIES, _REST = 3, 32
-# Windows that lose most before there is a warning: with a number that was set, and with one that can still fall.
-_WARN_SET, _WARN_FOUND = 2, 5
-# Calls answered a minute are compared over so many seconds and calls of each dialog; a trial that loses ends sooner.
-_RATE_S, _RATE_CALLS, _TRIAL_S = 20.0, 5, 5.0
-_TRIALS = (0.4, 0.75)
-_SAME_RATE, _WORSE_RATE = 0.97, 0.8
 # Nothing is tried while there are fewer dialogs, since there is no more to do.
 _BUSY = 0.75
 # The number is reported again when it has changed by so much, and not within so many seconds.
@@ -136,13 +125,9 @@ class Admission:
         self._ended_sum, self._ended_calls, self._calls = 0, 0, 0
         self._rules = 0  # tokens that all prompts begin with
         self._says_cached = False
-        self._factor = self._highest = 1.0
-        self._settling, self._tries, self._rest, self._next_rest = False, 0, 0, _REST
-        self._before = (1.0, 0.0)
-        self._collapsed, self._warned = 0, False
+        self._losses, self._rates = LossCorrection(), RateTrials()
         self._said, self._said_at, self._peak = 0, 0.0, 0
         self._window = _Window(time.monotonic())
-        self._rate, self._trials, self._wait, self._next_wait = 0.0, list[float](), 2, 4
 
     def set_capacity(self, tokens: int | None, context: int) -> None:
         """Set how many tokens the server's cache holds; None: unknown.
@@ -234,11 +219,11 @@ class Admission:
 
     def _end_window(self, now: float) -> None:
         """Correct the limit when enough calls were answered since the last time."""
-        window, each = self._window, max(1, self.under_way)
-        if window.calls < max(_WINDOW * each, _WINDOW_CALLS):
+        window = self._window
+        if window.calls < max(_WINDOW * self.under_way, _WINDOW_CALLS):
             return
         if not self._says_cached and self._capacity is None:
-            self._compare_rates(window.calls, now - window.begun, each)
+            self._compare_rates(window.calls, now - window.begun)
             return
         self._window = _Window(now)
         if self._says_cached and window.known:
@@ -260,10 +245,11 @@ class Admission:
 
     def _room(self) -> float | None:
         """Return how many dialogs fit; None if that can't be said yet."""
+        factor = self._losses.factor * self._rates.factor
         if self._capacity is None:
-            return self._most * self._factor
+            return self._most * factor
         tokens = self._dialog_tokens()
-        return None if tokens is None else max(0, self._capacity - self._rules) / tokens * self._factor
+        return None if tokens is None else max(0, self._capacity - self._rules) / tokens * factor
 
     @property
     def _young(self) -> bool:
@@ -287,66 +273,26 @@ class Admission:
 
     def _correct(self, lost: float, window: _Window) -> None:
         """Lower the limit when dialogs are evicted between their calls, and raise it while none is."""
-        self._collapsed = self._collapsed + 1 if lost > _COLLAPSED else 0
-        if lost <= _LOST:
-            self._warned = False
-        elif not self._warned and self._collapsed >= (_WARN_FOUND if self._found and self._factor > 0.1 else _WARN_SET):
+        if self._losses.must_warn(lost, self._found):
             self._warn(window)
-        if self._rest or self._settling:
-            self._rest, self._settling = max(0, self._rest - 1), False
-        elif lost > _LOST:
-            if not self._tries:
-                self._before = (self._factor, lost)
-            self._tries += 1
-            if self._tries > _TRIES and lost > 0.8 * self._before[1]:  # it isn't their number
-                self._factor, self._tries = self._before[0], 0
-                self._rest, self._next_rest = self._next_rest, 2 * self._next_rest
-                return
-            self._highest = _FEWER**0.5 * self._factor
-            self._factor *= 0.5 if self._capacity is None and lost > _COLLAPSED else _FEWER
-            self._settling = True
-        else:
-            self._tries = 0
-            if lost < _KEPT and len(self._places) >= self.limit < self._most:
-                most = 1.0 if self._capacity is None else _MOST_FACTOR
-                self._highest *= _MORE**0.1
-                self._factor = min(most, max(self._factor, min(self._factor * _MORE, self._highest)))
+        can_grow = len(self._places) >= self.limit < self._most
+        self._losses.correct(lost, can_grow, None if self._capacity is None else _MOST_FACTOR)
 
-    def _compare_rates(self, calls: int, seconds: float, each: int) -> None:
+    def _compare_rates(self, calls: int, seconds: float) -> None:
         """Try fewer dialogs, and stay with them unless fewer calls are answered."""
-        rate = calls / max(seconds, 1e-9)
-        failed = bool(self._trials) and seconds >= _TRIAL_S and rate < _WORSE_RATE * self._rate
-        if not failed and (seconds < _RATE_S or calls < _RATE_CALLS * each):
-            return
         now = time.monotonic()
+        if self._rates.must_wait(calls, seconds, max(1, self.under_way)):
+            return
         self._window = _Window(now)
         if not self._found or len(self._places) < _BUSY * self.limit:
             return
-        if not self._trials:
-            self._rate = rate
-            self._wait -= 1
-            if self._wait <= 0:
-                self._before = (self._factor, 0.0)
-                self._trials = [trial * self._factor for trial in _TRIALS]
-        elif rate >= _SAME_RATE * self._rate:
-            self._trials, self._wait, self._next_wait = [], 1, 4
-            self._rate = max(rate, self._rate)
+        if self._rates.compare(calls / max(seconds, 1e-9)):
             self._report(now)
-        else:
-            del self._trials[0]
-            if not self._trials:
-                self._factor = self._before[0]
-                self._wait, self._next_wait = self._next_wait, 2 * self._next_wait
-        if self._trials:
-            self._factor = self._trials[0]
         self._fit()
         self._window.skipped = 2 * self.under_way
 
     def _set_limit(self, limit: int) -> None:
         self.limit = limit
-        self._open_places()
-
-    def _open_places(self) -> None:
         for place in self._places[: self.limit]:
             place.may_call.set()
         for place in self._places[self.limit :]:

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import aiohttp
 from dspy import lm15
@@ -81,6 +81,8 @@ class Endpoint(Record, ABC):
             raise ValueError(f"max_tokens={self.max_tokens} leaves no room for a prompt in context={self.context}")
         return self
 
+    # All prompts begin with the rules of all tasks, which a prefix cache keeps. Else each has those of its task alone.
+    shares_rules: ClassVar[bool] = True
     _processes: int = 1
 
     def shared_by(self, processes: int) -> Self:

@@ -9,7 +9,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field, model_validator
 
@@ -33,6 +33,8 @@ _SILENT = 0
 class EmbeddedEndpoint(Endpoint):
     """A GGUF model on llama.cpp in this process, loaded for the time of the run."""
 
+    # A few cores compute some 250 prompt tokens a second, and the more slowly the longer the prompt is.
+    shares_rules: ClassVar[bool] = False
     model: str = Field(
         min_length=1, description="The model's name in the dataset; null: the file's name without its ending."
     )
