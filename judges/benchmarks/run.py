@@ -7,25 +7,22 @@ counted apart: an answer that doesn't come, or a judge without a rating, leaves 
 import asyncio
 import hashlib
 import json
-import random
-import re
 from collections import Counter
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import dspy
 from omegaconf import DictConfig, OmegaConf
-from pydantic import Field
 from pydantic_core import to_jsonable_python
 
 from generator.common.atomic_files import atomic_write
 from generator.common.concurrency import together
 from generator.common.console import note
 from generator.config.compose import Job, RunFailed
-from generator.config.parts import build_choice, identify, plain, validate
+from generator.config.parts import identify
 from generator.config.settings import hash_models
 from generator.dialogs.calls import chat, use_model
 from generator.dialogs.journal import Journal
@@ -33,100 +30,20 @@ from generator.dialogs.signatures import prompt_version
 from generator.errors import ConfigError, CorpusError, Rejected, RunError
 from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Outcome, Store
-from generator.models.client import Endpoint
 from generator.models.lm import ChatReply, Clients, LanguageModel
-from generator.schema import Context, Dialog, Record, SkippedRecord, Turn, Usage, Verdict
+from generator.schema import Context, Dialog, Record, Turn, Usage, Verdict
 from judges.base import SCORED, UNJUDGED
 from judges.benchmarks.answers import add_answers
-from judges.benchmarks.base import Benchmark, RatedBenchmark, golden_item
+from judges.benchmarks.base import RatedBenchmark, golden_item
+from judges.benchmarks.evaluation import Evaluation, load_evaluation
+from judges.benchmarks.items import draw_items, read_items
 from judges.benchmarks.scores import Rated, count_reasons
-from judges.benchmarks.settings import EvaluationSettings
 from judges.llm.task import RatingAdapter, RatingJudge
-from judges.panel import Member, check_panel, median_of, open_greedy
+from judges.panel import Member, median_of, open_greedy
 from judges.work import work_through, write_lines
 
 # Settings that are part of a run folder's name.
 _NAMED = {"benchmark", "input", "answers", "judgments", "lm", "lm.model", "run_dir"}
-
-
-class Judges(Record):
-    """The models that rate: one, or a panel whose median counts."""
-
-    lm: Endpoint | None = Field(description="Model that rates; null: the model under test rates itself.")
-    panel: dict[str, Endpoint] = Field(description="Several models that rate; the median of their scores counts.")
-
-
-class Evaluation(EvaluationSettings):
-    """All settings of `python -m judges.evaluate`, as in `conf/evaluate.yaml`, and its parts."""
-
-    benchmark: Benchmark
-    lm: Endpoint
-    judge: Judges
-
-    @property
-    def endpoints(self) -> dict[str, Endpoint]:
-        """The rating models by the names of their settings; none where metrics score."""
-        if not isinstance(self.benchmark, RatedBenchmark):
-            return {}
-        if self.judge.panel:
-            return {f"judge.panel.{name}": endpoint for name, endpoint in self.judge.panel.items()}
-        return {"judge.lm": self.judge.lm} if self.judge.lm else {"lm": self.lm}
-
-    @property
-    def contexts(self) -> tuple[Context, ...]:
-        """The earlier answers that the model under test is shown, one kind after the other."""
-        return self.context or self.benchmark.contexts[:1]
-
-    @property
-    def folder(self) -> Path:
-        """The run folder."""
-        if self.run_dir is not None:
-            return self.run_dir
-        source = self.judgments[0] if self.judgments else self.input
-        assert source is not None
-        model = "judgments" if self.judgments else self.model.rstrip("/").rpartition("/")[2]
-        return Path("outputs") / f"{self.benchmark.name}-{_name_of(source)}-{model}"
-
-    @property
-    def model(self) -> str:
-        """The model under test: `lm`, or whose answers are given."""
-        return _name_of(self.answers) if self.answers else self.lm.model
-
-
-def load_evaluation(cfg: DictConfig) -> Evaluation:
-    """Return the settings of a composed configuration.
-
-    Raises:
-        ConfigError: as `generator.config.settings.load`; or there is neither `input` nor `judgments`, or both; or the
-            panel has a model twice.
-    """
-    data = plain(cfg)
-    data |= {group: build_choice(group, data.get(group)) for group in ("benchmark", "lm")}
-    judge = data["judge"]
-    panel = {name: build_choice("lm", node) for name, node in (judge.get("panel") or {}).items()}
-    data["judge"] = {"lm": judge.get("lm") and build_choice("lm", judge["lm"]), "panel": panel}
-    settings = cast(Evaluation, validate(Evaluation, "", data))
-    if bool(settings.input) == bool(settings.judgments):
-        raise ConfigError("input: give input=PATH to evaluate a model, or judgments=PATH to aggregate what exists")
-    if settings.answers and not settings.input:
-        raise ConfigError("answers: give input=PATH with the questions, too")
-    if lacking := set(settings.contexts) - set(settings.benchmark.contexts):
-        raise ConfigError(
-            f"context={lacking.pop()}: benchmark={settings.benchmark.name} has no answers that a model could have "
-            "given; leave it out"
-        )
-    if not isinstance(settings.benchmark, RatedBenchmark):
-        if given := next((name for name in ("answers", "judgments") if getattr(settings, name)), None):
-            raise ConfigError(
-                f"{given}: benchmark={settings.benchmark.name} scores the answers of lm by metrics; leave it out "
-                "(answers that exist: python -m judges judge=token_f1 input=FILE)"
-            )
-        if judge.get("lm") or panel:
-            raise ConfigError(f"judge.lm: benchmark={settings.benchmark.name} asks no judge; leave it out")
-    if settings.answers and len(settings.contexts) > 1:
-        raise ConfigError("context=both: the answers were given in one of the two; set context=golden or context=own")
-    check_panel(settings.judge.panel)
-    return settings
 
 
 def evaluate(cfg: DictConfig, job: Job) -> None:
@@ -198,7 +115,7 @@ class EvaluationRun(Session[Result]):
         source, folder = settings.input.expanduser().absolute(), self.folder.expanduser().absolute()
         if folder in (source, *source.parents):
             raise ConfigError(f"run_dir={self.folder}: is or contains the input; give another folder")
-        self.items, self.skipped = _read_items(self.benchmark, source)
+        self.items, self.skipped = read_items(self.benchmark, source)
         self.lacking: dict[str, int] = {}
         if settings.answers:
             assert isinstance(self.benchmark, RatedBenchmark)
@@ -207,7 +124,7 @@ class EvaluationRun(Session[Result]):
             self.items, self.lacking = add_answers(
                 self.items, settings.answers, settings.model, self.benchmark, settings.contexts[0]
             )
-        self.items = _draw(self.items, settings.items, settings.seed)
+        self.items = draw_items(self.items, settings.items, settings.seed)
         # Items that are answered already are judged as they are, others once for each context.
         self.answered = self.items[0].context is not None
         self.plans: list[tuple[Dialog, Context]] = [
@@ -248,9 +165,8 @@ class EvaluationRun(Session[Result]):
             own = tested if setting == "lm" else None
             clients = own or await open_greedy(setting, endpoint, self.folder, stack)
             members.append(Member(RatingJudge(endpoint.model), clients, RatingAdapter(endpoint.structured_outputs)))
-        for (
-            metric
-        ) in self.benchmark.judges:  # an encoder that can't be loaded must be known before answers are paid for
+        # An encoder that can't be loaded must be known before answers are paid for.
+        for metric in self.benchmark.judges:
             await metric.judge((), (), self.items[0].turns[0])
         return partial(self._evaluate, tested, members)
 
@@ -421,59 +337,8 @@ class EvaluationRun(Session[Result]):
             note(f"{scores['truncated']} of {scores['answers']} answers were cut off; raise lm.max_tokens")
 
 
-def _name_of(path: Path) -> str:
-    return re.sub(r"(\.jsonl?)?(\.gz)?$", "", path.expanduser().absolute().name)
-
-
 def _write(folder: Path, scores: Mapping[str, Any], configuration: str) -> None:
     with atomic_write(folder / "scores.json") as file:
         file.write(json.dumps(scores, indent=2, ensure_ascii=False) + "\n")
     with atomic_write(folder / "config.yaml") as file:
         file.write(configuration)
-
-
-def _read_items(benchmark: Benchmark, source: Path) -> tuple[list[Dialog], list[SkippedRecord]]:
-    """Return the items of a file or folder, and the records that can't be read.
-
-    Raises:
-        CorpusError: there are none, one isn't of this benchmark, or two have the same id.
-    """
-    items: list[Dialog] = []
-    skipped: list[SkippedRecord] = []
-    seen: set[tuple[str, Context | None]] = set()
-    for record in benchmark.items(source):
-        if isinstance(record, SkippedRecord):
-            skipped.append(record)
-            continue
-        if (fault := benchmark.check(record)) is not None:
-            raise CorpusError(f"{source}: dialog {record.id}: {fault}")
-        if (record.id, record.context) in seen:
-            raise CorpusError(f"{source}: two dialogs have the id {record.id!r}; remove one")
-        seen.add((record.id, record.context))
-        items.append(record)
-    if skipped:
-        first = f"{skipped[0].where}: {skipped[0].reason}"
-        message = f"{source}: {len(skipped)} of {len(items) + len(skipped)} records can't be read, the first: {first}"
-        if not items:
-            raise CorpusError(message)
-        note(message)
-    if not items:
-        raise CorpusError(f"{source}: has no dialogs")
-    if len({item.context is None for item in items}) > 1:
-        raise CorpusError(f"{source}: some dialogs are answered by a model and some are not; give a file of one kind")
-    return items, skipped
-
-
-def _draw(items: list[Dialog], each: int | None, seed: int) -> list[Dialog]:
-    """Return `each` items of every task, drawn by the seed and in their order; all with None."""
-    if each is None:
-        return items
-    ids: dict[str, list[str]] = {}
-    for item in items:
-        ids.setdefault(item.task, []).append(item.id)
-    kept: set[tuple[str, str]] = set()
-    for task, names in ids.items():
-        unique = list(dict.fromkeys(names))
-        drawn = random.Random(f"{seed}/{task}").sample(unique, min(each, len(unique)))
-        kept.update((task, name) for name in drawn)
-    return [item for item in items if (item.task, item.id) in kept]

@@ -1,0 +1,100 @@
+"""All settings of `python -m judges.evaluate` with its parts: the benchmark, the model under test, who rates."""
+
+import re
+from pathlib import Path
+from typing import cast
+
+from omegaconf import DictConfig
+from pydantic import Field
+
+from generator.config.parts import build_choice, plain, validate
+from generator.errors import ConfigError
+from generator.models.client import Endpoint
+from generator.schema import Context, Record
+from judges.benchmarks.base import Benchmark, RatedBenchmark
+from judges.benchmarks.settings import EvaluationSettings
+from judges.panel import check_panel
+
+
+class Judges(Record):
+    """The models that rate: one, or a panel whose median counts."""
+
+    lm: Endpoint | None = Field(description="Model that rates; null: the model under test rates itself.")
+    panel: dict[str, Endpoint] = Field(description="Several models that rate; the median of their scores counts.")
+
+
+class Evaluation(EvaluationSettings):
+    """All settings of `python -m judges.evaluate`, as in `conf/evaluate.yaml`, and its parts."""
+
+    benchmark: Benchmark
+    lm: Endpoint
+    judge: Judges
+
+    @property
+    def endpoints(self) -> dict[str, Endpoint]:
+        """The rating models by the names of their settings; none where metrics score."""
+        if not isinstance(self.benchmark, RatedBenchmark):
+            return {}
+        if self.judge.panel:
+            return {f"judge.panel.{name}": endpoint for name, endpoint in self.judge.panel.items()}
+        return {"judge.lm": self.judge.lm} if self.judge.lm else {"lm": self.lm}
+
+    @property
+    def contexts(self) -> tuple[Context, ...]:
+        """The earlier answers that the model under test is shown, one kind after the other."""
+        return self.context or self.benchmark.contexts[:1]
+
+    @property
+    def folder(self) -> Path:
+        """The run folder."""
+        if self.run_dir is not None:
+            return self.run_dir
+        source = self.judgments[0] if self.judgments else self.input
+        assert source is not None
+        model = "judgments" if self.judgments else self.model.rstrip("/").rpartition("/")[2]
+        return Path("outputs") / f"{self.benchmark.name}-{_name_of(source)}-{model}"
+
+    @property
+    def model(self) -> str:
+        """The model under test: `lm`, or whose answers are given."""
+        return _name_of(self.answers) if self.answers else self.lm.model
+
+
+def load_evaluation(cfg: DictConfig) -> Evaluation:
+    """Return the settings of a composed configuration.
+
+    Raises:
+        ConfigError: as `generator.config.settings.load`; or there is neither `input` nor `judgments`, or both; or the
+            panel has a model twice.
+    """
+    data = plain(cfg)
+    data |= {group: build_choice(group, data.get(group)) for group in ("benchmark", "lm")}
+    judge = data["judge"]
+    panel = {name: build_choice("lm", node) for name, node in (judge.get("panel") or {}).items()}
+    data["judge"] = {"lm": judge.get("lm") and build_choice("lm", judge["lm"]), "panel": panel}
+    settings = cast(Evaluation, validate(Evaluation, "", data))
+    if bool(settings.input) == bool(settings.judgments):
+        raise ConfigError("input: give input=PATH to evaluate a model, or judgments=PATH to aggregate what exists")
+    if settings.answers and not settings.input:
+        raise ConfigError("answers: give input=PATH with the questions, too")
+    if lacking := set(settings.contexts) - set(settings.benchmark.contexts):
+        raise ConfigError(
+            f"context={lacking.pop()}: benchmark={settings.benchmark.name} has no answers that a model could have "
+            "given; leave it out"
+        )
+    if not isinstance(settings.benchmark, RatedBenchmark):
+        if given := next((name for name in ("answers", "judgments") if getattr(settings, name)), None):
+            raise ConfigError(
+                f"{given}: benchmark={settings.benchmark.name} scores the answers of lm by metrics; leave it out "
+                "(answers that exist: python -m judges judge=token_f1 input=FILE)"
+            )
+        if judge.get("lm") or panel:
+            raise ConfigError(f"judge.lm: benchmark={settings.benchmark.name} asks no judge; leave it out")
+    if settings.answers and len(settings.contexts) > 1:
+        raise ConfigError("context=both: the answers were given in one of the two; set context=golden or context=own")
+    check_panel(settings.judge.panel)
+    return settings
+
+
+def _name_of(path: Path) -> str:
+    return re.sub(r"(\.jsonl?)?(\.gz)?$", "", path.expanduser().absolute().name)
