@@ -10,8 +10,8 @@ from generator.config.choices import compose_choice
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.program import Draft
+from generator.dialogs.readings import find_readings, own_stems
 from generator.dialogs.relabel import relabel_turn
-from generator.dialogs.underspecified import find_readings, own_stems
 from generator.schema import Passage, Verdict
 from taxonomy import Mix, QuestionType, Target, first_type, load, read_facets, turn_types
 from tests.support.openai_server import Body, OpenAIServer, prompt

@@ -1,0 +1,146 @@
+"""Find the readings of a question that doesn't say which thing it is about (Rosenthal et al. 2026, section 2.1).
+
+They are sentences of different documents that tell much the same of different things. Words are compared by stems.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence, Set
+from itertools import combinations
+from math import log, sqrt
+
+from generator.common.language import dialog_language
+from generator.common.passages import sentences
+from generator.common.shingles import words
+from generator.dialogs.request_checks import topic_stems
+from generator.dialogs.steps import on_one_line
+from generator.schema import Evidence, Passage, Record
+
+# Stems that readings share at least, and stems of a sentence that can be one.
+_SHARED, _FEWEST = 2, 4
+_ENDS = (*".!?。！？؟।۔",)
+# A number, or a word in capitals that no sentence begins with.
+_NAME = re.compile(
+    r"(?i:\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|half|twice)\b)|"
+    r"\b\w*\d\w*|(?<!^)(?<![.!?:*_#-] )\b[^\W\d_a-z][^\W_]*"
+)
+_NUMBER = re.compile(r"\b\w*\d\w*")
+
+
+class Reading(Record):
+    """A sentence of a passage: `passage.text[start:end]`.
+
+    Attributes:
+        stems: of its words and those of the title.
+        plain: of its words but for names and numbers.
+        names: of names and numbers.
+        around: of all words of the passage and the title.
+    """
+
+    passage: Passage
+    start: int
+    end: int
+    stems: frozenset[str]
+    plain: frozenset[str]
+    names: frozenset[str]
+    around: frozenset[str]
+
+    @property
+    def text(self) -> str:
+        """The sentence, below the title of its document."""
+        return f"{self.passage.title}: {self.sentence}" if self.passage.title else self.sentence
+
+    @property
+    def sentence(self) -> str:
+        """The sentence on one line."""
+        return on_one_line(self.passage.text[self.start : self.end])
+
+    @property
+    def evidence(self) -> Evidence:
+        """The sentence as evidence."""
+        text = self.passage.text[self.start : self.end]
+        return Evidence(passage_id=self.passage.id, start=self.start, end=self.end, text=text)
+
+
+def list_readings(passages: Sequence[Passage]) -> list[Reading]:
+    """Return the sentences of passages that can be readings; headings and rows of tables can't."""
+    found = []
+    for passage in passages:
+        title, around = topic_stems(passage.title), topic_stems(passage.titled)
+        for start, end in sentences(passage.text):
+            sentence = passage.text[start:end].strip()
+            if not sentence.endswith(_ENDS) or "|" in sentence:
+                continue
+            names = topic_stems(" ".join((_NAME if dialog_language().capitals else _NUMBER).findall(sentence)))
+            stems = topic_stems(sentence)
+            if len(stems - names) >= _FEWEST:
+                kept = {"stems": stems | title, "plain": stems - names, "names": names, "around": around}
+                found.append(Reading(passage=passage, start=start, end=end, **kept))
+    return found
+
+
+def find_readings(
+    passages: Sequence[Passage], most: int, spoken: Set[str] = frozenset(), document: str | None = None
+) -> list[Reading]:
+    """Return sentences of different documents that tell the like of different things; empty if there are none.
+
+    They share plain words and no name or number, since sentences that share one tell the same of the same thing. Each
+    has a word that no other passage has, and can be told by it. Further readings are at least half as alike to the
+    first as the second.
+
+    Args:
+        most: how many at most.
+        spoken: the stems of what was said last. It may name none of them or several: if it names one, that is meant.
+        document: the id of a document that one of the two most alike is of; None: any.
+    """
+    all_readings = list_readings(passages)
+    rarity = _rarity(all_readings)
+    weights = [sqrt(sum(map(rarity.__getitem__, reading.plain))) for reading in all_readings]
+    likeness: dict[tuple[int, int], float] = {}
+    for (i, one), (j, other) in combinations(enumerate(all_readings), 2):
+        if one.passage.document_id != other.passage.document_id and _fit_together([one, other]):
+            likeness[i, j] = sum(rarity[stem] for stem in one.plain & other.plain) / (weights[i] * weights[j])
+
+    def rank(pair: tuple[int, int]) -> tuple[bool, float]:
+        titles = (topic_stems(all_readings[place].passage.title) for place in pair)
+        return bool(frozenset.intersection(*titles)), -likeness[pair]  # under one name, likely of one thing
+
+    for i, j in sorted(likeness, key=rank):  # stable: equal ones stay in order
+        chosen = [all_readings[i], all_readings[j]]
+        if document not in (None, *(reading.passage.document_id for reading in chosen)):
+            continue
+        near = ((of, n) for n in range(len(all_readings)) if (of := likeness.get((min(i, n), max(i, n)), 0)))
+        for of, n in sorted(near, key=lambda pair: -pair[0]):
+            elsewhere = all_readings[n].passage.document_id not in {r.passage.document_id for r in chosen}
+            if (
+                len(chosen) < most
+                and 2 * of >= likeness[i, j]
+                and elsewhere
+                and _fit_together([*chosen, all_readings[n]])
+            ):
+                chosen.append(all_readings[n])
+        if sum(bool(own & spoken) for own in own_stems(chosen)) != 1:
+            return chosen
+    return []
+
+
+def own_stems(readings: Sequence[Reading]) -> list[set[str]]:
+    """Return for each reading the stems that it alone has, in sentence or title, and no other passage."""
+    return [set(one.stems).difference(*(other.around for other in readings if other is not one)) for one in readings]
+
+
+def _fit_together(readings: Sequence[Reading]) -> bool:
+    if len(frozenset.intersection(*(reading.plain for reading in readings))) < _SHARED:
+        return False
+    *others, last = readings
+    return not any(last.names & other.names for other in others) and all(own_stems(readings))
+
+
+def _rarity(readings: Sequence[Reading]) -> dict[str, float]:
+    count = Counter(stem for reading in readings for stem in reading.plain)
+    return {stem: log((1 + len(readings)) / number) for stem, number in count.items()}
+
+
+def spell(stems: Set[str], text: str) -> str:
+    """Return the words of a text that have these stems, each once."""
+    return ", ".join(dict.fromkeys(word for word in words(text) if stems & topic_stems(word)))
