@@ -62,18 +62,23 @@ def measure_support(answer: str, said: Sequence[str], evidence: Sequence[str]) -
 
 def measure_turn(passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Support | None:
     """Return how far a turn's evidence covers its answer; None if it has none and needn't (people's turns, remarks)."""
-    if turn.answerability == "conversational" or not (turn.evidence or turn.planned):
+    if turn.answerability == "conversational" or not (turn.evidence or _is_generated(turn)):
         return None
     return measure_support(turn.answer, list_said(turn.query, history, passages), [e.text for e in turn.evidence])
 
 
 def find_uncovered(passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> str | None:
     """Return why the evidence of a generated answer doesn't cover it, or None; what people cite is left to them."""
-    comparable = turn.planned and not languages().differ
+    comparable = _is_generated(turn) and not languages().differ
     support = measure_turn(passages, history, turn) if comparable else None
     if support is None or support.covered:
         return None
     return f"the evidence doesn't cover: {', '.join(support.missing) or 'the answer'}"
+
+
+def _is_generated(turn: Turn) -> bool:
+    """Return False for people's turns, which have neither a plan nor reasoning."""
+    return bool(turn.planned or turn.reasoning)
 
 
 def list_said(question: str, history: Sequence[Turn], passages: Sequence[Passage]) -> list[str]:

@@ -1,6 +1,7 @@
 """Evidence is compared with its answer, without a model."""
 
 import asyncio
+from itertools import product
 
 import pytest
 
@@ -68,17 +69,16 @@ def test_only_generated_answers_are_measured() -> None:
 def test_an_answer_that_its_evidence_does_not_cover_is_incorrect_by_grounding() -> None:
     passage, told = piece("tram", f"{COLOUR} {PRICE}"), "A ticket costs 5 crowns from a machine."
     cited = make_evidence_of(passage, PRICE)
-    for evidence, label in (
-        ((), "incorrect"),
-        ((make_evidence_of(passage, COLOUR),), "incorrect"),
-        ((cited,), "correct"),
+    generated = ({"planned": Planned(question_type="direct")}, {"reasoning": "Sentence 2 tells the price."})
+    for (evidence, label), marks in product(
+        (((), "incorrect"), ((make_evidence_of(passage, COLOUR),), "incorrect"), ((cited,), "correct")), generated
     ):
-        turn = make_turn(1, query=ASKED, answer=told, evidence=evidence, planned=Planned(question_type="direct"))
+        turn = make_turn(1, query=ASKED, answer=told, evidence=evidence, **marks)
         verdict = asyncio.run(GroundingJudge().judge((passage,), (), turn))
         assert (verdict.label, verdict.decides) == (label, True)
         if label == "incorrect":
             assert verdict.explanation == "the evidence doesn't cover: 5, crowns, machine"
-            people = turn.model_copy(update={"planned": None})
+            people = turn.model_copy(update={"planned": None, "reasoning": ""})
             assert asyncio.run(GroundingJudge().judge((passage,), (), people)).label == "correct"
 
 
