@@ -11,11 +11,17 @@ import aiohttp
 import pytest
 from datasets import load_dataset
 
+from generator.__main__ import COMMAND
+from generator.command import normalise
+from generator.components import Components, WorkerSpec
+from generator.config.choices import compose_config
+from generator.config.settings import load
 from generator.errors import ModelError
 from generator.models import gguf
 from generator.models.client import HttpClient
 from generator.models.embedded import EmbeddedEndpoint
 from generator.models.lm import ChatReply, ChatRequest, Message
+from taxonomy import load as load_taxonomy
 from tests.support.runs import command
 
 FACTS = " ".join(f"[{n}] Ferry {n} leaves the harbour of Lorsund at {n + 5} o'clock." for n in range(1, 13))
@@ -176,3 +182,13 @@ def test_a_run_from_documents_to_a_dataset(tmp_path: Path) -> None:
     model.unlink()
     model.write_text("another model of that name")
     assert "the file of lm.path" in command(*arguments, f"lm.path={model}").error
+
+
+def test_its_prompts_hold_the_rules_of_their_own_task_alone(tmp_path: Path) -> None:
+    def tasks(*given: str) -> set[str]:
+        made = load(compose_config("config", normalise([*given, f"cache_dir={tmp_path}"], COMMAND)))
+        spec = WorkerSpec(made, made.corpus.fingerprint(), load_taxonomy(made.taxonomy), 1000, ())
+        return set(Components(spec).tasks)
+
+    assert tasks() == set()
+    assert {"ask_first", "answer", "correctness"} <= tasks("lm=openai", "lm.model=m")
