@@ -130,7 +130,7 @@ class DialogProgram(Program):
         passages: tuple[Passage, ...] = ()
         skipped: tuple[tuple[int, Rejected], ...] = ()
         for place, each in enumerate(question_types):  # line 2 of both, line 8 of Algorithm 2
-            question_type = asker.user.adapt(phrase(each))
+            question_type = asker.adapt(phrase(each), place)
             try:
                 if history and question_type.is_conversational:
                     turn = await self.chat.acall(history, question_type, asker)

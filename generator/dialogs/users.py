@@ -12,7 +12,7 @@ from generator.common.language import dialog_language
 from generator.common.scripts import QUESTION_MARKS
 from generator.dialogs.calls import Model, use_model
 from generator.schema import Turn
-from taxonomy import PLAIN, User
+from taxonomy import PLAIN, QuestionType, User
 
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _NEIGHBOURS = {
@@ -42,6 +42,15 @@ class Asker:
     def speaking(self) -> AbstractContextManager[None]:
         """Return a context in which modules call the user's model."""
         return use_model(*self.model) if self.model else nullcontext()
+
+    def adapt(self, question_type: QuestionType, place: int) -> QuestionType:
+        """Return a type as this user asks it at a place from 0: with its beginnings in another order in each turn.
+
+        Small models begin as the first of them does.
+        """
+        adapted = self.user.adapt(question_type)
+        beginnings = random.Random(f"{self.seed}/phrasings/{place}").sample(adapted.phrasings, len(adapted.phrasings))
+        return adapted.model_copy(update={"phrasings": tuple(beginnings)})
 
     def type_out(self, text: str, turn: int) -> str:
         """Return a message as the user types it in turn number `turn`; numbers stay as they are."""

@@ -10,6 +10,7 @@ from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.program import Draft
 from generator.dialogs.prompt import Documents
 from generator.dialogs.single import SingleDocumentDialog
+from generator.dialogs.users import PLAIN_ASKER
 from generator.schema import Algorithm, Passage, QueryForm, Split
 from taxonomy import QuestionType
 from tests.support.scripted import Entry, Scripted, Shelf, context, dialog_of, kinds, piece, spoken, task
@@ -88,7 +89,7 @@ def test_prompts_hold_the_documents_and_the_turns_before(algorithm: Algorithm) -
         assert context(ask) == f"{documents(*before[turn])}\n\n{so_far(turn)}"
         assert context(answer) == f"{documents(*after[turn])}\n\n{so_far(turn)}"
         assert QUESTIONS[turn] not in ask and f":\n{QUESTIONS[turn]}\n" in task(answer)
-        assert TYPES[turn].prompt() in task(ask)
+            assert PLAIN_ASKER.adapt(TYPES[turn], turn).prompt() in task(ask)
         assert not any(kind.definition in answer for kind in TYPES)
     assert not any("DRAFT" in call.prompt for call in model.calls)
 

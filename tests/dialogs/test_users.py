@@ -94,6 +94,14 @@ def test_a_way_of_typing_sets_the_length_and_the_beginning(name: str, words: int
     assert USERS["hurried"].adapt(direct) is direct
 
 
+def test_the_beginnings_of_a_type_come_in_another_order_in_each_turn() -> None:
+    (direct,) = kinds("direct")
+    orders = [Asker(seed=seed).adapt(direct, place).phrasings for seed in range(3) for place in range(3)]
+    assert len({order[0] for order in orders}) > 2
+    assert {frozenset(order) for order in orders} == {frozenset(direct.phrasings)}
+    assert Asker(seed=1).adapt(direct, 1) == Asker(seed=1).adapt(direct, 1)
+
+
 @pytest.mark.parametrize("algorithm", ["single", "multi"])
 def test_a_user_leaves_the_topic_at_the_planned_turn(algorithm: str) -> None:
     asked = ["When did the harbour open?", "What does the museum show?", "Since when?"]
