@@ -89,7 +89,7 @@ def test_prompts_hold_the_documents_and_the_turns_before(algorithm: Algorithm) -
         assert context(ask) == f"{documents(*before[turn])}\n\n{so_far(turn)}"
         assert context(answer) == f"{documents(*after[turn])}\n\n{so_far(turn)}"
         assert QUESTIONS[turn] not in ask and f":\n{QUESTIONS[turn]}\n" in task(answer)
-            assert PLAIN_ASKER.adapt(TYPES[turn], turn).prompt() in task(ask)
+        assert PLAIN_ASKER.adapt(TYPES[turn], turn).prompt() in task(ask)
         assert not any(kind.definition in answer for kind in TYPES)
     assert not any("DRAFT" in call.prompt for call in model.calls)
 
