@@ -17,7 +17,6 @@ ms more for a reply: times are waits, so that other work on the machine hardly c
 
 import argparse
 import asyncio
-import os
 import random
 import tempfile
 import time
@@ -27,12 +26,12 @@ from pathlib import Path
 
 import aiohttp
 
-from benchmarks.smollm2 import convert
+from benchmarks.smollm2 import serve
 from generator.common.concurrency import in_order
 from generator.common.passages import sentences
 from generator.corpora.folder import SAMPLE_DOCUMENTS
 from generator.models.client import HttpClient
-from generator.models.endpoints import OpenAIEndpoint, VllmEndpoint
+from generator.models.endpoints import OpenAIEndpoint
 from generator.models.lm import ChatRequest, Message, Sampling
 from tests.support.openai_server import OpenAIServer
 
@@ -174,7 +173,9 @@ async def main() -> None:
             endpoint: OpenAIEndpoint = simulated.endpoint(context=CONTEXT, concurrency=CONCURRENCY, timeout_s=600)
             server: Vllm | Simulated = Simulated(simulated)
         else:
-            endpoint = await start(stack, arguments.gigabytes, arguments.port)
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            served = serve(folder, arguments.port, arguments.gigabytes, CONTEXT, REPLY_TOKENS, CONCURRENCY)
+            endpoint = await stack.enter_async_context(served)
             server = Vllm(endpoint.api_base[0].removesuffix("/v1"))
         for dialogs in arguments.dialogs:
             cells, rates[dialogs] = await measure(endpoint, server, dialogs, arguments.seconds, arguments.warm)
@@ -182,29 +183,6 @@ async def main() -> None:
     if fixed := {dialogs: rate for dialogs, rate in rates.items() if dialogs and 0 in rates}:
         print(f"\nfound: {rates[0] / max(fixed.values()):.2f} of the best fixed number", end="")
         print(f", {rates[0] / fixed[40]:.1f} times what 40 give" if 40 in fixed else "")
-
-
-async def start(stack: AsyncExitStack, gigabytes: str, port: int) -> VllmEndpoint:
-    """Start vLLM, which ends with the stack, and return the settings that reach it."""
-    os.environ |= {"VLLM_SERVER_DEV_MODE": "1", "HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": gigabytes}
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-    endpoint = VllmEndpoint(
-        model=str(convert(folder / "SmolLM2-135M-Instruct")),
-        api_base=f"http://127.0.0.1:{port}/v1",
-        api_key_env="VLLM_API_KEY",
-        context=CONTEXT,
-        max_tokens=REPLY_TOKENS,
-        concurrency=CONCURRENCY,
-        timeout_s=600,
-        retries=0,
-        retry_wait_s=1,
-        serve=True,
-        serve_python=None,
-        serve_args="--dtype bfloat16 --enforce-eager",
-        serve_timeout_s=600,
-    )
-    await stack.enter_async_context(endpoint.open(folder))
-    return endpoint.model_copy(update={"serve": False})
 
 
 if __name__ == "__main__":

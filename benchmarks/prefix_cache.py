@@ -24,7 +24,7 @@ import aiohttp
 import dspy
 import numpy as np
 
-from benchmarks.smollm2 import convert
+from benchmarks.smollm2 import convert, serve
 from generator.common.passages import sentences, windows
 from generator.corpora.folder import SAMPLE_DOCUMENTS
 from generator.corpora.library import Library
@@ -33,7 +33,6 @@ from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.single import SingleDocumentDialog
-from generator.models.endpoints import VllmEndpoint
 from generator.retrievers.bm25 import Bm25
 from generator.schema import Document
 from judges.llm.correctness import CorrectnessJudge
@@ -214,25 +213,9 @@ async def server(arguments: argparse.Namespace, folder: Path) -> Any:
     if arguments.api_base:
         yield arguments.api_base, arguments.model
         return
-    os.environ |= {"VLLM_SERVER_DEV_MODE": "1", "HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "4"}
     # Algorithm 2 needs more than the 8,192 tokens that the model was trained for; its replies are thrown away anyway.
     os.environ["VLLM_ALLOW_LONG_MAX_MODEL_LEN"] = "1"
-    endpoint = VllmEndpoint(
-        model=str(convert(folder / "SmolLM2-135M-Instruct")),
-        api_base=f"http://127.0.0.1:{arguments.port}/v1",
-        api_key_env="VLLM_API_KEY",
-        context=16384,
-        max_tokens=REPLY_TOKENS,
-        concurrency=AT_ONCE,
-        timeout_s=600,
-        retries=0,
-        retry_wait_s=1,
-        serve=True,
-        serve_python=None,
-        serve_args=arguments.serve_args,
-        serve_timeout_s=600,
-    )
-    async with endpoint.open(folder):
+    async with serve(folder, arguments.port, "4", 16384, REPLY_TOKENS, AT_ONCE, arguments.serve_args) as endpoint:
         yield endpoint.api_base[0], endpoint.model
 
 

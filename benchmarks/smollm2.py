@@ -5,9 +5,13 @@ vLLM reads no GGUF of this kind on a CPU, and nothing here may be downloaded. Ne
     python -m benchmarks.smollm2 FOLDER
 """
 
+import os
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
+from generator.models.endpoints import VllmEndpoint
 from generator.models.gguf import bundled_model
 
 NAMES = {
@@ -60,6 +64,42 @@ def convert(folder: Path) -> Path:
     tokenizer.save_pretrained(folder)
     model.to(torch.bfloat16).save_pretrained(folder)
     return folder
+
+
+@asynccontextmanager
+async def serve(
+    folder: Path,
+    port: int,
+    gigabytes: str,
+    context: int,
+    max_tokens: int,
+    concurrency: int,
+    serve_args: str = "--dtype bfloat16 --enforce-eager",
+) -> AsyncIterator[VllmEndpoint]:
+    """Start vLLM on the CPU, whose cache can be reset, and yield the settings that reach it.
+
+    Args:
+        folder: for the model and vLLM's log.
+        gigabytes: of its cache.
+    """
+    os.environ |= {"VLLM_SERVER_DEV_MODE": "1", "HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": gigabytes}
+    endpoint = VllmEndpoint(
+        model=str(convert(folder / "SmolLM2-135M-Instruct")),
+        api_base=f"http://127.0.0.1:{port}/v1",
+        api_key_env="VLLM_API_KEY",
+        context=context,
+        max_tokens=max_tokens,
+        concurrency=concurrency,
+        timeout_s=600,
+        retries=0,
+        retry_wait_s=1,
+        serve=True,
+        serve_python=None,
+        serve_args=serve_args,
+        serve_timeout_s=600,
+    )
+    async with endpoint.open(folder):
+        yield endpoint.model_copy(update={"serve": False})
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Read sets of dialogs: a run folder, a file of dialogs, or a published data set with human dialogs."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -183,3 +183,19 @@ def _has_dialogs(records: Callable[[], Records]) -> bool:
     with suppress(CorpusError):  # if there is a dialog before it, reading the set raises it again
         return any(isinstance(record, Dialog) for record in islice(records(), _FIRST))
     return False
+
+
+def note_skipped(source: Path | str, skipped: Sequence[SkippedRecord], read: int) -> None:
+    """Report the records that couldn't be read, of `read` and those.
+
+    Raises:
+        CorpusError: none could be read.
+    """
+    if skipped:
+        first = f"the first: {skipped[0].where}: {skipped[0].reason}"
+        message = f"{source}: {len(skipped)} of {read + len(skipped)} records can't be read, {first}"
+        if not read:
+            raise CorpusError(message)
+        note(message)
+    if not read:
+        raise CorpusError(f"{source}: has no dialogs")

@@ -31,7 +31,7 @@ from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Outcome, Store
 from generator.models.lm import LanguageModel
 from generator.schema import Dialog, Judge, SkippedRecord, Turn, Verdict
-from generator.sets import DialogSet, dialog_set, response_set
+from generator.sets import DialogSet, dialog_set, note_skipped, response_set
 from judges.config import JudgingSettings, judging_identity, load_judging
 from judges.panel import Member, median_name, median_of, open_greedy
 from judges.summary import JudgingSummary, closing_table, summarise
@@ -203,12 +203,5 @@ def _read_through(source: DialogSet) -> tuple[Sequence[int], str, list[SkippedRe
             line = record.model_dump_json()
             known.append(hash(line))
             digest.update(f"{line}\n".encode())
-    if skipped:
-        first = f"{len(skipped)} of {len(known) + len(skipped)} records can't be read, the first: {skipped[0].where}"
-        message = f"{source.path}: {first}: {skipped[0].reason}"
-        if not known:
-            raise CorpusError(message)
-        note(message)
-    if not known:
-        raise CorpusError(f"{source.path}: has no dialogs")
+    note_skipped(source.path, skipped, len(known))
     return known, digest.hexdigest(), skipped

@@ -63,10 +63,10 @@ def windows(text: str, size: int = 512, overlap: int = 100) -> Iterator[tuple[in
         yield held[0][0], held[-1][1]
 
 
-def passage(document: Document, start: int, end: int) -> Passage:
-    """Return the passage of `document` between two character offsets."""
+def passage(document: Document, start: int, end: int, name: str | None = None) -> Passage:
+    """Return the passage of `document` between two character offsets, under its usual id or `name`."""
     return Passage(
-        id=f"{document.id}:{start}-{end}",
+        id=name or f"{document.id}:{start}-{end}",
         document_id=document.id,
         title=document.title,
         text=document.text[start:end],

@@ -26,6 +26,7 @@ from typing import Annotated, Any, ClassVar, Literal, TextIO
 from pydantic import Field
 
 from generator.common.console import note
+from generator.common.passages import passage as cut_passage
 from generator.corpora.mtrag.names import NO_LABEL, SPEAKER, domain_of, format_turn_id, to_published_label
 from generator.dialogs.filter import filter_pairs
 from generator.errors import CorpusError, ExportError
@@ -201,18 +202,8 @@ class _Collections(ExitStack):
         if document.id in self._ids or not spans:
             # The documents of mtRAG and OR-QuAC are passages already.
             spans = {document.id: (0, len(document.text))}
-        return [
-            Passage(
-                id=name,
-                document_id=document.id,
-                title=document.title,
-                text=document.text[start:end],
-                url=document.url,
-                start=start,
-                end=end,
-            )
-            for name, (start, end) in sorted(spans.items(), key=lambda item: (item[1], item[0]))
-        ]
+        ordered = sorted(spans.items(), key=lambda item: (item[1], item[0]))
+        return [cut_passage(document, start, end, name) for name, (start, end) in ordered]
 
     def _file(self, collection: str) -> TextIO:
         if collection not in self._files:

@@ -3,9 +3,9 @@
 import random
 from pathlib import Path
 
-from generator.common.console import note
 from generator.errors import CorpusError
 from generator.schema import Context, Dialog, SkippedRecord
+from generator.sets import note_skipped
 from judges.benchmarks.base import Benchmark
 
 
@@ -28,14 +28,7 @@ def read_items(benchmark: Benchmark, source: Path) -> tuple[list[Dialog], list[S
             raise CorpusError(f"{source}: two dialogs have the id {record.id!r}; remove one")
         seen.add((record.id, record.context))
         items.append(record)
-    if skipped:
-        first = f"{skipped[0].where}: {skipped[0].reason}"
-        message = f"{source}: {len(skipped)} of {len(items) + len(skipped)} records can't be read, the first: {first}"
-        if not items:
-            raise CorpusError(message)
-        note(message)
-    if not items:
-        raise CorpusError(f"{source}: has no dialogs")
+    note_skipped(source, skipped, len(items))
     if len({item.context is None for item in items}) > 1:
         raise CorpusError(f"{source}: some dialogs are answered by a model and some are not; give a file of one kind")
     return items, skipped
