@@ -47,8 +47,8 @@ def load_program(path: Path, predictors: Mapping[str, dspy.Predict]) -> None:
     states = read_program(path)
     if not states.keys() & predictors.keys():
         raise ConfigError(
-            f"dspy_program={path}: not a program of this algorithm: it has prompts of {', '.join(states) or 'nothing'}, "
-            f"and those asked here are {', '.join(predictors) or 'none'}"
+            f"dspy_program={path}: not a program of what runs here: it has prompts of {', '.join(states) or 'none'}, "
+            f"and {', '.join(predictors) or 'no model'} is asked"
         )
     try:
         for name in states.keys() & predictors.keys():

@@ -5,7 +5,7 @@ Each is in the store before its reply is used, by its example, so the same comma
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -52,7 +52,7 @@ class Bench:
     store: Store
     seed: int
     failure: BaseException | None = None
-    _running: set[asyncio.Task[Any]] = field(default_factory=set)
+    _running: dict[object, asyncio.Task[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -73,7 +73,7 @@ class Bench:
             work.close()
             raise self.failure
         try:
-            return asyncio.run_coroutine_threadsafe(self._tracked(work), self._loop).result()
+            return asyncio.run_coroutine_threadsafe(work, self._loop).result()
         except Rejected:
             raise
         except BaseException as error:
@@ -83,26 +83,35 @@ class Bench:
     def stop(self, why: BaseException) -> None:
         """Cancel what runs, and start nothing more."""
         self.failure = self.failure or why
-        for task in self._running:
+        for task in self._running.values():
             task.cancel()
 
-    async def _tracked(self, work: Coroutine[Any, Any, T]) -> T:
-        task = asyncio.current_task()
-        assert task is not None
-        self._running.add(task)
-        try:
-            return await work
-        finally:
-            self._running.discard(task)
+    async def once(self, key: object, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Return the result of work, which is shared if it is running: DSPy starts slow examples a second time."""
+        if key not in self._running:
+            self._running[key] = asyncio.create_task(work())
+            self._running[key].add_done_callback(lambda _: self._running.pop(key))
+        result: T = await asyncio.shield(self._running[key])
+        return result
 
-    async def attempt(
-        self, step: dspy.Module, signatures: Mapping[str, SignatureType], example: Example, trace: list[Any]
-    ) -> Outcome:
-        """Try an example with a step; the rules of its prompts have the step's own instructions."""
+    async def attempt(self, step: dspy.Module, signatures: Mapping[str, SignatureType], example: Example) -> Outcome:
+        """Try an example with a step; the rules of its prompts have the step's own instructions.
+
+        The calls are added to DSPy's trace, if there is one.
+        """
         tasks = self.target.tasks and {**self.target.tasks, **signatures}
-        async with self._free:
-            with self._asking(self.model, min(example.keys), example.id, tasks, trace):
-                return await self.target.attempt(step, example, self.metrics, trace)
+
+        async def work() -> tuple[Outcome, list[Any]]:
+            trace: list[Any] = []
+            async with self._free:
+                with self._asking(self.model, min(example.keys), example.id, tasks, trace):
+                    return await self.target.attempt(step, example, self.metrics, trace), trace
+
+        key = example.id, *(signature.instructions for signature in signatures.values())
+        outcome, calls = await self.once(key, work)
+        if dspy.settings.trace is not None:
+            dspy.settings.trace.extend(calls)
+        return outcome
 
     @contextmanager
     def _asking(
@@ -145,8 +154,4 @@ class Student(dspy.Module):
 
     async def aforward(self, example: Example) -> dspy.Prediction:
         """Return the outcome of an example."""
-        trace: list[Any] = []
-        outcome = await self.bench.attempt(self.step, self.signatures(), example, trace)
-        if dspy.settings.trace is not None:
-            dspy.settings.trace.extend(trace)
-        return dspy.Prediction(**outcome._asdict())
+        return dspy.Prediction(**(await self.bench.attempt(self.step, self.signatures(), example))._asdict())

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from generator.optimization.data import Example, find_groups
-from generator.optimization.targets import LABELS, Outcome
+from generator.optimization.targets import UNJUDGED, Outcome
 from generator.output.markdown import table
 from generator.schema import Record
 
@@ -75,10 +75,6 @@ class Card(Record):
     after: Mapping[str, str]
 
     @property
-    def complete(self) -> bool:
-        return True
-
-    @property
     def better(self) -> bool:
         """Whether the optimised score is better by more than its interval."""
         return self.scores["score"].better
@@ -137,7 +133,7 @@ def compare(
         cells = np.zeros((len(examples), len(names), len(names) + 1))
         for number, (example, outcome) in enumerate(zip(examples, outcomes, strict=True)):
             given = names.index(outcome.label) if outcome.label in names else len(names)
-            cells[number, names.index(example.label), given] = outcome.label != _UNJUDGED
+            cells[number, names.index(example.label), given] = outcome.label != UNJUDGED
         counts = by_group(cells.reshape(len(examples), -1)).reshape(-1, len(names), len(names) + 1)
         total = np.maximum(counts.sum(axis=(1, 2)), 1)
         agreed = np.trace(counts[:, :, : len(names)], axis1=1, axis2=2) / total
@@ -152,9 +148,6 @@ def compare(
     return found
 
 
-_UNJUDGED = "unjudged"
-
-
 def _score(values: Figures) -> Score:
     low, high = np.quantile(values[1:], [0.025, 0.975])
     return Score(value=round(float(values[0]), 4), low=round(float(low), 4), high=round(float(high), 4))
@@ -162,7 +155,4 @@ def _score(values: Figures) -> Score:
 
 def count_unlabelled(outcomes: Sequence[Outcome]) -> int:
     """Return how many have no verdict."""
-    return sum(outcome.label == _UNJUDGED for outcome in outcomes)
-
-
-__all__ = ["LABELS", "Card", "Comparison", "Score", "compare", "count_unlabelled"]
+    return sum(outcome.label == UNJUDGED for outcome in outcomes)

@@ -145,15 +145,14 @@ def split_examples(examples: Sequence[Example], sizes: Mapping[str, int], seed: 
             if needs[part][stratum] > 0:
                 needs[part][stratum] -= 1
                 drawn[part].append(example)
-    for part, missing in needs.items():
-        if missing.total():
-            (source, label), count = missing.most_common(1)[0]
-            kind = f" labelled {label}" if label else ""
-            raise ConfigError(
-                f"{part}={sizes[part]}: {count} examples{kind} of {source} are missing; its {len(examples)} examples "
-                f"have {len(groups)} documents, each on one side of the split; lower train, validation or held_out, or "
-                "add data"
-            )
-    for part in drawn.values():
-        chance.shuffle(part)
+    missing = sum((+need for need in needs.values()), Counter[tuple[str, str]]())
+    if missing:
+        (source, label), count = missing.most_common(1)[0]
+        raise ConfigError(
+            f"{' + '.join(sizes)} = {sum(sizes.values())}: {count} examples {f'labelled {label} ' if label else ''}of "
+            f"{source} are missing: data has {len(examples)} examples of {len(groups)} documents, each of which is in "
+            "one part; lower these settings, or add data"
+        )
+    for chosen in drawn.values():
+        chance.shuffle(chosen)
     return Split(**drawn)

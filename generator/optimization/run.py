@@ -9,7 +9,7 @@ from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import dspy
 from omegaconf import DictConfig
@@ -85,8 +85,8 @@ def run_optimization(settings: Optimization, configuration: str) -> None:
     dspy.disable_logging()
     warnings.filterwarnings("ignore", module="dspy")  # that GEPA is experimental
     session = OptimizationRun(settings, configuration)
-    card, _ = asyncio.run(interruptible(session.go))
-    if card is None:
+    (card,), interrupted = asyncio.run(interruptible(session.go))
+    if card is None or (interrupted and session.card is None):  # an earlier session may have left a card
         raise KeyboardInterrupt
     rows = [[name, str(each.before), str(each.after), str(each.difference)] for name, each in card.scores.items()]
     print_table(rows, ("held out", "before", "after", "difference"))
@@ -94,7 +94,17 @@ def run_optimization(settings: Optimization, configuration: str) -> None:
     print(f"program: {session.folder / PROGRAM}", flush=True)
 
 
-class OptimizationRun(Session[Card | None]):
+class Ended(NamedTuple):
+    """How far a session came: the card, or None if it was interrupted."""
+
+    card: Card | None
+
+    @property
+    def complete(self) -> bool:
+        return self.card is not None
+
+
+class OptimizationRun(Session[Ended]):
     """An optimisation that is ready to start or to continue.
 
     Raises:
@@ -132,11 +142,11 @@ class OptimizationRun(Session[Card | None]):
         self.identity = identity(settings, contents)
 
     def is_finished(self, store: Store) -> bool:
-        card = self.write_results(store)
+        card = self.write_results(store).card
         return card is not None and card.budget >= self.settings.calls
 
-    def progress(self, summary: Card | None) -> tuple[int, int]:
-        return int(summary is not None), 1
+    def progress(self, summary: Ended) -> tuple[int, int]:
+        return int(summary.complete), 1
 
     async def open(self, stack: AsyncExitStack) -> Work:
         lm, other = self.settings.lm, self.settings.reflection.lm
@@ -161,6 +171,7 @@ class OptimizationRun(Session[Card | None]):
             await asyncio.wait({work, stopped}, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
                 bench.stop(Stopped())
+                work.cancel()
             await work
         except (Stopped, asyncio.CancelledError):
             if not stop.is_set():
@@ -218,18 +229,19 @@ class OptimizationRun(Session[Card | None]):
 
     async def _try_held_out(self, bench: Bench, student: Student) -> list[Outcome]:
         def attempt(example: Example) -> Coroutine[Any, Any, Outcome]:
-            return bench.attempt(student.step, student.signatures(), example, [])
+            return bench.attempt(student.step, student.signatures(), example)
 
         return await together(map(attempt, self.split.held_out))
 
-    def write_results(self, store: Store) -> Card | None:
+    def write_results(self, store: Store) -> Ended:
+        stored = self.folder / CARD
         if self.card is None or self.best is None:
-            file = self.folder / CARD
-            return Card.model_validate_json(file.read_text(encoding="utf-8")) if file.exists() else None
+            found = Card.model_validate_json(stored.read_text(encoding="utf-8")) if stored.exists() else None
+            return Ended(found)
         self.card = self.card.model_copy(update={"seconds": round(store.seconds, 1)})
         states = {name: each.dump_state() for name, each in self._predictors_of(self.best).items()}
         write_program(self.folder / PROGRAM, {**self.states, **states})
         for name, content in (("card.md", self.card.markdown()), (CARD, self.card.model_dump_json(indent=1) + "\n")):
             with atomic_write(self.folder / name) as file:
                 file.write(content)
-        return self.card
+        return Ended(self.card)

@@ -6,6 +6,7 @@ DSPy's.
 
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
+from functools import partial
 from io import StringIO
 from typing import Any
 
@@ -57,7 +58,9 @@ class Proposer:
                 self.rounds += 1
                 note(f"instructions of {name} are rewritten, round {self.rounds}")
                 try:
-                    proposals[name] = self.bench.wait(self._propose(candidate[name], examples))
+                    proposals[name] = self.bench.wait(
+                        self.bench.once(name, partial(self._propose, candidate[name], examples))
+                    )
                 except Rejected:
                     continue
         return proposals

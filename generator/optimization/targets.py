@@ -26,7 +26,7 @@ from taxonomy import QuestionType, read_types
 
 _JUDGE = "judge."
 LABELS = "labels"
-_UNJUDGED = "unjudged"
+UNJUDGED = "unjudged"
 
 
 class Outcome(NamedTuple):
@@ -111,7 +111,7 @@ class JudgeTarget(Target):
         verdict = await cast(Judge, step).judge(example.passages, example.history, example.turn)
         right = verdict.label == example.label
         lines = [_show(example), f"The response:\n{example.turn.answer}"]
-        if verdict.label == _UNJUDGED:
+        if verdict.label == UNJUDGED:
             lines += [f"There is no usable verdict: {verdict.explanation}"]
         else:
             lines += [f"The verdict: {verdict.label}. {verdict.explanation}"]
@@ -212,9 +212,8 @@ def find_target(name: str, model: str) -> Target:
     if name == "ask_next":
         return AskTarget(name, ("follow-up", "clarification", "correction"))
     judges = [each for each in choices("judge") if build_choice("judge", each).asks_model]
-    raise ConfigError(
-        f"target={name}: unknown; choose from: answer, ask_first, ask_next, {', '.join(_JUDGE + each for each in judges)}"
-    )
+    known = ["answer", "ask_first", "ask_next", *(f"{_JUDGE}{each}" for each in judges)]
+    raise ConfigError(f"target={name}: unknown; choose from: {', '.join(known)}")
 
 
 def find_metrics(target: Target, names: Sequence[str]) -> tuple[str, ...]:
