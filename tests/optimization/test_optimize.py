@@ -66,6 +66,12 @@ class Model:
         reply = json.loads(fill(request.body()))
         if "better" in reply:
             reply["better"] = BETTER
+        elif "label" not in reply:  # a step
+            good = BETTER in text
+            reply |= {"answer": "It is blue.", "consistent": True, "evidence": [1 if good else 2]}
+            reply |= {"answerability": "answerable", "can_ask": True}
+            question = f"Which colour is the door of {re.findall('house [0-9]+', text)[-1]}?"
+            reply |= {"question": question if good else "What do the documents say of it?"}
         else:
             right = "response to judge:\nIt is blue" in text
             label = "correct" if right or BETTER not in text else "incorrect"
@@ -102,7 +108,7 @@ class ScriptedEndpoint(Endpoint):
 
 def labelled(number: int, colour: str, label: str | None) -> Dialog:
     """Return a dialog about a document of its own, whose answer people judged."""
-    passage = make_passage(f"p{number}", f"The door of house {number} is blue.", document_id=f"d{number}")
+    passage = make_passage(f"p{number}", f"The door of house {number} is blue. It is old.", document_id=f"d{number}")
     named = [Verdict(judge="human:all:correctness", label=label, explanation="", model="")] if label else []
     said = {"query": f"Which colour is house {number}?", "answer": f"It is {colour}."}
     turn = make_turn(1, **said, verdicts=tuple(named))
@@ -149,6 +155,20 @@ def test_better_instructions_are_found_and_scored_on_documents_that_the_optimise
     assert len(first) == 16 and model.reflections and not first & houses(model.reflections)
     assert "People say incorrect: the verdict is wrong." in model.reflections[0]
     assert "A comparison of the words says" in model.reflections[0]
+
+
+@pytest.mark.parametrize("target", ["answer", "ask_first"])
+def test_a_step_is_optimised_with_the_rules_of_a_run(target: str, data: Path) -> None:
+    model = Model()
+    run_optimization(settings(data, model, target=target), "")
+    found = card(data)
+    assert found["after"][f"{target}.predict"] == BETTER
+    assert found["scores"]["score"]["before"]["value"] < found["scores"]["score"]["after"]["value"] == 1
+    changed = [text for each in model.requests if BETTER in (text := each.messages[-1].content)]
+    for text in set(changed) - set(model.reflections):
+        rules, _, rest = text.partition("<documents>")
+        assert "“answer”: " in rules and "“ask_next”: " in rules
+        assert (BETTER in rules) == (target == "answer") and "Reply with" in task(rest)
 
 
 def test_the_same_command_goes_on_and_makes_no_call_twice(data: Path) -> None:
