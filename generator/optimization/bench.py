@@ -104,7 +104,7 @@ class Bench:
         async def work() -> tuple[Outcome, list[Any]]:
             trace: list[Any] = []
             async with self._free:
-                with self._asking(self.model, min(example.keys), example.id, tasks, trace):
+                with self._asking(self.model, min(example.keys, default=example.id), example.id, tasks, trace):
                     return await self.target.attempt(step, example, self.metrics, trace), trace
 
         key = example.id, *(signature.instructions for signature in signatures.values())

@@ -127,8 +127,7 @@ class OptimizationRun(Session[Ended]):
             self.states = read_program(settings.dspy_program)
             if self.states.keys() & self.predictors.keys():
                 load_program(settings.dspy_program, self.predictors)
-        criterion = settings.target.rpartition(".")[2]
-        examples = self.target.check(read_examples(settings.data, criterion))
+        examples = self.target.select(read_examples(settings.data, self.target.criterion), self.metrics)
         self.split = split_examples(examples, {part: getattr(settings, part) for part in _PARTS}, settings.seed)
         used = [example._replace(keys=frozenset()) for part in self.split for example in part]
         program = [settings.dspy_program] if settings.dspy_program else []

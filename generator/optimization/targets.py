@@ -21,7 +21,7 @@ from generator.dialogs.single import SingleDocumentDialog
 from generator.dialogs.steps import Answer, AskFirst, AskNext
 from generator.errors import ConfigError, Rejected
 from generator.optimization.data import Example
-from generator.schema import Judge
+from generator.schema import Answerability, Judge
 from taxonomy import QuestionType, read_types
 
 _JUDGE = "judge."
@@ -51,16 +51,38 @@ class Target(ABC):
         step: the module that has them.
         metrics: what can be scored.
         tasks: described at the start of its prompts, as in a run; none for judges, as in `python -m judges`.
+        labels: what people may say of an example, to be compared with the outcome's.
+        criterion: of people's verdicts on dialogs that are labels.
     """
 
     name: str
     step: dspy.Module
     metrics: tuple[str, ...]
     tasks: Mapping[str, SignatureType]
+    labels: Sequence[str] = ()
+    criterion: str = "answerability"
 
-    def check(self, examples: Sequence[Example]) -> list[Example]:
-        """Return the examples that can be used; ConfigError if the labels are others than those of the target."""
-        return list(examples)
+    def select(self, examples: Sequence[Example], metrics: Sequence[str]) -> list[Example]:
+        """Return the examples that can be used: where labels are compared, those with one.
+
+        Raises:
+            ConfigError: there are none, or their labels are not the target's.
+        """
+        if LABELS not in metrics:
+            return list(examples)
+        labelled = [example for example in examples if example.label]
+        for example in labelled:
+            if example.label not in self.labels:
+                raise ConfigError(
+                    f"data={example.source}: has the label {example.label}, and {self.name} gives "
+                    f"{', '.join(self.labels)}; give data with these labels"
+                )
+        if not labelled:
+            raise ConfigError(
+                f"data: none of {len(examples)} examples has a label of people for {self.name}; give a set with human "
+                "labels, or what `python -m judges.human read` wrote"
+            )
+        return labelled
 
     @abstractmethod
     async def attempt(
@@ -79,7 +101,7 @@ class JudgeTarget(Target):
     metrics = (LABELS,)
 
     def __init__(self, name: str, model: str) -> None:
-        self.name, self.tasks = f"{_JUDGE}{name}", {}
+        self.name, self.criterion, self.tasks = f"{_JUDGE}{name}", name, {}
         settings: JudgeSettings = build_choice("judge", name)
         self.step = cast(dspy.Module, settings.build(model))
         outputs = [signature.output_fields for signature in self.step.signatures] if settings.asks_model else []
@@ -89,21 +111,6 @@ class JudgeTarget(Target):
                 f"target={self.name}: gives no labels that could be compared with people's; choose another"
             )
         self._words: Judge | None = _grounding() if name == "correctness" else None
-
-    def check(self, examples: Sequence[Example]) -> list[Example]:
-        labelled = [example for example in examples if example.label]
-        for example in labelled:
-            if example.label not in self.labels:
-                raise ConfigError(
-                    f"data={example.source}: has the label {example.label}, and {self.name} gives "
-                    f"{', '.join(self.labels)}; give data with these labels"
-                )
-        if not labelled:
-            raise ConfigError(
-                f"data: none of {len(examples)} examples has a label of people for {self.name}; give a set with human "
-                "labels, or what `python -m judges.human read` wrote"
-            )
-        return labelled
 
     async def attempt(
         self, step: dspy.Module, example: Example, metrics: Sequence[str], trace: Sequence[object]
@@ -127,6 +134,7 @@ class AnswerTarget(Target):
 
     name = "answer"
     metrics = ("evidence", "grounding", LABELS)
+    labels = get_args(Answerability)
 
     def __init__(self) -> None:
         repetition = _repetition()
@@ -173,7 +181,7 @@ class AskTarget(Target):
         self.tasks = collect_tasks(SingleDocumentDialog(repetition))
         self._types = [known[each] for each in types]
 
-    def check(self, examples: Sequence[Example]) -> list[Example]:
+    def select(self, examples: Sequence[Example], metrics: Sequence[str]) -> list[Example]:
         if self.name == "ask_first":
             return list({example.passages: example._replace(label="", history=()) for example in examples}.values())
         return [example._replace(label="") for example in examples if example.history]
