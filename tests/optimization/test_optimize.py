@@ -252,7 +252,10 @@ BAD: dict[str, tuple[str, str]] = {
     "metric": ("metric=beauty", "metric=beauty: unknown for target=judge.correctness; choose from: labels"),
     "labels": ("data={unlabelled}", "none of 4 examples has a label of people"),
     "other labels": ("target=judge.answerability", "none of 40 examples"),
-    "labels of a judge": ("target=answer metric=labels", "has the label correct, and answer gives answerable,"),
+    "labels of a judge": (
+        "target=answer metric=labels data={wrong}",
+        "has the label correct, and answer gives answerable,",
+    ),
     "few": ("held_out=100", "train + validation + held_out = 116: "),
     "file": ("data=q2_wow:nowhere", "data=q2_wow:nowhere: can't be read"),
     "program": ("dspy_program=nowhere.json", "dspy_program=nowhere.json: not a program file"),
@@ -265,9 +268,11 @@ def test_what_cannot_be_optimised_is_refused_in_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     unlabelled = write(tmp_path / "unlabelled.jsonl", [labelled(n, "blue", None) for n in range(4)])
+    wrong = tmp_path / "wrong.jsonl"
+    wrong.write_text(data.read_text(encoding="utf-8").replace("human:all:correctness", "human:all:answerability"))
     argument, said = BAD[name]
     usual = ("target=judge.correctness", f"data={data}", "train=8", "validation=8", "held_out=16")
-    done = command(*usual, *argument.format(unlabelled=unlabelled).split(), program=main)
+    done = command(*usual, *argument.format(unlabelled=unlabelled, wrong=wrong).split(), program=main)
     assert (done.code, done.err.count("\n")) == (2, 1), done.err
     assert said in done.error
     assert not (tmp_path / "outputs").exists()
