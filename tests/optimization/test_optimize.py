@@ -292,10 +292,11 @@ def test_another_model_reflects_over_http(data: Path, tmp_path: Path, openai_ser
     assert {body["max_tokens"] for body in openai_server.bodies} == {256, 300}
 
 
-def test_interrupted_it_stops_and_goes_on(data: Path) -> None:
+@pytest.mark.parametrize("last", [5, 20], ids=["before", "search"])
+def test_interrupted_it_stops_and_goes_on(last: int, data: Path) -> None:
     class Interrupting(Model):
         async def chat(self, request: ChatRequest) -> ChatReply:
-            if len(self.requests) == 20:
+            if len(self.requests) == last:
                 os.kill(os.getpid(), signal.SIGINT)
                 await asyncio.sleep(30)
             return await super().chat(request)
