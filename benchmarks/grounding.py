@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
-from benchmarks.judgements import item, read_ratings
+from benchmarks.judgements import read_ratings
+from generator.optimization.labels import item
 from generator.output.markdown import table
 from generator.schema import Dialog, Verdict
 from judges.metrics import grounding

@@ -24,8 +24,9 @@ from typing import Any
 from scipy.stats import binomtest, spearmanr
 from sklearn.metrics import cohen_kappa_score
 
-from benchmarks.judgements import ASKED, SETS, STORED, draw, read_ratings
+from benchmarks.judgements import ASKED, STORED, draw, read_ratings
 from generator.errors import ConfigError, GroundedDialogsError
+from generator.optimization.labels import SETS
 from generator.output.markdown import table
 from generator.schema import Dialog, Verdict
 from judges.base import UNJUDGED

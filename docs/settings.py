@@ -41,6 +41,7 @@ COMMANDS = (
     ),
     ("python -m generator.push", "push", "generator.push:PushSettings"),
     ("python -m generator.finetune", "finetune", "generator.training.settings:FinetuneSettings"),
+    ("python -m generator.optimize", "optimize", "generator.optimization.settings:OptimizeSettings"),
     ("python -m generator.report", "report", "generator.report:ReportSettings"),
     ("python -m generator.statistics", "statistics", "generator.statistics:StatisticsSettings"),
     ("python -m judges", "judges", "judges.settings:JudgingRunSettings"),

@@ -28,6 +28,7 @@ from generator.dialogs.judging import JudgeSettings
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.plan import Planner
 from generator.dialogs.program import Program
+from generator.dialogs.program_file import list_predictors, load_program
 from generator.dialogs.progressive import ProgressiveDialog
 from generator.dialogs.signatures import prompt_version
 from generator.dialogs.single import SingleDocumentDialog
@@ -155,7 +156,7 @@ class Components:
                 repetition, taxonomy.has_targets, taxonomy.has_replies, algorithm.candidates, free, switching
             )
         if settings.dspy_program is not None:
-            _load_program(self.program, settings.dspy_program)
+            load_program(settings.dspy_program, list_predictors(self.program, self.judges))
         judge_tasks = {judge.name: signature for judge in self.judges for signature in judge.signatures}
         tasks = collect_tasks(self.program)
         shared = (tasks if self.program.shares_prompts else {}) | judge_tasks
@@ -299,14 +300,3 @@ def _share(endpoint: Endpoint, workers: int | None) -> Endpoint:
         return endpoint
     share = endpoint.shared_by(workers)
     return share.model_copy(update={"serve": False}) if isinstance(share, VllmEndpoint) else share
-
-
-def _load_program(program: Program, path: Path) -> None:
-    try:
-        program.load(str(path))
-        program.set_lm(None)  # a program that was saved with a model would ask that one, past the run's bookkeeping
-    except Exception as error:  # DSPy raises what it meets, from OSError to KeyError
-        why = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ConfigError(
-            f"dspy_program={path}: not a program of this algorithm; give a file that DSPy's `save` wrote ({why})"
-        ) from error

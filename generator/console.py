@@ -7,7 +7,7 @@
 import sys
 from importlib import import_module
 
-_COMMANDS = ("estimate", "finetune", "human", "index", "push", "report", "statistics")
+_COMMANDS = ("estimate", "finetune", "human", "index", "optimize", "push", "report", "statistics")
 _OF_JUDGES = ("agreement", "correlation", "evaluate", "human", "retrieval", "review")
 
 

@@ -8,7 +8,7 @@ from omegaconf import DictConfig
 from pydantic_core import to_jsonable_python
 
 from generator.config.parts import build_choice, identify, plain, validate
-from generator.config.settings import hash_models
+from generator.config.settings import hash_files, hash_models
 from generator.dialogs.filter import parse_filter
 from generator.dialogs.judging import JudgeSettings, NoJudge
 from generator.errors import ConfigError
@@ -69,4 +69,6 @@ def judging_identity(settings: JudgingSettings, fingerprint: str, prompts: str) 
     judge = settings.judge.model_copy(update={"lm": None, "panel": {}, "filter": "pairs"})
     decided = [pair for name, part in {"judge": judge, **settings.endpoints}.items() for pair in identify(name, part)]
     contents = {"input (content)": fingerprint[:16], "prompt_version": prompts}
+    if judge_program := settings.dspy_program:
+        contents["dspy_program (content)"] = hash_files("dspy_program", [judge_program])
     return to_jsonable_python(dict(decided)) | contents | hash_models(settings.endpoints)

@@ -25,6 +25,7 @@ from generator.config.compose import Job, RunFailed
 from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.calls import use_model
 from generator.dialogs.journal import Journal
+from generator.dialogs.program_file import list_predictors, load_program
 from generator.dialogs.signatures import prompt_version
 from generator.errors import ConfigError, CorpusError
 from generator.execution.session import Session, Work, run_session
@@ -84,6 +85,9 @@ class JudgingRun(Session[JudgingSummary]):
         self.endpoints = settings.endpoints
         models = [endpoint.model for endpoint in self.endpoints.values()] or [""]
         self.judges = [cast(Judge, settings.judge.build(model)) for model in models]
+        if settings.dspy_program is not None:
+            for each in self.judges:
+                load_program(settings.dspy_program, list_predictors(None, [each]))
         judge = self.judges[0]
         medians = [median_name(models)] if len(models) > 1 and judge.best is not None else []
         self.models = [(judge.name, model) for model in [*models, *medians]]

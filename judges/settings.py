@@ -23,6 +23,10 @@ class JudgingRunSettings(Record):
     predictions: bool = Field(
         description="Of mtRAG's tasks, judge the predictions of models if there are any; false: the target answers."
     )
+    dspy_program: Annotated[LocalPath | None, Operational] = Field(
+        default=None,
+        description="A program file with the judge's prompts, as `python -m generator.optimize` writes; null: none.",
+    )
     run_dir: Annotated[LocalPath | None, Operational] = Field(
         description="Folder for the verdicts; null: outputs/<input>-<judge>-<model>."
     )

@@ -33,7 +33,8 @@ class RunSettings(Record):
         ge=0, lt=1, description="Share of the documents whose dialogs form the validation split; 0: no such split."
     )
     dspy_program: Annotated[LocalPath | None, Operational] = Field(
-        description="A program that DSPy's `save` wrote (JSON), in place of the prompts as they are; null: none."
+        description="Prompts of steps and judges by name (JSON, as `python -m generator.optimize` and DSPy's `save` "
+        "write them), in place of ours; what the file lacks stays as it is; null: none."
     )
     run_dir: Annotated[LocalPath | None, Operational] = Field(
         description="The run folder; null: outputs/<corpus>-<taxonomy>-<algorithm>-<model>-<seed>."

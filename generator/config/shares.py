@@ -6,7 +6,7 @@ import re
 
 _WEIGHTS = r"(?:taxonomy\.(?:first|later|multi_turn|answerability|tasks|scenarios)|user\.types)"
 # Settings that name a model of the group `lm` beside `lm` itself.
-OWN_MODEL = r"user\.lm|judge\.(?:lm|panel\.[\w-]+)|algorithm\.(?:generators|scorers)\.[\w-]+"
+OWN_MODEL = r"user\.lm|reflection\.lm|judge\.(?:lm|panel\.[\w-]+)|algorithm\.(?:generators|scorers)\.[\w-]+"
 
 
 def normalise_shares(arguments: list[str]) -> list[str]:

@@ -42,6 +42,7 @@ SPEAKS = "User and Agent speak {language}: whatever they say is written in {lang
 SHARED_INPUTS = ("criteria",)
 SignatureType = Any  # type[dspy.Signature]; DSPy carries no types, and mypy won't hash a type[Any]
 _CONTEXT = (Documents, Conversation)
+_UNUSABLE = "unusable"  # input of a repair: the reply that can't be used
 _REPLY_CONFIG = ConfigDict(extra="ignore", title="Reply")
 
 
@@ -105,16 +106,27 @@ class SharedPrefixAdapter(dspy.Adapter):
 
     def _state_task(self, signature: SignatureType) -> tuple[str, str]:
         """Return what to do and what to reply; a reminder of it where the rules describe the task."""
+        name = self._find_task(signature)
+        if name is None:
+            form = _describe_outputs(signature)
+            return signature.instructions, f"Reply with one JSON object of this form and nothing else:\n{form}"
+        task = self.tasks[name]
+        left_out = ", ".join(key for key in task.output_fields if key not in signature.output_fields)
+        without = f", without {left_out}" if left_out else ""
+        if name in INSTRUCTED_LAST or signature.instructions != task.instructions:
+            return signature.instructions, f"Reply with the JSON object of “{name}”{without}."
+        return _remind(name, task), f"Reply with its JSON object{without}."
+
+    def _find_task(self, signature: SignatureType) -> str | None:
+        """Return the name of the task that has these fields, which an optimiser of instructions leaves as they are.
+
+        Of several the one with these instructions; None if the rules describe none, or more than one could be meant.
+        """
         keys = signature.output_fields.keys()
-        for name, task in self.tasks.items():
-            if keys <= task.output_fields.keys() and signature.instructions == task.instructions:
-                left_out = ", ".join(key for key in task.output_fields if key not in keys)
-                without = f", without {left_out}" if left_out else ""
-                if name in INSTRUCTED_LAST:
-                    return task.instructions, f"Reply with the JSON object of “{name}”{without}."
-                return _remind(name, task), f"Reply with its JSON object{without}."
-        form = _describe_outputs(signature)
-        return signature.instructions, f"Reply with one JSON object of this form and nothing else:\n{form}"
+        tasks = {name: task for name, task in self.tasks.items() if keys <= task.output_fields.keys()}
+        same = [name for name, task in tasks.items() if task.instructions == signature.instructions]
+        alike = [name for name, task in tasks.items() if _has_fields(task, signature)]
+        return same[0] if same else alike[0] if len(alike) == 1 else None
 
     def parse(self, signature: SignatureType, completion: str) -> dict[str, Any]:
         """Return the fields of the JSON object in `completion`.
@@ -161,9 +173,9 @@ class SharedPrefixAdapter(dspy.Adapter):
         try:
             return [await ask(inputs)]
         except AdapterParseError as error:
-            repair = signature.append("unusable", dspy.InputField(desc="Your last reply can't be used"), type_=str)
+            repair = signature.append(_UNUSABLE, dspy.InputField(desc="Your last reply can't be used"), type_=str)
             why = f"{error.lm_response}\nThe reason: {error.args[0].partition(chr(10))[0]}"
-            return [await ask({**inputs, "unusable": why}, repair)]
+            return [await ask({**inputs, _UNUSABLE: why}, repair)]
 
 
 def collect_tasks(program: dspy.Module, **others: dspy.Module) -> dict[str, SignatureType]:
@@ -238,6 +250,15 @@ def _find_object(completion: str, names: Collection[str]) -> dict[str, Any]:
 
 def _unusable(signature: SignatureType, completion: str, problem: str) -> AdapterParseError:
     return AdapterParseError("SharedPrefixAdapter", signature, completion, message=problem)
+
+
+def _has_fields(task: SignatureType, signature: SignatureType) -> bool:
+    """Return whether a task has the inputs of a signature, and its outputs with their types, maybe among others."""
+    outputs = signature.output_fields.items()
+    return bool(
+        signature.input_fields.keys() - {_UNUSABLE} == task.input_fields.keys()
+        and all(field.annotation == task.output_fields[name].annotation for name, field in outputs)
+    )
 
 
 def _describe_task(name: str, signature: SignatureType) -> str:

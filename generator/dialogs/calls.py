@@ -5,7 +5,7 @@ The model and the adapter come from the context (`use_model`), one pair for each
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import dspy
 from dspy.utils import exceptions as lm_errors
@@ -25,12 +25,15 @@ class Model(NamedTuple):
 Others = Mapping[str, Model]
 
 
-def use_model(lm: dspy.LM, adapter: dspy.Adapter) -> AbstractContextManager[None]:
+def use_model(lm: dspy.LM, adapter: dspy.Adapter, trace: list[Any] | None = None) -> AbstractContextManager[None]:
     """Return a context in which modules call `lm` through `adapter`.
 
     DSPy keeps no history in it: that would hold every prompt.
+
+    Args:
+        trace: gets predictor, inputs and reply of each call, for an optimiser; None: nothing is kept.
     """
-    context: AbstractContextManager[None] = dspy.context(lm=lm, adapter=adapter, disable_history=True, trace=None)
+    context: AbstractContextManager[None] = dspy.context(lm=lm, adapter=adapter, disable_history=True, trace=trace)
     return context
 
 
@@ -67,7 +70,12 @@ async def call(
         RunError: the reply can't be stored.
     """
     with _mapped_errors(stage):
-        return await predict.acall(config={"metadata": _purpose(stage, profile, turn, temperature)}, **inputs)
+        try:
+            return await predict.acall(config={"metadata": _purpose(stage, profile, turn, temperature)}, **inputs)
+        except lm_errors.AdapterParseError as error:
+            if dspy.settings.trace is not None:  # an optimiser learns from these, too
+                dspy.settings.trace.append((predict, inputs, dspy.Prediction(unusable=error.lm_response)))
+            raise
 
 
 async def chat(lm: LanguageModel, messages: tuple[Message, ...], stage: str, turn: int) -> ChatReply:

@@ -105,7 +105,7 @@ async def draw_best(
     refused: list[Refused] = []
 
     async def draw_one(number: int, lm: LanguageModel) -> tuple[_Passed[T] | Rejected, Cost]:
-        with use_model(lm, dspy.settings.adapter), metered() as meter:
+        with use_model(lm, dspy.settings.adapter, dspy.settings.trace), metered() as meter:
             try:
                 value = await draw("sampled" if number or refused else "greedy", refused)
                 return _Passed(value, *(await rate(value) if rate and count > 1 else ())), meter.cost

@@ -6,7 +6,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import dspy
 
@@ -25,9 +25,6 @@ from generator.dialogs.users import PLAIN_ASKER, Asker
 from generator.errors import Rejected
 from generator.schema import Algorithm, Passage, Split, Turn
 from taxonomy import QuestionType
-
-# Steps that programs saved by earlier releases lack.
-_NEW_STEPS = ("answer.choose",)
 
 
 @dataclass(frozen=True)
@@ -97,11 +94,6 @@ class DialogProgram(Program):
             self.ask_new = AskNext(repetition, NewQuestion, candidates)
         if planned:
             self.chat = Chat()
-
-    def load_state(self, state: dict[str, Any], **options: Any) -> None:
-        """Load a saved program; a step that the release which saved it didn't have stays as it is."""
-        new = {name: step.dump_state() for name, step in self.named_predictors() if name in _NEW_STEPS}
-        super().load_state(new | state, **options)
 
     async def write(self, plan: Plan, others: Others) -> Draft:
         asker = Asker(plan.user, plan.seed, others.get("user.lm"), plan.switch, plan.new_focus)

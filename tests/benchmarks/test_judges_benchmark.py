@@ -12,8 +12,9 @@ from generator.schema import Verdict
 from tests.support.openai_server import Body, OpenAIServer, prompt
 
 pytest.importorskip("sklearn", reason="scikit-learn, which computes kappa, isn't installed")
-from benchmarks.judgements import SETS, draw, read_ratings
+from benchmarks.judgements import draw, read_ratings
 from benchmarks.judges import agreement, main
+from generator.optimization.labels import SETS
 
 COUNTS = {
     "q2_wow": {"consistent": 300, "inconsistent": 300},

@@ -267,6 +267,37 @@ def test_tasks_stand_in_the_rules_and_the_task_section_reminds_of_them_except_th
     assert "Reply with the JSON object of “ask_first”, without can_ask.\n</task>" in model.prompts("ask")[0]
 
 
+def test_changed_instructions_keep_the_layout() -> None:
+    """A task is known by its fields: an optimiser changes the instructions and nothing else."""
+    predict = dspy.Predict(GroundedAnswer.with_instructions("Answer as a ferryman. Be brief."))
+    stale, fresh = Scripted(), Scripted()
+    stale.tasks = {"answer": GroundedAnswer, "correctness": Correctness}
+    fresh.tasks = {**stale.tasks, "answer": predict.signature}
+    for model in (stale, fresh):
+        ask(model, predict=predict)
+    plain = Scripted()
+    plain.tasks = stale.tasks
+    ask(plain)
+    before, changed, shared = (model.calls[0].prompt for model in (plain, stale, fresh))
+    assert changed.partition("<task>")[0] == before.partition("<task>")[0], "with the rules as they were"
+    assert task(changed).startswith("Answer as a ferryman. Be brief.\n\n")
+    assert task(changed).endswith("\n\nReply with the JSON object of “answer”.\n</task>")
+    rules = before.partition("<documents>")[0].replace(GroundedAnswer.instructions, predict.signature.instructions)
+    assert shared.partition("<documents>")[0] == rules, "with rules that have the new ones"
+    assert task(shared).startswith("Answer as a ferryman, as under “answer”.\n\n")
+
+
+def test_of_tasks_with_the_same_fields_none_is_taken_for_another() -> None:
+    model = Scripted()
+    one, two, changed = (GroundedAnswer.with_instructions(text) for text in ("Do one.", "Do two.", "Do three."))
+    model.tasks = {"one": one, "two": two}
+    for signature in (two, changed):
+        ask(model, predict=dspy.Predict(signature))
+    assert task(model.prompts("answer")[0]).startswith("Do two, as under “two”.")
+    assert task(model.prompts("answer")[1]).startswith("Do three.\n\n")
+    assert '- "answer" (' in task(model.prompts("answer")[1])
+
+
 @pytest.mark.parametrize("retriever", [None, Shelf(FOUND)], ids=["single", "multi"])
 def test_documents_and_dialog_only_grow_so_a_prompt_begins_as_the_one_before(retriever: Shelf | None) -> None:
     model = dialog_of_three_turns(retriever)

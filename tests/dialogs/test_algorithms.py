@@ -243,11 +243,3 @@ def test_the_keys_of_a_saved_program_stay(planned: bool) -> None:
     expected = STEPS | (PLANNED if planned else set())
     assert {name for name, _ in single.named_predictors()} == expected
     assert {name for name, _ in multi.named_predictors()} == expected | {"rewrite.predict"}
-
-
-def test_a_program_saved_before_evidence_was_chosen_loads() -> None:
-    state = SingleDocumentDialog(Repetition(0.8)).dump_state()
-    del state["answer.choose"]
-    SingleDocumentDialog(Repetition(0.8)).load_state(state)
-    with pytest.raises(KeyError):
-        MultiDocumentDialog(Repetition(0.8), Shelf([]), 3, "rewrite").load_state(state)

@@ -1,0 +1,158 @@
+"""Scores on held-out examples, before and after, with intervals; and the card that says what was done."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from generator.optimization.data import Example, find_groups
+from generator.optimization.targets import UNJUDGED, Outcome
+from generator.output.markdown import table
+from generator.schema import Record
+
+RESAMPLES = 9999
+Figures = NDArray[np.float64]
+
+
+class Score(Record):
+    """A score with its 95% interval, by bootstrap over documents."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+
+class Comparison(Record):
+    """A score before and after, and the difference, whose interval is of both together on the same resamples."""
+
+    before: Score
+    after: Score
+    difference: Score
+
+    @property
+    def better(self) -> bool:
+        """Whether the difference is above 0 in its whole interval."""
+        return self.difference.low > 0
+
+
+class Card(Record):
+    """What was optimised, how, and with which result.
+
+    Attributes:
+        metric: the mean of these is what was optimised.
+        data: the sets, as they were given.
+        documents: of train, validation and held-out examples; no document is in two of them.
+        scores: by name; `score` is what was optimised, `kappa` Cohen's, of a judge's verdicts.
+        no_label: held-out examples without a verdict, before and after; they count as wrong, and not in kappa.
+        validation: the score of each candidate on the validation examples, the first one's before.
+        budget, tried: examples that could be and that were tried to find it, with any candidate.
+        calls, tokens: of both models, with those on held-out examples.
+        before, after: instructions by predictor.
+    """
+
+    target: str
+    model: str
+    reflection: str
+    metric: tuple[str, ...]
+    data: tuple[str, ...]
+    seed: int
+    train: int
+    validation_examples: int
+    held_out: int
+    documents: tuple[int, int, int]
+    scores: Mapping[str, Comparison]
+    no_label: tuple[int, int] | None
+    validation: tuple[float, ...]
+    budget: int
+    tried: int
+    calls: int
+    tokens: int
+    seconds: float
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+
+    @property
+    def better(self) -> bool:
+        """Whether the optimised score is better by more than its interval."""
+        return self.scores["score"].better
+
+    def markdown(self) -> str:
+        """Return the card as a page."""
+        rows = [[n, str(c.before), str(c.after), str(c.difference)] for n, c in self.scores.items()]
+        verdict = "better by more than its interval" if self.better else "not better by more than its interval"
+        if self.before == self.after:
+            verdict = "no candidate was better on the validation examples: the instructions are as they were"
+        parts = [
+            f"# Instructions of {self.target} for {self.model}",
+            f"On {self.held_out} held-out examples: **{verdict}**.",
+            table(["held out", "before", "after", "difference"], rows),
+            "Intervals: 95%, bootstrap over documents. `score` is the mean of " + ", ".join(self.metric) + ".",
+            *([f"Without a verdict: {self.no_label[0]} before, {self.no_label[1]} after."] if self.no_label else []),
+            f"Data: {', '.join(self.data)}; train {self.train}, validation {self.validation_examples}, held out "
+            f"{self.held_out} examples of {' + '.join(map(str, self.documents))} documents, none of them on two sides. "
+            f"Seed {self.seed}.",
+            f"GEPA, reflection by {self.reflection}: {len(self.validation)} candidates (validation: "
+            f"{', '.join(f'{score:.2f}' for score in self.validation)}), {self.tried} examples tried; {self.calls} "
+            f"model calls, {self.tokens} tokens, {self.seconds / 60:.0f} minutes.",
+        ]
+        for name, text in self.after.items():
+            parts += [f"## {name}", f"Before:\n\n> {self.before[name]}", f"After:\n\n> {text}"]
+        return "\n\n".join(parts) + "\n"
+
+
+def compare(
+    examples: Sequence[Example], before: Sequence[Outcome], after: Sequence[Outcome], seed: int, labels: bool
+) -> dict[str, Comparison]:
+    """Return the scores of the same examples before and after.
+
+    Args:
+        labels: whether outcomes have a label to compare with the examples': then there is Cohen's kappa, too.
+    """
+    groups = find_groups(examples)
+    place = {example.id: number for number, group in enumerate(groups) for example in group}
+    where = [place[example.id] for example in examples]
+    chance = np.random.default_rng(seed)
+    weights = chance.multinomial(len(groups), np.full(len(groups), 1 / len(groups)), size=RESAMPLES).astype(float)
+    weights = np.vstack([np.ones(len(groups)), weights])
+
+    def by_group(values: Figures) -> Figures:
+        sums = np.zeros((len(groups), values.shape[1]))
+        np.add.at(sums, where, values)
+        return np.asarray(weights @ sums)
+
+    def mean(outcomes: Sequence[Outcome]) -> Figures:
+        sums = by_group(np.array([[outcome.score, 1.0] for outcome in outcomes]))
+        return np.asarray(sums[:, 0] / sums[:, 1])
+
+    names = sorted({example.label for example in examples})
+
+    def kappa(outcomes: Sequence[Outcome]) -> Figures:
+        cells = np.zeros((len(examples), len(names), len(names) + 1))
+        for number, (example, outcome) in enumerate(zip(examples, outcomes, strict=True)):
+            given = names.index(outcome.label) if outcome.label in names else len(names)
+            cells[number, names.index(example.label), given] = outcome.label != UNJUDGED
+        counts = by_group(cells.reshape(len(examples), -1)).reshape(-1, len(names), len(names) + 1)
+        total = np.maximum(counts.sum(axis=(1, 2)), 1)
+        agreed = np.trace(counts[:, :, : len(names)], axis1=1, axis2=2) / total
+        expected = (counts.sum(axis=2) * counts.sum(axis=1)[:, : len(names)]).sum(axis=1) / total**2
+        return np.asarray((agreed - expected) / np.maximum(1 - expected, 1e-9))
+
+    figures = {"score": mean, **({"kappa": kappa} if labels else {})}
+    found = {}
+    for name, figure in figures.items():
+        one, other = figure(before), figure(after)
+        found[name] = Comparison(before=_score(one), after=_score(other), difference=_score(other - one))
+    return found
+
+
+def _score(values: Figures) -> Score:
+    low, high = np.quantile(values[1:], [0.025, 0.975])
+    return Score(value=round(float(values[0]), 4), low=round(float(low), 4), high=round(float(high), 4))
+
+
+def count_unlabelled(outcomes: Sequence[Outcome]) -> int:
+    """Return how many have no verdict."""
+    return sum(outcome.label == UNJUDGED for outcome in outcomes)

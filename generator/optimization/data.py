@@ -1,0 +1,158 @@
+"""Examples of a target with their labels, and their split, in which no document is on two sides."""
+
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from generator.errors import ConfigError, CorpusError
+from generator.optimization.labels import SETS
+from generator.schema import Dialog, Passage, Turn
+from generator.sets import dialog_set
+
+PEOPLE = "human:all"
+# Shorter messages are said about any document.
+_TELLING = 5
+
+
+class Example(NamedTuple):
+    """A turn to judge or to write.
+
+    Attributes:
+        source: the set that it is from.
+        keys: what a document is recognised by: its id, its text, a message about it.
+        passages, history, turn: the turn, the ones before it, and its grounding.
+        label: what people say of it; empty if nothing is known.
+    """
+
+    id: str
+    source: str
+    keys: frozenset[str]
+    passages: tuple[Passage, ...]
+    history: tuple[Turn, ...]
+    turn: Turn
+    label: str
+
+
+class Split(NamedTuple):
+    """Examples for the optimiser, and those that it never sees."""
+
+    train: list[Example]
+    validation: list[Example]
+    held_out: list[Example]
+
+
+def read_examples(data: Sequence[str], criterion: str) -> list[Example]:
+    """Return the examples of sets, in their order.
+
+    Args:
+        data: as in the setting.
+        criterion: of the verdicts of people that are labels, where dialogs have them.
+
+    Raises:
+        ConfigError, CorpusError, RunError: a set can't be read.
+    """
+    found: list[Example] = []
+    for number, path in enumerate(data):
+        name, _, folder = path.partition(":")
+        if name in SETS and folder and not Path(path).exists():
+            found += _read_labelled(number, name, Path(folder))
+        else:
+            for dialog in dialog_set(path, None).dialogs():
+                found += _turns(number, path, dialog, criterion)
+    return found
+
+
+def _read_labelled(number: int, name: str, folder: Path) -> Iterator[Example]:
+    try:
+        for item in SETS[name].read(folder):
+            yield _example(number, name, item.dialog, item.dialog.turns[-1], SETS[name].meaning[item.human])
+    except (OSError, KeyError, ValueError) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise CorpusError(f"data={name}:{folder}: can't be read ({why}); give the folder that holds {name}/") from error
+
+
+def _turns(number: int, source: str, dialog: Dialog, criterion: str) -> Iterator[Example]:
+    wanted = {f"{PEOPLE}:{criterion}"} | ({PEOPLE} if criterion == "correctness" else set())
+    for turn in dialog.own_turns:
+        if turn.answerability != "conversational":
+            labels = [verdict.label for verdict in turn.verdicts if verdict.judge in wanted]
+            yield _example(number, source, dialog, turn, labels[-1] if labels else "")
+
+
+def _example(number: int, source: str, dialog: Dialog, turn: Turn, label: str) -> Example:
+    passages = dialog.grounding(turn.turn)
+    texts = [_normal(p.text) for p in passages]
+    said = _normal(turn.query)
+    keys = {*dialog.document_ids, *(p.document_id for p in passages), *texts}
+    keys |= {said} if len(said.split()) >= _TELLING else set()
+    history = dialog.turns[: turn.turn - 1]
+    return Example(f"{number} {dialog.id} {turn.turn}", source, frozenset(keys), passages, history, turn, label)
+
+
+def _normal(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def find_groups(examples: Sequence[Example]) -> list[list[Example]]:
+    """Return examples that share a document, directly or through others, together."""
+    parent = list(range(len(examples)))
+
+    def root(place: int) -> int:
+        while parent[place] != place:
+            parent[place] = place = parent[parent[place]]
+        return place
+
+    first: dict[str, int] = {}
+    for place, example in enumerate(examples):
+        for key in example.keys:
+            parent[root(place)] = root(first.setdefault(key, place))
+    groups: dict[int, list[Example]] = defaultdict(list)
+    for place, example in enumerate(examples):
+        groups[root(place)].append(example)
+    return list(groups.values())
+
+
+def split_examples(examples: Sequence[Example], sizes: Mapping[str, int], seed: int) -> Split:
+    """Return so many examples of each part of a split, equally many of each source and label.
+
+    Examples of a group are in one part; what a part doesn't need of it is left out.
+
+    Raises:
+        ConfigError: there are too few.
+    """
+    strata = sorted({(example.source, example.label) for example in examples})
+    needs = {
+        part: Counter({each: size // len(strata) + (place < size % len(strata)) for place, each in enumerate(strata)})
+        for part, size in sizes.items()
+    }
+    chance = random.Random(f"{seed} split")
+    groups = find_groups(examples)
+    chance.shuffle(groups)
+    drawn: dict[str, list[Example]] = {part: [] for part in sizes}
+    for group in groups:
+        have = Counter((example.source, example.label) for example in group)
+
+        def worth(part: str, have: Counter[tuple[str, str]] = have) -> float:
+            useful = sum(min(count, needs[part][each]) for each, count in have.items())
+            return useful and needs[part].total() / sizes[part]
+
+        part = max(sizes, key=worth)
+        for example in chance.sample(group, len(group)) if worth(part) else ():
+            stratum = example.source, example.label
+            if needs[part][stratum] > 0:
+                needs[part][stratum] -= 1
+                drawn[part].append(example)
+    missing = sum((+need for need in needs.values()), Counter[tuple[str, str]]())
+    if missing:
+        (source, label), count = missing.most_common(1)[0]
+        raise ConfigError(
+            f"{' + '.join(sizes)} = {sum(sizes.values())}: {count} examples {f'labelled {label} ' if label else ''}of "
+            f"{source} are missing: data has {len(examples)} examples of {len(groups)} documents, each of which is in "
+            "one part; lower these settings, or add data"
+        )
+    for chosen in drawn.values():
+        chance.shuffle(chosen)
+    return Split(**drawn)

@@ -1,0 +1,123 @@
+"""GEPA: a model reads replies and feedback, writes new instructions, and those that score better go on.
+
+After Agrawal et al. 2025, “GEPA: Reflective Prompt Evolution Can Outperform Reinforcement Learning”; the optimiser is
+DSPy's.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from functools import partial
+from io import StringIO
+from typing import Any
+
+import dspy
+
+from generator.common.console import note
+from generator.dialogs.calls import call
+from generator.dialogs.prompt import neutralize
+from generator.errors import Rejected
+from generator.optimization.bench import Bench, Student
+from generator.optimization.data import Example, Split
+
+# As long as the longest of ours.
+_LONGEST = 1500
+
+
+class BetterInstructions(dspy.Signature):
+    """Rewrite the instructions of another model, so that it does its task better. Read the examples: what it was \
+asked, what it replied, and the feedback on that. First say what it does wrong, and which rule would have put it \
+right. Then write the whole instructions anew, in plain sentences to that model: what the task is, what to look at and \
+in which order, and how to decide. Keep what works, and state rules that hold for any example; name none of these."""
+
+    current: str = dspy.InputField(desc="The instructions so far")
+    examples: str = dspy.InputField(desc="Examples")
+    diagnosis: str = dspy.OutputField(desc="what is wrong, and which rule would put it right", max_length=600)
+    better: str = dspy.OutputField(desc="the new instructions, whole", min_length=40, max_length=_LONGEST)
+
+
+class Proposer:
+    """Writes new instructions from replies and feedback, as `dspy.GEPA` asks for them.
+
+    DSPy's own proposer calls a model synchronously and in a format of its own; this one goes through our adapter, whose
+    schema small models keep to, and through the store.
+    """
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench, self.predict, self.rounds = bench, dspy.Predict(BetterInstructions), 0
+
+    def __call__(
+        self,
+        candidate: Mapping[str, str],
+        reflective_dataset: Mapping[str, Sequence[Mapping[str, Any]]],
+        components_to_update: Sequence[str],
+    ) -> dict[str, str]:
+        """Return new instructions by the name of their predictor; without one where the reply can't be used."""
+        proposals = {}
+        for name in components_to_update:
+            if examples := reflective_dataset.get(name):
+                self.rounds += 1
+                note(f"instructions of {name} are rewritten, round {self.rounds}")
+                try:
+                    proposals[name] = self.bench.wait(
+                        self.bench.once(name, partial(self._propose, candidate[name], examples))
+                    )
+                except Rejected:
+                    continue
+        return proposals
+
+    async def _propose(self, instructions: str, examples: Sequence[Mapping[str, Any]]) -> str:
+        shown = "\n\n".join(
+            f"Example {number}\n{each['Feedback']}\nThe reply in full: {each['Generated Outputs']}"
+            for number, each in enumerate(examples, start=1)
+        )
+        sampling = self.bench.reflection.endpoint.sampled
+        with self.bench.reflecting():
+            reply = await call(
+                self.predict,
+                "reflect",
+                "sampled",
+                self.rounds,
+                sampling.temperature,
+                current=instructions,
+                examples=shown,
+            )
+        return " ".join(neutralize(reply.better).split())
+
+
+def optimise(bench: Bench, student: Student, split: Split, calls: int, minibatch: int) -> Student:
+    """Return the candidate with the best score on the validation examples; `detailed_results` has the others.
+
+    Blocks until it is found: call it in a thread beside the event loop.
+
+    Raises:
+        Exception: what ended it, a `GroundedDialogsError` or `Stopped`.
+    """
+
+    def metric(gold: Any, pred: Any, trace: Any = None, name: Any = None, calls: Any = None) -> dspy.Prediction:
+        return dspy.Prediction(score=pred.score, feedback=pred.feedback)
+
+    gepa = dspy.GEPA(
+        metric=metric,
+        max_metric_calls=calls,
+        reflection_minibatch_size=minibatch,
+        instruction_proposer=Proposer(bench),
+        component_selector="all",
+        num_threads=bench.model.endpoint.concurrency,
+        warn_on_score_mismatch=False,
+        track_stats=True,
+        seed=bench.seed,
+        gepa_kwargs={"stop_callbacks": [lambda state: bench.failure is not None]},
+    )
+    try:
+        with redirect_stdout(StringIO()):  # DSPy's progress bars
+            best: Student = gepa.compile(student, trainset=_wrap(split.train), valset=_wrap(split.validation))
+    except Exception:
+        if bench.failure is None:
+            raise
+    if bench.failure is not None:
+        raise bench.failure
+    return best
+
+
+def _wrap(examples: Sequence[Example]) -> list[dspy.Example]:
+    return [dspy.Example(example=example).with_inputs("example") for example in examples]

@@ -1,0 +1,254 @@
+"""What can be optimised: the judges that give labels, and steps of a dialog; how each is tried, scored and told why."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Any, NamedTuple, cast, get_args
+from zlib import crc32
+
+import dspy
+
+from generator.common.refusals import drop_refusals
+from generator.config.messages import choices
+from generator.config.parts import build_choice
+from generator.config.settings import near_duplicates
+from generator.dialogs.adapter import SignatureType, collect_tasks
+from generator.dialogs.dedup import Repetition
+from generator.dialogs.evidence import list_said, measure_support
+from generator.dialogs.judging import JudgeSettings
+from generator.dialogs.prompt import Conversation, Documents
+from generator.dialogs.single import SingleDocumentDialog
+from generator.dialogs.steps import Answer, AskFirst, AskNext
+from generator.errors import ConfigError, Rejected
+from generator.optimization.data import Example
+from generator.schema import Answerability, Judge
+from taxonomy import QuestionType, read_types
+
+_JUDGE = "judge."
+LABELS = "labels"
+UNJUDGED = "unjudged"
+
+
+class Outcome(NamedTuple):
+    """What became of an example.
+
+    Attributes:
+        score: 0 to 1.
+        label: that a judge gave, or that an answer implies; empty if there is none.
+        feedback: what was asked, what was wrong, and what is right, for the reflection model.
+    """
+
+    score: float
+    label: str
+    feedback: str
+
+
+class Target(ABC):
+    """Something whose instructions can be optimised.
+
+    Attributes:
+        name: as in the setting, and before its predictors in a program file.
+        step: the module that has them.
+        metrics: what can be scored.
+        tasks: described at the start of its prompts, as in a run; none for judges, as in `python -m judges`.
+        labels: what people may say of an example, to be compared with the outcome's.
+        criterion: of people's verdicts on dialogs that are labels.
+    """
+
+    name: str
+    step: dspy.Module
+    metrics: tuple[str, ...]
+    tasks: Mapping[str, SignatureType]
+    labels: Sequence[str] = ()
+    criterion: str = "answerability"
+
+    def select(self, examples: Sequence[Example], metrics: Sequence[str]) -> list[Example]:
+        """Return the examples that can be used: where labels are compared, those with one.
+
+        Raises:
+            ConfigError: there are none, or their labels are not the target's.
+        """
+        if LABELS not in metrics:
+            return list(examples)
+        labelled = [example for example in examples if example.label]
+        for example in labelled:
+            if example.label not in self.labels:
+                raise ConfigError(
+                    f"data={example.source}: has the label {example.label}, and {self.name} gives "
+                    f"{', '.join(self.labels)}; give data with these labels"
+                )
+        if not labelled:
+            raise ConfigError(
+                f"data: none of {len(examples)} examples has a label of people for {self.name}; give a set with human "
+                "labels, or what `python -m judges.human read` wrote"
+            )
+        return labelled
+
+    @abstractmethod
+    async def attempt(
+        self, step: dspy.Module, example: Example, metrics: Sequence[str], trace: Sequence[object]
+    ) -> Outcome:
+        """Try an example with a step whose instructions may be others.
+
+        Args:
+            trace: gets the calls that are made.
+        """
+
+
+class JudgeTarget(Target):
+    """A judge that gives labels, compared with people's."""
+
+    metrics = (LABELS,)
+
+    def __init__(self, name: str, model: str) -> None:
+        self.name, self.criterion, self.tasks = f"{_JUDGE}{name}", name, {}
+        settings: JudgeSettings = build_choice("judge", name)
+        self.step = cast(dspy.Module, settings.build(model))
+        outputs = [signature.output_fields for signature in self.step.signatures] if settings.asks_model else []
+        self.labels = [label for each in outputs if "label" in each for label in get_args(each["label"].annotation)]
+        if not self.labels:
+            raise ConfigError(
+                f"target={self.name}: gives no labels that could be compared with people's; choose another"
+            )
+        self._words: Judge | None = _grounding() if name == "correctness" else None
+
+    async def attempt(
+        self, step: dspy.Module, example: Example, metrics: Sequence[str], trace: Sequence[object]
+    ) -> Outcome:
+        verdict = await cast(Judge, step).judge(example.passages, example.history, example.turn)
+        right = verdict.label == example.label
+        lines = [_show(example), f"The response:\n{example.turn.answer}"]
+        if verdict.label == UNJUDGED:
+            lines += [f"There is no usable verdict: {verdict.explanation}"]
+        else:
+            lines += [f"The verdict: {verdict.label}. {verdict.explanation}"]
+        lines += [f"People say {example.label}: the verdict is {'right' if right else 'wrong'}."]
+        if self._words and not right:
+            found = await self._words.judge(example.passages, example.history, example.turn)
+            lines += [f"A comparison of the words says {found.label}: {found.explanation}"]
+        return Outcome(float(right), verdict.label, "\n".join(lines))
+
+
+class AnswerTarget(Target):
+    """The agent's answer: whether its evidence covers it, documents say it, and it refuses where people would."""
+
+    name = "answer"
+    metrics = ("evidence", "grounding", LABELS)
+    labels = get_args(Answerability)
+
+    def __init__(self) -> None:
+        repetition = _repetition()
+        self.step = Answer(repetition)
+        self.tasks = collect_tasks(SingleDocumentDialog(repetition))
+        self._words, self._type = _grounding(), read_types()["direct"]
+
+    async def attempt(
+        self, step: dspy.Module, example: Example, metrics: Sequence[str], trace: Sequence[object]
+    ) -> Outcome:
+        passages, history, question = example.passages, example.history, example.turn.query
+        try:
+            turn = await step.acall(passages, history, question, self._type)
+        except Rejected as why:
+            return Outcome(0.0, "", f"{_show(example)}\nThe reply was refused: {why.reason}: {why.text}")
+        support = measure_support(turn.answer, list_said(question, history, passages), [e.text for e in turn.evidence])
+        verdict = await self._words.judge(passages, history, turn)
+        claims = any(c.isalnum() for c in drop_refusals(turn.answer))
+        scores = {
+            # A reply that only refuses needs no evidence: it counts where people say that there is no answer.
+            "evidence": float(support.covered if claims else example.label == "unanswerable"),
+            "grounding": verdict.score or 0.0,
+            LABELS: float(turn.answerability == example.label),
+        }
+        lines = [_show(example), f"The answer:\n{turn.answer}"]
+        lines += [f"Its evidence: {' '.join(e.text for e in turn.evidence) or 'none'}"]
+        if not support.covered:
+            lines += [f"The evidence doesn't tell: {', '.join(support.missing) or 'the answer'}"]
+        if not claims:
+            lines += [f"It refuses{f'; people say {example.label}' if example.label else ''}."]
+        lines += [f"A comparison with the documents' words says {verdict.label}: {verdict.explanation}"]
+        return Outcome(fmean(scores[metric] for metric in metrics), turn.answerability, "\n".join(lines))
+
+
+class AskTarget(Target):
+    """A question: how many attempts it needs to pass the checks."""
+
+    metrics = ("checks",)
+
+    def __init__(self, name: str, types: Sequence[str]) -> None:
+        self.name = name
+        repetition, known = _repetition(), read_types()
+        self.step = AskFirst(repetition) if name == "ask_first" else AskNext(repetition)
+        self.tasks = collect_tasks(SingleDocumentDialog(repetition))
+        self._types = [known[each] for each in types]
+
+    def select(self, examples: Sequence[Example], metrics: Sequence[str]) -> list[Example]:
+        if self.name == "ask_first":
+            return list({example.passages: example._replace(label="", history=()) for example in examples}.values())
+        return [example._replace(label="") for example in examples if example.history]
+
+    async def attempt(
+        self, step: dspy.Module, example: Example, metrics: Sequence[str], trace: Sequence[object]
+    ) -> Outcome:
+        question_type: QuestionType = self._types[crc32(example.id.encode()) % len(self._types)]
+        documents = Documents(passages=example.passages)
+        arguments: tuple[Any, ...] = (documents, example.history) if example.history else (documents,)
+        asked = f"{_show(example, False)}\nThe kind of question:\n{question_type.prompt()}"
+        try:
+            question = await step.acall(*arguments, question_type, "")
+        except Rejected as why:
+            return Outcome(0.0, "", f"{asked}\nNo question was kept: {why.reason}: {why.text}")
+        refused = [str(cast(Any, call)[1].get("rejected", "")) for call in trace][-1]
+        lines = [asked, *([f"Refused before:\n{refused}"] if refused else []), f"Kept: {question}"]
+        return Outcome(1 / max(1, len(trace)), "", "\n".join(lines))
+
+
+def find_target(name: str, model: str) -> Target:
+    """Return the target with this name.
+
+    Args:
+        model: the name of the model that is asked.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if name.startswith(_JUDGE) and (judge := name.removeprefix(_JUDGE)) in choices("judge"):
+        return JudgeTarget(judge, model)
+    if name == "answer":
+        return AnswerTarget()
+    if name == "ask_first":
+        return AskTarget(name, ("direct", "comparative", "aggregate"))
+    if name == "ask_next":
+        return AskTarget(name, ("follow-up", "clarification", "correction"))
+    judges = [each for each in choices("judge") if build_choice("judge", each).asks_model]
+    known = ["answer", "ask_first", "ask_next", *(f"{_JUDGE}{each}" for each in judges)]
+    raise ConfigError(f"target={name}: unknown; choose from: {', '.join(known)}")
+
+
+def find_metrics(target: Target, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the metrics of the setting, or the target's first.
+
+    Raises:
+        ConfigError: the target has no such metric.
+    """
+    for name in names:
+        if name not in target.metrics:
+            raise ConfigError(
+                f"metric={name}: unknown for target={target.name}; choose from: {', '.join(target.metrics)}"
+            )
+    return tuple(names) or target.metrics[:1]
+
+
+def _grounding() -> Judge:
+    settings: JudgeSettings = build_choice("judge", "grounding")
+    return cast(Judge, settings.build(""))
+
+
+def _repetition() -> Repetition:
+    return Repetition(near_duplicates().threshold)
+
+
+def _show(example: Example, query: bool = True) -> str:
+    parts = [Documents(passages=example.passages).render()]
+    if example.history:
+        parts.append(Conversation(turns=example.history).render())
+    return "\n".join([*parts, *([f"The User says:\n{example.turn.query}"] if query else [])])
