@@ -9,6 +9,7 @@ import dspy
 from dspy.utils.saving import get_dependency_versions
 
 from generator.common.atomic_files import atomic_write
+from generator.common.console import note
 from generator.errors import ConfigError
 
 _METADATA = "metadata"
@@ -50,6 +51,8 @@ def load_program(path: Path, predictors: Mapping[str, dspy.Predict]) -> None:
             f"dspy_program={path}: not a program of what runs here: it has prompts of {', '.join(states) or 'none'}, "
             f"and {', '.join(predictors) or 'no model'} is asked"
         )
+    if unasked := ", ".join(sorted(states.keys() - predictors.keys())):
+        note(f"dspy_program={path}: its prompts of {unasked} are left out, which nothing here asks")
     try:
         for name in states.keys() & predictors.keys():
             predictors[name].load_state(states[name])
