@@ -123,7 +123,7 @@ class McpRetriever(RemoteRetriever):
     def _explain(self, error: Exception) -> SearchFailed:
         import httpx2
         from mcp import MCPError
-        from mcp.types import INTERNAL_ERROR, REQUEST_TIMEOUT
+        from mcp.types import CONNECTION_CLOSED, INTERNAL_ERROR, REQUEST_TIMEOUT
 
         code = error.code if isinstance(error, MCPError) else None
         cause = server_message(describe(error), self._settings.api_key_env)
@@ -131,9 +131,9 @@ class McpRetriever(RemoteRetriever):
             return error
         if isinstance(error, httpx2.TimeoutException) or code == REQUEST_TIMEOUT:
             return self.timed_out()
-        if isinstance(error, httpx2.TransportError) or (self._settings.url and _is_broken(error)):
+        if isinstance(error, httpx2.TransportError) or (self._settings.url and code == CONNECTION_CLOSED):
             return self.broken(cause, isinstance(error, httpx2.ConnectError))
-        if _is_broken(error):
+        if code == CONNECTION_CLOSED:
             last = server_message(self._server.last_words())
             return SearchFailed(f"the server ended{last and f' ({last})'}; check retriever.command", True, at_once=True)
         if isinstance(error, OSError):
@@ -141,14 +141,6 @@ class McpRetriever(RemoteRetriever):
         if code is not None and self._server.refusal is not None:
             return self.refused(*self._server.refusal)
         return SearchFailed(f"failed ({cause}); check retriever.tool", code == INTERNAL_ERROR, at_once=True)
-
-
-def _is_broken(error: Exception) -> bool:
-    """Return True if the session is over: the connection closed, or a server that was restarted doesn't know it."""
-    from mcp import MCPError
-    from mcp.types import CONNECTION_CLOSED
-
-    return isinstance(error, MCPError) and (error.code == CONNECTION_CLOSED or error.message == "Session terminated")
 
 
 class _Server:
@@ -188,16 +180,20 @@ class _Server:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._call(arguments), self._loop))
 
     async def _call(self, arguments: dict[str, Any]) -> "CallToolResult":
+        from mcp import MCPError
+        from mcp.types import CONNECTION_CLOSED
+
         if self._session is None or self._session.over.is_set():
             self._session = _Session(self)
         session, settings = self._session, self._settings
         client = await asyncio.shield(session.client)
         try:
             return await client.call_tool(settings.tool, arguments, settings.timeout_s)
-        except Exception as error:
-            if _is_broken(error):
-                raise await session.end() or error from error
-            raise
+        except MCPError as error:
+            # A server over HTTP that was restarted answers 404, since it doesn't know the session.
+            if error.code != CONNECTION_CLOSED and (self.refusal is None or self.refusal[0] != 404):
+                raise
+            raise await session.end() or MCPError(CONNECTION_CLOSED, error.message) from error
 
     @asynccontextmanager
     async def connect(self) -> "AsyncIterator[Client]":

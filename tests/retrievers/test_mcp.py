@@ -115,7 +115,7 @@ def test_what_does_not_fit_is_one_line_at_the_start(
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize(("status", "attempts"), [(503, 3), (429, 3), (404, 1)])
+@pytest.mark.parametrize(("status", "attempts"), [(503, 3), (429, 3), (400, 1)])
 def test_statuses_are_retried_as_those_of_http(status: int, attempts: int, lib: Library, http: HttpServer) -> None:
     retriever = opened(lib, url=http.url)
     http.faults = [status] * attempts
@@ -145,7 +145,9 @@ def test_a_server_that_was_restarted_is_asked_again(lib: Library) -> None:
         retriever, port = opened(lib, url=server.url), server.port
     with pytest.raises(RetrieverError, match=r"connection failed .* the same command continues$"):
         ids(retriever)
-    with HttpServer(port):
+    with HttpServer(port) as server:
+        assert len(ids(retriever)) == 3
+        server.faults = [404]  # by which the SDK's version 1 says that it doesn't know the session any more
         assert len(ids(retriever)) == 3
 
 
