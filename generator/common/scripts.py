@@ -58,7 +58,7 @@ def words(text: str) -> list[str]:
 
 
 def is_plain(text: str) -> bool:
-    """Return True if a text has no letters without spaces and no vowel signs; so has none in Latin script."""
+    r"""Return True if `\w+` finds a text's words: it has no vowel signs, and no letters of scripts without spaces."""
     return text.isascii() or _SPECIAL.search(text) is None
 
 
