@@ -6,11 +6,11 @@ from functools import lru_cache
 from itertools import islice, pairwise
 
 from generator.common.language import languages
-from generator.common.scripts import WORD
+from generator.common.scripts import WORD, is_plain
 from generator.errors import ConfigError
 from generator.schema import Document, Passage
 
-TOKEN, _ASCII_TOKEN = re.compile(rf"(?:{WORD})|[^\w\s]"), re.compile(r"\w{1,64}|[^\w\s]")  # the latter is faster
+TOKEN, _PLAIN_TOKEN = re.compile(rf"(?:{WORD})|[^\w\s]"), re.compile(r"\w{1,64}|[^\w\s]")  # the latter is faster
 LONGEST_SENTENCE = 600
 # A line is segmented in chunks of so many characters, since segmentation takes quadratic time in some scripts; the
 # last part of a chunk only serves as context, and is segmented again with the next one.
@@ -24,7 +24,17 @@ _PIECE = re.compile(rf"\S(?:.{{0,{LONGEST_SENTENCE - 2}}}\S)?(?!\S)|\S{{{LONGEST
 
 def find_tokens(text: str) -> Iterator[re.Match[str]]:
     """Yield the words and punctuation marks of a text; see `windows`."""
-    return (_ASCII_TOKEN if text.isascii() else TOKEN).finditer(text)
+    return _tokens(text).finditer(text)
+
+
+def list_tokens(text: str) -> list[str]:
+    """Return the words and punctuation marks of a text."""
+    found: list[str] = _tokens(text).findall(text)
+    return found
+
+
+def _tokens(text: str) -> re.Pattern[str]:
+    return _PLAIN_TOKEN if is_plain(text) else TOKEN
 
 
 def count_tokens(text: str) -> int:

@@ -23,7 +23,8 @@ MARKS = _list_marks()
 # A word of at most so many letters, or more where it has marks; or a letter of a script without spaces.
 WORD = rf"[^\W{UNSPACED}]{{1,64}}(?:[{MARKS}]{{1,8}}[^\W{UNSPACED}]{{0,64}}){{0,32}}|[{UNSPACED}]"
 _WORD = re.compile(WORD.replace("{1,64}", "+").replace("{0,64}", "*").replace("{0,32}", "*"))
-_ASCII_WORD = re.compile(r"\w+")  # the same, faster
+_PLAIN_WORD = re.compile(r"\w+")  # the same for plain texts, faster
+_SPECIAL = re.compile("[\u0590-\u1b7f\u200c\u200d\u3040-\U0010ffff]")
 _ASCII = re.compile(r"[\x00-\x7f]+")
 _UNSPACED_LETTER = re.compile(f"[{UNSPACED}]")
 _RUN = re.compile(rf"([\da-zª-ɏ]+)|((?:[^\W\da-zª-ɏ]|[{MARKS}])+)")
@@ -53,7 +54,12 @@ def words(text: str) -> list[str]:
     In scripts without spaces between words each letter is one.
     """
     text = unicodedata.normalize("NFKC", text).casefold()
-    return (_ASCII_WORD if text.isascii() else _WORD).findall(text)
+    return (_PLAIN_WORD if is_plain(text) else _WORD).findall(text)
+
+
+def is_plain(text: str) -> bool:
+    r"""Return True if `\w+` finds a text's words: it has no vowel signs, and no letters of scripts without spaces."""
+    return text.isascii() or _SPECIAL.search(text) is None
 
 
 def find_runs(text: str) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from generator.common.language import cached_by_language, dialog_language, languages
-from generator.common.passages import find_tokens
+from generator.common.passages import find_tokens, list_tokens
 from generator.common.scripts import UNSPACED, words
 
 # A number, and letters that follow it (`1980s`, `20th`); a name such as `B12` is a word.
@@ -49,22 +49,22 @@ class Term(NamedTuple):
 def read_terms(text: str) -> tuple[Term, ...]:
     """Return the content words and numbers of a text in their order."""
     language = dialog_language()
-    stop, numerals = language.idle, language.numbers
+    stop, numerals, spaced, capitals = language.idle, language.numbers, language.spaced, language.capitals
     found: list[Term] = []
     text = unicodedata.normalize("NFKC", text)
     spelt = [(match.group(), match.start()) for match in find_tokens(text)]
-    stems = language.stem([word.casefold() for word, _ in spelt])
+    lows = [word.casefold() for word, _ in spelt]
     numbers = {match.start(): match for match in _NUMBER.finditer(text)}
     end, opens = 0, True  # the end of the last number; whether a sentence begins here
-    for (word, start), stem in zip(spelt, stems, strict=True):
+    for (word, start), low, stem in zip(spelt, lows, language.stem(lows), strict=True):
         if number := numbers.get(start):
             end = number.end()
             found.append(Term(number.group(), _digits(number.group()), "number"))
-        elif start >= end and word[0].isalnum() and (low := word.casefold()) not in stop:
+        elif start >= end and low not in stop and word[0].isalnum():
             if low in numerals:
                 found.append(Term(word, numerals[low], "number"))
-            elif language.spaced or not _UNSPACED_LETTER.match(word):
-                named = language.capitals and word[0].isupper() and not opens
+            elif spaced or not _UNSPACED_LETTER.match(word):
+                named = capitals and word[0].isupper() and not opens
                 found.append(Term(word, stem, "name" if named else "word"))
         opens = word in _SENTENCE_END or (opens and not word[0].isalnum())
     if not language.spaced:
@@ -77,7 +77,7 @@ def read_terms(text: str) -> tuple[Term, ...]:
 def term_keys(text: str) -> frozenset[str]:
     """Return the keys of all words and numbers of a text, function words too: what it supports."""
     language, text = dialog_language(), unicodedata.normalize("NFKC", text)
-    low = [match.group().casefold() for match in find_tokens(text)]
+    low = [token.casefold() for token in list_tokens(text)]
     grams = () if language.spaced else language.cut(text)
     one = ["1"] if language.code == "en" and "one" in low else []
     return frozenset((*language.stem(low), *(term.key for term in read_terms(text)), *one, *grams))

@@ -53,7 +53,7 @@ def _find_talk_of_documents(answer: str) -> str | None:
 def _without_opening(answer: str, spoken: str) -> str | None:
     """Return an answer without “According to the documents,” or “The documents state that”; None if more is left."""
     before, _, after = answer.partition(spoken)
-    opening = re.match(r"(?:[^,.:;]{0,40}[,:]| that\b)\s*(?=\S)", after)
+    opening = re.match(r"(?:[^,.:;、，،。।]{0,40}[,:、，،]| that\b)\s*(?=\S)", after)
     if len(before) > _OPENING or opening is None:
         return None
     rest = after[opening.end() :]

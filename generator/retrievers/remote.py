@@ -5,8 +5,9 @@ The program has an index of its own: its passages may be of the corpus or not, c
 
 import asyncio
 import json
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, Self
 
@@ -14,12 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.json_schema import models_json_schema
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
+from generator.common.concurrency import LONGEST_WAIT_S, backoff
 from generator.corpora.library import Library, split_key
+from generator.errors import RetrieverError
+from generator.models.http_errors import error_text, retry_after
 from generator.retrievers.base import RetrieverSettings
-from generator.schema import Id, Operational, Passage, Record, Scored, Split, Text
+from generator.schema import Id, Operational, Passage, Record, Scored, Split, Text, VariableName
 
 _WIDER = 4
+# Statuses below 500 that may pass; those above do.
+_TRANSIENT = frozenset({408, 425, 429})
+_SHAPE = "docs/retrieval.md has the shape of requests and replies"
 
 
 class Filter(Record):
@@ -96,6 +104,42 @@ class RemoteSettings(RetrieverSettings):
     retry_wait_s: Annotated[float, Operational] = Field(
         gt=0, description="Pause before the first retry, in seconds; it doubles with each one, up to a minute."
     )
+    api_key_env: Annotated[VariableName, Operational] = Field(
+        description="Environment variable that holds an API key. If it is set, the key is sent as a bearer token."
+    )
+
+    @property
+    @abstractmethod
+    def where(self) -> str:
+        """What is asked, for messages."""
+
+    def headers(self) -> dict[str, str]:
+        """Return the HTTP header that holds the API key, if there is one.
+
+        Raises:
+            RetrieverError: it can't be sent.
+        """
+        key = os.environ.get(self.api_key_env, "").strip()
+        if not (key.isascii() and key.isprintable()):
+            raise RetrieverError(f"the environment variable {self.api_key_env} does not hold a valid API key")
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    def place(self, library: Library) -> str:
+        return f"searched at {self.where}"
+
+
+class SearchFailed(Exception):
+    """A search failed; the message is for the user.
+
+    Args:
+        transient: the same search may succeed later.
+        at_once: a first search that fails like this isn't tried again, such as one without a connection.
+        wait_s: how long the server asks to wait.
+    """
+
+    def __init__(self, message: str, transient: bool = False, at_once: bool = False, wait_s: float = 0) -> None:
+        super().__init__(message)
+        self.transient, self.at_once, self.wait_s = transient, at_once, wait_s
 
 
 class RemoteRetriever(ABC):
@@ -106,21 +150,78 @@ class RemoteRetriever(ABC):
     `Library.validation`, also one that the corpus lacks, so dialogs of different splits share no document.
     """
 
-    def __init__(self, library: Library, validation: NDArray[np.bool_], max_k: int) -> None:
-        self._library, self._max_k = library, max_k
+    def __init__(self, settings: RemoteSettings, library: Library, validation: NDArray[np.bool_]) -> None:
+        self._remote, self._library = settings, library
         held = library.split_keys()[validation]
         self._bound = int(held.max()) if len(held) else -1
+        self._slots = asyncio.Semaphore(settings.concurrency)
+        self._backoff = backoff(settings.retry_wait_s)
 
     @abstractmethod
+    async def send(self, request: SearchRequest) -> bytes | str:
+        """Return the reply to a request, as the JSON text of a `SearchReply`.
+
+        Raises:
+            SearchFailed: there is none.
+            ValueError: it can't be one.
+        """
+
     async def ask(self, request: SearchRequest, fail_fast: bool = False) -> Sequence[FoundPassage]:
         """Return what the program found, best first.
 
         Args:
-            fail_fast: without retries if there is no connection: for the first request of all.
+            fail_fast: for the first request of all: without retries of what is `SearchFailed.at_once`.
 
         Raises:
             RetrieverError: it can't be asked; one line.
         """
+        attempts = AsyncRetrying(
+            retry=retry_if_exception(
+                lambda error: isinstance(error, SearchFailed) and error.transient and not (fail_fast and error.at_once)
+            ),
+            stop=stop_after_attempt(self._remote.retries + 1),
+            wait=self._wait,
+            reraise=True,
+        )
+        try:
+            return SearchReply.parse(await attempts(self._send, request)).passages
+        except SearchFailed as error:
+            raise RetrieverError(f"{self._remote.where}: {error}") from error
+        except ValueError as error:
+            raise RetrieverError(f"{self._remote.where}: not a reply to a search ({error}); {_SHAPE}") from error
+
+    async def _send(self, request: SearchRequest) -> bytes | str:
+        async with self._slots:
+            return await self.send(request)
+
+    def _wait(self, state: RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        return max(self._backoff(state), min(getattr(error, "wait_s", 0), LONGEST_WAIT_S))
+
+    def refused(self, status: int, content: bytes, headers: Mapping[str, str]) -> SearchFailed:
+        """Return the failure that an HTTP status of 400 or more is."""
+        key = self._remote.api_key_env
+        text = error_text(content, key)
+        what = f"HTTP {status} while searching" + (f" ({text})" if text else "")
+        match status:
+            case 401 | 403:
+                held = "was refused" if os.environ.get(key) else "is not set"
+                return SearchFailed(f"{what}; the API key in the environment variable {key} {held}")
+            case _ if status in _TRANSIENT or status >= 500:
+                why = "the server is overloaded or failing; later the same command continues"
+                return SearchFailed(f"{what}: {why}", True, wait_s=retry_after(headers) or 0)
+            case _:
+                return SearchFailed(f"{what}; check retriever.url: {_SHAPE}")
+
+    def timed_out(self) -> SearchFailed:
+        """Return the failure that a time-out is."""
+        why = f"timed out after {self._remote.timeout_s:g} s while searching"
+        return SearchFailed(f"{why}; the same command continues, with a longer retriever.timeout_s", True)
+
+    def broken(self, cause: str, unreached: bool) -> SearchFailed:
+        """Return the failure that a broken connection is; `unreached`: there was none."""
+        advice = "start the server there or set retriever.url; the same command continues"
+        return SearchFailed(f"connection failed while searching ({cause}); {advice}", True, unreached)
 
     async def search(self, query: str, k: int, split: Split, document: str | None = None) -> list[Scored]:
         """Return the best `k` passages of `split`, or of one document of it, best first; errors as of `ask`."""
@@ -129,9 +230,9 @@ class RemoteRetriever(ABC):
             request = SearchRequest(query=query, k=wanted, filter=Filter(split=split, document_id=document))
             found = await self.ask(request)
             kept = self._kept(found[:wanted], split, document)
-            if len(kept) >= k or len(found) < wanted or wanted >= self._max_k:
+            if len(kept) >= k or len(found) < wanted or wanted >= self._remote.max_k:
                 return kept[:k]
-            wanted = min(_WIDER * wanted, self._max_k)
+            wanted = min(_WIDER * wanted, self._remote.max_k)
         return []
 
     def check(self) -> None:

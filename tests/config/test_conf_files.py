@@ -29,6 +29,7 @@ NEEDS = {
     ("corpus", "folder"): ["corpus.path=."],
     ("corpus", "huggingface"): ["corpus.path=rows.parquet"],
     ("corpus", "jsonl"): ["corpus.path=documents.jsonl"],
+    ("retriever", "mcp"): ["retriever.command=server"],
     **{
         option: ["lm.model=gpt-4o"] for option in OPTIONS if option[0] == "lm" and option[1] not in ("embedded", "vllm")
     },

@@ -148,7 +148,6 @@ def test_a_zip_archive_behind_an_address_is_fetched_and_read(
 @pytest.mark.parametrize(
     ("path", "words"),
     [
-        ("s3://bucket/docs", "Install s3fs"),
         ("nonsense://docs", "Protocol not known: nonsense"),
         ("memory://nowhere", "doesn't exist"),
         ("http://127.0.0.1:9/a.jsonl", "doesn't exist (Connect call failed"),

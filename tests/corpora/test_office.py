@@ -1,5 +1,8 @@
 """Office files, pages and PDFs, written by other libraries: tables are rows, and what can't be read is told."""
 
+import html
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -57,14 +60,15 @@ def write_html(path: Path) -> None:
     path.write_text(page, encoding="utf-8")
 
 
-def write_pdf(path: Path) -> None:
+def write_pdf(path: Path, paragraphs: Sequence[str] = ("Ask at the desk.",)) -> None:
     from reportlab.lib import colors
     from reportlab.lib.styles import getSampleStyleSheet
     from reportlab.platypus import Paragraph, SimpleDocTemplate, Table, TableStyle
 
     style = getSampleStyleSheet()["Normal"]
     lines = TableStyle([("GRID", (0, 0), (-1, -1), 1, colors.black)])
-    story = [Paragraph("Trams run daily.", style), Table(ROWS, style=lines), Paragraph("Ask at the desk.", style)]
+    story = [Paragraph("Trams run daily.", style), Table(ROWS, style=lines)]
+    story += [Paragraph(text, style) for text in paragraphs]
     SimpleDocTemplate(str(path), title="Fares").build(story)
 
 
@@ -86,6 +90,34 @@ def test_the_rows_of_a_table_are_lines_that_can_be_cited(kind: str, tmp_path: Pa
     assert set(rows) <= {text[start:end] for start, end in sentences(text)}
     if kind == "pdf":
         assert document.text.index("daily") < document.text.index("Bus 7") < document.text.index("Ask at the desk.")
+
+
+LANGUAGES = Path(__file__).parents[1] / "data" / "languages"
+
+
+@pytest.mark.parametrize("code", ["en", "de", "fr", "es", "ar", "hi", "ja", "zh"])
+def test_text_of_every_language_comes_back_as_it_was_written(code: str, tmp_path: Path) -> None:
+    first, second, *_ = (LANGUAGES / f"{code}.jsonl").read_text(encoding="utf-8").splitlines()
+    paragraphs = [json.loads(line)["text"].strip().replace("\n", " ") for line in (first, second)]
+    word, deck, book = docx.Document(), pptx.Presentation(), openpyxl.Workbook()
+    for text in paragraphs:
+        word.add_paragraph(text)
+        deck.slides.add_slide(deck.slide_layouts[5]).shapes.title.text = text
+        book.active.append([text])
+    word.save(tmp_path / "a.docx")
+    deck.save(tmp_path / "a.pptx")
+    book.save(tmp_path / "a.xlsx")
+    page = f"<meta charset=utf-8><p>{'</p><p>'.join(map(html.escape, paragraphs))}</p>"
+    (tmp_path / "a.html").write_text(page, encoding="utf-8")
+    kinds = ["a.docx", "a.html", "a.pptx", "a.xlsx"]
+    if code in ("en", "de", "fr", "es"):  # the PDF fonts that every reader has know Latin letters
+        write_pdf(tmp_path / "a.pdf", paragraphs)
+        kinds.append("a.pdf")
+    found = {document.id: document for document in good(read("folder", path=str(tmp_path), reader="office"))}
+    assert sorted(found) == sorted(kinds)
+    for name, document in found.items():
+        read_back = " ".join(document.text.replace("\\", "").split())
+        assert all(" ".join(text.split()) in read_back for text in paragraphs), name
 
 
 def test_the_plain_readers_stay_the_default(tmp_path: Path) -> None:

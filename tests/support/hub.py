@@ -1,11 +1,15 @@
-"""A Hugging Face Hub on 127.0.0.1, as far as `huggingface_hub` asks for it when a dataset is published."""
+"""A Hugging Face Hub on 127.0.0.1, as far as `huggingface_hub` asks for it when a dataset is published or read."""
 
 import base64
+import hashlib
 import json
 import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
+from urllib.parse import parse_qs, unquote
+
+SHA = "0" * 40
 
 
 class Hub:
@@ -56,15 +60,18 @@ class Hub:
                 return 409, {"error": "You already created this dataset repo"}
             self.add(name, asked.get("visibility") == "private" or asked.get("private", False))
             return 200, {"url": f"{self.url}/datasets/{name}", "name": name}
-        if (found := re.match(r"/(?:api/)?datasets/([^/]+/[^/.]+)(?:\.git)?(/.*)?$", path)) is None:
-            return 404, {"error": "Not Found"}
+        found = re.match(r"/(?:api/)?datasets/([^/]+/[^/.]+)(?:\.git)?(/.*)?$", path)
+        if found is None or found[1] not in self.datasets:
+            return 404, {"error": "Repository not found"}
         return self._dataset(found[1], found[2] or "", body)
 
     def _dataset(self, name: str, what: str, body: bytes) -> tuple[int, object]:
         dataset = self.datasets[name]
-        if not what:
-            files = [{"rfilename": path} for path in dataset["files"]]
-            return 200, {"id": name, "private": dataset["private"], "siblings": files, "sha": "0" * 40}
+        if not what or what in ("/revision/main", f"/revision/{SHA}"):
+            siblings = [{"rfilename": path} for path in dataset["files"]]
+            return 200, {"id": name, "private": dataset["private"], "siblings": siblings, "sha": SHA}
+        if found := re.match(rf"/(tree|paths-info|resolve)/(?:main|{SHA})(?:/(.*))?$", what):
+            return self._read(dataset["files"], found[1], unquote(found[2] or ""), body)
         if what == "/preupload/main":
             files = [
                 {"path": path, "uploadMode": "lfs" if path.endswith(".parquet") else "regular", "shouldIgnore": False}
@@ -90,6 +97,20 @@ class Hub:
         self.commits[name] = self.commits.get(name, 0) + 1
         return 200, {"commitUrl": f"{self.url}/datasets/{name}/commit/1", "commitOid": "1" * 40}
 
+    def _read(self, files: dict[str, bytes], how: str, path: str, body: bytes) -> tuple[int, object]:
+        if how == "resolve":
+            return (200, files[path]) if path in files else (404, {"error": "Entry not found"})
+        entries = [
+            {"type": "file", "path": name, "size": len(data), "oid": hashlib.sha1(data).hexdigest()}
+            for name, data in files.items()
+        ]
+        folders = {"/".join(name.split("/")[:depth]) for name in files for depth in range(1, name.count("/") + 1)}
+        entries += [{"type": "directory", "path": folder, "size": 0, "oid": SHA} for folder in sorted(folders)]
+        if how == "paths-info":
+            wanted = parse_qs(body.decode())["paths"]
+            return 200, [entry for entry in entries if entry["path"] in wanted]
+        return 200, [entry for entry in entries if not path or str(entry["path"]).startswith(f"{path}/")]
+
     def _handler(hub) -> type[BaseHTTPRequestHandler]:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
@@ -97,14 +118,24 @@ class Hub:
                 path = self.path.partition("?")[0]
                 may = self.headers.get("Authorization") == f"Bearer {hub.token}" or path.startswith("/objects/")
                 status, answer = hub.answer(self.command, path, body) if may else (401, {"error": "Invalid token"})
-                content = json.dumps(answer).encode()
+                content = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+                part = re.match(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+                if part and isinstance(answer, bytes):
+                    status, content = 206, content[int(part[1]) : int(part[2]) + 1 if part[2] else None]
                 self.send_response(status)
-                self.send_header("Content-Type", "application/json")
+                if isinstance(answer, bytes):
+                    self.send_header("ETag", f'"{hashlib.sha1(answer).hexdigest()}"')
+                    self.send_header("X-Repo-Commit", SHA)
+                else:
+                    self.send_header("Content-Type", "application/json")
+                if status == 404:
+                    self.send_header("X-Error-Code", "EntryNotFound" if "/resolve/" in path else "RepoNotFound")
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
-                self.wfile.write(content)
+                if self.command != "HEAD":
+                    self.wfile.write(content)
 
-            do_GET = do_PUT = do_POST
+            do_GET = do_PUT = do_HEAD = do_POST
 
             def log_message(self, *_: object) -> None:
                 pass

@@ -1,0 +1,246 @@
+"""The MCP retriever with servers of the official SDK, over stdio and HTTP; what it shares is tested in `test_http`."""
+
+import asyncio
+import gc
+import json
+import shlex
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from generator.command import run_command
+from generator.config.choices import compose_choice
+from generator.corpora.library import Library
+from generator.errors import RetrieverError
+from generator.index import COMMAND
+from generator.retrievers.mcp import McpSettings
+from generator.retrievers.remote import RemoteRetriever
+from generator.schema import Document, Split
+from tests.support import mcp_server
+from tests.support.mcp_server import HttpServer
+from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.runs import Site, command
+
+__all__ = ["openai_server"]
+
+SETTINGS = compose_choice("retriever", "mcp")
+SETTINGS.pop("_target_")
+EXAMPLE = Path(__file__).parents[2] / "docs" / "mcp_server.py"
+
+
+@pytest.fixture(autouse=True)
+def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RETRIEVER_API_KEY", raising=False)
+
+
+@pytest.fixture
+def lib(tmp_path: Path) -> Library:
+    documents = [Document(id=f"d{n}", title=f"T{n}", text=f"Lead {n}. The tram stops here {n}.") for n in range(40)]
+    return Library.open("c", "f" * 64, lambda: documents, tmp_path, 512, 100)
+
+
+@pytest.fixture(scope="module")
+def http() -> Iterator[HttpServer]:
+    with HttpServer() as server:
+        yield server
+        assert not server.faults
+
+
+def opened(lib: Library, validation: float = 0, **changes: Any) -> RemoteRetriever:
+    settings = McpSettings(**SETTINGS | {"retries": 2, "retry_wait_s": 0.01} | changes)
+    return settings.open(lib, lib.validation(validation, 1))  # type: ignore[return-value]
+
+
+def ids(retriever: RemoteRetriever, k: int = 3, split: Split = "train") -> list[str]:
+    return [hit.passage.document_id for hit in asyncio.run(retriever.search("tram", k, split))]
+
+
+def shell(*words: object) -> str:
+    return shlex.join(map(str, (sys.executable, *words)))
+
+
+def stdio(tmp_path: Path) -> str:
+    return shell(mcp_server.__file__, tmp_path / "once")
+
+
+def test_a_tool_is_called_over_http_and_its_passages_have_their_place(lib: Library, http: HttpServer) -> None:
+    retriever = opened(lib, 0.2, url=http.url)
+    http.calls.clear()
+    held = {f"d{row}" for row in range(40) if lib.validation(0.2, 1)[row]}
+    assert set(ids(retriever, 8, "validation")) == held
+    assert [call["k"] for call in http.calls] == [8, 32, 100], "it has no filter, so it is asked for more"
+    (first,) = asyncio.run(retriever.search("tram", 1, "train"))
+    document = lib.get(first.passage.document_id)
+    assert document is not None and document.text[first.passage.start : first.passage.end] == first.passage.text
+
+
+async def _many(retriever: RemoteRetriever) -> list[int]:
+    return [len(found) for found in await asyncio.gather(*(retriever.search("tram", k, "train") for k in range(1, 30)))]
+
+
+def test_searches_run_at_the_same_time(lib: Library, http: HttpServer) -> None:
+    assert asyncio.run(_many(opened(lib, url=http.url))) == list(range(1, 30))
+
+
+def test_names_of_arguments_and_the_place_of_passages_are_settings(lib: Library, http: HttpServer) -> None:
+    names = {"query_argument": "question", "k_argument": None, "filter_argument": "where"}
+    more = {"arguments": {"store": "manuals"}, "passages": "result.hits"}
+    retriever = opened(lib, url=http.url, tool="find", **names, **more)
+    (found,) = asyncio.run(retriever.search("tram", 3, "train"))
+    assert found.passage.text == "tram!"
+    assert len(ids(opened(lib, url=http.url, tool="listed", passages="result"))) == 3
+
+
+CASES = {
+    "another tool": ({"tool": "look"}, r"retriever\.tool=look: there is no such tool; the server has: search, find"),
+    "another argument": ({"k_argument": "limit"}, r"no argument limit, but: query, k; set retriever"),
+    "no JSON": ({"tool": "prose"}, "not a reply to a search .*docs/retrieval.md"),
+    "another shape": ({"passages": "hits"}, r"\(no hits, as in retriever\.passages=hits\)"),
+    "no list": ({"passages": ""}, r"not a reply to a search \(passages: "),
+    "a tool that fails": ({"tool": "failing"}, "the tool failed .*no index here"),
+    "slow": ({"tool": "slow", "timeout_s": 0.3, "retries": 0}, r"timed out after 0\.3 s .*retriever\.timeout_s"),
+}
+
+
+@pytest.mark.parametrize(("changes", "message"), CASES.values(), ids=CASES.keys())
+def test_what_does_not_fit_is_one_line_at_the_start(
+    changes: dict[str, Any], message: str, lib: Library, http: HttpServer
+) -> None:
+    with pytest.raises(RetrieverError, match=message) as raised:
+        opened(lib, **{"url": http.url, "retries": 9, "retry_wait_s": 60} | changes)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(("status", "attempts"), [(503, 3), (429, 3), (400, 1)])
+def test_statuses_are_retried_as_those_of_http(status: int, attempts: int, lib: Library, http: HttpServer) -> None:
+    retriever = opened(lib, url=http.url)
+    http.faults = [status] * attempts
+    with pytest.raises(RetrieverError, match=f"HTTP {status} ") as raised:
+        ids(retriever)
+    assert not http.faults and "\n" not in str(raised.value)
+    http.faults = [status] * (attempts - 1)
+    assert len(ids(retriever)) == 3
+
+
+def test_the_key_is_sent_and_never_shown(lib: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    with HttpServer() as server:
+        server.key = "hunter2hunter2"
+        with pytest.raises(RetrieverError, match=r"HTTP 401 .*RETRIEVER_API_KEY is not set"):
+            opened(lib, url=server.url)
+        monkeypatch.setenv("RETRIEVER_API_KEY", "hunter2hunter2")
+        retriever = opened(lib, url=server.url)
+        assert len(ids(retriever)) == 3
+        server.key += "x"
+        with pytest.raises(RetrieverError, match="RETRIEVER_API_KEY was refused") as raised:
+            ids(retriever)
+    assert "hunter2" not in str(raised.value)
+
+
+def test_a_server_that_was_restarted_is_asked_again(lib: Library) -> None:
+    with HttpServer() as server:
+        retriever, port = opened(lib, url=server.url), server.port
+    with pytest.raises(RetrieverError, match=r"connection failed .* the same command continues$"):
+        ids(retriever)
+    with HttpServer(port) as server:
+        assert len(ids(retriever)) == 3
+        server.faults = [404]  # by which the SDK's version 1 says that it doesn't know the session any more
+        assert len(ids(retriever)) == 3
+
+
+def test_a_process_that_dies_is_started_again_and_ends_with_the_retriever(lib: Library, tmp_path: Path) -> None:
+    retriever = opened(lib, command=stdio(tmp_path), tool="fragile", retries=0)
+    with pytest.raises(RetrieverError, match=r"the server ended \(out of memory\); check retriever\.command"):
+        ids(retriever)
+    assert len(ids(retriever)) == 3
+    (child,) = children(str(tmp_path / "once"))
+    del retriever
+    gc.collect()
+    for _ in range(100):
+        if not Path(f"/proc/{child}").exists():
+            return
+        time.sleep(0.05)
+    pytest.fail("the server is still there")
+
+
+def children(argument: str) -> list[str]:
+    """Return the numbers of the processes of this machine with an argument."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if argument.encode() in process.read_bytes().split(b"\0"):
+                found.append(process.parent.name)
+        except OSError:
+            continue
+    return found
+
+
+def test_a_server_gets_only_the_variables_that_are_named(
+    lib: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STORE", "A ferry.")
+    script = tmp_path / "server.py"
+    script.write_text(
+        "import os\nfrom mcp.server.mcpserver import MCPServer\nserver = MCPServer('x')\n@server.tool()\n"
+        "def search(query: str, k: int) -> dict:\n"
+        "    return {'passages': [{'id': 'a', 'text': os.environ.get('STORE', 'none')}]}\nserver.run()\n"
+    )
+    for env, text in (((), "none"), (("STORE",), "A ferry.")):
+        (found,) = asyncio.run(opened(lib, command=shell(script), env=env).search("x", 1, "train"))
+        assert found.passage.text == text
+
+
+def test_a_whole_run_with_the_example_server_and_passages_as_they_were_cut(
+    openai_server: OpenAIServer, tmp_path: Path
+) -> None:
+    site = Site(tmp_path)
+    whole = [json.loads(line) for line in site.documents.read_text(encoding="utf-8").splitlines()]
+    cut = [
+        {"id": f"{record['id']}#{n}", "document_id": record["id"], "text": text}
+        for record in whole
+        for n, text in enumerate(record["text"].split(". "))
+    ]
+    site.documents.write_text("\n".join(map(json.dumps, cut)), encoding="utf-8")
+    server = shell(EXAMPLE, site.documents)
+    done = site.run(
+        openai_server, "dialogs=4", "corpus.chunks=as_given", "retriever=mcp", f'retriever.command="{server}"'
+    )
+    assert done.code == 0, done.err
+    site.check_ledger()
+    texts = {record["id"]: record["text"] for record in cut}
+    evidence = 0
+    for dialog in site.dialogs():
+        passages = {passage["id"]: passage["text"] for passage in dialog["passages"]}
+        assert passages.items() <= texts.items()
+        for span in (span for turn in dialog["turns"] for span in turn["evidence"]):
+            evidence += 1
+            assert passages[span["passage_id"]][span["start"] : span["end"]] == span["text"]
+    assert evidence
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ((), "set either command"),
+        (("retriever.command=/nowhere",), "can't be started (No such file or directory); check retriever.command"),
+        (("retriever.command='\"'",), "must be a command as in a shell"),
+        (("retriever.command=/bin/false",), "the server ended; check retriever.command"),
+        (("retriever.url=http://127.0.0.1:9/mcp",), "connection failed"),
+        ((f'retriever.command="{shell("-m", "nowhere")}"',), "No module named nowhere"),
+    ],
+)
+def test_no_server_is_one_line(settings: tuple[str, ...], words: str, tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    where = ("corpus=jsonl", f"corpus.path={site.documents}", f"cache_dir={tmp_path / 'cache'}", "retriever=mcp")
+    refused = command(*where, *settings, program=lambda: run_command(COMMAND))
+    assert refused.code == 2
+    assert words in refused.error
+
+
+def test_a_missing_package_is_one_line(lib: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    with pytest.raises(RetrieverError, match=r"the package mcp is missing .*uv sync --extra mcp"):
+        opened(lib, url="http://127.0.0.1:9/mcp")
