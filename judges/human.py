@@ -187,6 +187,10 @@ def read(cfg: "DictConfig", job: object) -> None:
     _finish(folder, report, judged.criteria)
     print(f"\npairs: {kept[0]} of {kept[1]} stay by judge.filter={settings.judge.filter}")
     print(f"folder: {folder}", flush=True)
+    for source, name in zip(key.sources, names, strict=True):
+        if (configuration := Path(source.path, "config.yaml")).with_name("run.db").exists():
+            people = folder / name if len(names) > 1 else folder
+            print(f"into the run: python -m generator {configuration} marks={people}")
 
 
 def _finish(folder: Path, report: "HumanReport", criteria: "Mapping[str, Criterion]") -> None:

@@ -57,14 +57,15 @@ def write_forms(folder: Path, key: Key, drawn: Sequence[Drawn], key_file: Path) 
             _write_text(tasks, json.dumps([{"data": _shown(each)} for each in of], indent=1, ensure_ascii=False))
             _write_text(config, labelling_configuration(key.criteria, whole))
             written += [tasks, config]
-    written += _write_report(folder, key, drawn)
+    report, files = _write_report(folder, key, drawn)
+    written += files
     _write_text(folder / "instructions.txt", instructions(key.criteria))
-    _write_text(key_file, key.model_dump_json(indent=1))
+    _write_text(key_file, key.model_copy(update={"report": report}).model_dump_json(indent=1))
     return [*written, folder / "instructions.txt"]
 
 
-def _write_report(folder: Path, key: Key, drawn: Sequence[Drawn]) -> list[Path]:
-    """Write the sample as a set of dialogs, marks to fill in, and the report that opens with them."""
+def _write_report(folder: Path, key: Key, drawn: Sequence[Drawn]) -> tuple[str, list[Path]]:
+    """Write the sample as a set of dialogs, marks to fill in, and the report; return what marks name, and the paths."""
     shown = [blind_dialog(each) for each in drawn if key.unit == "pairs" or each.turn is None or each.turn.turn == 1]
     shown = list({dialog.id: dialog for dialog in shown}.values())
     marks = Marks(
@@ -77,7 +78,7 @@ def _write_report(folder: Path, key: Key, drawn: Sequence[Drawn]) -> list[Path]:
         file.writelines(f"{dialog.model_dump_json()}\n" for dialog in shown)
     _write_text(empty, marks.model_dump_json(indent=1))
     write_report(report, [report_set(str(dialogs), name="sample")], key.criteria, near_duplicates(), marks)
-    return [dialogs, empty, report]
+    return marks.run, [dialogs, empty, report]
 
 
 def _blind_id(drawn: Drawn) -> str:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
+from generator.dialogs.marks import fingerprint
 from generator.schema import Dialog, Record, Turn
 from generator.sets import DialogSet, dialog_set, response_set
 from judges.people import Stratum, Unit
@@ -58,6 +59,7 @@ class Key(Record):
     Attributes:
         strata: what the sample is stratified by.
         items: in the order in which people see them.
+        report: the `fingerprint` of the sample's report, which its marks name; empty: each set has its own.
     """
 
     unit: Unit
@@ -67,6 +69,12 @@ class Key(Record):
     criteria: Criteria
     annotators: tuple[str, ...] = ()
     items: tuple[Item, ...] = Field(min_length=1)
+    report: str = ""
+
+    @property
+    def runs(self) -> list[str]:
+        """Return the runs that marks may be of, for the sample or by the place of the set."""
+        return [self.report] if self.report else [fingerprint(next(one.open().dialogs())) for one in self.sources]
 
 
 class Drawn(NamedTuple):
