@@ -51,7 +51,6 @@ READ = Command(
     positional="annotations",
     many=True,
 )
-COMMANDS = {"draw": DRAW, "read": READ}
 REPORT = "people"
 
 
@@ -207,16 +206,7 @@ def _finish(folder: Path, report: "HumanReport", criteria: "Mapping[str, Criteri
 
 def main() -> int:
     """Run the command line and return the exit code: 0, 2 something to fix, 130 interrupted."""
-    name = sys.argv[1] if len(sys.argv) > 1 else ""
-    if name in COMMANDS:
-        del sys.argv[1]
-        return run_command(COMMANDS[name])
-    usage = "\n".join(line for command in COMMANDS.values() for line in (*command.usage, ""))
-    if name in ("-h", "--help"):
-        print(f"{usage}\n`python -m judges.human draw --help` and `… read --help` list their settings.")
-        return 0
-    print(f"error: judges.human: choose draw or read{f', not {name}' if name else ''}; see --help", file=sys.stderr)
-    return 2
+    return run_command({"draw": DRAW, "read": READ})
 
 
 if __name__ == "__main__":
