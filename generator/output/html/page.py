@@ -104,7 +104,7 @@ def _render(sets: Sequence[ReportSet], read: Sequence[_Read], packed: Sequence[P
         "Verdicts": list(overview.verdicts(names, distributions)),
         "Cost": [figure for run in runs for figure in overview.costs(*run)],
     }
-    style, script = (_asset(name) for name in ("report.css", "report.js"))
+    style, script = _asset("report.css"), _asset("marks.js") + _asset("report.js")
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_asset))
     environment.filters["duration"] = _duration
     sections = [(title, list(of)) for title, of in groupby(comparison_lines(columns), lambda line: line.section)]
