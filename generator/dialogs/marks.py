@@ -34,11 +34,11 @@ class Marks(Record):
 
     Attributes:
         run: the `fingerprint` of the run.
-        annotator: the name of the judge that the marks become, after `human:`.
+        annotator: the name of the judge that the marks become, after `human:`; empty in a file that asks for marks.
     """
 
     run: str
-    annotator: Annotated[str, Field(pattern=r"^[\w.@+-]+$")]
+    annotator: Annotated[str, Field(pattern=r"^[\w.@+-]*$")]
     marks: tuple[Mark, ...]
 
     @model_validator(mode="after")
@@ -114,6 +114,8 @@ def apply_marks(marks: Marks, dialogs: Iterable[Dialog], keep: Filter, where: st
     Raises:
         ConfigError: the marks are of other dialogs.
     """
+    if not marks.annotator:
+        raise ConfigError(f"{where}: has no annotator; give your name in the report, and save again")
     by_dialog: dict[str, dict[int | None, Mark]] = {}
     for mark in marks.marks:
         by_dialog.setdefault(mark.dialog_id, {})[mark.turn] = mark

@@ -70,7 +70,7 @@ def _write_report(folder: Path, key: Key, drawn: Sequence[Drawn]) -> tuple[str, 
     shown = list({dialog.id: dialog for dialog in shown}.values())
     marks = Marks(
         run=fingerprint(shown[0]),
-        annotator="annotator",
+        annotator="",
         marks=tuple(Mark(dialog_id=_blind_id(each), turn=each.turn and each.turn.turn) for each in drawn),
     )
     dialogs, empty, report = folder / "dialogs.jsonl", folder / "marks.json", folder / "report.html"

@@ -80,6 +80,7 @@ def test_a_run_is_the_same_with_more_dialogs_and_other_verdicts() -> None:
         (Marks(run="0" * 16, annotator="ada", marks=()), "another run"),
         (marks(Mark(dialog_id="e", turn=1)), "no dialog e"),
         (marks(Mark(dialog_id="d", turn=4)), "no turn 4"),
+        (marks(annotator=""), "no annotator"),
     ],
 )
 def test_marks_of_other_dialogs_are_refused(given: Marks, problem: str) -> None:

@@ -41,7 +41,8 @@ $("annotator").value = marks.annotator;
 $("annotator").addEventListener("change", () => { marks.annotator = $("annotator").value.trim(); });
 
 function tellMarks(message) {
-  $("marked").textContent = message ?? (marks.count ? `${marks.count} marked${marks.unsaved ? ", not saved to a file yet" : ""}` : "nothing marked yet");
+  const of = marks.asked.size ? ` of ${marks.asked.size}` : "";
+  $("marked").textContent = message ?? (marks.count ? `${marks.count}${of} marked${marks.unsaved ? ", not saved to a file yet" : ""}` : "nothing marked yet");
 }
 
 function save(event) {
@@ -177,7 +178,7 @@ function row(entry, place) {
     aria: { role: "option", "aria-selected": entry === current, "aria-posinset": place + 1, "aria-setsize": found.length } },
     el("span", {}, turn ? turn.query : whole?.text.trim() || entry.id), el("small", { title: state }, state));
   node.style.top = `${place * ROW}px`;
-  node.addEventListener("click", () => show(entry));
+  node.addEventListener("click", () => show(entry).then(() => $("dialog").scrollIntoView({ block: "nearest" })));
   return node;
 }
 
@@ -194,6 +195,7 @@ function move(by) {
 
 let shown = null;
 let lit = null;
+const instructions = el("details", { open: true }, el("summary", {}, "instructions"), el("p", { className: "note" }, criteria.instructions));
 
 async function show(entry) {
   current = entry;
@@ -230,14 +232,14 @@ function drop(each) {
 function turnOf(entry, turn, detail) {
   const hits = hitTurns.get(entry.place);
   const tag = (text, kind = "", title = "") => text ? el("span", { className: `tag ${kind}`, title }, text) : "";
-  const types = [turn.question_type, turn.multi_turn_type && turn.multi_turn_type !== turn.question_type ? turn.multi_turn_type : "", turn.answerability];
+  const types = [turn.question_type === "unlabelled" ? "" : turn.question_type, turn.multi_turn_type && turn.multi_turn_type !== turn.question_type ? turn.multi_turn_type : "", turn.answerability];
   const reason = entry.pairs.get(turn.turn);
   const answer = el("button", { type: "button", className: "answer", aria: { "aria-pressed": false, "aria-label": `Answer of turn ${turn.turn}: show its evidence` } }, turn.answer || "(no answer)");
   answer.addEventListener("click", () => light(turn.turn, detail.evidence, answer));
   const name = place => place === undefined ? "a passage that is not in the dialog" : `${shown.passages[place].title || shown.passages[place].id} (${place + 1})`;
   return el("section", { className: `turn${hits && hits.size && !hits.has(turn.turn) ? " miss" : ""}`, id: `turn-${turn.turn}` },
     el("div", { className: "tags" }, el("b", {}, `Turn ${turn.turn}`), types.map((t, place) => tag(t, "", ["question type", "multi-turn type", "answerability"][place])),
-      turn.kept === null ? tag("given") : turn.kept ? tag("✓ kept", "kept") : tag(`✗ ${reason ?? "dropped"}`, "gone")),
+      turn.kept === null ? tag("given") : !turn.answerability ? "" : turn.kept ? tag("✓ kept", "kept") : tag(`✗ ${reason ?? "dropped"}`, "gone")),
     el("p", { className: "query" }, turn.query),
     detail.clean_query ? el("p", { className: "small" }, el("b", {}, "before slips: "), detail.clean_query) : "",
     detail.retrieval_query ? el("p", { className: "small" }, el("b", {}, "search: "), detail.retrieval_query) : "",
@@ -245,7 +247,7 @@ function turnOf(entry, turn, detail) {
       const place = shown.places.get(passage_id);
       const to = el("button", { type: "button", disabled: place === undefined }, name(place));
       to.addEventListener("click", () => $(`passage-${place}`).scrollIntoView({ block: "start" }));
-      return el("li", {}, `${rank}. `, to, ` ${score.toPrecision(3)}`, fresh ? el("b", {}, " new") : "");
+      return el("li", {}, `${rank}. `, to, score ? ` ${score.toPrecision(3)}` : "", fresh ? el("b", {}, " new") : "");
     })) : "",
     answer,
     detail.reasoning ? el("details", {}, el("summary", {}, "reasoning"), el("p", { className: "small" }, detail.reasoning)) : "",
@@ -272,9 +274,9 @@ function light(turn, evidence, button) {
 function passages() {
   const spans = shown.passages.map(() => []);
   for (const { passage_id, start, end } of lit?.evidence ?? []) spans[shown.places.get(passage_id)]?.push([start, end]);
-  const said = !shown.passages.length ? (current.accepted && !current.full ? "The passages of this dialog are not in this file." : "No passages.") : !lit ? `${shown.passages.length} passages. A click on an answer lights up its evidence.`
+  const said = !shown.passages.length ? (current.accepted && !current.full ? "The passages of this dialog are not in this file." : "No passages.") : !lit ? `${shown.passages.length} passages.${shown.turns.some(turn => turn.evidence.length) ? " A click on an answer lights up its evidence." : ""}`
     : lit.evidence.length ? `Evidence of turn ${lit.turn}: ${lit.evidence.length} sentence${lit.evidence.length === 1 ? "" : "s"}.` : `The answer of turn ${lit.turn} names no evidence.`;
-  $("passages").replaceChildren(el("p", { className: "hint", aria: { role: "status" } }, said), ...shown.passages.map((passage, place) =>
+  $("passages").replaceChildren(...(marks.asked.size && criteria.instructions ? [instructions] : []), el("p", { className: "hint", aria: { role: "status" } }, said), ...shown.passages.map((passage, place) =>
     el("div", { className: `passage${spans[place].length ? " lit" : ""}`, id: `passage-${place}` },
       el("h3", {}, `${place + 1}. ${passage.title || passage.id} `, passage.title ? el("small", {}, passage.id) : ""),
       passage.url ? el("small", { className: "hint" }, passage.url) : "",
