@@ -4,7 +4,7 @@ Nothing in these files tells where an item comes from; the key does.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -151,7 +151,7 @@ def _shown(drawn: Drawn) -> dict[str, str]:
     """Return what an annotator reads of an item, with its id."""
     dialog, turn = drawn.dialog, drawn.turn
     passages = dialog.passages if turn is None else dialog.grounding(turn.turn)
-    lines = [f"{speaker}: {text}" for t in shown_history(drawn) for speaker, text in _said(t.query, t.answer)]
+    lines = [f"User: {t.query}\nAgent: {t.answer}" for t in shown_history(drawn)]
     return {
         "id": drawn.item.id,
         "passages": "\n\n".join(f"[{n}] {printable_text(p.titled)}" for n, p in enumerate(passages, start=1)),
@@ -159,10 +159,6 @@ def _shown(drawn: Drawn) -> dict[str, str]:
         "question": printable_text(turn.query) if turn else "",
         "response": printable_text(turn.answer) if turn else "",
     }
-
-
-def _said(query: str, answer: str) -> Iterable[tuple[str, str]]:
-    return (("User", query), ("Agent", answer))
 
 
 def printable_text(text: str) -> str:
@@ -180,20 +176,25 @@ def labelling_configuration(criteria: Criteria, whole: bool) -> str:
     """Return the configuration of a Label Studio project for the criteria of turns, or of whole dialogs, as XML."""
     view = Element("View")
     if criteria.instructions:
-        SubElement(view, "Header", value=criteria.instructions, size="5")
+        SubElement(view, "Header", value=criteria.instructions, style="font-size: 1em; font-weight: normal")
+    # Passages at the left, and what is judged beside them.
+    columns = SubElement(view, "View", style="display: grid; grid-template-columns: 1fr 1fr; gap: 1em")
+    left = SubElement(columns, "View", style="max-height: 85vh; overflow: auto")
+    right = SubElement(columns, "View", style="max-height: 85vh; overflow: auto")
     for name in ("passages", "dialog", *(() if whole else ("question", "response"))):
-        SubElement(view, "Header", value=name.capitalize())
+        column = left if name == "passages" else right
+        SubElement(column, "Header", value=name.capitalize(), size="5")
         # `valueType`, or a text that is an address would be fetched.
-        SubElement(view, "Text", name=name, value=f"${name}", valueType="text")
+        SubElement(column, "Text", name=name, value=f"${name}", valueType="text")
     for criterion in criteria.about(whole):
         about = {"query": "question", "response": "response", "dialog": "dialog"}[criterion.about]
-        SubElement(view, "Header", value=f"{criterion.name}: {criterion.question}", size="5")
+        SubElement(right, "Header", value=f"{criterion.name}: {criterion.question}", size="5")
         attributes = {"name": criterion.name, "toName": about, "choice": "single-radio", "required": "true"}
-        choices = SubElement(view, "Choices", attributes, showInline="true")
+        choices = SubElement(right, "Choices", attributes, showInline="true")
         for level in criterion.scale:
             shown = f"{level.value} – {level.meaning}" if level.meaning else level.value
             SubElement(choices, "Choice", value=shown, alias=level.value)
     about = "dialog" if whole else "response"
-    SubElement(view, "TextArea", name=NOTE, toName=about, placeholder="a note", maxSubmissions="1", rows="2")
+    SubElement(right, "TextArea", name=NOTE, toName=about, placeholder="a note", maxSubmissions="1", rows="2")
     indent(view)
     return tostring(view, encoding="unicode")
