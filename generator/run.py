@@ -71,8 +71,12 @@ def generate(cfg: DictConfig, job: Job) -> float:
         KeyboardInterrupt: the run was interrupted; what is finished is written.
     """
     settings = load_named(cfg, job)
-    cfg.marks = None  # they are in the run from now on
-    return generate_run(settings, OmegaConf.to_yaml(cfg, resolve=True), job)
+    return generate_run(settings, stored_configuration(cfg), job)
+
+
+def stored_configuration(cfg: DictConfig) -> str:
+    """Return the settings as YAML by which a run is continued: it neither starts over nor reads its marks again."""
+    return OmegaConf.to_yaml(OmegaConf.merge(cfg, {"fresh": False, "marks": None}), resolve=True)
 
 
 def load_named(cfg: DictConfig, job: Job) -> Settings:
