@@ -39,7 +39,7 @@ COMMAND = Command(
 
 
 class EstimateSettings(Record):
-    """What is measured, the throughput, and the prices."""
+    """Settings of `python -m generator.estimate` beside those of the run: measurement, throughput and prices."""
 
     preview: Annotated[int | None, Operational] = Field(
         ge=2,

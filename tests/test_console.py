@@ -30,7 +30,7 @@ def test_the_other_commands_are_reached_by_their_names(name: str) -> None:
 def test_a_reader_that_has_gone_is_no_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    with open(writing, "w", encoding="utf-8") as gone, monkeypatch.context() as patch:
+    with os.fdopen(writing, "w", encoding="utf-8") as gone, monkeypatch.context() as patch:
         patch.setattr("sys.stdout", gone)
         patch.setattr("sys.argv", ["grounded-dialogs", *([name] if name else []), "--help"])
         assert main() == 0

@@ -93,9 +93,7 @@ def human_verdicts(annotator: str, mark: Mark, decides: bool = True) -> Iterator
         yield Verdict(judge=judge, label=label, explanation=mark.note, model="", decides=decides)
     for name, value in sorted(mark.criteria.items()):
         score = float(value) if _NUMBER.fullmatch(value) else None
-        yield Verdict(
-            judge=f"{judge}:{name}", label=value, explanation=mark.note, model="", score=score, decides=False
-        )
+        yield Verdict(judge=f"{judge}:{name}", label=value, explanation=mark.note, model="", score=score, decides=False)
 
 
 Marked = dict[str, tuple[Dialog, list[Drop]]]
@@ -178,7 +176,7 @@ def _verdicts(annotator: str, own: Mark | None, whole: Mark | None) -> list[Verd
 def _judged(
     dialog: Dialog, verdicts: Mapping[int, Sequence[Verdict]], judges: str, keep: Filter
 ) -> tuple[Dialog, list[Drop]]:
-    """Return a dialog with verdicts in place of those whose judge, and a colon, begin so; and the drops of its pairs."""
+    """Return a dialog with verdicts in place of those whose judge, and a colon, begin so; and its pairs' drops."""
     turns = []
     for turn in dialog.turns:
         if turn.turn in verdicts:

@@ -26,7 +26,7 @@ PUBLISHED = "published"
 
 
 class Annotation(NamedTuple):
-    """What one annotator said about an item: places on the scales of criteria, which may be some of those asked."""
+    """One annotator's judgement of an item: places on the scales of criteria, which may be some of those asked."""
 
     item: Item
     annotator: str
@@ -36,7 +36,7 @@ class Annotation(NamedTuple):
 
 
 class Effort(Record):
-    """What an annotator did: items judged, of those the half-judged ones, and items that were theirs and aren't judged.
+    """The work of an annotator: items judged, of those the half-judged ones, and items of theirs that aren't judged.
 
     `missing` is None where nobody said who is to judge what.
     """

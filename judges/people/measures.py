@@ -92,7 +92,7 @@ class JudgeAgreement(Record):
 
     @property
     def tells(self) -> bool:
-        """Whether the marks tell the judge from a coin."""
+        """Return whether the marks tell the judge from a coin."""
         by_chance = self.shuffled is None or self.shuffled > _LEVELS[0]
         return not by_chance and self.kappa.low is not None and self.kappa.low > 0
 

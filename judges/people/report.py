@@ -1,4 +1,4 @@
-"""What people found, in numbers: the tables of Lee et al. 2024, agreement, and judges against people."""
+"""Put what people found into numbers: the tables of Lee et al. 2024, agreement, and judges against people."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -48,7 +48,7 @@ class Given(Record):
 
 
 class HumanReport(Record):
-    """What people found.
+    """The figures of what people found.
 
     Attributes:
         lengths: by the turns of a dialog (Lee et al. 2024, table 1); table 2 is in `agreement`.
@@ -251,9 +251,7 @@ def _effort(effort: Effort) -> str:
     return f"{effort.annotator}: {effort.items}{' (' + ', '.join(more) + ')' if more else ''}"
 
 
-def _table(
-    title: str, lines: Sequence[Line], head: str, criteria: Mapping[str, Criterion], text: str
-) -> Section:
+def _table(title: str, lines: Sequence[Line], head: str, criteria: Mapping[str, Criterion], text: str) -> Section:
     shown = {name: each for name, each in criteria.items() if any(name in line.cells for line in lines)}
     means = [name for name in shown if lines[-1].cells[name].mean is not None]
     heads = ["", head, *(f"% {each.title}" for each in shown.values()), *(f"{shown[n].title}{_MEAN}" for n in means)]

@@ -54,7 +54,7 @@ class Item(Record):
 
 
 class Key(Record):
-    """What the ids of a sample stand for, and how it was drawn: for whoever reads the annotations, not for annotators.
+    """The meaning of the ids of a sample, and how it was drawn: for whoever reads the annotations, not for annotators.
 
     Attributes:
         strata: what the sample is stratified by.
@@ -115,7 +115,7 @@ class _Candidate(NamedTuple):
 
 
 class Strata(Record):
-    """How many were drawn of how many, by stratum."""
+    """The number of drawn and of available pairs or dialogs, by stratum."""
 
     drawn: Mapping[tuple[str, ...], int]
     available: Mapping[tuple[str, ...], int]

@@ -17,7 +17,7 @@ from taxonomy import Criterion
 
 
 class Facts(NamedTuple):
-    """What tables say about an item: its set, who wrote it, its dialog, the dialog's length, and its turn."""
+    """The facts that tables need of an item: its set, who wrote it, its dialog, the dialog's length, and its turn."""
 
     source: int
     lm: str
@@ -27,7 +27,7 @@ class Facts(NamedTuple):
 
 
 class Judged:
-    """What people said, by item and by criterion.
+    """Annotations, by item and by criterion.
 
     Args:
         key: of the sample.

@@ -54,11 +54,7 @@ def source_names(key: Key) -> list[str]:
 def check_filter(text: str, judged: Judged) -> None:
     """Raise ConfigError if a filter has a column of people that nobody judged by."""
     annotators = {name for criterion in judged.criteria for by in judged.votes(criterion).values() for name in by}
-    known = {
-        judge_name(name, criterion)
-        for criterion in judged.criteria
-        for name in (ALL, *sorted(annotators))
-    }
+    known = {judge_name(name, criterion) for criterion in judged.criteria for name in (ALL, *sorted(annotators))}
     for condition in parse_filter(text)[1]:
         if condition.column.startswith(PERSON) and condition.column not in known:
             raise ConfigError(

@@ -12,12 +12,14 @@ from generator.schema import TASK, Dialog, Drop, Record, Turn
 _LEVEL = 4
 # What the page has of a dialog from its entry, or doesn't show.
 _NOT_SHOWN: Any = {
-    "turns": {"__all__": {"query": True, "answer": True, "usage": True, "planned": True, "evidence": {"__all__": {"text"}}}}
+    "turns": {
+        "__all__": {"query": True, "answer": True, "usage": True, "planned": True, "evidence": {"__all__": {"text"}}}
+    }
 }
 
 
 class ListedTurn(Record):
-    """What the list of dialogs shows of a turn, searches and filters. `kept` is None for a turn that is no pair."""
+    """The part of a turn that the list shows, searches and filters by. `kept` is None for a turn that is no pair."""
 
     turn: int
     query: str
@@ -81,7 +83,7 @@ class Sample:
 
     @property
     def shown(self) -> int:
-        """How many dialogs are in it."""
+        """Return the number of dialogs in it."""
         return sum(bool(packed.shown) for packed in self.packed)
 
     def add(self, entry: Entry, dialog: Dialog | None) -> None:

@@ -60,7 +60,7 @@ def write_report(
         for number, each in enumerate(sets)
     ]
     if marks and marks.run not in (known := [each.fingerprint for each in read]):
-        raise ConfigError(f"marks: are of another run ({marks.run}; this is {', '.join(known)}); give those of this run")
+        raise ConfigError(f"marks: are of another run ({marks.run}; this is {', '.join(known)}); give this run's")
     packed = [packed for each in read for packed in each.sample.packed]
     data = {
         "runs": [
@@ -105,7 +105,7 @@ def _render(sets: Sequence[ReportSet], read: Sequence[_Read], packed: Sequence[P
         "From attempts to pairs": [figure for run in runs for figure in overview.funnel(*run)],
         "Shares": list(overview.shares(sets, columns)),
         "Lengths": list(overview.lengths(names, distributions)),
-        "Verdicts": list(overview.verdicts(names, distributions)),
+        "Verdicts": list(overview.verdicts(names, columns)),
         "Cost": [figure for run in runs for figure in overview.costs(*run)],
     }
     style, script = _asset("report.css"), _asset("marks.js") + _asset("report.js")
