@@ -63,7 +63,7 @@ class PairCost(Record):
 
 
 class Surplus(Cost):
-    """The work begun beyond the last dialog that a complete run needed; with a higher `dialogs` it goes on from there."""
+    """Work beyond the last dialog that a complete run needed; with a higher `dialogs` it goes on from there."""
 
     dialogs: int = 0
 
