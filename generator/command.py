@@ -9,7 +9,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import islice
@@ -69,8 +69,11 @@ class Command:
     many: bool = False
 
 
-def run_command(command: Command) -> int:
+def run_command(command: Command | Mapping[str, Command]) -> int:
     """Run the arguments of this process.
+
+    Args:
+        command: several by name: the first argument chooses one.
 
     Returns:
         the exit code: 0, also when the reader of the output has gone (`| head`); 1, nothing was accepted; 2, something
@@ -93,7 +96,17 @@ def run_command(command: Command) -> int:
         return 0
 
 
-def _run(command: Command, arguments: list[str]) -> int:
+def _run(command: Command | Mapping[str, Command], arguments: list[str]) -> int:
+    if not isinstance(command, Command):
+        name = arguments[0] if arguments else ""
+        if name in command:
+            return _run(command[name], arguments[1:])
+        if name in ("-h", "--help"):
+            print("\n\n".join("\n".join(each.usage) for each in command.values()), flush=True)
+            return 0
+        program = next(iter(command.values())).program.rpartition(" ")[0]
+        print(f"error: {program}: choose {' or '.join(command)}{f', not {name}' * bool(name)}", file=sys.stderr)
+        return 2
     if {"-h", "--help"} & set(arguments):
         print(help_text(command), flush=True)
         return 0

@@ -15,6 +15,8 @@
 A record of a corpus that can't be read is data too: `generator.schema.SkippedRecord`.
 """
 
+from pydantic import ValidationError
+
 # PyYAML raises these beside its own errors: for invalid dates, numbers and booleans, and for deep nesting.
 YAML_SLIPS = (ValueError, LookupError, AttributeError, RecursionError)
 
@@ -70,5 +72,8 @@ class Rejected(Exception):
 
 
 def describe(error: Exception) -> str:
-    """Return the cause of an error on one line: the system's words for an OSError, else its first line."""
+    """Return the cause of an error on one line: the system's words, pydantic's first problem, else its first line."""
+    if isinstance(error, ValidationError):
+        problem = error.errors()[0]
+        return ": ".join([*([".".join(map(str, problem["loc"]))] if problem["loc"] else []), problem["msg"]])
     return getattr(error, "strerror", None) or str(error).strip().partition("\n")[0] or type(error).__name__

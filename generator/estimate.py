@@ -39,7 +39,7 @@ COMMAND = Command(
 
 
 class EstimateSettings(Record):
-    """What is measured, the throughput, and the prices."""
+    """Settings of `python -m generator.estimate` beside those of the run: measurement, throughput and prices."""
 
     preview: Annotated[int | None, Operational] = Field(
         ge=2,
@@ -77,7 +77,7 @@ def estimate(cfg: "DictConfig", job: "Job") -> None:
     from generator.execution.history import encode, read_history
     from generator.execution.session import run_session
     from generator.forecast import Sizes, forecast
-    from generator.run import Preview, load_named
+    from generator.run import Preview, load_named, stored_configuration
 
     names = set(EstimateSettings.model_fields)
     own: EstimateSettings = validate(EstimateSettings, "", {k: v for k, v in plain(cfg).items() if k in names})
@@ -88,7 +88,7 @@ def estimate(cfg: "DictConfig", job: "Job") -> None:
     prices = _find_prices(settings, own.prices)  # before a preview is paid for
     dspy.disable_logging()
     with settings.executor.open() as executor:
-        run = Preview(settings, OmegaConf.to_yaml(cfg, resolve=True), job.command, executor)
+        run = Preview(settings, stored_configuration(cfg), job.command, executor)
         most = run.max_attempts
         if own.preview:
             run.max_attempts = min(own.preview, most)

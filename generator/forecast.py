@@ -1,4 +1,4 @@
-"""What a run will take: the sizes of its plans and documents, times what dialogs were measured to take.
+"""Forecast what a run will take: the sizes of its plans and documents, times what dialogs were measured to take.
 
 A plan says how many turns a dialog has and what its first question is asked of, so the calls of each stage and the
 length of their prompts can be worked out but for a factor. The factor, and the share of dialogs that are accepted, come
@@ -57,7 +57,7 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a whole run takes, with what it has taken already.
+    """The cost of a whole run, with what it has taken already.
 
     Attributes:
         attempts: dialogs that will be attempted; shape (draws,).

@@ -31,7 +31,7 @@ COMMAND = Command(
 
 
 class PushSettings(Record):
-    """What is published, and for whom."""
+    """Settings of `python -m generator.push`."""
 
     target: tuple[str, ...] = Field(description="The run folder, and OWNER/NAME of the dataset on the hub.")
     private: bool = Field(

@@ -22,7 +22,7 @@ from generator.dialogs.dedup import Deduplicator
 from generator.dialogs.first_questions import hash_questions, read_first_questions
 from generator.dialogs.generate import DialogGenerator
 from generator.dialogs.live import watching
-from generator.dialogs.marks import apply_marks, read_marks
+from generator.dialogs.marks import apply_judged, apply_marks, read_marks
 from generator.errors import ConfigError
 from generator.execution.base import Executor
 from generator.execution.base import Work as Plans
@@ -71,8 +71,12 @@ def generate(cfg: DictConfig, job: Job) -> float:
         KeyboardInterrupt: the run was interrupted; what is finished is written.
     """
     settings = load_named(cfg, job)
-    cfg.marks = None  # they are in the run from now on
-    return generate_run(settings, OmegaConf.to_yaml(cfg, resolve=True), job)
+    return generate_run(settings, stored_configuration(cfg), job)
+
+
+def stored_configuration(cfg: DictConfig) -> str:
+    """Return the settings as YAML by which a run is continued: it neither starts over nor reads its marks again."""
+    return OmegaConf.to_yaml(OmegaConf.merge(cfg, {"fresh": False, "marks": None}), resolve=True)
 
 
 def load_named(cfg: DictConfig, job: Job) -> Settings:
@@ -178,20 +182,23 @@ class Run(Session[Summary]):
         self.identity = identity(settings, contents)
 
     def read_marks(self, path: Path) -> None:
-        """Make a person's marks verdicts of the run: the pairs that they reject become drops.
+        """Make a person's marks, or what `judges.human read` wrote, verdicts of the run; rejected pairs become drops.
 
         Raises:
             ConfigError: there is no run, or the marks aren't of it.
         """
-        marks, where = read_marks(path), f"marks={path}"
+        where = f"marks={path}"
+        marks = None if path.is_dir() else read_marks(path)
         if self.fresh or not (self.folder / "run.db").exists():
             why = "fresh=true would remove the dialogs" if self.fresh else f"there is no run in {self.folder}"
             raise ConfigError(f"{where}: {why}; give the settings that the marked run was made with")
         with Store(self.folder, self.identity) as store:
-            marked = apply_marks(marks, store.dialogs(), self.settings.judge.filter, where)
+            dialogs, keep = store.dialogs(), self.settings.judge.filter
+            marked = apply_marks(marks, dialogs, keep, where) if marks else apply_judged(path, dialogs, keep, where)
             store.judge_again(marked)
-        said = Counter(mark.keep for mark in marks.marks)
-        note(f"marks of {marks.annotator}: {said[True]} kept, {said[False]} rejected, {said[None]} without either")
+        if marks:
+            said = Counter(mark.keep for mark in marks.marks)
+            note(f"marks of {marks.annotator}: {said[True]} kept, {said[False]} rejected, {said[None]} without either")
 
     def is_finished(self, store: Store) -> bool:
         return store.accepted >= self.settings.wanted or store.attempted >= self.max_attempts

@@ -51,7 +51,6 @@ READ = Command(
     positional="annotations",
     many=True,
 )
-COMMANDS = {"draw": DRAW, "read": READ}
 REPORT = "people"
 
 
@@ -187,6 +186,10 @@ def read(cfg: "DictConfig", job: object) -> None:
     _finish(folder, report, judged.criteria)
     print(f"\npairs: {kept[0]} of {kept[1]} stay by judge.filter={settings.judge.filter}")
     print(f"folder: {folder}", flush=True)
+    for source, name in zip(key.sources, names, strict=True):
+        if (configuration := Path(source.path, "config.yaml")).with_name("run.db").exists():
+            people = folder / name if len(names) > 1 else folder
+            print(f"into the run: python -m generator {configuration} marks={people}")
 
 
 def _finish(folder: Path, report: "HumanReport", criteria: "Mapping[str, Criterion]") -> None:
@@ -203,16 +206,7 @@ def _finish(folder: Path, report: "HumanReport", criteria: "Mapping[str, Criteri
 
 def main() -> int:
     """Run the command line and return the exit code: 0, 2 something to fix, 130 interrupted."""
-    name = sys.argv[1] if len(sys.argv) > 1 else ""
-    if name in COMMANDS:
-        del sys.argv[1]
-        return run_command(COMMANDS[name])
-    usage = "\n".join(line for command in COMMANDS.values() for line in (*command.usage, ""))
-    if name in ("-h", "--help"):
-        print(f"{usage}\n`python -m judges.human draw --help` and `… read --help` list their settings.")
-        return 0
-    print(f"error: judges.human: choose draw or read{f', not {name}' if name else ''}; see --help", file=sys.stderr)
-    return 2
+    return run_command({"draw": DRAW, "read": READ})
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ class Criterion(Record):
 
     @property
     def of(self) -> Literal["pair", "dialog"]:
-        """What is judged: a turn's question or answer, or the dialog as a whole."""
+        """Return what is judged: a turn's question or answer, or the dialog as a whole."""
         return "dialog" if self.about == "dialog" else "pair"
 
     @property
@@ -99,7 +99,7 @@ class Criterion(Record):
 
     @property
     def title(self) -> str:
-        """What a good one is, for a table's head."""
+        """Return what a good one is, for a table's head."""
         return self.adjective or self.name
 
     def is_good(self, place: int) -> bool:

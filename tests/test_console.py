@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from generator.console import main
+from generator.console import _COMMANDS, _OF_JUDGES, main
 from tests.support.openai_server import OpenAIServer, openai_server
 from tests.support.runs import Site, command
 
@@ -24,6 +24,16 @@ def test_the_other_commands_are_reached_by_their_names(name: str) -> None:
     module = name if name.startswith("judges") else f"generator.{name}"
     done = command(name, "--help", program=main)
     assert done.code == 0 and done.out.startswith(f"python -m {module} ")
+
+
+@pytest.mark.parametrize("name", ["", *_COMMANDS, "judges", *(f"judges.{each}" for each in _OF_JUDGES)])
+def test_a_reader_that_has_gone_is_no_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w", encoding="utf-8") as gone, monkeypatch.context() as patch:
+        patch.setattr("sys.stdout", gone)
+        patch.setattr("sys.argv", ["grounded-dialogs", *([name] if name else []), "--help"])
+        assert main() == 0
 
 
 def test_without_a_name_it_generates(tmp_path: Path, openai_server: OpenAIServer) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from generator.__main__ import main as generate
 from generator.dialogs.marks import fingerprint
 from generator.report import main
 from generator.schema import Dialog
@@ -27,11 +28,12 @@ def marks_of(site: Site, *marks: dict[str, object], run: str = "") -> Path:
 
 def test_rejected_pairs_leave_the_dataset_and_stay_out(openai_server: OpenAIServer, tmp_path: Path) -> None:
     site = Site(tmp_path)
-    assert site.run(openai_server, "dialogs=2").code == 0
+    assert site.run(openai_server, "dialogs=2", "fresh=true").code == 0
     assert (site.run_dir / "report.html").stat().st_size < 1 << 20
     pairs, dialog_id = len(site.rows()), site.dialogs()[0]["id"]
     file = marks_of(site, {"dialog_id": dialog_id, "turn": 1, "keep": False, "note": "wrong"})
-    assert site.run(openai_server, "dialogs=2", f"marks={file}").code == 0
+    stored = site.run_dir / "config.yaml"  # as the report says; it doesn't start over
+    assert command(str(stored), f"marks={file}", program=generate).code == 0
     site.check_ledger()
     assert len(site.rows()) == pairs - 1
     assert [(d["dialog_id"], d["turn"], d["stage"]) for d in site.drops() if d["scope"] == "pair"] == [
@@ -76,6 +78,9 @@ def test_damaged_lines_and_a_run_that_goes_on_are_said_and_shown(run_dir: Path) 
 
 def test_what_is_no_run_is_one_line(tmp_path: Path, run_dir: Path) -> None:
     (tmp_path / "empty").mkdir()
+    (tmp_path / "marks.json").write_text('{"run": "0", "annotator": "ada", "marks": []}', encoding="utf-8")
+    marks = command(str(run_dir), f"marks={tmp_path / 'marks.json'}", program=main)
+    assert marks.code == 2 and "another run" in marks.error and not (run_dir / "report.html").exists()
     for path in ("empty", "missing"):
         ended = command(str(tmp_path / path), program=main)
         assert (ended.code, ended.out) == (2, "")

@@ -46,6 +46,7 @@ class RunSettings(Record):
         description="Folder for documents and indexes, which are built once and used by all runs."
     )
     marks: Annotated[LocalPath | None, Operational] = Field(
-        description="File of marks that somebody saved from the run's report.html: pairs that they reject leave the "
-        "dataset, those that they keep stay whatever judges said; null: none."
+        description="File of marks that somebody saved from the run's report.html, or the folder that `python -m "
+        "judges.human read` wrote of this run: pairs that people reject leave the dataset, those that they keep stay "
+        "whatever judges said; null: none."
     )

@@ -1,7 +1,8 @@
 """People's marks on dialogs, as the report saves them: keep or reject, criteria, a note; see `docs/report.md`."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from generator.dialogs.filter import PERSON, Filter, filter_pairs
 from generator.errors import ConfigError, describe
-from generator.schema import Dialog, Drop, Id, Record, Text, Turn, Verdict
+from generator.schema import Dialog, Drop, Id, Record, Text, Verdict
 
 
 class Mark(Record):
@@ -33,11 +34,11 @@ class Marks(Record):
 
     Attributes:
         run: the `fingerprint` of the run.
-        annotator: the name of the judge that the marks become, after `human:`.
+        annotator: the name of the judge that the marks become, after `human:`; empty in a file that asks for marks.
     """
 
     run: str
-    annotator: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$")]
+    annotator: Annotated[str, Field(pattern=r"^[\w.@+-]*$")]
     marks: tuple[Mark, ...]
 
     @model_validator(mode="after")
@@ -72,35 +73,37 @@ def read_marks(path: Path, setting: str = "marks") -> Marks:
     except OSError as error:
         raise ConfigError(f"{setting}={path}: can't be read ({describe(error)}); give a file of marks") from error
     except ValidationError as error:
-        problem = error.errors()[0]
-        where = ".".join(map(str, problem["loc"]))
+        why = describe(error)
         raise ConfigError(
-            f"{setting}={path}: not a complete file of marks: {where}{': ' if where else ''}{problem['msg']}; save it "
-            "from the report again"
+            f"{setting}={path}: not a complete file of marks: {why}; save it from the report again"
         ) from error
 
 
-def human_verdicts(annotator: str, mark: Mark) -> tuple[Verdict, ...]:
-    """Return the verdicts that a mark is: one that decides whether the pair is kept, if it says so, and its criteria.
+def human_verdicts(annotator: str, mark: Mark, decides: bool = True) -> Iterator[Verdict]:
+    """Yield the verdicts that a mark is: whether the pair is kept, if it says so, and one for each criterion.
 
-    Those of criteria are of the judge `human:<annotator>:<criterion>`, and decide nothing.
+    Those of criteria are of the judge `human:<annotator>:<criterion>`, and decide nothing; numbers are scores, too.
+
+    Args:
+        decides: whether keeping or rejecting decides.
     """
     judge = f"{PERSON}{annotator}"
-    label = "correct" if mark.keep else "incorrect"
-    keep = [] if mark.keep is None else [Verdict(judge=judge, label=label, explanation=mark.note, model="")]
-    criteria = (
-        Verdict(judge=f"{judge}:{name}", label=value, explanation=mark.note, model="", decides=False)
-        for name, value in sorted(mark.criteria.items())
-    )
-    return (*keep, *criteria)
+    if mark.keep is not None:
+        label = "correct" if mark.keep else "incorrect"
+        yield Verdict(judge=judge, label=label, explanation=mark.note, model="", decides=decides)
+    for name, value in sorted(mark.criteria.items()):
+        score = float(value) if _NUMBER.fullmatch(value) else None
+        yield Verdict(judge=f"{judge}:{name}", label=value, explanation=mark.note, model="", score=score, decides=False)
 
 
-def apply_marks(
-    marks: Marks, dialogs: Iterable[Dialog], keep: Filter, where: str
-) -> dict[str, tuple[Dialog, list[Drop]]]:
+Marked = dict[str, tuple[Dialog, list[Drop]]]
+
+
+def apply_marks(marks: Marks, dialogs: Iterable[Dialog], keep: Filter, where: str) -> Marked:
     """Return the marked dialogs by id, each with its person's verdicts and the drops of its pairs.
 
-    An earlier verdict of the same person on a marked pair is replaced; without a new one it is taken back.
+    An earlier verdict of the same person on a marked pair is replaced; without a new one it is taken back. A mark on a
+    dialog is one on each of its pairs; whether a pair is kept, its own mark says first.
 
     Args:
         keep: the pairs to keep, as in `judge.filter`.
@@ -109,6 +112,8 @@ def apply_marks(
     Raises:
         ConfigError: the marks are of other dialogs.
     """
+    if not marks.annotator:
+        raise ConfigError(f"{where}: has no annotator; give your name in the report, and save again")
     by_dialog: dict[str, dict[int | None, Mark]] = {}
     for mark in marks.marks:
         by_dialog.setdefault(mark.dialog_id, {})[mark.turn] = mark
@@ -116,18 +121,14 @@ def apply_marks(
     for dialog in dialogs:
         first = first or dialog
         if of_dialog := by_dialog.get(dialog.id):
-            own = {turn.turn for turn in dialog.own_turns}
-            if missing := of_dialog.keys() - own - {None}:
+            if missing := of_dialog.keys() - {turn.turn for turn in dialog.own_turns} - {None}:
                 raise ConfigError(f"{where}: dialog {dialog.id} has no turn {missing.pop()}; {_OTHER}")
-            whole = of_dialog.get(None)
-            if whole is not None:  # its criteria are about the dialog, and verdicts about turns
-                whole = whole.model_copy(update={"criteria": {}}) if whole.keep is not None else None
-            turns = tuple(
-                _with_verdicts(t, marks.annotator, of_dialog.get(t.turn, whole)) if t.turn in own else t
-                for t in dialog.turns
-            )
-            new = dialog.model_copy(update={"turns": turns})
-            marked[dialog.id] = new, filter_pairs(new, keep)[1]
+            verdicts = {
+                turn.turn: _verdicts(marks.annotator, of_dialog.get(turn.turn), of_dialog.get(None))
+                for turn in dialog.own_turns
+                if of_dialog.keys() & {turn.turn, None}
+            }
+            marked[dialog.id] = _judged(dialog, verdicts, f"{PERSON}{marks.annotator}:", keep)
     if marks.run != fingerprint(first):
         raise ConfigError(f"{where}: marks of another run ({marks.run}; this one is {fingerprint(first)}); {_OTHER}")
     if unknown := next((each for each in by_dialog if each not in marked), None):
@@ -135,12 +136,52 @@ def apply_marks(
     return marked
 
 
+def apply_judged(folder: Path, dialogs: Iterable[Dialog], keep: Filter, where: str) -> Marked:
+    """Return a run's dialogs with people's verdicts from a folder of `python -m judges.human read`, as `apply_marks`.
+
+    Raises:
+        ConfigError: the folder has other dialogs, or can't be read.
+    """
+    marked: Marked = {}
+    own = iter(dialogs)
+    try:
+        with (folder / "dialogs.jsonl").open(encoding="utf-8") as lines:
+            for line in lines:
+                judged, dialog = Dialog.model_validate_json(line), next(own, None)
+                if fingerprint(judged) != fingerprint(dialog) or dialog is None:
+                    raise ConfigError(f"{where}: dialog {judged.id} is of another run; give what people judged of this")
+                said = {
+                    turn.turn: [v for v in turn.verdicts if v.judge.startswith(PERSON)] for turn in judged.own_turns
+                }
+                if any(said.values()):
+                    marked[dialog.id] = _judged(dialog, said, PERSON, keep)
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"{where}: can't be read ({describe(error)}); give marks, or a folder of judges.human read"
+        ) from error
+    return marked
+
+
 _OTHER = "give the marks that were saved from this run's report.html"
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
-def _with_verdicts(turn: Turn, annotator: str, mark: Mark | None) -> Turn:
-    if mark is None:
-        return turn
-    judge = f"{PERSON}{annotator}"
-    others = tuple(v for v in turn.verdicts if v.judge != judge and not v.judge.startswith(f"{judge}:"))
-    return turn.model_copy(update={"verdicts": (*others, *human_verdicts(annotator, mark))})
+def _verdicts(annotator: str, own: Mark | None, whole: Mark | None) -> list[Verdict]:
+    """Return a person's verdicts on a turn, by its own mark and the one on its dialog."""
+    if own and whole and own.keep is not None:
+        whole = whole.model_copy(update={"keep": None})
+    return [verdict for mark in (own, whole) if mark for verdict in human_verdicts(annotator, mark)]
+
+
+def _judged(
+    dialog: Dialog, verdicts: Mapping[int, Sequence[Verdict]], judges: str, keep: Filter
+) -> tuple[Dialog, list[Drop]]:
+    """Return a dialog with verdicts in place of those whose judge, and a colon, begin so; and its pairs' drops."""
+    turns = []
+    for turn in dialog.turns:
+        if turn.turn in verdicts:
+            others = [v for v in turn.verdicts if not f"{v.judge}:".startswith(judges)]
+            turn = turn.model_copy(update={"verdicts": (*others, *verdicts[turn.turn])})
+        turns.append(turn)
+    new = dialog.model_copy(update={"turns": tuple(turns)})
+    return new, filter_pairs(new, keep)[1]

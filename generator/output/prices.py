@@ -1,4 +1,4 @@
-"""What tokens cost, by LiteLLM's price table, which comes with its package: nothing is fetched."""
+"""Look up what tokens cost, by LiteLLM's price table, which comes with its package: nothing is fetched."""
 
 import json
 from importlib.metadata import version

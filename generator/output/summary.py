@@ -63,7 +63,7 @@ class PairCost(Record):
 
 
 class Surplus(Cost):
-    """What a complete run has begun beyond the last dialog it needed; it goes on from there with a higher `dialogs`."""
+    """Work beyond the last dialog that a complete run needed; with a higher `dialogs` it goes on from there."""
 
     dialogs: int = 0
 

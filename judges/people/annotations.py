@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ PUBLISHED = "published"
 
 
 class Annotation(NamedTuple):
-    """What one annotator said about an item: places on the scales of criteria, which may be some of those asked."""
+    """One annotator's judgement of an item: places on the scales of criteria, which may be some of those asked."""
 
     item: Item
     annotator: str
@@ -35,7 +36,7 @@ class Annotation(NamedTuple):
 
 
 class Effort(Record):
-    """What an annotator did: items judged, of those the half-judged ones, and items that were theirs and aren't judged.
+    """The work of an annotator: items judged, of those the half-judged ones, and items of theirs that aren't judged.
 
     `missing` is None where nobody said who is to judge what.
     """
@@ -81,6 +82,18 @@ class Items:
         self.criteria = key.criteria.by_name() | {KEEP: Criterion(name="kept", question="Is the pair kept?")}
         self._by_id = {item.id: item for item in key.items}
         self._responses = {item.dialog: item for item in key.items if item.turn is not None}
+        self._key = key
+
+    @cached_property
+    def _marked(self) -> dict[str, dict[tuple[str, int | None], Item]]:
+        """The items by the run that marks are of, dialog and turn, as the report names them."""
+        runs = self._key.runs
+        marked: dict[str, dict[tuple[str, int | None], Item]] = {run: {} for run in runs}
+        for item in self._key.items:
+            sample = (self._key.report, item.id.partition("-")[0])
+            run, dialog = sample if self._key.report else (runs[item.source], item.dialog)
+            marked[run][dialog, item.turn] = item
+        return marked
 
     def find(self, name: str, where: str) -> Item:
         """Return the item with this id; a spreadsheet may have put an apostrophe before it."""
@@ -95,12 +108,15 @@ class Items:
             raise CorpusError(f"{where}: the response {dialog!r} is not in the input")
         return self._responses[dialog]
 
-    def marked(self, mark: Mark, where: str) -> Item:
+    def marked(self, run: str, mark: Mark, where: str) -> Item:
         """Return what a mark of the report is about: of a sample, or of a run as it is."""
-        for name in (f"{mark.dialog_id}-{mark.turn}", f"{mark.dialog_id}/{mark.turn}", mark.dialog_id):
-            if name in self._by_id and self._by_id[name].turn == mark.turn:
-                return self._by_id[name]
-        return self.find(mark.dialog_id, where)
+        if run not in self._marked:
+            known = ", ".join(self._marked)
+            raise CorpusError(f"{where}: marks of another run ({run}; known are {known}); give the report's own")
+        item = self._marked[run].get((mark.dialog_id, mark.turn))
+        if item is None:
+            raise CorpusError(f"{where}: there is no turn {mark.turn} of {mark.dialog_id} to be marked")
+        return item
 
     def place(self, criterion: str, value: str, where: str) -> int:
         """Return the place of a value on the scale of a criterion."""
@@ -222,9 +238,7 @@ def _read_export(path: Path, content: list[Any], items: Items, said: list[str]) 
         try:
             task = _Task.model_validate(node)
         except ValidationError as error:
-            problem = error.errors()[0]
-            what = ".".join(map(str, problem["loc"]))
-            raise CorpusError(f"{where}: {what}: {problem['msg']}; export from Label Studio as JSON") from None
+            raise CorpusError(f"{where}: {describe(error)}; export from Label Studio as JSON") from None
         item = items.find(str(task.data.get(ID, "")), where)
         for each in task.annotations:
             given = {result.from_name: result.value for result in each.result if result.from_name != NOTE}
@@ -246,7 +260,7 @@ def _read_marks(path: Path, items: Items) -> Iterator[Annotation]:
         given = {**mark.criteria, **({} if mark.keep is None else {KEEP: "yes" if mark.keep else "no"})}
         if given:
             places = {name: items.place(name, value, where) for name, value in given.items()}
-            yield Annotation(items.marked(mark, where), marks.annotator, places, mark.note, where)
+            yield Annotation(items.marked(marks.run, mark, where), marks.annotator, places, mark.note, where)
 
 
 def _read_evaluations(path: Path, evaluations: list[Any], items: Items) -> Iterator[Annotation]:

@@ -4,7 +4,7 @@ Nothing in these files tells where an item comes from; the key does.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -57,19 +57,20 @@ def write_forms(folder: Path, key: Key, drawn: Sequence[Drawn], key_file: Path) 
             _write_text(tasks, json.dumps([{"data": _shown(each)} for each in of], indent=1, ensure_ascii=False))
             _write_text(config, labelling_configuration(key.criteria, whole))
             written += [tasks, config]
-    written += _write_report(folder, key, drawn)
+    report, files = _write_report(folder, key, drawn)
+    written += files
     _write_text(folder / "instructions.txt", instructions(key.criteria))
-    _write_text(key_file, key.model_dump_json(indent=1))
+    _write_text(key_file, key.model_copy(update={"report": report}).model_dump_json(indent=1))
     return [*written, folder / "instructions.txt"]
 
 
-def _write_report(folder: Path, key: Key, drawn: Sequence[Drawn]) -> list[Path]:
-    """Write the sample as a set of dialogs, marks to fill in, and the report that opens with them."""
+def _write_report(folder: Path, key: Key, drawn: Sequence[Drawn]) -> tuple[str, list[Path]]:
+    """Write the sample as a set of dialogs, marks to fill in, and the report; return what marks name, and the paths."""
     shown = [blind_dialog(each) for each in drawn if key.unit == "pairs" or each.turn is None or each.turn.turn == 1]
     shown = list({dialog.id: dialog for dialog in shown}.values())
     marks = Marks(
         run=fingerprint(shown[0]),
-        annotator="annotator",
+        annotator="",
         marks=tuple(Mark(dialog_id=_blind_id(each), turn=each.turn and each.turn.turn) for each in drawn),
     )
     dialogs, empty, report = folder / "dialogs.jsonl", folder / "marks.json", folder / "report.html"
@@ -77,7 +78,7 @@ def _write_report(folder: Path, key: Key, drawn: Sequence[Drawn]) -> list[Path]:
         file.writelines(f"{dialog.model_dump_json()}\n" for dialog in shown)
     _write_text(empty, marks.model_dump_json(indent=1))
     write_report(report, [report_set(str(dialogs), name="sample")], key.criteria, near_duplicates(), marks)
-    return [dialogs, empty, report]
+    return marks.run, [dialogs, empty, report]
 
 
 def _blind_id(drawn: Drawn) -> str:
@@ -150,7 +151,7 @@ def _shown(drawn: Drawn) -> dict[str, str]:
     """Return what an annotator reads of an item, with its id."""
     dialog, turn = drawn.dialog, drawn.turn
     passages = dialog.passages if turn is None else dialog.grounding(turn.turn)
-    lines = [f"{speaker}: {text}" for t in shown_history(drawn) for speaker, text in _said(t.query, t.answer)]
+    lines = [f"User: {t.query}\nAgent: {t.answer}" for t in shown_history(drawn)]
     return {
         "id": drawn.item.id,
         "passages": "\n\n".join(f"[{n}] {printable_text(p.titled)}" for n, p in enumerate(passages, start=1)),
@@ -158,10 +159,6 @@ def _shown(drawn: Drawn) -> dict[str, str]:
         "question": printable_text(turn.query) if turn else "",
         "response": printable_text(turn.answer) if turn else "",
     }
-
-
-def _said(query: str, answer: str) -> Iterable[tuple[str, str]]:
-    return (("User", query), ("Agent", answer))
 
 
 def printable_text(text: str) -> str:
@@ -179,20 +176,25 @@ def labelling_configuration(criteria: Criteria, whole: bool) -> str:
     """Return the configuration of a Label Studio project for the criteria of turns, or of whole dialogs, as XML."""
     view = Element("View")
     if criteria.instructions:
-        SubElement(view, "Header", value=criteria.instructions, size="5")
+        SubElement(view, "Header", value=criteria.instructions, style="font-size: 1em; font-weight: normal")
+    # Passages at the left, and what is judged beside them.
+    columns = SubElement(view, "View", style="display: grid; grid-template-columns: 1fr 1fr; gap: 1em")
+    left = SubElement(columns, "View", style="max-height: 85vh; overflow: auto")
+    right = SubElement(columns, "View", style="max-height: 85vh; overflow: auto")
     for name in ("passages", "dialog", *(() if whole else ("question", "response"))):
-        SubElement(view, "Header", value=name.capitalize())
+        column = left if name == "passages" else right
+        SubElement(column, "Header", value=name.capitalize(), size="5")
         # `valueType`, or a text that is an address would be fetched.
-        SubElement(view, "Text", name=name, value=f"${name}", valueType="text")
+        SubElement(column, "Text", name=name, value=f"${name}", valueType="text")
     for criterion in criteria.about(whole):
         about = {"query": "question", "response": "response", "dialog": "dialog"}[criterion.about]
-        SubElement(view, "Header", value=f"{criterion.name}: {criterion.question}", size="5")
+        SubElement(right, "Header", value=f"{criterion.name}: {criterion.question}", size="5")
         attributes = {"name": criterion.name, "toName": about, "choice": "single-radio", "required": "true"}
-        choices = SubElement(view, "Choices", attributes, showInline="true")
+        choices = SubElement(right, "Choices", attributes, showInline="true")
         for level in criterion.scale:
             shown = f"{level.value} – {level.meaning}" if level.meaning else level.value
             SubElement(choices, "Choice", value=shown, alias=level.value)
     about = "dialog" if whole else "response"
-    SubElement(view, "TextArea", name=NOTE, toName=about, placeholder="a note", maxSubmissions="1", rows="2")
+    SubElement(right, "TextArea", name=NOTE, toName=about, placeholder="a note", maxSubmissions="1", rows="2")
     indent(view)
     return tostring(view, encoding="unicode")

@@ -16,7 +16,6 @@ from generator.schema import Record
 from taxonomy import Criterion
 
 RESAMPLES = 1000
-_BATCH = 250  # resamples in memory at once
 _LEVELS = (0.025, 0.975)
 # The places on a criterion's scale that people chose: item to annotator to place.
 Votes = Mapping[str, Mapping[str, int]]
@@ -47,8 +46,8 @@ class CriterionAgreement(Record):
     Attributes:
         ratings: of these items.
         percent: share of the pairs of ratings of an item that are equal.
-        near: of three ratings of an item or more, on a scale in order, how often all are equal, or all but one that is
-            a step off (Katsis et al. 2025, appendix E); None without such items.
+        majority: of the items with three ratings or more, how many have one that most gave; None without such items.
+            InspectorRAGet counts agreement so, which Katsis et al. 2025, section 7, report (docs/human.md).
         fleiss: Fleiss' kappa over the `fleiss_items` that have the most frequent number of ratings.
         alpha: Krippendorff's, ordinal for a scale in order, else nominal.
     """
@@ -57,7 +56,7 @@ class CriterionAgreement(Record):
     items: int
     ratings: int
     percent: Estimate
-    near: Estimate
+    majority: Estimate
     fleiss: Estimate
     fleiss_items: int
     alpha: Estimate
@@ -93,7 +92,7 @@ class JudgeAgreement(Record):
 
     @property
     def tells(self) -> bool:
-        """Whether the marks tell the judge from a coin."""
+        """Return whether the marks tell the judge from a coin."""
         by_chance = self.shuffled is None or self.shuffled > _LEVELS[0]
         return not by_chance and self.kappa.low is not None and self.kappa.low > 0
 
@@ -173,29 +172,18 @@ def measure_agreement(votes: Votes, criterion: Criterion, seed: int) -> Criterio
             pairs.append(
                 PairAgreement(one=one, other=other, items=len(both), agreed=agreed, kappa=_estimate(both, cohen, seed))
             )
-    several = counts[totals > 2] if criterion.ordered and levels > 2 else counts[:0]
+    most_equal = (2 * counts.max(axis=1, initial=0) > totals)[totals > 2]
     return CriterionAgreement(
         criterion=criterion.name,
         items=len(shared),
         ratings=int(totals.sum()),
         percent=_estimate(counts, percent, seed),
-        near=_estimate(_near(several), lambda rows: float(rows.mean()), seed),
+        majority=_estimate(most_equal, lambda rows: float(rows.mean()), seed),
         fleiss=_estimate(counts[totals == most], kappa, seed),
         fleiss_items=int((totals == most).sum()),
         alpha=_estimate(counts, alpha, seed),
         pairs=tuple(pairs),
     )
-
-
-def _near(counts: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return of each item whether all ratings are equal, or all but one that is a step off."""
-    if not len(counts):
-        return np.zeros(0, dtype=bool)
-    total, first = counts.sum(axis=1), counts.argmax(axis=1)
-    levels = np.arange(counts.shape[1])
-    beside = np.where(abs(levels - first[:, None]) == 1, counts, 0).sum(axis=1)
-    top = counts.max(axis=1)
-    return (top == total) | ((top == total - 1) & (beside == 1))
 
 
 def _estimate(rows: NDArray[Any], measure: Callable[[NDArray[Any]], float], seed: int) -> Estimate:
@@ -234,38 +222,39 @@ def measure_judge(
         good: whether most people found a turn good, by mark.
         judged: whether the judge did; or its scores, as numbers, of which the best threshold is looked for.
     """
-    people = np.array(good, dtype=bool)
-    chance = np.random.default_rng(seed)
-    scored = not isinstance(judged[0], bool)
-    values = np.array(judged, dtype=float)
-    fit = _best_threshold if scored else _as_labelled
-    threshold, kappa, share = (found[0] for found in fit(values, people, np.ones((1, len(people)))))
-    batches = []
-    for _ in range(RESAMPLES // _BATCH):
-        weights = chance.multinomial(len(people), [1 / len(people)] * len(people), size=_BATCH).astype(float)
-        batches.append((*fit(values, people, weights), weights))
-    thresholds, kappas, shares = (np.concatenate([batch[place] for batch in batches]) for place in range(3))
-    flattery = shift = np.zeros(2)
-    if scored and not np.isnan(kappas).all():  # what a threshold fitted to a resample loses on all marks
-        kept = np.array([_kappa(*_cells(values >= each, people, np.ones(len(people)))) for each in thresholds])
-        flattery = np.nanmean(np.column_stack([kappas, shares]) - kept, axis=0)
-        shift = np.nanmean(np.column_stack([kappas, shares]), axis=0) - [kappa, share]
-    orders = chance.permuted(np.tile(people, (RESAMPLES, 1)), axis=1)
-    coins = fit(values, orders, np.ones(orders.shape))[1]
-    found = _interval(kappa - flattery[0], kappas - shift[0] - flattery[0])
+    people, values, marks = np.array(good, dtype=bool), np.array(judged, dtype=float), len(good)
+    chance, scored, even = np.random.default_rng(seed), not isinstance(judged[0], bool), np.ones((RESAMPLES, marks))
+    order = np.argsort(-values, kind="stable")
+    values, people = values[order], people[order]
+    # A threshold takes all marks with its score; of labels there is one.
+    cuts = np.append(np.flatnonzero(np.diff(values)) + 1, marks) if scored else np.array([int(values.sum())])
+    at_once = _by_cut(people, even[:1], cuts)
+    drawn = _by_cut(people, chance.multinomial(marks, even[0] / marks, size=RESAMPLES).astype(float), cuts)
+    coins = _by_cut(chance.permuted(np.tile(people, (RESAMPLES, 1)), axis=1), even, cuts)
+    best, every = _best(at_once)[0], np.arange(RESAMPLES)
+    value, resampled, bests = at_once[:, 0, best], drawn[:, every, _best(drawn)], _best(drawn)
+    flattery = np.zeros(2)
+    if scored and not np.isnan(resampled[0]).all():  # what a threshold fitted to a resample loses on all marks
+        flattery = np.nanmean(resampled - at_once[:, 0, bests], axis=1)
+        resampled = resampled - (np.nanmean(resampled, axis=1) - value)[:, None]
+    (kappa, share), (kappas, shares) = value - flattery, resampled - flattery[:, None]
+    limits = values[cuts - 1]
+    thresholds = np.where(np.isnan(drawn[0, every, bests]), np.nan, limits[bests])
+    by_chance = np.nan_to_num(coins[0, every, _best(coins)]) >= value[0] - 1e-9
+    found = _interval(kappa, kappas)
     agreement = JudgeAgreement(
         judge=judge,
         model=model,
         criterion=criterion,
-        marks=len(people),
+        marks=marks,
         unjudged=unjudged,
         good=round(float(people.mean()), 4),
-        threshold=_interval(threshold, thresholds) if scored else None,
-        percent=_interval(share - flattery[1], np.clip(shares - shift[1] - flattery[1], 0, 1)),
+        threshold=_interval(np.nan if np.isnan(kappa) else limits[best], thresholds) if scored else None,
+        percent=_interval(share, np.clip(shares, 0, 1)),
         kappa=found,
-        shuffled=None if np.isnan(kappa) else round(float((np.nan_to_num(coins) >= kappa - 1e-9).mean()), 4),
+        shuffled=None if np.isnan(kappa) else round(float(by_chance.mean()), 4),
     )
-    return agreement if agreement.tells else agreement.model_copy(update={"needed": _needed(found, len(people))})
+    return agreement if agreement.tells else agreement.model_copy(update={"needed": _needed(found, marks)})
 
 
 def _needed(kappa: Estimate, marks: int) -> int | None:
@@ -276,44 +265,25 @@ def _needed(kappa: Estimate, marks: int) -> int | None:
     return int(np.ceil(needed / 10) * 10)
 
 
-Fit = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+def _by_cut(people: NDArray[np.bool_], weights: NDArray[np.float64], cuts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return Cohen's kappa and agreement where a judge finds the marks before a cut good; shape (2, rows, cuts).
 
+    Kappa is NaN where judge and people gave one label.
 
-def _as_labelled(values: NDArray[np.float64], people: NDArray[np.bool_], weights: NDArray[np.float64]) -> Fit:
-    """Return no threshold, kappa and agreement of labels, for each row of weights."""
-    kappas, shares = _kappa(*_cells(values > 0, people, weights))
-    return np.full(len(weights), np.nan), kappas, shares
-
-
-def _best_threshold(values: NDArray[np.float64], people: NDArray[np.bool_], weights: NDArray[np.float64]) -> Fit:
-    """Return the threshold of the highest kappa, with kappa and agreement, for each row of weights."""
-    order = np.argsort(-values, kind="stable")
-    scores, good, bad = values[order], (weights * people)[:, order], (weights * ~people)[:, order]
-    tp, fp = good.cumsum(axis=1), bad.cumsum(axis=1)
-    ends = np.flatnonzero(np.append(np.diff(scores) < 0, True))  # a threshold takes all marks with its score
-    tp, fp = tp[:, ends], fp[:, ends]
-    kappas, shares = _kappa(tp, fp, good.sum(axis=1)[:, None] - tp, bad.sum(axis=1)[:, None] - fp)
-    best = np.where(np.isnan(kappas), -np.inf, kappas).argmax(axis=1)
-    rows = np.arange(len(weights))
-    thresholds = np.where(np.isnan(kappas[rows, best]), np.nan, scores[ends][best])
-    return thresholds, kappas[rows, best], shares[rows, best]
-
-
-def _cells(
-    says_good: NDArray[np.bool_], people: NDArray[np.bool_], weights: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], ...]:
-    """Return the weights of the four cells of the table of judge and people, true positives first."""
-    pairs = ((says_good, people), (says_good, ~people), (~says_good, people), (~says_good, ~people))
-    return tuple((weights * (one & other)).sum(axis=-1) for one, other in pairs)
-
-
-def _kappa(
-    tp: NDArray[np.float64], fp: NDArray[np.float64], fn: NDArray[np.float64], tn: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return Cohen's kappa and the agreement of tables of two by two; NaN where judge and people gave one label."""
-    total = tp + fp + fn + tn
-    observed = (tp + tn) / total
-    expected = ((tp + fp) * (tp + fn) + (fn + tn) * (fp + tn)) / total**2
+    Args:
+        people: whether they found each mark good, by the judge's score, the highest first; for each row or for all.
+        weights: of the marks, shape (rows, marks).
+    """
+    good, bad = ((weights * of).cumsum(axis=1) for of in (people, ~people))
+    goods, bads = good[:, -1:], bad[:, -1:]
+    tp, fp = (np.pad(of, ((0, 0), (1, 0)))[:, cuts] for of in (good, bad))
+    total = goods + bads
+    observed = (tp + bads - fp) / total
+    expected = ((tp + fp) * goods + (total - tp - fp) * bads) / total**2
     with np.errstate(invalid="ignore", divide="ignore"):
-        kappa = np.where(expected < 1, (observed - expected) / (1 - expected), np.nan)
-    return kappa, observed
+        return np.stack([np.where(expected < 1, (observed - expected) / (1 - expected), np.nan), observed])
+
+
+def _best(figures: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the cut with the highest kappa, for each row."""
+    return np.where(np.isnan(figures[0]), -np.inf, figures[0]).argmax(axis=1)

@@ -1,4 +1,4 @@
-"""What people found, in numbers: the tables of Lee et al. 2024, agreement, and judges against people."""
+"""Put what people found into numbers: the tables of Lee et al. 2024, agreement, and judges against people."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -48,7 +48,7 @@ class Given(Record):
 
 
 class HumanReport(Record):
-    """What people found.
+    """The figures of what people found.
 
     Attributes:
         lengths: by the turns of a dialog (Lee et al. 2024, table 1); table 2 is in `agreement`.
@@ -179,6 +179,11 @@ def _judges(judged: Judged, seed: int) -> Iterable[JudgeAgreement]:
                     yield measure_judge(judge, model, name, good_ones, list(by.values()), failed, seed)
 
 
+_PAIRS, _MEAN = "Pairs of annotators", ", mean"
+# Columns that a terminal has no room for.
+_WIDE = {"most agree", "over", "unjudged", "good", "agreement"}
+
+
 class Section(NamedTuple):
     """A part of the report: a title, a table, and sentences below it."""
 
@@ -202,9 +207,13 @@ def as_markdown(report: HumanReport, criteria: Mapping[str, Criterion]) -> str:
 def print_report(report: HumanReport, criteria: Mapping[str, Criterion]) -> None:
     """Print the report but for the tables of pairs of annotators and some columns, which its files have."""
     print(summary(report))
-    for section in sections(report, criteria, pairs=False):
+    for section in sections(report, criteria):
+        if section.title.startswith(_PAIRS):
+            continue
+        shown = [place for place, name in enumerate(section.head) if name not in _WIDE and not name.endswith(_MEAN)]
+        head, *rows = ([row[place] for place in shown] for row in (section.head, *section.rows))
         print(f"\n{section.title}")
-        print_table(section.rows, section.head, right=section.head[1:])
+        print_table(rows, head, right=head[1:])
         if section.text:
             print(section.text)
 
@@ -215,8 +224,8 @@ def summary(report: HumanReport) -> str:
     return f"{_count(report.annotations, 'annotation')} of {_count(report.items, 'item')}. {done}."
 
 
-def sections(report: HumanReport, criteria: Mapping[str, Criterion], pairs: bool = True) -> Iterator[Section]:
-    """Yield the parts of the report; without `pairs` those of two annotators, and what a terminal has no room for."""
+def sections(report: HumanReport, criteria: Mapping[str, Criterion]) -> Iterator[Section]:
+    """Yield the parts of the report."""
     given = ""
     if report.given and report.given.annotations:
         of, good = report.given, criteria[report.given.criterion].title
@@ -228,12 +237,12 @@ def sections(report: HumanReport, criteria: Mapping[str, Criterion], pairs: bool
         ("By source", report.sources, "items", ""),
     ):
         if lines:
-            yield _table(title, lines, head, criteria, text, with_means=pairs)
-    yield _agreement(report.agreement, not pairs)
-    yield from (_pairs(each) for each in report.agreement if each.pairs and pairs)
+            yield _table(title, lines, head, criteria, text)
+    yield _agreement(report.agreement)
+    yield from (_pairs(each) for each in report.agreement if each.pairs)
     by_criterion = [list(of) for _, of in groupby(report.judges, lambda judge: judge.criterion)]
     for number, judges in enumerate(by_criterion, start=1):
-        yield _judges_section(judges, not pairs, _all_told(report.judges) if number == len(by_criterion) else "")
+        yield _judges_section(judges, _all_told(report.judges) if number == len(by_criterion) else "")
 
 
 def _effort(effort: Effort) -> str:
@@ -242,12 +251,10 @@ def _effort(effort: Effort) -> str:
     return f"{effort.annotator}: {effort.items}{' (' + ', '.join(more) + ')' if more else ''}"
 
 
-def _table(
-    title: str, lines: Sequence[Line], head: str, criteria: Mapping[str, Criterion], text: str, with_means: bool
-) -> Section:
+def _table(title: str, lines: Sequence[Line], head: str, criteria: Mapping[str, Criterion], text: str) -> Section:
     shown = {name: each for name, each in criteria.items() if any(name in line.cells for line in lines)}
-    means = [name for name in shown if lines[-1].cells[name].mean is not None and with_means]
-    heads = ["", head, *(f"% {each.title}" for each in shown.values()), *(f"{shown[n].title}, mean" for n in means)]
+    means = [name for name in shown if lines[-1].cells[name].mean is not None]
+    heads = ["", head, *(f"% {each.title}" for each in shown.values()), *(f"{shown[n].title}{_MEAN}" for n in means)]
     rows = []
     for line in lines:
         goods = [f"{line.cells[name].good * 100:.1f}" if name in line.cells else "na" for name in shown]
@@ -256,22 +263,20 @@ def _table(
     return Section(title, heads, rows, text)
 
 
-def _agreement(agreement: Sequence[CriterionAgreement], short: bool) -> Section:
-    near = not short and any(each.near.value is not None for each in agreement)
+def _agreement(agreement: Sequence[CriterionAgreement]) -> Section:
     rows = [
         [
             each.criterion,
             str(each.items),
             _interval(each.percent, True),
-            *([_interval(each.near, True)] if near else []),
+            _interval(each.majority, True),
             _interval(each.fleiss),
-            *([] if short else [str(each.fleiss_items)]),
+            str(each.fleiss_items),
             _interval(each.alpha),
         ]
         for each in agreement
     ]
-    heads = ["criterion", "items", "percent", *(["or one by a step"] if near else [])]
-    heads += ["Fleiss' kappa", *([] if short else ["over"]), "Krippendorff's α"]
+    heads = ["criterion", "items", "percent", "most agree", "Fleiss' kappa", "over", "Krippendorff's α"]
     return Section("Agreement of people, with 95% intervals", heads, rows)
 
 
@@ -287,21 +292,25 @@ def _pairs(agreement: CriterionAgreement) -> Section:
             kappa = "" if pair is None or pair.kappa.value is None else f", κ {_number(pair.kappa.value)}"
             row.append(f"{pair.agreed / pair.items:.0%} ({pair.agreed}/{pair.items}){kappa}" if pair else ABSENT)
         rows.append(row)
-    title = f"Pairs of annotators, {agreement.criterion} (table 2), with Cohen's kappa"
+    title = f"{_PAIRS}, {agreement.criterion} (table 2), with Cohen's kappa"
     return Section(title, ["", *names[1:]], rows)
 
 
-def _judges_section(judges: Sequence[JudgeAgreement], short: bool, text: str) -> Section:
-    """Return the judges on one criterion; `short` leaves out what a terminal has no room for."""
-    rows = []
-    for each in judges:
-        kappa, told = _interval(each.kappa), _told(each)
-        more = [] if short else [str(each.unjudged), f"{each.good:.0%}", _interval(each.percent, True)]
-        name = f"{each.judge} ({each.model})" if each.model else each.judge
-        threshold = _interval(each.threshold) if each.threshold else "label"
-        rows.append([name, str(each.marks), *more, threshold, kappa, told])
-    heads = ["judge", "marks", *([] if short else ["unjudged", "good", "agreement"])]
-    heads += ["good from", "Cohen's kappa", "told from a coin"]
+def _judges_section(judges: Sequence[JudgeAgreement], text: str) -> Section:
+    rows = [
+        [
+            f"{each.judge} ({each.model})" if each.model else each.judge,
+            str(each.marks),
+            str(each.unjudged),
+            f"{each.good:.0%}",
+            _interval(each.percent, True),
+            _interval(each.threshold) if each.threshold else "label",
+            _interval(each.kappa),
+            _told(each),
+        ]
+        for each in judges
+    ]
+    heads = ["judge", "marks", "unjudged", "good", "agreement", "good from", "Cohen's kappa", "told from a coin"]
     return Section(f"Judges against these people, on {judges[0].criterion}", heads, rows, text)
 
 

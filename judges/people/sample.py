@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
+from generator.dialogs.marks import fingerprint
 from generator.schema import Dialog, Record, Turn
 from generator.sets import DialogSet, dialog_set, response_set
 from judges.people import Stratum, Unit
@@ -53,11 +54,12 @@ class Item(Record):
 
 
 class Key(Record):
-    """What the ids of a sample stand for, and how it was drawn: for whoever reads the annotations, not for annotators.
+    """The meaning of the ids of a sample, and how it was drawn: for whoever reads the annotations, not for annotators.
 
     Attributes:
         strata: what the sample is stratified by.
         items: in the order in which people see them.
+        report: the `fingerprint` of the sample's report, which its marks name; empty: each set has its own.
     """
 
     unit: Unit
@@ -67,6 +69,12 @@ class Key(Record):
     criteria: Criteria
     annotators: tuple[str, ...] = ()
     items: tuple[Item, ...] = Field(min_length=1)
+    report: str = ""
+
+    @property
+    def runs(self) -> list[str]:
+        """Return the runs that marks may be of, for the sample or by the place of the set."""
+        return [self.report] if self.report else [fingerprint(next(one.open().dialogs())) for one in self.sources]
 
 
 class Drawn(NamedTuple):
@@ -107,7 +115,7 @@ class _Candidate(NamedTuple):
 
 
 class Strata(Record):
-    """How many were drawn of how many, by stratum."""
+    """The number of drawn and of available pairs or dialogs, by stratum."""
 
     drawn: Mapping[tuple[str, ...], int]
     available: Mapping[tuple[str, ...], int]

@@ -6,6 +6,7 @@ from statistics import median
 from typing import NamedTuple
 
 from generator.dialogs.filter import PERSON
+from generator.dialogs.marks import Mark, human_verdicts
 from generator.errors import CorpusError
 from generator.schema import Dialog, Turn, Verdict
 from judges.base import UNJUDGED
@@ -16,7 +17,7 @@ from taxonomy import Criterion
 
 
 class Facts(NamedTuple):
-    """What tables say about an item: its set, who wrote it, its dialog, the dialog's length, and its turn."""
+    """The facts that tables need of an item: its set, who wrote it, its dialog, the dialog's length, and its turn."""
 
     source: int
     lm: str
@@ -26,7 +27,7 @@ class Facts(NamedTuple):
 
 
 class Judged:
-    """What people said, by item and by criterion.
+    """Annotations, by item and by criterion.
 
     Args:
         key: of the sample.
@@ -65,14 +66,18 @@ class Judged:
         """
         for dialog in dialogs:
             whole = self._of.get((source, dialog.id, None), [])
+            scores = more.get(dialog.id, {}).items()
+            published = [
+                Verdict(judge=name, label="scored", explanation="", model="", score=score, decides=False)
+                for name, score in scores
+            ]
             turns = list(dialog.turns[: len(dialog.turns) - len(dialog.own_turns)])
             for turn in dialog.own_turns:
                 own = self._of.get((source, dialog.id, turn.turn), [])
-                published = [
-                    Verdict(judge=name, label="scored", explanation="", model="", score=score, decides=False)
-                    for name, score in more.get(dialog.id, {}).items()
-                ]
-                turns.append(self._judge(turn, own, whole, published))
+                verdicts = [*published, *self._verdicts(own, whole)]
+                names = {verdict.judge for verdict in verdicts}
+                kept = [verdict for verdict in turn.verdicts if verdict.judge not in names]
+                turns.append(turn.model_copy(update={"verdicts": (*kept, *verdicts)}))
                 self._note(source, dialog, own, turns[-1])
             self._note(source, dialog, whole, None)
             yield dialog.model_copy(update={"turns": tuple(turns)})
@@ -88,16 +93,6 @@ class Judged:
                     "give the sets that it was drawn from (input=…)"
                 )
 
-    def _judge(
-        self, turn: Turn, own: Sequence[Annotation], whole: Sequence[Annotation], published: Sequence[Verdict]
-    ) -> Turn:
-        verdicts = [*published, *(verdict for of in (own, whole) for verdict in self._verdicts(of))]
-        if not verdicts:
-            return turn
-        names = {verdict.judge for verdict in verdicts}
-        kept = [verdict for verdict in turn.verdicts if verdict.judge not in names]
-        return turn.model_copy(update={"verdicts": (*kept, *verdicts)})
-
     def _note(self, source: int, dialog: Dialog, annotations: Sequence[Annotation], turn: Turn | None) -> None:
         for each in annotations[:1]:
             number = None if turn is None else turn.turn
@@ -106,39 +101,34 @@ class Judged:
                 others = (verdict for verdict in turn.verdicts if not verdict.judge.startswith(PERSON))
                 self.others[each.item.id] = list(others)
 
-    def _verdicts(self, annotations: Sequence[Annotation]) -> Iterator[Verdict]:
-        """Yield the verdicts of each annotator, and of all of them together, on each criterion."""
+    def _verdicts(self, own: Sequence[Annotation], whole: Sequence[Annotation]) -> Iterator[Verdict]:
+        """Yield the verdicts of each annotator, and of all of them together, on each criterion; own marks go first."""
         for name, criterion in self.criteria.items():
-            given = [each for each in annotations if name in each.places]
-            for each in given:
-                yield _verdict(each.annotator, name, criterion, each.places[name], each.note)
+            given = {each.annotator: each for each in (*whole, *own) if name in each.places}
+            for annotator, each in given.items():
+                value = criterion.values[each.places[name]]
+                said = {"keep": value == "yes"} if name == KEEP else {"criteria": {name: value}}
+                yield from human_verdicts(annotator, Mark(dialog_id=each.item.dialog, note=each.note, **said), False)
             if given:
-                yield _together(name, criterion, [each.places[name] for each in given])
+                yield _together(name, criterion, [each.places[name] for each in given.values()])
 
 
-def _name(annotator: str, criterion: str) -> str:
+def judge_name(annotator: str, criterion: str) -> str:
     """Return the name of the judge; whether a pair is kept is a mark of the report, and needs no further name."""
     return f"{PERSON}{annotator}" if criterion == KEEP else f"{PERSON}{annotator}:{criterion}"
 
 
-def _verdict(annotator: str, name: str, criterion: Criterion, place: int, note: str) -> Verdict:
-    score = criterion.numbers[place] if criterion.numbers else None
-    label = criterion.values[place]
-    judge = _name(annotator, name)
-    return Verdict(judge=judge, label=label, explanation=note, model="", score=score, decides=False)
-
-
 def _together(name: str, criterion: Criterion, places: Sequence[int]) -> Verdict:
     """Return what most annotators said, of numbers the median; `unjudged` if two values are equally frequent."""
-    judge = _name(ALL, name)
     said = ", ".join(f"{places.count(place)} {criterion.values[place]}" for place in sorted(set(places)))
+    place, score, decides = majority_of(places), None, False
     if criterion.numbers is not None:
-        score = median(criterion.numbers[place] for place in places)
-        return Verdict(judge=judge, label="scored", explanation=said, model="", score=score, decides=False)
-    place = majority_of(places)
-    if place is None:
-        return Verdict(judge=judge, label=UNJUDGED, explanation=f"a tie: {said}", model="", decides=False)
-    if not criterion.decides:
-        return Verdict(judge=judge, label=criterion.values[place], explanation=said, model="", decides=False)
-    label = "correct" if criterion.is_good(place) else "incorrect"
-    return Verdict(judge=judge, label=label, explanation=said, model="")
+        label, score = "scored", median(criterion.numbers[place] for place in places)
+    elif place is None:
+        label, said = UNJUDGED, f"a tie: {said}"
+    elif decides := criterion.decides:
+        label = "correct" if criterion.is_good(place) else "incorrect"
+    else:
+        label = criterion.values[place]
+    judge = judge_name(ALL, name)
+    return Verdict(judge=judge, label=label, explanation=said, model="", score=score, decides=decides)

@@ -9,9 +9,9 @@ from generator.common.atomic_files import atomic_write
 from generator.dialogs.filter import PERSON, filter_pairs, parse_filter
 from generator.errors import ConfigError, RunError, describe
 from generator.output.stats.comparison import distinct_names
-from judges.people.annotations import ALL, KEEP
+from judges.people.annotations import ALL
 from judges.people.sample import Key, Source, whole_key
-from judges.people.verdicts import Judged
+from judges.people.verdicts import Judged, judge_name
 from taxonomy import read_criteria
 
 REPORT = "people.json"
@@ -36,11 +36,7 @@ def read_key(path: Path | None, inputs: Sequence[str], annotations: Sequence[Pat
     except OSError as error:
         raise ConfigError(f"key={path}: can't be read: {describe(error)}") from error
     except ValidationError as error:
-        problem = error.errors()[0]
-        where = ".".join(map(str, problem["loc"]))
-        raise ConfigError(
-            f"key={path}: not a key of `python -m judges.human draw`: {where}{': ' if where else ''}{problem['msg']}"
-        ) from error
+        raise ConfigError(f"key={path}: not a key of `python -m judges.human draw`: {describe(error)}") from error
     if not inputs:
         return key
     if len(inputs) != len(key.sources):
@@ -58,11 +54,7 @@ def source_names(key: Key) -> list[str]:
 def check_filter(text: str, judged: Judged) -> None:
     """Raise ConfigError if a filter has a column of people that nobody judged by."""
     annotators = {name for criterion in judged.criteria for by in judged.votes(criterion).values() for name in by}
-    known = {
-        f"{PERSON}{name}" if criterion == KEEP else f"{PERSON}{name}:{criterion}"
-        for criterion in judged.criteria
-        for name in (ALL, *sorted(annotators))
-    }
+    known = {judge_name(name, criterion) for criterion in judged.criteria for name in (ALL, *sorted(annotators))}
     for condition in parse_filter(text)[1]:
         if condition.column.startswith(PERSON) and condition.column not in known:
             raise ConfigError(

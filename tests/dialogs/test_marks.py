@@ -50,6 +50,24 @@ def test_marks_replace_earlier_ones_of_the_same_person_and_may_take_them_back() 
     assert len(drops) == 3
 
 
+def test_a_mark_on_a_whole_dialog_stands_at_each_turn_unless_the_turn_has_its_own() -> None:
+    given = marks(
+        Mark(dialog_id="d", keep=False, criteria={"coherency": "no", "flow": "2"}, note="jumps"),
+        Mark(dialog_id="d", turn=2, keep=True, criteria={"correctness": "yes"}),
+        Mark(dialog_id="d", turn=3, criteria={"correctness": "yes"}),
+    )
+    dialog, drops = apply_marks(given, [DIALOG], "pairs and human:ada:flow>=2", "")["d"]
+    assert [(drop.turn, drop.stage, drop.reason) for drop in drops] == [(t, "human", "rejected") for t in (1, 3)]
+    for turn in dialog.turns:
+        said = {verdict.judge: verdict for verdict in turn.verdicts}
+        assert (said["human:ada:coherency"].label, said["human:ada:coherency"].decides) == ("no", False)
+        assert (said["human:ada:flow"].score, said["human:ada:flow"].explanation) == (2, "jumps")
+    _, drops = apply_marks(given, [DIALOG], "pairs and human:ada:flow>=3", "")["d"]
+    assert [(drop.turn, drop.stage) for drop in drops] == [(1, "human"), (2, "filter"), (3, "human")]
+    back, _ = apply_marks(marks(Mark(dialog_id="d")), [dialog], "pairs", "")["d"]
+    assert [v.judge for v in back.turns[0].verdicts] == []
+
+
 def test_a_run_is_the_same_with_more_dialogs_and_other_verdicts() -> None:
     judged = DIALOG.model_copy(update={"turns": tuple(t.model_copy(update={"verdicts": ()}) for t in DIALOG.turns)})
     assert fingerprint(DIALOG) == fingerprint(judged)
@@ -62,6 +80,7 @@ def test_a_run_is_the_same_with_more_dialogs_and_other_verdicts() -> None:
         (Marks(run="0" * 16, annotator="ada", marks=()), "another run"),
         (marks(Mark(dialog_id="e", turn=1)), "no dialog e"),
         (marks(Mark(dialog_id="d", turn=4)), "no turn 4"),
+        (marks(annotator=""), "no annotator"),
     ],
 )
 def test_marks_of_other_dialogs_are_refused(given: Marks, problem: str) -> None:

@@ -12,12 +12,17 @@ from xml.etree import ElementTree
 import pytest
 
 from generator.__main__ import main as generate
+from generator.dialogs.marks import fingerprint
+from generator.report import main as report
 from generator.schema import Dialog, Verdict
 from generator.statistics import main as statistics
 from judges.human import main
 from tests.support import runs
+from tests.support.openai_server import OpenAIServer, openai_server
 from tests.support.records import make_dialog, make_hits, make_passage, make_turn
-from tests.support.runs import Ended
+from tests.support.runs import Ended, Site
+
+__all__ = ["openai_server"]
 
 HOSTILE = '<script>alert("x")</script> & =HYPERLINK("http://x") \x1b[31m ]]>'
 PACKAGES = ("krippendorff", "statsmodels")
@@ -252,7 +257,7 @@ def test_label_studios_export_and_the_reports_marks_are_read(run: Path, tmp_path
     item = next(iter(key_of(tmp_path).values()))
     found = verdicts_of(tmp_path / "p")[item["dialog"], item["turn"]]
     assert (found["human:ann:correctness"].label, found["human:ann:correctness"].explanation) == ("yes", "why")
-    assert found["human:cem:correctness"].label == found["human:cem"].label == "no"
+    assert (found["human:cem:correctness"].label, found["human:cem"].label) == ("no", "incorrect")
     assert found["human:all"].label == "incorrect" and "pairs: 19 of 24 stay" in done.out
 
 
@@ -281,11 +286,47 @@ def test_whole_dialogs_are_marked_in_a_report_too(run: Path, tmp_path: Path) -> 
 
 
 def test_marks_of_a_runs_own_report_need_no_key(run: Path, tmp_path: Path) -> None:
-    mark = {"dialog_id": "secret-1", "turn": 2, "criteria": {"correctness": "no"}}
-    (tmp_path / "marks.json").write_text(json.dumps({"run": "0" * 16, "annotator": "ann", "marks": [mark]}), "utf-8")
+    given = [
+        {"dialog_id": "secret-1", "turn": 2, "criteria": {"correctness": "no"}},
+        {"dialog_id": "secret-2", "keep": False, "criteria": {"coherency": "no"}},
+        {"dialog_id": "secret-2", "turn": 3, "keep": True},
+    ]
+    marks = {"run": fingerprint(dialog(0)), "annotator": "ann", "marks": given}
+    (tmp_path / "marks.json").write_text(json.dumps(marks), "utf-8")
     done = command("read", tmp_path / "marks.json", f"input={run}", f"run_dir={tmp_path / 'p'}")
-    assert done.code == 0 and "pairs: 23 of 24 stay" in done.out
-    assert verdicts_of(tmp_path / "p")["secret-1", 2]["human:all:correctness"].label == "incorrect"
+    assert done.code == 0 and "pairs: 21 of 24 stay" in done.out, "of the rejected dialog the pair that is kept stays"
+    found = verdicts_of(tmp_path / "p")
+    assert found["secret-1", 2]["human:all:correctness"].label == "incorrect"
+    assert found["secret-2", 3]["human:ann:coherency"].label == "no"
+    (tmp_path / "marks.json").write_text(json.dumps({**marks, "run": "0" * 16}), "utf-8")
+    assert "another run" in refused("read", tmp_path / "marks.json", f"input={run}", f"run_dir={tmp_path / 'q'}")
+
+
+def test_what_people_said_goes_back_into_the_run(openai_server: OpenAIServer, tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    assert site.run(openai_server, "dialogs=2").code == 0
+    pairs, first = len(site.rows()), Dialog.model_validate(site.dialogs()[0])
+    given = [
+        {"dialog_id": first.id, "turn": 1, "criteria": {"correctness": "no"}},
+        {"dialog_id": first.id, "criteria": {"coherency": "no"}},
+    ]
+    marks = {"run": fingerprint(first), "annotator": "ann", "marks": given}
+    (tmp_path / "marks.json").write_text(json.dumps(marks), "utf-8")
+    people = tmp_path / "people"
+    done = command("read", tmp_path / "marks.json", f"input={site.run_dir}", f"run_dir={people}")
+    assert done.code == 0 and f"config.yaml marks={people}" in done.out
+    assert site.run(openai_server, "dialogs=2", f"marks={people}").code == 0
+    site.check_ledger()
+    assert len(site.rows()) == pairs - 1 and site.summary()["dropped_pairs"] == {"human": {"rejected": 1}}
+    for folder in (people, site.run_dir):
+        assert runs.command(str(folder), program=report).code == 0
+        shown = runs.command(str(folder), "format=csv", program=statistics).out
+        assert "human:all:correctness: incorrect" in shown and "human:ann:coherency: no" in shown
+        assert "human:ann:coherency" in (folder / "report.html").read_text(encoding="utf-8")
+    other = run_of(tmp_path / "other", dialog(0))
+    before = site.data()
+    ended = site.run(openai_server, "dialogs=2", f"marks={other}")
+    assert ended.code == 2 and "another run" in ended.error and site.data() == before
 
 
 @pytest.mark.parametrize(
@@ -311,7 +352,8 @@ def test_what_is_said_twice_or_about_something_else_is_one_line(run: Path, tmp_p
     cells = {row["id"]: {"correctness": "yes"} for row in rows}
     sheet = fill(tmp_path / "ann.csv", rows, cells)
     assert "ann judged" in refused("read", sheet, sheet, key) and "already" in refused("read", sheet, sheet, key)
-    other = {"run": "0" * 16, "annotator": "b", "marks": [{"dialog_id": "d", "turn": 1, "criteria": {"nice": "yes"}}]}
+    other = json.loads((sample / "marks.json").read_text(encoding="utf-8"))
+    other["marks"][0]["criteria"] = {"nice": "yes"}
     (tmp_path / "marks.json").write_text(json.dumps(other), encoding="utf-8")
     assert "unknown criterion 'nice'" in refused("read", tmp_path / "marks.json", key)
     assert "give the key of the sample" in refused("read", sheet)

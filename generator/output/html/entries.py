@@ -10,10 +10,16 @@ from generator.schema import TASK, Dialog, Drop, Record, Turn
 
 # Levels above give a twentieth less for twice the time.
 _LEVEL = 4
+# What the page has of a dialog from its entry, or doesn't show.
+_NOT_SHOWN: Any = {
+    "turns": {
+        "__all__": {"query": True, "answer": True, "usage": True, "planned": True, "evidence": {"__all__": {"text"}}}
+    }
+}
 
 
 class ListedTurn(Record):
-    """What the list of dialogs shows of a turn, searches and filters. `kept` is None for a turn that is no pair."""
+    """The part of a turn that the list shows, searches and filters by. `kept` is None for a turn that is no pair."""
 
     turn: int
     query: str
@@ -43,42 +49,6 @@ class Entry(Record):
     ended: str = ""
     turns: tuple[ListedTurn, ...] = ()
     drops: tuple[Drop, ...] = ()
-
-
-class ShownTurn(Record):
-    """What a dialog that is opened shows more of a turn; hits and evidence name passages by their place.
-
-    Attributes:
-        hits: the place of the passage, None if the dialog doesn't hold it; rank, score, and whether it was new.
-        evidence: the place of the passage, and start and end in characters.
-        reasons: of the verdicts, in their order: explanation, model, score, and whether it decides.
-    """
-
-    search_query: str
-    reasoning: str
-    clean_query: str
-    other_answers: tuple[str, ...]
-    original_answer: str
-    hits: tuple[tuple[int | None, int, float, bool], ...]
-    evidence: tuple[tuple[int | None, int, int], ...]
-    reasons: tuple[tuple[str, str, float | None, bool], ...]
-
-
-class ShownPassage(Record):
-    """A passage of an opened dialog."""
-
-    id: str
-    title: str
-    text: str
-    url: str | None
-
-
-class Shown(Record):
-    """An opened dialog. `facts` are names and values."""
-
-    facts: tuple[tuple[str, str], ...]
-    turns: tuple[ShownTurn, ...]
-    passages: tuple[ShownPassage, ...]
 
 
 class Packed(NamedTuple):
@@ -113,7 +83,7 @@ class Sample:
 
     @property
     def shown(self) -> int:
-        """How many dialogs are in it."""
+        """Return the number of dialogs in it."""
         return sum(bool(packed.shown) for packed in self.packed)
 
     def add(self, entry: Entry, dialog: Dialog | None) -> None:
@@ -121,7 +91,7 @@ class Sample:
         number, self.seen = self.seen, self.seen + 1
         if number % self.every:
             return
-        packed = pack(shown(dialog).model_dump()) if dialog and not number % self.every_shown else ""
+        packed = pack(dialog.model_dump(exclude=_NOT_SHOWN)) if dialog and not number % self.every_shown else ""
         # Entries are packed together, to about half.
         self.packed.append(Packed(number, entry, len(entry.model_dump_json()) // 2, packed))
         self._add_bytes(self.packed[-1:])
@@ -164,28 +134,6 @@ def listed(run: int, dialog: Dialog, drops: Sequence[Drop]) -> Entry:
     )
 
 
-def shown(dialog: Dialog) -> Shown:
-    """Return what opening a dialog shows."""
-    places = {passage.id: place for place, passage in enumerate(dialog.passages)}
-    facts = {
-        "corpus": dialog.corpus,
-        "collection": dialog.collection,
-        "algorithm": dialog.algorithm,
-        "split": dialog.split,
-        "documents": ", ".join(dialog.document_ids),
-        "user": dialog.user,
-        "task": dialog.task,
-        "model": dialog.lm,
-        "prompt version": dialog.prompt_version,
-        "seed": str(dialog.seed) if dialog.seed else "",
-    }
-    return Shown(
-        facts=tuple((name, value) for name, value in facts.items() if value),
-        turns=tuple(_shown_turn(turn, places) for turn in dialog.turns),
-        passages=tuple(ShownPassage(id=p.id, title=p.title, text=p.text, url=p.url) for p in dialog.passages),
-    )
-
-
 def pack(data: Any) -> str:
     """Return data as JSON, deflated and in base64: no text ends a tag, and browsers unpack it when needed."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=lambda record: record.model_dump())
@@ -193,26 +141,6 @@ def pack(data: Any) -> str:
 
 
 def _listed_turn(turn: Turn, kept: bool | None, blind: bool) -> ListedTurn:
-    return ListedTurn(
-        turn=turn.turn,
-        query=turn.query,
-        answer=turn.answer,
-        question_type=turn.question_type,
-        multi_turn_type=turn.multi_turn_type,
-        answerability="" if blind else turn.answerability,
-        verdicts=tuple((verdict.judge, verdict.label) for verdict in turn.verdicts),
-        kept=kept,
-    )
-
-
-def _shown_turn(turn: Turn, places: dict[str, int]) -> ShownTurn:
-    return ShownTurn(
-        search_query=turn.retrieval_query,
-        reasoning=turn.reasoning,
-        clean_query=turn.clean_query,
-        other_answers=turn.other_answers,
-        original_answer=turn.original_answer,
-        hits=tuple((places.get(hit.passage_id), hit.rank, hit.score, hit.new) for hit in turn.hits),
-        evidence=tuple((places.get(e.passage_id), e.start, e.end) for e in turn.evidence),
-        reasons=tuple((v.explanation, v.model, v.score, v.decides) for v in turn.verdicts),
-    )
+    same = {name: getattr(turn, name) for name in ("turn", "query", "answer", "question_type", "multi_turn_type")}
+    verdicts = tuple((verdict.judge, verdict.label) for verdict in turn.verdicts)
+    return ListedTurn(**same, answerability="" if blind else turn.answerability, verdicts=verdicts, kept=kept)

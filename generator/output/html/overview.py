@@ -37,7 +37,7 @@ class Figure(NamedTuple):
 
 
 class Distributions:
-    """Counts dialogs by length, and turns by the labels of each judge."""
+    """Counts dialogs by length."""
 
     def __init__(self) -> None:
         self.lengths: dict[str, Counter[int]] = {
@@ -46,7 +46,6 @@ class Distributions:
             "Words of a question": Counter(),
             "Words of an answer": Counter(),
         }
-        self.verdicts: dict[str, Counter[str]] = {}
 
     def add(self, dialog: Dialog) -> None:
         """Count a dialog."""
@@ -56,8 +55,6 @@ class Distributions:
         for turn in dialog.own_turns:
             questions[len(turn.query.split())] += 1
             answers[len(turn.answer.split())] += 1
-            for verdict in turn.verdicts:
-                self.verdicts.setdefault(verdict.judge, Counter())[verdict.label] += 1
 
 
 def funnel(of: str, counts: RunCounts) -> Iterator[Figure]:
@@ -155,17 +152,18 @@ def lengths(names: Sequence[str], counted: Sequence[Distributions]) -> Iterator[
         yield Figure(title, columns(title, labels, series, "{:.0%}".format), text=said)
 
 
-def verdicts(names: Sequence[str], counted: Sequence[Distributions]) -> Iterator[Figure]:
+def verdicts(names: Sequence[str], counted: Sequence[Column]) -> Iterator[Figure]:
     """Yield the labels that each judge gave, in shares of the turns it judged."""
-    for judge in dict.fromkeys(judge for each in counted for judge in each.verdicts):
-        found = [each.verdicts.get(judge, Counter[str]()) for each in counted]
+    of_sets = [column.statistics.judges for column in counted]
+    for judge in dict.fromkeys(judge for judges in of_sets for judge in judges):
+        found = [{portion.name: portion for portion in judges.get(judge, ())} for judges in of_sets]
         labels = sorted({label for each in found for label in each})
         series: dict[str, list[float | None]] = {
-            name: [each[label] / each.total() if each else None for label in labels]
+            name: [(each[label].share if label in each else 0.0) if each else None for label in labels]
             for name, each in zip(names, found, strict=True)
         }
         title = f"Verdicts of {judge}"
-        number = ", ".join(f"{each.total():,}" for each in found)
+        number = ", ".join(f"{sum(portion.count for portion in each.values()):,}" for each in found)
         yield Figure(title, bars(title, labels, series, _SHARE), text=f"of {number} turns")
 
 

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from generator.common.atomic_files import atomic_write
 from generator.dialogs.dedup import DedupSettings
 from generator.dialogs.marks import Marks, fingerprint
+from generator.errors import ConfigError
 from generator.output.html import overview
 from generator.output.html.entries import Entry, Packed, Sample, listed, pack
 from generator.output.html.sources import ReportSet
@@ -50,6 +51,7 @@ def write_report(
             has a sample, and says so.
 
     Raises:
+        ConfigError: the marks are of another run.
         CorpusError: a set can't be read.
         RunError: the file can't be written; the old one is still there.
     """
@@ -57,6 +59,8 @@ def write_report(
         _read(number, each, near_duplicates, Sample(*(limit // len(sets) for limit in limits)))
         for number, each in enumerate(sets)
     ]
+    if marks and marks.run not in (known := [each.fingerprint for each in read]):
+        raise ConfigError(f"marks: are of another run ({marks.run}; this is {', '.join(known)}); give this run's")
     packed = [packed for each in read for packed in each.sample.packed]
     data = {
         "runs": [
@@ -101,10 +105,10 @@ def _render(sets: Sequence[ReportSet], read: Sequence[_Read], packed: Sequence[P
         "From attempts to pairs": [figure for run in runs for figure in overview.funnel(*run)],
         "Shares": list(overview.shares(sets, columns)),
         "Lengths": list(overview.lengths(names, distributions)),
-        "Verdicts": list(overview.verdicts(names, distributions)),
+        "Verdicts": list(overview.verdicts(names, columns)),
         "Cost": [figure for run in runs for figure in overview.costs(*run)],
     }
-    style, script = (_asset(name) for name in ("report.css", "report.js"))
+    style, script = _asset("report.css"), _asset("marks.js") + _asset("report.js")
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_asset))
     environment.filters["duration"] = _duration
     sections = [(title, list(of)) for title, of in groupby(comparison_lines(columns), lambda line: line.section)]

@@ -1,15 +1,6 @@
 "use strict";
 (async () => {
-const $ = id => document.getElementById(id);
 const ROW = 58;
-
-function el(tag, fields = {}, ...children) {
-  const { aria = {}, ...rest } = fields;
-  const node = Object.assign(document.createElement(tag), rest);
-  for (const [name, value] of Object.entries(aria)) node.setAttribute(name, value);
-  node.append(...children.flat().filter(child => child !== null && child !== undefined && child !== ""));
-  return node;
-}
 
 async function unpack(id) {
   const binary = atob($(id).textContent);
@@ -44,73 +35,41 @@ const haystack = entry => entry.text ??= [
   entry.id, entry.title, ...entry.documents, ...entry.turns.flatMap(t => [t.query, t.answer]),
   ...entry.drops.map(d => d.text)].join("\n").toLowerCase();
 
-// Marks: by run, dialog and turn (0: the whole dialog)
-
-const store = run => `grounded-dialogs marks ${runs[run].fingerprint}`;
-const marks = runs.map(() => new Map());
-const asked = new Set();  // those of a file that was opened, which are to be marked
-let unsaved = 0;
-const key = (id, turn) => `${id}/${turn ?? 0}`;
-const markOf = (entry, turn) => marks[entry.run].get(key(entry.id, turn));
-const isSet = mark => mark && (mark.keep !== null || mark.note || Object.keys(mark.criteria).length);
-
-function take(file) {
-  const run = runs.findIndex(each => each.fingerprint === file?.run);
-  if (!Array.isArray(file?.marks)) throw new Error("not a file of marks");
-  if (run < 0) throw new Error(`marks of another run (${file.run}; this report is of ${runs.map(r => r.fingerprint).join(", ")})`);
-  for (const mark of file.marks) {
-    const turn = mark.turn ?? null;
-    marks[run].set(key(mark.dialog_id, turn), { dialog_id: mark.dialog_id, turn, keep: mark.keep ?? null, criteria: { ...mark.criteria }, note: mark.note ?? "" });
-    asked.add(`${run} ${key(mark.dialog_id, turn)}`);
-  }
-  $("annotator").value = file.annotator ?? "";
-}
-
-function setMark(entry, turn, change) {
-  const mark = markOf(entry, turn) ?? { dialog_id: entry.id, turn, keep: null, criteria: {}, note: "" };
-  marks[entry.run].set(key(entry.id, turn), Object.assign(mark, change));
-  unsaved += 1;
-  try {
-    localStorage.setItem(store(entry.run), JSON.stringify({ run: runs[entry.run].fingerprint, annotator: $("annotator").value, marks: [...marks[entry.run].values()] }));
-  } catch { /* a browser that keeps nothing for files: the note below says that they aren't saved */ }
-  tellMarks();
-  draw();
-}
+const marks = new Marks(runs, () => { tellMarks(); draw(); });
+if (given) marks.take(given);
+$("annotator").value = marks.annotator;
+$("annotator").addEventListener("change", () => { marks.annotator = $("annotator").value.trim(); });
 
 function tellMarks(message) {
-  const count = marks.flatMap(of => [...of.values()]).filter(isSet).length;
-  $("marked").textContent = message ?? (count ? `${count} marked${unsaved ? ", not saved to a file yet" : ""}` : "nothing marked yet");
+  const of = marks.asked.size ? ` of ${marks.asked.size}` : "";
+  $("marked").textContent = message ?? (marks.count ? `${marks.count}${of} marked${marks.unsaved ? ", not saved to a file yet" : ""}` : "nothing marked yet");
 }
 
 function save(event) {
   event.preventDefault();
   const name = $("annotator").value.trim();
-  if (!/^[A-Za-z0-9_.-]+$/.test(name)) {
+  if (!name || !$("annotator").checkValidity()) {
     $("annotator").focus();
-    return tellMarks("Give your name first: letters, digits, - _ .");
+    return tellMarks("Give your name first: letters, digits, - _ . @");
   }
-  let saved = 0;
-  const reads = [];
-  runs.forEach((run, place) => {
-    const all = [...marks[place].values()];
-    if (!all.some(isSet)) return;
-    saved += all.filter(isSet).length;
-    const file = `marks-${name}${several ? `-${place + 1}` : ""}.json`;
-    const url = URL.createObjectURL(new Blob([JSON.stringify({ run: run.fingerprint, annotator: name, marks: all }, null, 1) + "\n"], { type: "application/json" }));
-    el("a", { href: url, download: file }).click();
+  const files = marks.files(name);
+  if (!files.length) return tellMarks("There is nothing to save yet.");
+  for (const file of files) {
+    const url = URL.createObjectURL(new Blob([`${JSON.stringify(file.content, null, 1)}\n`], { type: "application/json" }));
+    el("a", { href: url, download: file.name }).click();
     setTimeout(() => URL.revokeObjectURL(url), 60000);
-    if (run.continues) reads.push(`${run.continues} marks=${file}`);
-  });
-  if (!saved) return tellMarks("There is nothing to save yet.");
-  unsaved = 0;
-  tellMarks(`${saved} marks saved.${reads.length ? ` The run reads them with: ${reads.join(" ; ")}` : ""}`);
+  }
+  marks.unsaved = 0;
+  const reads = files.map(file => file.reads).filter(Boolean);
+  tellMarks(`${marks.count} marks saved.${reads.length ? ` The run reads them with: ${reads.join(" ; ")}` : ""}`);
 }
 
 async function open(event) {
   const [file] = event.target.files;
   try {
-    take(JSON.parse(await file.text()));
-    unsaved = 0;
+    marks.take(JSON.parse(await file.text()));
+    marks.unsaved = 0;
+    $("annotator").value = marks.annotator;
     tellMarks(`opened ${file.name}`);
   } catch (error) {
     tellMarks(`${file.name}: ${error.message}`);
@@ -119,15 +78,6 @@ async function open(event) {
   search();
   show(current);
 }
-
-for (const run of runs.keys()) {
-  try {
-    const kept = localStorage.getItem(store(run));
-    if (kept) { take(JSON.parse(kept)); unsaved = 1; }
-  } catch { /* none */ }
-}
-asked.clear();
-if (given) take(given);
 
 // Filters
 
@@ -160,9 +110,8 @@ const FILTERS = [
   ["user", "user", uniq("user"), (e, t, v) => e.user === v, false],
   ["task", "task", uniq("task"), (e, t, v) => e.task === v, false],
   ["mark", "my mark", [["asked", "to mark"], ["open", "still to mark"], ["none", "not marked"], ["kept", "kept"], ["rejected", "rejected"]], (e, t, v) => {
-    const mark = markOf(e, t?.turn ?? null);
-    const wanted = asked.has(`${e.run} ${key(e.id, t?.turn ?? null)}`);
-    return v === "asked" ? wanted : v === "open" ? wanted && !isSet(mark) : v === "none" ? t !== null && !isSet(mark) : mark?.keep === (v === "kept");
+    const mark = marks.get(e, t?.turn), isSet = Marks.isSet(mark), wanted = marks.asked.has(Marks.place(e, t?.turn));
+    return v === "asked" ? wanted : v === "open" ? wanted && !isSet : v === "none" ? t !== null && !isSet : mark?.keep === (v === "kept");
   }, true],
 ];
 for (const [name, title, values] of FILTERS)
@@ -220,16 +169,16 @@ function row(entry, place) {
   const turn = entry.turns.find(t => hits?.has(t.turn)) ?? entry.turns[0];
   const whole = entry.drops.find(d => d.scope === "dialog") ?? entry.drops[0];
   const lost = entry.turns.filter(t => t.kept === false).length;
-  const marked = [...marks[entry.run].values()].filter(m => m.dialog_id === entry.id && isSet(m));
+  const marked = marks.ofDialog(entry);
   const kind = entry.accepted
     ? [`${entry.turns.length} turn${entry.turns.length === 1 ? "" : "s"}`, lost ? `${lost} dropped` : ""]
     : ["✗ dropped", whole ? `${whole.stage}: ${whole.reason}` : ""];
-  const state = [...kind, marked.length ? `✎ ${marked.length}` : "", several ? runs[entry.run].name : "", entry.title].filter(Boolean).join(" · ");
+  const state = [...kind, marked ? `✎ ${marked}` : "", several ? runs[entry.run].name : "", entry.title].filter(Boolean).join(" · ");
   const node = el("div", { className: `row${entry.accepted ? "" : " dropped"}`, id: `row-${place}`,
     aria: { role: "option", "aria-selected": entry === current, "aria-posinset": place + 1, "aria-setsize": found.length } },
     el("span", {}, turn ? turn.query : whole?.text.trim() || entry.id), el("small", { title: state }, state));
   node.style.top = `${place * ROW}px`;
-  node.addEventListener("click", () => show(entry));
+  node.addEventListener("click", () => show(entry).then(() => $("dialog").scrollIntoView({ block: "nearest" })));
   return node;
 }
 
@@ -246,18 +195,21 @@ function move(by) {
 
 let shown = null;
 let lit = null;
+const instructions = el("details", { open: true }, el("summary", {}, "instructions"), el("p", { className: "note" }, criteria.instructions));
 
 async function show(entry) {
   current = entry;
   if (!entry) return draw();
-  const bare = { search_query: "", reasoning: "", clean_query: "", other_answers: [], original_answer: "", hits: [], evidence: [], reasons: null };
-  const detail = entry.full ? await unpack(`d${entry.place}`) : { facts: [], turns: entry.turns.map(() => bare), passages: [] };
+  const bare = { other_answers: [], hits: [], evidence: [], verdicts: null };
+  const detail = entry.full ? await unpack(`d${entry.place}`) : { document_ids: [], turns: entry.turns.map(() => bare), passages: [] };
   if (current !== entry) return;  // another was chosen meanwhile
   shown = detail;
+  shown.places = new Map(detail.passages.map((passage, place) => [passage.id, place]));
   lit = null;
   const link = `#dialog=${several ? `${entry.run}:` : ""}${encodeURIComponent(entry.id)}`;
   history.replaceState(null, "", link);
-  const facts = [...(several ? [["run", runs[entry.run].name]] : []), ...detail.facts, ...(entry.ended ? [["ended early", entry.ended]] : [])];
+  const facts = [["run", several ? runs[entry.run].name : ""], ...(detail.lm ? ["corpus", "collection", "algorithm", "split", "user", "task"].map(name => [name, detail[name]]) : []),
+    ["documents", detail.document_ids.join(", ")], ["model", detail.lm], ["prompt version", detail.prompt_version], ["seed", detail.seed], ["ended early", entry.ended]].filter(([, value]) => value);
   const rest = entry.drops.filter(d => d.turn === null || !entry.turns.some(t => t.turn === d.turn));
   $("dialog").replaceChildren(
     el("h2", {}, entry.title || (entry.accepted ? "Dialog" : "Dropped dialog"), " ", el("a", { href: link, title: "link to this dialog" }, el("small", {}, entry.id))),
@@ -265,7 +217,7 @@ async function show(entry) {
     entry.accepted && !entry.full ? el("p", { className: "note" }, "Its passages, hits and reasons are not in this file, which has a sample of them: see the overview.") : "",
     ...rest.map(drop),
     ...entry.turns.map((turn, place) => turnOf(entry, turn, detail.turns[place])),
-    entry.accepted ? el("section", { className: "turn" }, el("h3", {}, "The dialog as a whole"), marking(entry, null)) : "");
+    entry.accepted ? el("section", { className: "turn" }, el("h3", {}, "The dialog as a whole"), marks.form(entry, null, criteria)) : "");
   $("dialog").scrollTop = 0;
   passages();
   draw();
@@ -280,63 +232,34 @@ function drop(each) {
 function turnOf(entry, turn, detail) {
   const hits = hitTurns.get(entry.place);
   const tag = (text, kind = "", title = "") => text ? el("span", { className: `tag ${kind}`, title }, text) : "";
-  const types = [turn.question_type, turn.multi_turn_type && turn.multi_turn_type !== turn.question_type ? turn.multi_turn_type : "", turn.answerability];
+  const types = [turn.question_type === "unlabelled" ? "" : turn.question_type, turn.multi_turn_type && turn.multi_turn_type !== turn.question_type ? turn.multi_turn_type : "", turn.answerability];
   const reason = entry.pairs.get(turn.turn);
   const answer = el("button", { type: "button", className: "answer", aria: { "aria-pressed": false, "aria-label": `Answer of turn ${turn.turn}: show its evidence` } }, turn.answer || "(no answer)");
   answer.addEventListener("click", () => light(turn.turn, detail.evidence, answer));
-  const name = place => place === null ? "a passage that is not in the dialog" : `${shown.passages[place].title || shown.passages[place].id} (${place + 1})`;
+  const name = place => place === undefined ? "a passage that is not in the dialog" : `${shown.passages[place].title || shown.passages[place].id} (${place + 1})`;
   return el("section", { className: `turn${hits && hits.size && !hits.has(turn.turn) ? " miss" : ""}`, id: `turn-${turn.turn}` },
     el("div", { className: "tags" }, el("b", {}, `Turn ${turn.turn}`), types.map((t, place) => tag(t, "", ["question type", "multi-turn type", "answerability"][place])),
-      turn.kept === null ? tag("given") : turn.kept ? tag("✓ kept", "kept") : tag(`✗ ${reason ?? "dropped"}`, "gone")),
-    el("div", { className: "query" }, turn.query),
+      turn.kept === null ? tag("given") : !turn.answerability ? "" : turn.kept ? tag("✓ kept", "kept") : tag(`✗ ${reason ?? "dropped"}`, "gone")),
+    el("p", { className: "query" }, turn.query),
     detail.clean_query ? el("p", { className: "small" }, el("b", {}, "before slips: "), detail.clean_query) : "",
-    detail.search_query ? el("p", { className: "small" }, el("b", {}, "search: "), detail.search_query) : "",
-    detail.hits.length ? el("ol", { className: "hits" }, detail.hits.map(([place, rank, score, fresh]) => {
-      const to = el("button", { type: "button", disabled: place === null }, name(place));
+    detail.retrieval_query ? el("p", { className: "small" }, el("b", {}, "search: "), detail.retrieval_query) : "",
+    detail.hits.length ? el("ol", { className: "hits" }, detail.hits.map(({ passage_id, rank, score, new: fresh }) => {
+      const place = shown.places.get(passage_id);
+      const to = el("button", { type: "button", disabled: place === undefined }, name(place));
       to.addEventListener("click", () => $(`passage-${place}`).scrollIntoView({ block: "start" }));
-      return el("li", {}, `${rank}. `, to, ` ${score.toPrecision(3)}`, fresh ? el("b", {}, " new") : "");
+      return el("li", {}, `${rank}. `, to, score ? ` ${score.toPrecision(3)}` : "", fresh ? el("b", {}, " new") : "");
     })) : "",
     answer,
     detail.reasoning ? el("details", {}, el("summary", {}, "reasoning"), el("p", { className: "small" }, detail.reasoning)) : "",
     detail.other_answers.map(a => el("p", { className: "small" }, el("b", {}, "another reference: "), a)),
     detail.original_answer ? el("p", { className: "small" }, el("b", {}, "before a person edited it: "), detail.original_answer) : "",
     turn.verdicts.map(([judge, label], place) => {
-      const [why, model, score, decides] = detail.reasons?.[place] ?? ["", "", null, true];
-      return el("p", { className: "small" }, el("b", {}, `${judge}: ${label}`), score === null ? "" : ` (${score})`,
+      const { explanation: why, model, score = null, decides = true } = detail.verdicts?.[place] ?? {};
+      return el("p", { className: "small" }, el("b", {}, `${judge}: ${label}`), score === null || String(score) === label ? "" : ` (${score})`,
         model ? ` by ${model}` : "", decides ? "" : " (doesn't decide)", why ? ` – ${why}` : "");
     }),
     entry.drops.filter(d => d.turn === turn.turn).map(d => d.scope === "pair" ? "" : el("details", {}, el("summary", {}, `dropped ${d.scope}: ${d.stage}: ${d.reason}`), drop(d))),
-    turn.kept === null ? "" : marking(entry, turn.turn));
-}
-
-let criteriaOpen = false;
-
-function marking(entry, turn) {
-  const mark = markOf(entry, turn);
-  const choices = [["Keep", true], ["Reject", false]].map(([text, keep]) => {
-    const button = el("button", { type: "button", aria: { "aria-pressed": mark?.keep === keep, "data-keep": keep } }, text);
-    button.addEventListener("click", () => {
-      const now = markOf(entry, turn)?.keep === keep ? null : keep;
-      setMark(entry, turn, { keep: now });
-      choices.forEach((each, place) => each.setAttribute("aria-pressed", now === (place === 0)));
-    });
-    return button;
-  });
-  const note = el("input", { type: "text", placeholder: "note", value: mark?.note ?? "", aria: { "aria-label": turn ? `Note on turn ${turn}` : "Note on the dialog" } });
-  note.addEventListener("change", () => setMark(entry, turn, { note: note.value }));
-  const asks = criteria.criteria.filter(c => (c.about === "dialog") === (turn === null));
-  const rows = asks.map(criterion => {
-    const select = el("select", { aria: { "data-criterion": criterion.name } }, el("option", { value: "" }, "–"),
-      criterion.scale.map(level => el("option", { value: level.value, selected: mark?.criteria[criterion.name] === level.value }, level.meaning && level.meaning !== level.value ? `${level.value}: ${level.meaning}` : level.value)));
-    select.addEventListener("change", () => {
-      const values = { ...markOf(entry, turn)?.criteria };
-      if (select.value) values[criterion.name] = select.value; else delete values[criterion.name];
-      setMark(entry, turn, { criteria: values });
-    });
-    return el("label", { title: criterion.name }, el("span", {}, el("b", {}, `${criterion.name}: `), criterion.question), select);
-  });
-  const more = rows.length ? el("details", { className: "criteria", open: criteriaOpen || asked.size > 0 || Object.keys(mark?.criteria ?? {}).length > 0 }, el("summary", {}, `criteria (${criteria.name})`), rows) : "";
-  return el("div", { className: "marks", aria: { role: "group", "aria-label": turn ? `Marks of turn ${turn}` : "Marks of the dialog" } }, choices, note, more);
+    turn.kept === null ? "" : marks.form(entry, turn.turn, criteria));
 }
 
 // Evidence
@@ -350,10 +273,10 @@ function light(turn, evidence, button) {
 
 function passages() {
   const spans = shown.passages.map(() => []);
-  for (const [place, start, end] of lit?.evidence ?? []) if (place !== null) spans[place].push([start, end]);
-  const said = !shown.passages.length ? (current.accepted && !current.full ? "The passages of this dialog are not in this file." : "No passages.") : !lit ? `${shown.passages.length} passages. A click on an answer lights up its evidence.`
+  for (const { passage_id, start, end } of lit?.evidence ?? []) spans[shown.places.get(passage_id)]?.push([start, end]);
+  const said = !shown.passages.length ? (current.accepted && !current.full ? "The passages of this dialog are not in this file." : "No passages.") : !lit ? `${shown.passages.length} passages.${shown.turns.some(turn => turn.evidence.length) ? " A click on an answer lights up its evidence." : ""}`
     : lit.evidence.length ? `Evidence of turn ${lit.turn}: ${lit.evidence.length} sentence${lit.evidence.length === 1 ? "" : "s"}.` : `The answer of turn ${lit.turn} names no evidence.`;
-  $("passages").replaceChildren(el("p", { className: "hint", aria: { role: "status" } }, said), ...shown.passages.map((passage, place) =>
+  $("passages").replaceChildren(...(marks.asked.size && criteria.instructions ? [instructions] : []), el("p", { className: "hint", aria: { role: "status" } }, said), ...shown.passages.map((passage, place) =>
     el("div", { className: `passage${spans[place].length ? " lit" : ""}`, id: `passage-${place}` },
       el("h3", {}, `${place + 1}. ${passage.title || passage.id} `, passage.title ? el("small", {}, passage.id) : ""),
       passage.url ? el("small", { className: "hint" }, passage.url) : "",
@@ -401,9 +324,8 @@ document.addEventListener("keydown", event => {
   if (event.key === "/") { location.hash = "#dialogs"; go(); event.preventDefault(); $("search").focus(); }
   if (event.key === "j" || event.key === "k") { if (!$("dialogs").hidden) move(event.key === "j" ? 1 : -1); }
 });
-document.addEventListener("toggle", event => { if (event.target.className === "criteria") criteriaOpen = event.target.open; }, true);
 addEventListener("resize", draw);
-addEventListener("beforeunload", event => { if (unsaved) event.preventDefault(); });
+addEventListener("beforeunload", event => { if (marks.unsaved) event.preventDefault(); });
 addEventListener("hashchange", go);
 
 function go() {
@@ -415,10 +337,10 @@ function go() {
   draw();
 }
 
-if (asked.size && $("f-mark")) $("f-mark").value = "asked";
+if (marks.asked.size && $("f-mark")) $("f-mark").value = "asked";
 tellMarks();
 search();
-if (asked.size && !location.hash) location.hash = "#dialogs";
+if (marks.asked.size && !location.hash) location.hash = "#dialogs";
 go();
 document.documentElement.dataset.ready = "yes";
 })();

@@ -1,4 +1,4 @@
-"""What a report is made of: sets of dialogs with what their run folders tell."""
+"""The sources of a report: sets of dialogs with what their run folders tell."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from generator.schema import Dialog, Drop, Usage
 
 
 class RunCounts(BaseModel):
-    """What a report takes from a run's `summary.json`, of this release or an earlier one."""
+    """The part of a report that comes from a run's `summary.json`, of this release or an earlier one."""
 
     attempted: int
     accepted: int

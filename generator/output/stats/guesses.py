@@ -35,7 +35,7 @@ _SEEN: Mapping[str, Callable[[Dialog, Turn], list[str]]] = {
 
 
 class Guess(Record):
-    """How well a class of answerability is told from the others, in cross-validation by dialog.
+    """A measure of how well a class of answerability is told from the others, in cross-validation by dialog.
 
     Attributes:
         answerability: the class.
