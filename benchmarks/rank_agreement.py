@@ -38,6 +38,7 @@ from generator.dialogs.filter import filter_pairs
 from generator.dialogs.query import form_query
 from generator.errors import CorpusError, GroundedDialogsError
 from generator.output.markdown import table
+from generator.output.tables import ABSENT
 from generator.schema import Dialog, Passage, QueryForm
 from generator.sets import dialog_set
 from judges.benchmarks.mtrag.retrieval import WHOLE, open_library, rank_documents, retriever_settings
@@ -222,7 +223,7 @@ def to_markdown(result: Mapping[str, Any]) -> str:
     rows = [
         [
             *(pairs, row["domain"], row["form"], *(str(row[key]) for key in ("systems", "conversations", "questions"))),
-            *(cell for of in row["agreement"].values() for cell in (_interval(of["tau"], of["interval"]),)),
+            *(_interval(of["tau"], of["interval"]) for of in row["agreement"].values()),
             *(_interval(of["people"], of["people_interval"]) for of in row["agreement"].values()),
         ]
         for pairs, found in result["agreement"].items()
@@ -246,8 +247,8 @@ def to_markdown(result: Mapping[str, Any]) -> str:
     return table(head, rows) + "\n\n" + table(["retriever", "query form", *of_sets], systems) + "\n"
 
 
-def _interval(value: float, bounds: Sequence[float]) -> str:
-    return f"{value:.2f} ({bounds[0]:.2f} to {bounds[1]:.2f})"
+def _interval(value: float | None, bounds: Sequence[float] | None) -> str:
+    return ABSENT if value is None or bounds is None else f"{value:.2f} ({bounds[0]:.2f} to {bounds[1]:.2f})"
 
 
 def measure_agreement(
@@ -266,7 +267,7 @@ def measure_agreement(
             made.setdefault(domain, []).extend(questions)
     people: dict[str, Sample] = {}
     companion: dict[str, dict[str, Sample]] = {"all": {}, "kept": {}}
-    for domain, generated in made.items():
+    for domain, generated in sorted(made.items()):
         questions = [*asked[domain], *generated]
         figures = measure_systems(domain, pools[domain], questions, variants, cache)
         of_people = np.arange(len(questions)) < len(asked[domain])

@@ -68,13 +68,25 @@ def split_people(
 
 
 def taus(one: Matrix, other: Matrix) -> Matrix:
-    """Return Kendall's tau-b of the systems for each draw and metric; shape (draws, metrics)."""
+    """Return Kendall's tau-b of the systems for each draw and metric, shape (draws, metrics); NaN if all are equal."""
     return np.array(
         [
             [kendalltau(a[:, metric], b[:, metric]).statistic for metric in range(one.shape[2])]
             for a, b in zip(one, other, strict=True)
         ]
     )
+
+
+def mean(taus: Matrix) -> float | None:
+    """Return the mean of those that exist; None if none does."""
+    known = taus[~np.isnan(taus)]
+    return float(known.mean()) if known.size else None
+
+
+def bounds(taus: Matrix) -> list[float] | None:
+    """Return the bounds that hold 95% of those that exist; None if none does."""
+    known = taus[~np.isnan(taus)]
+    return np.quantile(known, BOUNDS).tolist() if known.size else None
 
 
 def compare(
@@ -107,10 +119,10 @@ def compare(
                 "questions": sum(int(of.counts.sum()) for of in chosen),
                 "agreement": {
                     metric: {
-                        "tau": float(found[0, place]),
-                        "interval": np.nanquantile(interval[:, place], BOUNDS).tolist(),
-                        "people": float(np.nanmean(limit[:, place])),
-                        "people_interval": np.nanquantile(limit[:, place], BOUNDS).tolist(),
+                        "tau": mean(found[:, place]),
+                        "interval": bounds(interval[:, place]),
+                        "people": mean(limit[:, place]),
+                        "people_interval": bounds(limit[:, place]),
                     }
                     for place, metric in enumerate(metrics)
                 },
