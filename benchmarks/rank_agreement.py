@@ -29,7 +29,7 @@ import yaml
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from benchmarks.rank_statistics import OVERALL, Matrix, Sample, Samples, compare, set_means
+from benchmarks.rank_statistics import OVERALL, Matrix, Sample, Samples, compare, compare_people, set_means
 from generator.common.atomic_files import atomic_write, digest
 from generator.common.console import note
 from generator.common.language import ENGLISH, Language
@@ -47,6 +47,8 @@ from judges.metrics.ranking import CUTS, measure, to_scores
 
 FORMS: tuple[QueryForm, ...] = get_args(QueryForm)
 CUT = 5
+# Numbers of people's questions that are compared with the others of people's; at most half of them are.
+SIZES = (15, 30, 60, 120, 240)
 METRICS = (f"nDCG@{CUT}", f"R@{CUT}")
 UNSTEMMED = Language.model_validate({**ENGLISH.model_dump(), "stemmer": None})
 
@@ -219,15 +221,18 @@ def list_systems(variants: Iterable[str], sets: Mapping[str, Samples]) -> list[d
 
 
 def to_markdown(result: Mapping[str, Any]) -> str:
-    """Return both tables."""
+    """Return the tables: agreement, that of people's questions among themselves, figures of the systems."""
     rows = [
         [
             *(pairs, row["domain"], row["form"], *(str(row[key]) for key in ("systems", "conversations", "questions"))),
-            *(_interval(of["tau"], of["interval"]) for of in row["agreement"].values()),
-            *(_interval(of["people"], of["people_interval"]) for of in row["agreement"].values()),
+            *(_interval(of) for of in row["agreement"].values()),
+            *(_interval(of["people"]) for of in row["agreement"].values()),
         ]
         for pairs, found in result["agreement"].items()
         for row in found
+    ]
+    alone = [
+        [str(row["questions"]), *(_interval(of) for of in row["agreement"].values())] for row in result["people_alone"]
     ]
     head = ["pairs", "domain", "query form", "systems", "conversations", "questions"]
     head += [f"tau by {metric} (95%)" for metric in METRICS] + [f"people alone, {metric} (95%)" for metric in METRICS]
@@ -244,11 +249,17 @@ def to_markdown(result: Mapping[str, Any]) -> str:
         for system in result["systems"]
     ]
     of_sets = [f"{name}, {column}" for name in sets for column in ("rank", *METRICS)]
-    return table(head, rows) + "\n\n" + table(["retriever", "query form", *of_sets], systems) + "\n"
+    return "\n\n".join(
+        [
+            table(head, rows),
+            table(["people's questions", *(f"tau by {metric} (95%)" for metric in METRICS)], alone),
+            table(["retriever", "query form", *of_sets], systems) + "\n",
+        ]
+    )
 
 
-def _interval(value: float | None, bounds: Sequence[float] | None) -> str:
-    return ABSENT if value is None or bounds is None else f"{value:.2f} ({bounds[0]:.2f} to {bounds[1]:.2f})"
+def _interval(of: Mapping[str, Any]) -> str:
+    return ABSENT if of["tau"] is None else "{:.2f} ({:.2f} to {:.2f})".format(of["tau"], *of["interval"])
 
 
 def measure_agreement(
@@ -291,6 +302,7 @@ def measure_agreement(
         "agreement": {
             name: compare(people, samples, forms, METRICS, draws, seed) for name, samples in companion.items()
         },
+        "people_alone": compare_people(people, SIZES, METRICS, draws, seed),
         "systems": list_systems(variants, {"people": people, **companion}),
     }
 

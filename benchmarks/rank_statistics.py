@@ -53,12 +53,12 @@ def resample(samples: Samples, draws: int, rng: np.random.Generator) -> dict[str
 
 
 def split_people(
-    people: Samples, companion: Samples, draws: int, rng: np.random.Generator
+    people: Samples, questions: Mapping[str, int], draws: int, rng: np.random.Generator
 ) -> tuple[dict[str, Matrix], dict[str, Matrix]]:
-    """Return the means of two parts of people's conversations, the first with as many questions as `companion` has."""
+    """Return the means of two parts of conversations: drawn ones with so many questions, at most half; all others."""
     parts: dict[str, NDArray[np.bool_]] = {}
     for domain, of in people.items():
-        wanted = min(companion[domain].counts.sum(), of.counts.sum() // 2)
+        wanted = min(questions[domain], of.counts.sum() // 2)
         orders = rng.permuted(np.tile(np.arange(len(of.counts)), (draws, 1)), axis=1)
         before = np.cumsum(of.counts[orders], axis=1) - of.counts[orders]
         parts[domain] = np.zeros(orders.shape, dtype=np.bool_)
@@ -77,16 +77,26 @@ def taus(one: Matrix, other: Matrix) -> Matrix:
     )
 
 
-def mean(taus: Matrix) -> float | None:
-    """Return the mean of those that exist; None if none does."""
+def summarise(taus: Matrix) -> dict[str, Any]:
+    """Return the mean of those that exist, and the bounds of 95% of them; None if none does."""
     known = taus[~np.isnan(taus)]
-    return float(known.mean()) if known.size else None
+    if not known.size:
+        return {"tau": None, "interval": None}
+    return {"tau": float(known.mean()), "interval": np.quantile(known, BOUNDS).tolist()}
 
 
-def bounds(taus: Matrix) -> list[float] | None:
-    """Return the bounds that hold 95% of those that exist; None if none does."""
-    known = taus[~np.isnan(taus)]
-    return np.quantile(known, BOUNDS).tolist() if known.size else None
+def compare_people(
+    people: Samples, sizes: Sequence[int], metrics: Sequence[str], draws: int, seed: int
+) -> list[dict[str, Any]]:
+    """Return how far people's questions agree with themselves, for numbers of questions over all domains."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for size in sizes:
+        parts = split_people(people, dict.fromkeys(people, round(size / len(people))), draws, rng)
+        found = taus(*(part[OVERALL] for part in parts))
+        each = {metric: summarise(found[:, place]) for place, metric in enumerate(metrics)}
+        rows.append({"questions": size, "agreement": each})
+    return rows
 
 
 def compare(
@@ -102,7 +112,7 @@ def compare(
     rng = np.random.default_rng(seed)
     seen = [set_means(people), set_means(companion)]
     drawn = [resample(people, draws, rng), resample(companion, draws, rng)]
-    parts = split_people(people, companion, draws, rng)
+    parts = split_people(people, {d: int(of.counts.sum()) for d, of in companion.items()}, draws, rng)
     every = np.sort(np.concatenate(list(forms.values())))
     subsets = [(domain, OVERALL, every) for domain in (OVERALL, *companion)]
     subsets += [(OVERALL, form, systems) for form, systems in forms.items()]
@@ -119,10 +129,9 @@ def compare(
                 "questions": sum(int(of.counts.sum()) for of in chosen),
                 "agreement": {
                     metric: {
-                        "tau": mean(found[:, place]),
-                        "interval": bounds(interval[:, place]),
-                        "people": mean(limit[:, place]),
-                        "people_interval": bounds(limit[:, place]),
+                        "tau": summarise(found[:, place])["tau"],
+                        "interval": summarise(interval[:, place])["interval"],
+                        "people": summarise(limit[:, place]),
                     }
                     for place, metric in enumerate(metrics)
                 },

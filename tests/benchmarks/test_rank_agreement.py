@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.rank_agreement import VARIANTS, Question, main, measure_agreement, read_people, read_pools, sample
-from benchmarks.rank_statistics import Sample, compare, resample, split_people
+from benchmarks.rank_statistics import Sample, compare, compare_people, resample, split_people
 from generator.corpora.mtrag.names import COLLECTIONS
 from generator.schema import Dialog, Verdict
 from judges.benchmarks.mtrag.retrieval_tasks import read_collections
@@ -104,7 +104,7 @@ def dialog(domain: str, verdict: str = "correct") -> Dialog:
 
 
 def measured(human: Path, *runs: Path) -> dict[str, Any]:
-    return measure_agreement(human, runs, BM25, human.parent / "cache", 20, 0)
+    return measure_agreement(human, runs, BM25, human.parent / "cache", 3, 0)
 
 
 def recalls(result: dict[str, Any], name: str) -> dict[str, float]:
@@ -162,7 +162,7 @@ def test_a_run_that_cannot_be_compared_is_one_line(
 
 
 def test_the_command_writes_both_files(human: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    arguments = [str(human), str(run(tmp_path / "run", dialog("govt"))), "--retrievers", "bm25", "--draws", "20"]
+    arguments = [str(human), str(run(tmp_path / "run", dialog("govt"))), "--retrievers", "bm25", "--draws", "3"]
     arguments += ["--cache", str(tmp_path / "cache"), "--output", str(tmp_path / "out")]
     monkeypatch.setattr(sys, "argv", ["rank_agreement", *arguments])
     main()
@@ -190,7 +190,7 @@ def test_conversations_are_drawn_whole() -> None:
 
 def test_people_are_split_by_conversations_into_as_many_questions_as_the_other_set_has() -> None:
     people = {"x": of(*([[float(number)]] * 2 for number in range(10)))}
-    one, other = split_people(people, {"x": of([[1.0]] * 5)}, 50, np.random.default_rng(0))
+    one, other = split_people(people, {"x": 5}, 50, np.random.default_rng(0))
     # Three conversations of two questions: together with the seven others all of them, none twice.
     assert 3 * one["x"] + 7 * other["x"] == pytest.approx(np.full((50, 1, 1), 45.0))
     assert len(set(one["x"][:, 0, 0])) > 5
@@ -205,7 +205,16 @@ def test_tau_of_equal_and_reversed_orders_is_one_and_minus_one() -> None:
         for row in rows:
             assert row["agreement"]["m"]["tau"] == pytest.approx(expected)
             assert row["agreement"]["m"]["interval"] == pytest.approx([expected, expected])
-            assert row["agreement"]["m"]["people"] == pytest.approx(1)
+            assert row["agreement"]["m"]["people"]["tau"] == pytest.approx(1)
+
+
+def test_more_questions_of_people_agree_better_with_the_others() -> None:
+    """Ten systems, each a little better than the last, with chance figures of each conversation."""
+    chance = np.random.default_rng(0)
+    people = {"x": of(*([chance.normal(np.arange(10) / 4)] for _ in range(200)))}
+    few, many = (row["agreement"]["m"] for row in compare_people(people, [4, 100], ["m"], 50, 0))
+    assert few["tau"] + 0.2 < many["tau"] <= 1
+    assert few["interval"][0] < few["tau"] < few["interval"][1]
 
 
 def test_over_all_is_the_mean_of_the_domains() -> None:
