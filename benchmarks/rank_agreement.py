@@ -16,8 +16,6 @@ Writes `rank_agreement.md` and `.json`. Rankings and vectors are kept in `--cach
 """
 
 import argparse
-import asyncio
-import hashlib
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,9 +28,9 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from benchmarks.rank_statistics import OVERALL, Matrix, Sample, Samples, compare, compare_people, set_means
-from generator.common.atomic_files import atomic_write, digest
+from benchmarks.rank_systems import CUT, VARIANTS, Variant, rank_texts
+from generator.common.atomic_files import atomic_write
 from generator.common.console import note
-from generator.common.language import ENGLISH, Language
 from generator.corpora.mtrag.names import domain_of
 from generator.dialogs.filter import filter_pairs
 from generator.dialogs.query import form_query
@@ -41,41 +39,13 @@ from generator.output.markdown import table
 from generator.output.tables import ABSENT
 from generator.schema import Dialog, Passage, QueryForm
 from generator.sets import dialog_set
-from judges.benchmarks.mtrag.retrieval import WHOLE, open_library, rank_documents, retriever_settings
 from judges.benchmarks.mtrag.retrieval_tasks import read_collections, read_documents
 from judges.metrics.ranking import CUTS, measure, to_scores
 
 FORMS: tuple[QueryForm, ...] = get_args(QueryForm)
-CUT = 5
 # Numbers of people's questions that are compared with the others of people's; at most half of them are.
 SIZES = (15, 30, 60, 120, 240)
 METRICS = (f"nDCG@{CUT}", f"R@{CUT}")
-UNSTEMMED = Language.model_validate({**ENGLISH.model_dump(), "stemmer": None})
-
-
-class Variant(NamedTuple):
-    """A retriever of `conf/retriever/` with changed settings; `passages`: their tokens and overlap."""
-
-    retriever: str
-    changes: tuple[str, ...] = ()
-    passages: tuple[int, int] = (WHOLE, 0)
-    stemmed: bool = True
-
-
-# Chosen before any figure was seen: what we have, each beside what others use or what is its plain form.
-VARIANTS = {
-    "bm25": Variant("bm25"),
-    "bm25, not stemmed": Variant("bm25", stemmed=False),
-    "bm25, k1=0.9 b=0.4": Variant("bm25", ("k1=0.9", "b=0.4")),  # Anserini's
-    "bm25, b=0": Variant("bm25", ("b=0",)),
-    "bm25, passages of 200": Variant("bm25", passages=(200, 40)),
-    "bm25, passages of 100": Variant("bm25", passages=(100, 20)),
-    "dense": Variant("dense"),
-    "dense, beginnings": Variant("dense", ("window=512",)),
-    "dense, passages of 100": Variant("dense", passages=(100, 20)),
-    "hybrid": Variant("hybrid"),
-    "hybrid, rrf_k=60, equal weights": Variant("hybrid", ("rrf_k=60", "bm25_weight=1")),
-}
 
 
 class Question(NamedTuple):
@@ -159,25 +129,6 @@ def read_questions(dialogs: Iterable[Dialog], domains: Mapping[str, str], keep: 
 def _name(passage: Passage, domains: Mapping[str, str]) -> str:
     """Return the id that a passage, or what it was cut from, has in the pool."""
     return passage.id if passage.id in domains else passage.document_id
-
-
-def rank_texts(domain: str, pool: Path, variant: Variant, texts: Iterable[str], cache: Path) -> dict[str, list[str]]:
-    """Return the ids of each text's first passages, best first; what is in the cache isn't searched again."""
-    settings = retriever_settings(variant.retriever, variant.changes, *variant.passages)
-    identity = f"{digest(pool)} {settings.model_dump_json()} {variant.stemmed}"
-    file = cache / f"rankings-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.json"
-    known: dict[str, list[str]] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    if missing := sorted(set(texts) - known.keys()):
-        library = open_library(domain, pool, settings, cache)
-        library.language = ENGLISH if variant.stemmed else UNSTEMMED
-        retriever = settings.open(library, np.zeros(len(library), dtype=np.bool_))
-        # Where passages are cut, several of those found may be of the same one.
-        k = CUT if settings.passage_tokens == WHOLE else 10 * CUT
-        rankings = asyncio.run(rank_documents(retriever, {text: text for text in missing}, k))
-        known |= {text: ranking[:CUT] for text, ranking in rankings.items()}
-        with atomic_write(file) as output:
-            json.dump(known, output, ensure_ascii=False)
-    return known
 
 
 def measure_systems(
