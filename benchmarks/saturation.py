@@ -23,6 +23,7 @@ import math
 import multiprocessing
 import pstats
 import random
+import re
 import sqlite3
 import sys
 import tempfile
@@ -90,6 +91,13 @@ class Measured(NamedTuple):
     busy: float
 
 
+def in_english(value: Any) -> Any:
+    """Return a line of made-up words with English ones between, as real dialogs have, so that none is looked up."""
+    if not isinstance(value, str) or " of the " in value:
+        return value
+    return re.sub(r"(\w+) (\w+)(?= )", r"\1 of the \2", value)
+
+
 def serve(lognormal: bool, pipe: Connection) -> None:
     """Serve until the pipe receives a message; then send the trace."""
     draw = random.Random(1)
@@ -104,7 +112,7 @@ def serve(lognormal: bool, pipe: Connection) -> None:
         body = await request.json()
         if len(begun) % 10 == 0 and len(bodies) < KEPT:
             bodies.append(body)
-        text = fill(body)
+        text = json.dumps({name: in_english(value) for name, value in json.loads(fill(body)).items()})
         usage = {"prompt_tokens": 4000, "completion_tokens": len(text) // 4, "total_tokens": 4000 + len(text) // 4}
         choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
         reply = {"id": "1", "object": "chat.completion", "created": 0, "model": MODEL, "choices": [choice]}
@@ -169,7 +177,7 @@ def ours(url: str, algorithm: str, at_once: int, dialogs: int, profile: str | No
 
     with tempfile.TemporaryDirectory() as folder:
         chance = random.Random(1)
-        texts = (" ".join(words(chance, 80) for _ in range(LINES)) for _ in range(DOCUMENTS))
+        texts = (in_english(" ".join(words(chance, 60) for _ in range(LINES))) for _ in range(DOCUMENTS))
         documents = [json.dumps({"id": f"d{number}", "text": text}) for number, text in enumerate(texts)]
         Path(folder, "documents.jsonl").write_text("\n".join(documents), encoding="utf-8")
         arguments = [

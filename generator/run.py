@@ -312,7 +312,7 @@ def _check_models(settings: Settings) -> None:
 def _window(settings: Settings, taxonomy: Taxonomy) -> int:
     """Return how much of a document a prompt may hold, in tokens as `generator.common.passages` counts them."""
     reserved = RESERVED_TOKENS + RESERVED_FOR_TURN * max(0, settings.turns.most - 4)
-    reserved += RESERVED_FOR_TARGETS * taxonomy.has_targets
+    reserved += RESERVED_FOR_TARGETS * (taxonomy.has_targets and settings.lm.shares_rules)
     if settings.algorithm.name == "progressive":  # beside the source, a set is rated by what three searches found
         retriever = settings.retriever
         reserved += RESERVED_FOR_TASK + int(QUESTIONS * retriever.k * retriever.passage_tokens * TOKENS_PER_WORD)

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import WebDriverWait
 
 from generator.config.settings import near_duplicates
 from generator.dialogs.marks import read_marks
@@ -67,7 +69,13 @@ class Browser:
         return self.driver.find_element(By.CSS_SELECTOR, selector)
 
     def texts(self, selector: str) -> list[str]:
-        return [element.text for element in self.driver.find_elements(By.CSS_SELECTOR, selector)]
+        script = "return [...document.querySelectorAll(arguments[0])].map(element => element.innerText)"
+        return list(self.driver.execute_script(script, selector))
+
+    def click(self, selector: str) -> None:
+        """Click an element, again if the page has just replaced it."""
+        waiting = WebDriverWait(self.driver, 30, ignored_exceptions=[StaleElementReferenceException])
+        waiting.until(lambda _: self.one(selector).click() is None)
 
     def found(self, text: str) -> None:
         self.wait(f"return document.getElementById('found').textContent.startsWith({json.dumps(text)})")
@@ -112,16 +120,16 @@ def test_search_and_filters_narrow_the_list_and_drops_are_in_it(browser: Browser
     browser.one("#search").send_keys("return, 123?")
     browser.found("1 dialogs")
     assert "When do boats return, 123?" in browser.texts(".row")[0]
-    browser.one("button[type=reset]").click()
+    browser.click("button[type=reset]")
     browser.found("301 dialogs")
-    browser.one("#f-type option[value=comparative]").click()
+    browser.click("#f-type option[value=comparative]")
     browser.found("300 dialogs (0 dropped), 300 turns")
-    browser.one("#f-verdict option[value='correctness: incorrect']").click()
+    browser.click("#f-verdict option[value='correctness: incorrect']")
     browser.found("1 dialogs (0 dropped), 1 turns")
-    browser.one("button[type=reset]").click()
-    browser.one("#f-reason option[value='dialog: ask: copies an example']").click()
+    browser.click("button[type=reset]")
+    browser.click("#f-reason option[value='dialog: ask: copies an example']")
     browser.found("1 dialogs (1 dropped)")
-    browser.one(".row").click()
+    browser.click(".row")
     browser.shown("gone")
     assert browser.texts(".drop pre") == [f"A lost one {HOSTILE}"]
 
@@ -129,12 +137,12 @@ def test_search_and_filters_narrow_the_list_and_drops_are_in_it(browser: Browser
 def test_an_answer_lights_up_its_evidence_and_markup_stays_text(browser: Browser) -> None:
     browser.open("#dialog=dialog042")
     browser.shown("dialog042")
-    browser.one("#turn-1 .answer").click()
+    browser.click("#turn-1 .answer")
     assert browser.texts("mark") == [SENTENCE]
     assert HOSTILE in browser.one("#passage-0").text
     assert [text.rpartition(" ")[2] for text in browser.texts("#turn-1 .hits li")] == ["new", "new"]
     assert browser.driver.find_elements(By.CSS_SELECTOR, "main img, main script") == []
-    browser.one("#turn-2 .answer").click()
+    browser.click("#turn-2 .answer")
     assert browser.texts("mark") == []
 
 
