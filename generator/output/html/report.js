@@ -1,6 +1,7 @@
 "use strict";
 (async () => {
 const ROW = 58;
+const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 
 async function unpack(id) {
   const binary = atob($(id).textContent);
@@ -144,7 +145,7 @@ function search() {
     return true;
   });
   const accepted = found.filter(e => e.accepted).length;
-  $("found").textContent = `${found.length.toLocaleString("en")} dialogs (${(found.length - accepted).toLocaleString("en")} dropped), ${turns.toLocaleString("en")} turns`;
+  $("found").textContent = `${count(found.length, "dialog")} (${(found.length - accepted).toLocaleString("en")} dropped), ${count(turns, "turn")}`;
   $("rows").style.height = `${found.length * ROW}px`;
   $("list").scrollTop = 0;
   draw();
@@ -171,7 +172,7 @@ function row(entry, place) {
   const lost = entry.turns.filter(t => t.kept === false).length;
   const marked = marks.ofDialog(entry);
   const kind = entry.accepted
-    ? [`${entry.turns.length} turn${entry.turns.length === 1 ? "" : "s"}`, lost ? `${lost} dropped` : ""]
+    ? [count(entry.turns.length, "turn"), lost ? `${lost} dropped` : ""]
     : ["✗ dropped", whole ? `${whole.stage}: ${whole.reason}` : ""];
   const state = [...kind, marked ? `✎ ${marked}` : "", several ? runs[entry.run].name : "", entry.title].filter(Boolean).join(" · ");
   const node = el("div", { className: `row${entry.accepted ? "" : " dropped"}`, id: `row-${place}`,
@@ -274,7 +275,7 @@ function light(turn, evidence, button) {
 function passages() {
   const spans = shown.passages.map(() => []);
   for (const { passage_id, start, end } of lit?.evidence ?? []) spans[shown.places.get(passage_id)]?.push([start, end]);
-  const said = !shown.passages.length ? (current.accepted && !current.full ? "The passages of this dialog are not in this file." : "No passages.") : !lit ? `${shown.passages.length} passages.${shown.turns.some(turn => turn.evidence.length) ? " A click on an answer lights up its evidence." : ""}`
+  const said = !shown.passages.length ? (current.accepted && !current.full ? "The passages of this dialog are not in this file." : "No passages.") : !lit ? `${count(shown.passages.length, "passage")}.${shown.turns.some(turn => turn.evidence.length) ? " A click on an answer lights up its evidence." : ""}`
     : lit.evidence.length ? `Evidence of turn ${lit.turn}: ${lit.evidence.length} sentence${lit.evidence.length === 1 ? "" : "s"}.` : `The answer of turn ${lit.turn} names no evidence.`;
   $("passages").replaceChildren(...(marks.asked.size && criteria.instructions ? [instructions] : []), el("p", { className: "hint", aria: { role: "status" } }, said), ...shown.passages.map((passage, place) =>
     el("div", { className: `passage${spans[place].length ? " lit" : ""}`, id: `passage-${place}` },

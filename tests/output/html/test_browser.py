@@ -118,17 +118,17 @@ def test_search_and_filters_narrow_the_list_and_drops_are_in_it(browser: Browser
     browser.found("301 dialogs (1 dropped), 600 turns")
     assert len(browser.texts(".row")) < 30  # of those in sight alone
     browser.one("#search").send_keys("return, 123?")
-    browser.found("1 dialogs")
+    browser.found("1 dialog")
     assert "When do boats return, 123?" in browser.texts(".row")[0]
     browser.click("button[type=reset]")
     browser.found("301 dialogs")
     browser.click("#f-type option[value=comparative]")
     browser.found("300 dialogs (0 dropped), 300 turns")
     browser.click("#f-verdict option[value='correctness: incorrect']")
-    browser.found("1 dialogs (0 dropped), 1 turns")
+    browser.found("1 dialog (0 dropped), 1 turn")
     browser.click("button[type=reset]")
     browser.click("#f-reason option[value='dialog: ask: copies an example']")
-    browser.found("1 dialogs (1 dropped)")
+    browser.found("1 dialog (1 dropped)")
     browser.click(".row")
     browser.shown("gone")
     assert browser.texts(".drop pre") == [f"A lost one {HOSTILE}"]
@@ -152,7 +152,7 @@ def test_marks_by_keyboard_alone_are_saved_and_opened_again(browser: Browser) ->
     browser.open()
     browser.keys("/")
     browser.keys("return, 7?", Keys.ENTER)  # from the search to the list
-    browser.found("1 dialogs")
+    browser.found("1 dialog")
     browser.keys(Keys.ARROW_DOWN, Keys.ENTER)
     browser.shown("dialog007")
     for _ in range(40):
