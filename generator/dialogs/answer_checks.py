@@ -13,6 +13,7 @@ from generator.common.shingles import content_stems, words
 from generator.common.support import shares_nothing
 from generator.dialogs.checks import OFF_SUBJECT, said_in
 from generator.dialogs.dedup import Repetition
+from generator.dialogs.later_turns import content_of
 from generator.schema import Passage, Turn
 
 # Shorter answers may well be the same: “Yes, it does.”, “In May 1983.”
@@ -68,4 +69,5 @@ def _says_something(answer: str, question: str) -> bool:
     if not any(c.isalnum() for c in rest) or words(answer) == words(question):
         return False
     is_open = open_question is not None and open_question.match(question)
-    return not is_open or not set(content_stems(answer)) <= set(content_stems(question))
+    said = content_of(answer) or set(content_stems(answer))
+    return not is_open or not said <= set(content_stems(question))

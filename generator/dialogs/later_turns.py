@@ -16,6 +16,8 @@ from taxonomy import QuestionType
 
 REPEATS = "repeats an earlier question"
 LEAVES = "leaves the subject of the dialog"
+# No later question of people in mtRAG and QuAC has so large a share of the last answer's content, of so many stems.
+_RETOLD, _TELLING = 0.8, 8
 
 
 def find_later_fault(
@@ -29,17 +31,20 @@ def find_later_fault(
         focus: what the question was to touch on; a question that does so stays in the dialog.
     """
     language = dialog_language()
-    told = " ".join([question, *(turn.query for turn in history)])
-    if not language.listed("pointing") or not language.is_in(told):
+    asked = " ".join([question, *(turn.query for turn in history)])
+    if not language.listed("pointing") or not language.is_in(asked):
         return None
     if any(_is_same(question, turn.query, question_type.part_taken_up == "question") for turn in history):
         return REPEATS
     last = next((turn for turn in reversed(history) if turn.answerability != "conversational"), history[-1])
     content, known = content_of(question), _known_stems(documents, history, focus)
+    told = content_of(last.answer)
+    if len(told) >= _TELLING and len(content & told) >= _RETOLD * len(told):
+        return "repeats the last answer"
     match question_type.part_taken_up:
         case "question" if not _takes_up_question(question, content, last, known):
             return "takes up nothing of the last question"
-        case "answer" if not (content & content_of(last.answer) or _points(question)):
+        case "answer" if not (content & told or _points(question)):
             return "takes up nothing of the last answer"
         case "neither" if fault := _find_old_matter(question, content, last):
             return fault

@@ -60,6 +60,7 @@ def test_the_same_words_in_another_sense_are_accepted(answer: str) -> None:
         (WHAT, WHAT),
         (DOES, DOES),
         ("The cost of a ticket for the night tram.", WHAT),
+        ("You pay your fee at the counter.", "Why do I pay my fee at the counter?"),
     ],
 )
 def test_an_answer_that_answers_nothing_is_refused(answer: str, question: str) -> None:

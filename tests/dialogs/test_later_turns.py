@@ -52,6 +52,13 @@ def test_a_correction_that_takes_it_up_is_accepted(question: str) -> None:
     assert fault(question, "correction") is None
 
 
+def test_a_question_does_not_hold_the_answer_before_it() -> None:
+    told = "Forms are filed Monday through Friday before noon at the counter of the court, with a copy of the order."
+    history = said(("When can I file my forms?", told))
+    assert fault(f"Why are f{told[1:-1]}?", "follow-up", history) == "repeats the last answer"
+    assert fault("Why must forms be filed before noon at the counter?", "follow-up", history) is None
+
+
 def test_a_clarification_takes_up_the_answer_before() -> None:
     unheard = "takes up nothing of the last answer"
     assert fault("Do you mean widows get a supplement?", "clarification") == unheard
