@@ -166,7 +166,7 @@ def test_a_whole_run(server: VllmEndpoint, tmp_path: Path, algorithm: str) -> No
     """Whether a dialog of so small a model is kept is chance; that each of its replies can be used isn't."""
     settings = ("judge=correctness", "judge.grounding=false", "turns=2", "dialogs_per_document=4")
     site = Real(tmp_path, server, f"algorithm={algorithm}", *settings, "lm.greedy.temperature=0.7")
-    ended = site.go("dialogs=1", "max_attempts=8", "lm.concurrency=4")
+    ended = site.go("dialogs=1", "max_attempts=3", "lm.concurrency=4")
     assert ended.code in (0, 1), ended.err
     site.check_ledger()
     summary = site.summary()
