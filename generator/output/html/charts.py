@@ -82,13 +82,14 @@ def _render(chart: pygal.Graph, title: str, labels: Sequence[str], series: Serie
     for name, values in series.items():
         chart.add(name, values)
     svg = chart.render_tree()
-    for parent in svg.iter():
-        for child in list(parent):
-            local = child.tag.rpartition("}")[2] if isinstance(child.tag, str) else "style"
-            if local in _UNWANTED or "tooltip-overlay" in child.get("class", ""):
-                parent.remove(child)
+    # All of them first: removing while iterating skips some where pygal uses lxml, as it does if that is installed.
+    for parent, child in [(element, child) for element in svg.iter() for child in element]:
+        local = child.tag.rpartition("}")[2] if isinstance(child.tag, str) else "style"
+        if local in _UNWANTED or "tooltip-overlay" in child.get("class", ""):
+            parent.remove(child)
     for group in svg.iter():
-        group.attrib.pop("id", None)
+        for name in ("id", "style"):
+            group.attrib.pop(name, None)
     svg.set("role", "img")
     svg.set("aria-label", title)
     svg.set("width", str(_WIDTH))
