@@ -27,10 +27,7 @@ TROUBLES: dict[str, Responder] = {
 def all_is_accounted_for(site: Site, server: OpenAIServer) -> None:
     """The ledger holds, and the run knows of every call, but for those in flight when the last dialog was accepted."""
     site.check_ledger()
-    summary = site.summary()
-    assert summary["lm_calls"] == site.recorded()
-    may_be_cut = server.peak if summary["complete"] else 0
-    assert 0 <= len(server.bodies) - summary["lm_calls"] <= may_be_cut
+    site.check_calls(len(server.bodies))
     assert set(server.finished.values()) == {1}
 
 
@@ -214,7 +211,7 @@ def test_concurrency_and_delays_change_nothing(algorithm: str, tmp_path: Path) -
 
 def rejecting(body: Body) -> float:
     """Dialogs that are rejected end at once; the others take so long that some are begun too many."""
-    return 0.0 if turn(body) == 1 else 0.02
+    return 0.0 if turn(body) == 1 else 0.2
 
 
 def test_what_a_run_began_too_many_of_is_used_by_a_larger_one(tmp_path: Path) -> None:
@@ -233,7 +230,7 @@ def test_what_a_run_began_too_many_of_is_used_by_a_larger_one(tmp_path: Path) ->
         assert surplus["dialogs"] > 0 and surplus["calls"] > 0
         assert f"{surplus['calls']} calls" in first.out
         assert grown.run(server, *settings, "dialogs=12").code == 0
-        assert grown.recorded() - recorded >= len(server.bodies) - cut - server.peak, "no recorded call is repeated"
+        assert grown.recorded() - recorded >= len(server.bodies) - cut - 32, "no recorded call is repeated"
         assert whole.run(server, *settings, "dialogs=12", "lm.concurrency=1").code == 0
     assert whole.summary()["surplus"] == {"calls": 0, "prompt": 0, "completion": 0, "dialogs": 0}
     assert (grown.data(), grown.counts()) == (whole.data(), whole.counts())

@@ -20,6 +20,7 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
+import yaml
 from pyarrow import parquet
 
 from generator.__main__ import main
@@ -173,6 +174,12 @@ class Site:
                 return int(db.execute(query).fetchone()[0])
             except sqlite3.OperationalError:  # killed before the tables were made
                 return 0
+
+    def check_calls(self, made: int) -> None:
+        """Check that the run knows of all calls made, but for those in flight when the last dialog was accepted."""
+        summary, settings = self.summary(), yaml.safe_load((self.run_dir / "config.yaml").read_text(encoding="utf-8"))
+        assert summary["lm_calls"] == self.recorded()
+        assert 0 <= made - summary["lm_calls"] <= (settings["lm"]["concurrency"] if summary["complete"] else 0)
 
     def check_ledger(self) -> None:
         """Check that every attempt is accepted or dropped, and that summary, drops and dataset agree."""
