@@ -78,9 +78,12 @@ def term_keys(text: str) -> frozenset[str]:
     """Return the keys of all words and numbers of a text, function words too: what it supports."""
     language, text = dialog_language(), unicodedata.normalize("NFKC", text)
     low = [token.casefold() for token in list_tokens(text)]
-    grams = () if language.spaced else language.cut(text)
+    keys = frozenset(language.stem(low))
+    numbers = [_digits(number) for number in _NUMBER.findall(text)]
+    spelt = language.numbers.keys() & frozenset(low) - language.idle
     one = ["1"] if language.code == "en" and "one" in low else []
-    return frozenset((*language.stem(low), *(term.key for term in read_terms(text)), *one, *grams))
+    grams = () if language.spaced else (*language.cut(text), *(term.key for term in read_terms(text)))
+    return keys.union(numbers, (language.numbers[word] for word in spelt), one, grams)
 
 
 def find_unsupported(text: str, sources: Sequence[str]) -> Unsupported:
@@ -102,14 +105,13 @@ def shares_nothing(text: str, sources: Sequence[str]) -> bool:
     other words than theirs if they are a sentence or two: false unless the sources are of some length and, like the
     text, in the language of the dialog; of a text that is too short to tell this is taken for granted.
     """
-    wanted, known, language = {term.key for term in read_terms(text)}, " ".join(sources), dialog_language()
-    if not wanted or languages().differ or not language.is_in(known):
+    wanted, language = {term.key for term in read_terms(text)}, dialog_language()
+    if not wanted or languages().differ or any(wanted & term_keys(source) for source in sources):
         return False
     if len(words(text)) > _TOO_SHORT and not language.is_in(text):
         return False
-    if len(words(known)) < _SOME_LENGTH:
-        return False
-    return not any(wanted & term_keys(source) for source in sources)
+    known = " ".join(sources)
+    return len(words(known)) >= _SOME_LENGTH and language.is_in(known)
 
 
 def coverage(text: str, sources: Sequence[str]) -> float:

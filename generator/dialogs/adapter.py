@@ -124,9 +124,11 @@ class SharedPrefixAdapter(dspy.Adapter):
         """
         keys = signature.output_fields.keys()
         tasks = {name: task for name, task in self.tasks.items() if keys <= task.output_fields.keys()}
-        same = [name for name, task in tasks.items() if task.instructions == signature.instructions]
+        for name, task in tasks.items():
+            if task.instructions == signature.instructions:
+                return name
         alike = [name for name, task in tasks.items() if _has_fields(task, signature)]
-        return same[0] if same else alike[0] if len(alike) == 1 else None
+        return alike[0] if len(alike) == 1 else None
 
     def parse(self, signature: SignatureType, completion: str) -> dict[str, Any]:
         """Return the fields of the JSON object in `completion`.
