@@ -69,8 +69,10 @@ class EmbeddedEndpoint(Endpoint):
 
     def _start(self) -> "Server":
         # Read when llama.cpp is loaded. Threads that spin while they wait for each other need all cores for themselves:
-        # one preempted thread stalls the others, and a call takes many times as long.
+        # one preempted thread stalls the others, and a call takes many times as long. A few microseconds of it spare
+        # the sleep, hundreds of times a token.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+        os.environ.setdefault("GOMP_SPINCOUNT", "3000")
         try:
             from xllamacpp import CommonParams, Server
         except ImportError as error:
