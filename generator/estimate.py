@@ -186,7 +186,7 @@ def _show(
     from generator.schema import Usage
 
     usages = {stage: usage for stage in found.stages if (usage := found.usage(stage)).calls}
-    calls, prompt, cached, completion = (found.draws[:, each].sum(axis=1) for each in range(4))
+    calls, prompt, cached, completion = found.draws.sum(axis=2).T
     head = ("stage", "calls", "prompt, computed", "prompt, cached", "completion")
     table = [
         (stage, *(f"{count:,}" for count in (each.calls, each.prompt - each.cached, each.cached, each.completion)))
@@ -230,7 +230,7 @@ def _time(found: "Forecast", measured: "History | None", own: EstimateSettings, 
     """Return how long it takes at a given throughput, else at the measured one."""
     import numpy as np
 
-    calls, completion = found.draws[:, 0].sum(axis=1), found.draws[:, 3].sum(axis=1)
+    calls, _, _, completion = found.draws.sum(axis=2).T
     rates = []
     if own.calls_per_min:
         rates.append((calls * 60 / own.calls_per_min, f"{own.calls_per_min:g} calls a minute"))

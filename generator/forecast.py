@@ -127,9 +127,8 @@ class Sizes:
         if algorithm.name == "whole":
             return sizes | {"write": Size(1, self.rules + source)}
         if isinstance(algorithm, ProgressiveSettings):
-            scorers = len([name for name in algorithm.endpoints if ".scorers." in name]) or 1
             sets, read = algorithm.candidates, self.rules + source
-            scores = sets * scorers
+            scores = sets * (len(algorithm.scorers) or 1)
             return sizes | {
                 "candidates": Size(sets, sets * read),
                 "score": Size(scores, scores * (read + QUESTIONS * self.settings.retriever.k * self.passage)),
