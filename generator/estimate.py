@@ -97,16 +97,14 @@ def estimate(cfg: "DictConfig", job: "Job") -> None:
                 raise KeyboardInterrupt("reported")
         done = None
         if (settings.folder / "run.db").exists() and (own.preview or not settings.fresh):
-            done = read_history(settings.folder)
-            done = done if done.identity == encode(run.identity) else None
+            history = read_history(settings.folder)
+            done = history if history.plans and history.identity == encode(run.identity) else None
         sizes = Sizes(run.components)
         measured, measured_sizes = done, sizes
         if own.earlier_run:
             measured, measured_sizes = read_history(own.earlier_run), _sizes_of(own.earlier_run, sizes)
             if not measured.plans:
                 raise ConfigError(f"earlier_run={own.earlier_run}: no dialog of it is finished; give another run")
-        if measured is not None and not measured.plans:
-            measured = None
         found = forecast(sizes, done, measured, measured_sizes, settings.wanted, most)
         _show(found, done, measured, own, settings, prices)
 
@@ -188,7 +186,7 @@ def _show(
     from generator.schema import Usage
 
     usages = {stage: usage for stage in found.stages if (usage := found.usage(stage)).calls}
-    calls, prompt, cached, completion = (found.draws[:, each].sum(axis=1) for each in range(4))
+    calls, prompt, cached, completion = found.draws.sum(axis=2).T
     head = ("stage", "calls", "prompt, computed", "prompt, cached", "completion")
     table = [
         (stage, *(f"{count:,}" for count in (each.calls, each.prompt - each.cached, each.cached, each.completion)))
@@ -208,7 +206,7 @@ def _show(
         ("time", _time(found, measured, own, settings.lm.concurrency)),
         ("money", _money(found, usages, prices)),
     ]
-    if done is not None and done.plans:
+    if done is not None:
         spent = done.total
         took = f"{spent.calls:,} calls, {spent.prompt:,} prompt and {spent.completion:,} completion tokens"
         rows.append(("of it so far", f"{done.accepted} of {len(done.plans)} dialogs accepted, {took}"))
@@ -232,14 +230,12 @@ def _time(found: "Forecast", measured: "History | None", own: EstimateSettings, 
     """Return how long it takes at a given throughput, else at the measured one."""
     import numpy as np
 
-    calls, completion = found.draws[:, 0].sum(axis=1), found.draws[:, 3].sum(axis=1)
-    given = [
-        (calls * 60 / own.calls_per_min, f"{own.calls_per_min:g} calls a minute") if own.calls_per_min else None,
-        (completion / own.tokens_per_s, f"{own.tokens_per_s:g} completion tokens a second")
-        if own.tokens_per_s
-        else None,
-    ]
-    rates = [each for each in given if each]
+    calls, _, _, completion = found.draws.sum(axis=2).T
+    rates = []
+    if own.calls_per_min:
+        rates.append((calls * 60 / own.calls_per_min, f"{own.calls_per_min:g} calls a minute"))
+    if own.tokens_per_s:
+        rates.append((completion / own.tokens_per_s, f"{own.tokens_per_s:g} completion tokens a second"))
     if not rates and measured and measured.seconds and measured.total.completion:
         rate = measured.total.completion / measured.seconds
         few = len(measured.plans) < concurrency  # then not all calls that may be in flight were

@@ -127,9 +127,8 @@ class Sizes:
         if algorithm.name == "whole":
             return sizes | {"write": Size(1, self.rules + source)}
         if isinstance(algorithm, ProgressiveSettings):
-            scorers = len([name for name in algorithm.endpoints if ".scorers." in name]) or 1
             sets, read = algorithm.candidates, self.rules + source
-            scores = sets * scorers
+            scores = sets * (len(algorithm.scorers) or 1)
             return sizes | {
                 "candidates": Size(sets, sets * read),
                 "score": Size(scores, scores * (read + QUESTIONS * self.settings.retriever.k * self.passage)),
@@ -160,7 +159,7 @@ def forecast(
     sizes: Sizes,
     done: History | None,
     measured: History | None,
-    measured_sizes: Sizes | None,
+    measured_sizes: Sizes,
     wanted: int,
     most: int,
 ) -> Forecast:
@@ -168,15 +167,15 @@ def forecast(
 
     Args:
         sizes: of the run's plans.
-        done: the run's own costs so far; None: it has not begun.
-        measured: costs to reckon with, the run's own or an earlier run's; None: guesses are.
+        done: the run's own costs so far; None: it has finished no dialog.
+        measured: costs of finished dialogs to reckon with, the run's own or an earlier run's; None: guesses are.
         measured_sizes: of the plans of `measured`.
         wanted: dialogs to accept.
         most: dialogs to attempt at the most.
     """
     attempted, accepted = (len(done.plans), done.accepted) if done else (0, 0)
     missing, most_left = max(0, wanted - accepted), max(0, most - attempted)
-    if measured is None or not measured.plans or measured_sizes is None:
+    if measured is None:
         stages, factors, share = _guess(sizes, most_left, attempted)
     else:
         stages, factors, share = _measure(measured, measured_sizes, missing)

@@ -4,7 +4,6 @@ A run's files are derived from its store, those of human dialogs from the corpus
 """
 
 import asyncio
-import hashlib
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +15,7 @@ from generator.common.console import note
 from generator.config.settings import Settings, exporters
 from generator.corpora.base import read_documents, skip_broken
 from generator.corpora.human import DialogCorpus
-from generator.corpora.library import Library
+from generator.corpora.library import Library, split_key
 from generator.dialogs.columns import rank_turns
 from generator.errors import ConfigError, CorpusError, RunError
 from generator.execution.store import Store
@@ -297,8 +296,7 @@ def _prepare_human(folder: Path) -> None:
 def _in_split(dialog: Dialog, settings: Settings) -> Dialog:
     """Return the dialog in its split; dialogs that begin with the same document are in the same one."""
     first = next(iter(dialog.document_ids), dialog.id)
-    hashed = hashlib.sha256(f"{settings.seed}/{first}".encode()).digest()
-    held_out = int.from_bytes(hashed[:8]) < settings.validation * 2**64
+    held_out = split_key(f"{settings.seed}/{first}") < settings.validation * 2**64
     return dialog.model_copy(update={"split": "validation"}) if held_out else dialog
 
 

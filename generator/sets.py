@@ -17,11 +17,13 @@ from generator.corpora.files import File, is_url, list_files, local_file
 from generator.corpora.json_records import read_numbered_lines, skipped
 from generator.corpora.mtrag.dialogs import read_responses
 from generator.errors import YAML_SLIPS, ConfigError, CorpusError, RunError
-from generator.schema import Dialog, SkippedRecord
+from generator.schema import Dialog, Drop, SkippedRecord
 
 M = TypeVar("M", bound=BaseModel)
+R = TypeVar("R", Dialog, Drop)
 Records = Iterator[Dialog | SkippedRecord]
 
+NO_DIALOGS = "has no dialogs"
 _FIRST = 10  # records by which a file of dialogs is recognised
 
 
@@ -66,24 +68,8 @@ class DialogSet(NamedTuple):
         Raises:
             CorpusError: there are no dialogs.
         """
-        count = skipped = 0
-        first: SkippedRecord | None = None
-        for record in self.records():
-            if isinstance(record, SkippedRecord):
-                first, skipped = first or record, skipped + 1
-                continue
-            yield record
-            count += 1
-            if count == limit:
-                break
-        message = f"{self.path}: has no dialogs" + (": the run has accepted none" if self.dialogs_wanted else "")
-        if first is not None:
-            total = f"{skipped} of {count + skipped} records can't be read"
-            message = f"{self.path}: {total}, the first: {first.where}: {first.reason}"
-        if not count:
-            raise CorpusError(message)
-        if first is not None:
-            note(message)
+        none = f"{NO_DIALOGS}: the run has accepted none" if self.dialogs_wanted else NO_DIALOGS
+        return readable(self.path, self.records(), none, limit)
 
 
 def dialog_set(path: str, corpus: str | Mapping[str, Any] | None) -> DialogSet:
@@ -185,17 +171,51 @@ def _has_dialogs(records: Callable[[], Records]) -> bool:
     return False
 
 
-def note_skipped(source: Path | str, skipped: Sequence[SkippedRecord], read: int) -> None:
-    """Report the records that couldn't be read, of `read` and those.
+def readable(
+    source: Path | str,
+    records: Iterator[R | SkippedRecord],
+    none: str = NO_DIALOGS,
+    limit: int | None = None,
+    tell: Callable[[str], None] = note,
+) -> Iterator[R]:
+    """Yield the records that can be read, at most `limit`; then report how many can't, as `note_skipped` does.
 
     Raises:
-        CorpusError: none could be read.
+        CorpusError: there are none, and there should be.
     """
+    skipped, count = list[SkippedRecord](), 0
+    for record in records:
+        if isinstance(record, SkippedRecord):
+            skipped.append(record)
+            continue
+        count += 1
+        yield record
+        if count == limit:
+            break
+    note_skipped(source, skipped, count, none, tell)
+
+
+def note_skipped(
+    source: Path | str,
+    skipped: Sequence[SkippedRecord],
+    read: int,
+    none: str = NO_DIALOGS,
+    tell: Callable[[str], None] = note,
+) -> None:
+    """Report the records that couldn't be read, of `read` and those.
+
+    Args:
+        none: what is wrong if there are none at all; empty: nothing.
+        tell: takes the report.
+
+    Raises:
+        CorpusError: none could be read, and there should be some.
+    """
+    message = ""
     if skipped:
         first = f"the first: {skipped[0].where}: {skipped[0].reason}"
         message = f"{source}: {len(skipped)} of {read + len(skipped)} records can't be read, {first}"
-        if not read:
-            raise CorpusError(message)
-        note(message)
-    if not read:
-        raise CorpusError(f"{source}: has no dialogs")
+    if none and not read:
+        raise CorpusError(message or f"{source}: {none}")
+    if message:
+        tell(message)

@@ -2,10 +2,12 @@
 
 import random
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+from scipy.cluster.hierarchy import DisjointSet
 
 from generator.errors import ConfigError, CorpusError
 from generator.optimization.labels import SETS
@@ -98,21 +100,11 @@ def _normal(text: str) -> str:
 
 def find_groups(examples: Sequence[Example]) -> list[list[Example]]:
     """Return examples that share a document, directly or through others, together."""
-    parent = list(range(len(examples)))
-
-    def root(place: int) -> int:
-        while parent[place] != place:
-            parent[place] = place = parent[parent[place]]
-        return place
-
-    first: dict[str, int] = {}
+    linked, first = DisjointSet(range(len(examples))), dict[str, int]()
     for place, example in enumerate(examples):
         for key in example.keys:
-            parent[root(place)] = root(first.setdefault(key, place))
-    groups: dict[int, list[Example]] = defaultdict(list)
-    for place, example in enumerate(examples):
-        groups[root(place)].append(example)
-    return list(groups.values())
+            linked.merge(place, first.setdefault(key, place))
+    return [[examples[place] for place in sorted(group)] for group in linked.subsets()]
 
 
 def split_examples(examples: Sequence[Example], sizes: Mapping[str, int], seed: int) -> Split:

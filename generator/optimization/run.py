@@ -120,8 +120,7 @@ class OptimizationRun(Session[Ended]):
         self.best: Student | None = None
         self.target = find_target(settings.target, settings.lm.model)
         self.metrics = find_metrics(self.target, settings.metric)
-        prefix = f"{self.target.name}."
-        self.predictors = {f"{prefix}{name}": each for name, each in list_predictors(self.target.step).items()}
+        self.predictors = self._list_predictors(self.target.step)
         self.states: dict[str, Any] = {}
         if settings.dspy_program is not None:
             self.states = read_program(settings.dspy_program)
@@ -213,15 +212,15 @@ class OptimizationRun(Session[Ended]):
             tokens=sum(usage.prompt + usage.completion for usage in calls),
             seconds=0,
             before={name: each.signature.instructions for name, each in self.predictors.items()},
-            after={name: each.signature.instructions for name, each in self._predictors_of(best).items()},
+            after={name: each.signature.instructions for name, each in self._list_predictors(best.step).items()},
         )
 
     @property
     def _judges(self) -> bool:
         return isinstance(self.target, JudgeTarget)
 
-    def _predictors_of(self, student: Student) -> dict[str, dspy.Predict]:
-        return {f"{self.target.name}.{name}": each for name, each in list_predictors(student.step).items()}
+    def _list_predictors(self, step: dspy.Module) -> dict[str, dspy.Predict]:
+        return {f"{self.target.name}.{name}": each for name, each in list_predictors(step).items()}
 
     def _compare(self, before: Sequence[Outcome], after: Sequence[Outcome]) -> dict[str, Comparison]:
         return compare(self.split.held_out, before, after, self.settings.seed, self._judges)
@@ -238,7 +237,7 @@ class OptimizationRun(Session[Ended]):
             found = Card.model_validate_json(stored.read_text(encoding="utf-8")) if stored.exists() else None
             return Ended(found)
         self.card = self.card.model_copy(update={"seconds": round(store.seconds, 1)})
-        states = {name: each.dump_state() for name, each in self._predictors_of(self.best).items()}
+        states = {name: each.dump_state() for name, each in self._list_predictors(self.best.step).items()}
         write_program(self.folder / PROGRAM, {**self.states, **states})
         for name, content in (("card.md", self.card.markdown()), (CARD, self.card.model_dump_json(indent=1) + "\n")):
             with atomic_write(self.folder / name) as file:

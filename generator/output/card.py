@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from string import Template
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -40,12 +40,6 @@ _WARNING = """
 > often wrong.
 """
 
-_GROUNDING: Mapping[Algorithm, str] = {
-    "single": "one document",
-    "multi": "passages retrieved after every user turn",
-    "whole": "one document",
-    "progressive": "passages retrieved for each user turn",
-}
 _PAIRS = """to train models for
 retrieval-augmented generation. A row is one context-response pair: the passages, the dialog so far, a question, and its
 answer."""
@@ -94,6 +88,24 @@ _KUO = """@misc{kuo2025radbench,
   archivePrefix = {arXiv},
   primaryClass  = {cs.CL}
 }"""
+
+
+class _Method(NamedTuple):
+    """The words for an algorithm: what its dialogs are grounded on, what they are for, and what their types are."""
+
+    grounding: str
+    purpose: str = _PAIRS
+    type: str = "Question type"
+    of_turns: str = "of first turns, or of later ones"
+    citation: str = _LEE
+
+
+_METHODS: Mapping[Algorithm, _Method] = {
+    "single": _Method("one document"),
+    "multi": _Method("passages retrieved after every user turn"),
+    "whole": _Method("one document", _TASKS, "Task", "of dialogs", _BAI),
+    "progressive": _Method("passages retrieved for each user turn", _ITEMS, "Scenario", "of dialogs", _KUO),
+}
 
 
 class Origin(Record):
@@ -176,20 +188,20 @@ def _generated(info: DatasetInfo, statistics: Statistics) -> dict[str, str]:
         for stage, reasons in stages.items()
         for reason, count in reasons.items()
     ]
-    whole, progressive = info.algorithm == "whole", info.algorithm == "progressive"
+    method = _METHODS[info.algorithm]
     return {
-        "grounding": "given only a topic" if info.topics else f"each grounded on {_GROUNDING[info.algorithm]}",
-        "purpose": _TASKS if whole else _ITEMS if progressive else _PAIRS,
-        "split": "" if info.topics else f"{_SPLIT}{'' if whole else _SPLIT_RETRIEVAL}{_EVIDENCE}",
-        "types": "Tasks" if whole else "Scenarios" if progressive else "Question types",
-        "of_turns": "of dialogs" if whole or progressive else "of first turns, or of later ones",
+        "grounding": "given only a topic" if info.topics else f"each grounded on {method.grounding}",
+        "purpose": method.purpose,
+        "split": "" if info.topics else f"{_SPLIT}{'' if info.algorithm == 'whole' else _SPLIT_RETRIEVAL}{_EVIDENCE}",
+        "types": f"{method.type}s",
+        "of_turns": method.of_turns,
         "verbatim": "" if info.topics else _VERBATIM,
-        "citation": _BAI if whole else _KUO if progressive else _LEE,
+        "citation": method.citation,
         "warning": _WARNING if info.toy else "",
         "settings": "\n".join(f"- {name}: {line(value)}" for name, value in info.settings.items()),
         "models": "\n".join(_terms(did, model) for did, model in info.models),
         "question_types": table(
-            ("Task" if whole else "Scenario" if progressive else "Question type", "Target", "Achieved"),
+            (method.type, "Target", "Achieved"),
             ([line(name), f"{share.target:.1%}", f"{share.achieved:.1%}"] for name, share in info.shares),
         ),
         "attempted": f"{info.attempted:,}",

@@ -86,12 +86,18 @@ class Row(Record):
 
 
 def rows(dialog: Dialog, keep: Filter) -> list[Row]:
-    """Return a row for each context-response pair of a dialog that `filter_pairs` keeps.
+    """Return a row for each context-response pair of a dialog that is kept; see `kept_turns`."""
+    return [_row(dialog, turn) for turn in kept_turns(dialog, keep)]
+
+
+def kept_turns(dialog: Dialog, keep: Filter | None) -> list[Turn]:
+    """Return the turns of a dialog whose context-response pairs `filter_pairs` keeps; None keeps all.
 
     A benchmark's item has no reference answer to some questions, and no pair from the first of them on.
     """
     unanswered = min((turn.turn for turn in dialog.turns if not turn.answer), default=len(dialog.turns) + 1)
-    return [_row(dialog, turn) for turn in filter_pairs(dialog, keep)[0] if turn.turn < unanswered]
+    kept = dialog.own_turns if keep is None else filter_pairs(dialog, keep)[0]
+    return [turn for turn in kept if turn.turn < unanswered]
 
 
 def to_messages(turns: Sequence[Turn], passages: Sequence[Passage]) -> tuple[Message, ...]:

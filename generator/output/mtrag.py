@@ -279,8 +279,7 @@ def _conversation(dialog: Dialog, collection: str, size: int) -> dict[str, Any]:
     messages: list[dict[str, Any]] = []
     for turn in dialog.turns:
         messages.append({"speaker": "user", "text": turn.query, "enrichments": _labels(turn, [NO_LABEL])})
-        relevant = {passage.id for passage in _relevant(dialog, turn)}
-        contexts = [_context(dialog, turn, passage, passage.id in relevant) for passage in _candidates(dialog, turn)]
+        contexts = [_context(dialog, turn, passage) for passage in _candidates(dialog, turn)]
         original = {"original_text": turn.original_answer} if turn.original_answer else {}
         messages.append({"speaker": "agent", "text": turn.answer, "contexts": contexts, **original})
     return {
@@ -293,13 +292,12 @@ def _conversation(dialog: Dialog, collection: str, size: int) -> dict[str, Any]:
 
 
 def _task(dialog: Dialog, turn: Turn, collection: str, passages: Sequence[Passage]) -> dict[str, Any]:
-    relevant = {passage.id for passage in _relevant(dialog, turn)}
-    contexts = [_context(dialog, turn, passage, passage.id in relevant) for passage in passages]
+    contexts = [_context(dialog, turn, passage) for passage in passages]
     labels: dict[str, Any] = {"turn": turn.turn, **_labels(turn, [])}
     if dialog.ended == TASK:  # as MTRAG-UN writes them
         labels |= {"turn": str(turn.turn), "Multi-Turn": labels["Multi-Turn"] or [NO_LABEL]}
         labels["answerability"] = labels.pop("Answerability")
-        if not any(context["score"] for context in contexts) and relevant.issuperset(p.id for p in passages):
+        if not any(context["score"] for context in contexts) and _cited(turn).issuperset(p.id for p in passages):
             contexts = [{k: v for k, v in c.items() if k not in ("score", "feedback")} for c in contexts]
     messages = [
         {"speaker": speaker, "text": text}
@@ -346,11 +344,14 @@ def _candidates(dialog: Dialog, turn: Turn, *before: Turn) -> Iterator[Passage]:
 
 
 def _relevant(dialog: Dialog, turn: Turn) -> list[Passage]:
-    cited = {evidence.passage_id for evidence in turn.evidence}
-    return [passage for passage in _candidates(dialog, turn) if passage.id in cited]
+    return [passage for passage in _candidates(dialog, turn) if passage.id in _cited(turn)]
 
 
-def _context(dialog: Dialog, turn: Turn, passage: Passage, relevant: bool) -> dict[str, Any]:
+def _cited(turn: Turn) -> set[str]:
+    return {evidence.passage_id for evidence in turn.evidence}
+
+
+def _context(dialog: Dialog, turn: Turn, passage: Passage) -> dict[str, Any]:
     """Return a passage with the score of the last search that found it; 0 without one."""
     scores = [hit.score for t in dialog.turns[: turn.turn] for hit in t.hits if hit.passage_id == passage.id]
     return {
@@ -359,7 +360,7 @@ def _context(dialog: Dialog, turn: Turn, passage: Passage, relevant: bool) -> di
         **({"title": passage.title} if passage.title else {}),
         **({"url": passage.url} if passage.url else {}),
         "score": scores[-1] if scores else 0.0,
-        "feedback": {"relevant": {dialog.lm: {"value": "yes" if relevant else "no"}}},
+        "feedback": {"relevant": {dialog.lm: {"value": "yes" if passage.id in _cited(turn) else "no"}}},
     }
 
 

@@ -16,6 +16,7 @@ from generator.execution.pipeline import Progress
 from generator.models.admission import CACHE_CURE
 from generator.output.summary import Summary
 from generator.output.tables import print_table
+from generator.schema import Cost
 
 PLAIN_SECONDS = 10.0
 # Without a terminal, a line comes after so many seconds even if nothing has happened.
@@ -54,8 +55,6 @@ class Display:
         self._verb, self._drops = verb, drops
         self._console = Console(stderr=True)
         self._start = self._last_line = self._last_count = time.monotonic()
-        self._accepted_before = accepted
-        self._completion_before = completion
         self._pending = ""
         self._dialog, self._seen, self._logged = "", set[tuple[int, str]](), 0
         self._ended = threading.Event()
@@ -67,7 +66,7 @@ class Display:
             disable=not self._console.is_terminal,
         )
         self._bar.rows = max(_Bar.rows, self._console.height // 2 - 2)  # few are longer than two lines
-        self._now = Progress(accepted, attempted, dialogs, completion)
+        self._before = self._now = Progress(accepted, attempted, dialogs, completion)
         self._task = self._bar.add_task(self._count(self._now), total=dialogs, completed=accepted)
         if accepted:
             attempted_too = f", {attempted} attempted" if drops else ""
@@ -99,8 +98,8 @@ class Display:
         """Show the progress of the run."""
         self._now = progress
         seconds = max(time.monotonic() - self._start, 1e-9)
-        made = progress.accepted - self._accepted_before
-        speed = (progress.completion - self._completion_before) / seconds
+        made = progress.accepted - self._before.accepted
+        speed = (progress.completion - self._before.completion) / seconds
         left = timedelta(seconds=(progress.dialogs - progress.accepted) * seconds // made) if made else "unknown"
         text = f"{self._count(progress)}  {speed:.0f} tokens/s  time left {left}"
         self._bar.update(self._task, completed=progress.accepted, description=text)
@@ -164,9 +163,8 @@ def closing_table(summary: Summary) -> None:
         counts = [f"{count} × {stage}: {reason}" for stage, by in stages.items() for reason, count in by.items()]
         if counts:
             rows.append((title, "\n".join(counts)))
-    if (spent := summary.candidates_cost).calls:
-        cost = f"{spent.calls} calls, {spent.prompt} prompt tokens, {spent.completion} completion tokens"
-        rows.append(("for unused candidates", cost))
+    if summary.candidates_cost.calls:
+        rows.append(("for unused candidates", _spell(summary.candidates_cost)))
     if summary.unjudged_pairs:
         reason = next(iter(summary.unjudged), "")
         unjudged = f"{summary.unjudged_pairs} of {summary.pairs} pairs, most often: {reason}"
@@ -203,8 +201,12 @@ def closing_table(summary: Summary) -> None:
         for stage, cost in summary.pair_cost.items()
     )
     if (surplus := summary.surplus).dialogs:
-        cost = f"{surplus.calls} calls, {surplus.prompt} prompt tokens, {surplus.completion} completion tokens"
-        rows.append(("surplus", f"{surplus.dialogs} dialogs begun too many: {cost}; a higher dialogs=… uses them"))
+        begun = f"{surplus.dialogs} dialogs begun too many: {_spell(surplus)}"
+        rows.append(("surplus", f"{begun}; a higher dialogs=… uses them"))
     if summary.pair_cost:
         rows.append(("cost of a pair", "\n".join(costs)))
     print_table([*rows, ("time", str(timedelta(seconds=int(summary.seconds))))])
+
+
+def _spell(cost: Cost) -> str:
+    return f"{cost.calls} calls, {cost.prompt} prompt tokens, {cost.completion} completion tokens"

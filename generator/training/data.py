@@ -3,20 +3,18 @@
 import json
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from omegaconf import DictConfig
 from pydantic_core import to_jsonable_python
 
-from generator.common.console import note
 from generator.config.parts import build_choice, identify, plain, validate
-from generator.dialogs.filter import filter_pairs
-from generator.errors import ConfigError, CorpusError
-from generator.output.chat import to_messages
+from generator.errors import ConfigError, CorpusError, describe
+from generator.output.chat import kept_turns, to_messages
 from generator.output.excerpts import excerpts
-from generator.schema import Dialog, Turn
+from generator.schema import Dialog
 from generator.sets import dialog_set
 from generator.training.settings import FinetuneSettings, Student
 
@@ -108,8 +106,7 @@ def _read(path: str, settings: Finetuning) -> Iterator[Pair]:
     try:
         splits = load_dataset(path)
     except Exception as error:  # whatever datasets, pyarrow or the hub raise
-        reason = " ".join(str(error).split())[:300] or type(error).__name__
-        raise CorpusError(f"data={path}: can't be read as a dataset: {reason}") from error
+        raise CorpusError(f"data={path}: can't be read as a dataset: {describe(error)}") from error
     for split, rows in splits.items():
         for row in rows:
             if "messages" not in row:
@@ -125,26 +122,24 @@ def _is_dataset(path: str) -> bool:
 
 
 def _pairs(dialog: Dialog, settings: Finetuning) -> Iterator[Pair]:
-    unanswered = min((turn.turn for turn in dialog.turns if not turn.answer), default=len(dialog.turns) + 1)
-    kept: Sequence[Turn] = dialog.own_turns if settings.keep is None else filter_pairs(dialog, settings.keep)[0]
-    for turn in kept:
-        if turn.turn < unanswered:
-            passages = excerpts(dialog.grounding(turn.turn), turn.evidence, settings.passage_tokens)
-            messages = [m.model_dump() for m in to_messages(dialog.turns[: turn.turn], passages)]
-            yield Pair(messages, next(iter(dialog.document_ids), ""), dialog.split == "validation")
+    for turn in kept_turns(dialog, settings.keep):
+        passages = excerpts(dialog.grounding(turn.turn), turn.evidence, settings.passage_tokens)
+        messages = [m.model_dump() for m in to_messages(dialog.turns[: turn.turn], passages)]
+        yield Pair(messages, next(iter(dialog.document_ids), ""), dialog.split == "validation")
 
 
-def check_continues(folder: Path, identity: dict[str, Any], fresh: bool) -> None:
-    """Check that a folder is empty or of the same training.
+def has_training(folder: Path, identity: dict[str, Any]) -> bool:
+    """Return whether a folder holds this training, begun or finished.
 
     Raises:
-        ConfigError: it holds another training.
+        ConfigError: it holds another one.
     """
     file = folder / "student.json"
-    if file.exists() and not fresh:
-        before = json.loads(file.read_text(encoding="utf-8"))["settings"]
-        if changed := sorted(name for name in identity if before.get(name) != identity[name]):
-            raise ConfigError(
-                f"run_dir={folder}: holds a training with another {changed[0]}; set another run_dir, or fresh=true"
-            )
-        note(f"run_dir={folder}: continues from its last checkpoint")
+    if not file.exists():
+        return False
+    before = json.loads(file.read_text(encoding="utf-8"))["settings"]
+    if changed := sorted(name for name in identity if before.get(name) != identity[name]):
+        raise ConfigError(
+            f"run_dir={folder}: holds a training with another {changed[0]}; set another run_dir, or fresh=true"
+        )
+    return True

@@ -8,8 +8,8 @@ from typing import Any
 
 from generator.common.atomic_files import atomic_write
 from generator.common.console import note
-from generator.errors import ConfigError, CorpusError
-from generator.training.data import Finetuning, Pair, check_continues
+from generator.errors import ConfigError, CorpusError, describe
+from generator.training.data import Finetuning, Pair, has_training
 
 try:
     import torch
@@ -31,13 +31,14 @@ def train(settings: Finetuning, pairs: tuple[Sequence[Pair], Sequence[Pair]]) ->
         CorpusError: no pair is short enough.
     """
     student, folder = settings.student, settings.folder
-    if (folder / "result.json").exists() and not settings.fresh:
-        check_continues(folder, settings.identity, settings.fresh)
+    continues = not settings.fresh and has_training(folder, settings.identity)
+    if continues and (folder / "result.json").exists():
         note(f"run_dir={folder}: this student is trained; fresh=true starts over")
         return
     tokenizer, model = _load(settings)
     training, validation = (_rows(part, tokenizer, student.max_tokens) for part in pairs)
-    check_continues(folder, settings.identity, settings.fresh)
+    if continues:
+        note(f"run_dir={folder}: continues from its last checkpoint")
     if settings.fresh and folder.exists():
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -114,8 +115,7 @@ def _load(settings: Finetuning) -> tuple[Any, Any]:
         tokenizer = AutoTokenizer.from_pretrained(student.model)
         model = AutoModelForCausalLM.from_pretrained(student.model, **weights)
     except (OSError, ValueError, ImportError) as error:
-        reason = " ".join(str(error).split())[:300]
-        raise ConfigError(f"student.model={student.model}: can't be loaded: {reason}") from error
+        raise ConfigError(f"student.model={student.model}: can't be loaded: {describe(error)}") from error
     if tokenizer.chat_template is None:
         raise ConfigError(f"student.model={student.model}: has no chat template; give a chat model")
     return tokenizer, model

@@ -7,7 +7,7 @@ import pytest
 
 from generator.errors import ConfigError, CorpusError
 from generator.schema import Dialog, Evidence, Verdict
-from generator.training.data import Finetuning, Pair, check_continues, read_pairs
+from generator.training.data import Finetuning, Pair, has_training, read_pairs
 from generator.training.settings import Student
 from tests.support.records import make_dialog, make_passage, make_turn
 
@@ -80,8 +80,8 @@ def test_passages_are_cut_around_the_evidence(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_another_training_is_not_continued(tmp_path: Path) -> None:
+    assert not has_training(tmp_path, {"seed": 1})
     (tmp_path / "student.json").write_text('{"settings": {"seed": 1}}', encoding="utf-8")
     with pytest.raises(ConfigError, match="another seed"):
-        check_continues(tmp_path, {"seed": 2}, fresh=False)
-    check_continues(tmp_path, {"seed": 1}, fresh=False)
-    check_continues(tmp_path, {"seed": 2}, fresh=True)
+        has_training(tmp_path, {"seed": 2})
+    assert has_training(tmp_path, {"seed": 1})

@@ -8,12 +8,11 @@ from xml.etree import ElementTree
 
 import pygal
 from markupsafe import Markup
+from pygal.graph.horizontal import HorizontalGraph
 from pygal.style import Style
 
 _FONT, _BAR, _WIDTH, _LABEL = 12, 20, 620, 46
-_STYLE = Style(
-    **{f"{part}_font_size": _FONT for part in ("label", "major_label", "value", "legend")},
-)
+_STYLE = Style(**{f"{part}_font_size": _FONT for part in ("label", "major_label", "value", "legend")})
 # Scripts, styles, tooltips and comments of pygal's.
 _UNWANTED = {"defs", "desc", "title", "script", "style"}
 
@@ -23,9 +22,7 @@ Series = Mapping[str, Sequence[float | None]]
 def bars(title: str, rows: Sequence[str], series: Series, form: Callable[[float], str]) -> Markup:
     """Return horizontal bars, for each row one of each series; empty without rows."""
     height = 24 + len(rows) * (len(series) * _BAR + 10) + (30 if len(series) > 1 else 0)
-    chart = pygal.HorizontalBar(**_settings(height, series, form))
-    # pygal draws from the bottom up.
-    return _render(chart, title, list(rows)[::-1], {name: list(values)[::-1] for name, values in series.items()})
+    return _render(pygal.HorizontalBar(**_settings(height, series, form)), title, rows, series)
 
 
 def stacks(
@@ -39,8 +36,7 @@ def stacks(
     settings = _settings(74 + len(rows) * (_BAR + 8), series, form)
     if not values:
         settings |= {"height": 92 + len(rows) * (_BAR + 8), "print_values": False, "range": None, "show_x_labels": True}
-    chart = pygal.HorizontalStackedBar(**settings)
-    return _render(chart, title, list(rows)[::-1], {name: list(values)[::-1] for name, values in series.items()})
+    return _render(pygal.HorizontalStackedBar(**settings), title, rows, series)
 
 
 def columns(title: str, bins: Sequence[str], series: Series, form: Callable[[float], str]) -> Markup:
@@ -78,9 +74,10 @@ def _settings(height: int, series: Series, form: Callable[[float], str]) -> dict
 def _render(chart: pygal.Graph, title: str, labels: Sequence[str], series: Series) -> Markup:
     if not labels:
         return Markup()
-    chart.x_labels = [label if len(label) <= _LABEL else f"{label[: _LABEL - 1]}…" for label in labels]
+    step = -1 if isinstance(chart, HorizontalGraph) else 1  # these are drawn from the bottom up
+    chart.x_labels = [label if len(label) <= _LABEL else f"{label[: _LABEL - 1]}…" for label in labels[::step]]
     for name, values in series.items():
-        chart.add(name, values)
+        chart.add(name, values[::step])
     svg = chart.render_tree()
     # All of them first: removing while iterating skips some where pygal uses lxml, as it does if that is installed.
     for parent, child in [(element, child) for element in svg.iter() for child in element]:

@@ -11,7 +11,7 @@ from generator.output.html.charts import bars, columns, stacks
 from generator.output.html.sources import ReportSet, RunCounts
 from generator.output.stats.comparison import Column
 from generator.output.stats.statistics import Portion, Statistics
-from generator.schema import Dialog
+from generator.schema import Dialog, Usage
 
 _SHARE, _COUNT = "{:.1%}".format, "{:,.0f}".format
 _BINS = 9
@@ -40,12 +40,8 @@ class Distributions:
     """Counts dialogs by length."""
 
     def __init__(self) -> None:
-        self.lengths: dict[str, Counter[int]] = {
-            "Turns a dialog": Counter(),
-            "Unique passages a dialog": Counter(),
-            "Words of a question": Counter(),
-            "Words of an answer": Counter(),
-        }
+        titles = "Turns a dialog", "Unique passages a dialog", "Words of a question", "Words of an answer"
+        self.lengths = {title: Counter[int]() for title in titles}
 
     def add(self, dialog: Dialog) -> None:
         """Count a dialog."""
@@ -63,45 +59,47 @@ def funnel(of: str, counts: RunCounts) -> Iterator[Figure]:
     Args:
         of: of which set, at the end of titles.
     """
-    dialogs = [("attempted", counts.attempted, ""), *_losses(counts.dropped), ("accepted", counts.accepted, "")]
+    dialogs = [_Step("attempted", counts.attempted), *_losses(counts.dropped), _Step("accepted", counts.accepted)]
     yield _steps(f"From attempted to accepted dialogs{of}", "dialogs", dialogs)
-    lost = sum(sum(reasons.values()) for reasons in counts.dropped_pairs.values())
-    pairs = [("of accepted dialogs", counts.pairs + lost, ""), *_losses(counts.dropped_pairs)]
+    lost = _losses(counts.dropped_pairs)
+    pairs = _Step("of accepted dialogs", counts.pairs + sum(step.number for step in lost))
+    unjudged = f"{counts.unjudged_pairs:,} of them unjudged." if counts.unjudged_pairs else ""
     yield _steps(
-        f"From their pairs to the dataset{of}",
-        "pairs",
-        [*pairs, ("in the dataset", counts.pairs, "")],
-        f"{counts.unjudged_pairs:,} of them unjudged." if counts.unjudged_pairs else "",
+        f"From their pairs to the dataset{of}", "pairs", [pairs, *lost, _Step("in the dataset", counts.pairs)], unjudged
     )
-    for what, dropped in (("turns", counts.dropped_turns), ("candidates", counts.dropped_candidates)):
-        if losses := list(_losses(dropped)):
-            said = {"turns": "they ended their dialog early", "candidates": "another one was chosen"}[what]
-            yield _steps(f"Dropped {what}{of}", what, losses, f"Beside the dialogs above: {said}.")
+    for what, dropped, why in (
+        ("turns", counts.dropped_turns, "they ended their dialog early"),
+        ("candidates", counts.dropped_candidates, "another one was chosen"),
+    ):
+        if losses := _losses(dropped):
+            yield _steps(f"Dropped {what}{of}", what, losses, f"Beside the dialogs above: {why}.")
 
 
-def _losses(dropped: Mapping[str, Mapping[str, int]]) -> Iterator[tuple[str, int, str]]:
-    lost = [(f"{stage}: {reason}", n, "lost") for stage, reasons in dropped.items() for reason, n in reasons.items()]
-    yield from sorted(lost, key=lambda each: -each[1])
+class _Step(NamedTuple):
+    label: str
+    number: int
+    lost: bool = False
 
 
-def _steps(title: str, what: str, steps: Sequence[tuple[str, int, str]], text: str = "") -> Figure:
+def _losses(dropped: Mapping[str, Mapping[str, int]]) -> list[_Step]:
+    lost = [_Step(f"− {stage}: {why}", n, True) for stage, reasons in dropped.items() for why, n in reasons.items()]
+    return sorted(lost, key=lambda step: -step.number)
+
+
+def _steps(title: str, what: str, steps: Sequence[_Step], text: str = "") -> Figure:
     """Return bars of what is there and what is lost; beyond ten kinds of losses the rest are one bar."""
-    labels = [f"− {label}" if lost else label for label, _, lost in steps]
-    there = [None if lost else n for _, n, lost in steps]
-    gone = [n if lost else None for _, n, lost in steps]
+    drawn = steps
     if len(steps) > 14:
-        head, tail = 11, steps[-1:] if not steps[-1][2] else []
-        rest = sum(n for _, n, _ in steps[head : len(steps) - len(tail)])
-        labels = [*labels[:head], "− other reasons", *(label for label, _, _ in tail)]
-        there, gone = [*there[:head], None, *(n for _, n, _ in tail)], [*gone[:head], rest, *(None for _ in tail)]
+        end = len(steps) if steps[-1].lost else len(steps) - 1
+        rest = _Step("− other reasons", sum(step.number for step in steps[11:end]), True)
+        drawn = [*steps[:11], rest, *steps[end:]]
+    left, lost = ([n if gone == is_lost else None for _, n, is_lost in drawn] for gone in (False, True))
+    labels = [step.label for step in drawn]
     return Figure(
         title,
-        stacks(title, labels, {"left": there, "dropped": gone}, lambda n: f"{n:,.0f}" if n else "", values=True),
+        stacks(title, labels, {"left": left, "dropped": lost}, lambda n: f"{n:,.0f}" if n else "", values=True),
         (what, "number", "share"),
-        [
-            (f"− {label}" if lost else label, f"{n:,}", _SHARE(n / steps[0][1]) if steps[0][1] else "–")
-            for label, n, lost in steps
-        ],
+        [(label, f"{n:,}", _SHARE(n / steps[0].number) if steps[0].number else "–") for label, n, _ in steps],
         text,
     )
 
@@ -171,9 +169,8 @@ def costs(of: str, counts: RunCounts) -> Iterator[Figure]:
     """Yield calls and tokens by stage, and what a kept pair took; `of` as in `funnel`."""
     if not counts.stages:
         return
-    stages = {**counts.stages, "all": sum(counts.stages.values(), type(next(iter(counts.stages.values())))())}
     rows = []
-    for stage, usage in stages.items():
+    for stage, usage in (*counts.stages.items(), ("all", sum(counts.stages.values(), Usage()))):
         cost = counts.pair_cost.get(stage)
         pair = (f"{cost.calls:,.2f}", f"{cost.computed:,.0f}", f"{cost.completion:,.0f}") if cost else ("–", "–", "–")
         cached = _SHARE(usage.cached / usage.prompt) if usage.prompt else "–"
@@ -184,13 +181,9 @@ def costs(of: str, counts: RunCounts) -> Iterator[Figure]:
         "completion": [usage.completion for usage in counts.stages.values()],
     }
     head = ("stage", "calls", "prompt tokens", "cached", "completion tokens")
+    of_pair = ("calls a pair", "computed prompt tokens a pair", "completion tokens a pair")
     title = f"Tokens by stage{of}"
-    yield Figure(
-        title,
-        stacks(title, list(counts.stages), parts, _compact),
-        (*head, "calls a pair", "computed prompt tokens a pair", "completion tokens a pair"),
-        rows,
-    )
+    yield Figure(title, stacks(title, list(counts.stages), parts, _compact), head + of_pair, rows)
 
 
 def _compact(number: float) -> str:

@@ -83,42 +83,33 @@ async function open(event) {
 // Filters
 
 const labels = value => (value ?? "").split("+");
-const seen = { reason: new Set(), type: new Set(), multi: new Set(), turn: new Set(), answerability: new Set(), verdict: new Set(), user: new Set(), task: new Set() };
-for (const entry of entries) {
-  seen.user.add(entry.user);
-  seen.task.add(entry.task);
-  for (const d of entry.drops) seen.reason.add(`${d.scope}: ${d.stage}: ${d.reason}`);
-  for (const t of entry.turns) {
-    for (const label of labels(t.question_type)) seen.type.add(label);
-    for (const label of labels(t.multi_turn_type)) seen.multi.add(label);
-    for (const verdict of t.verdicts) seen.verdict.add(verdict.join(": "));
-    seen.turn.add(t.turn);
-    seen.answerability.add(t.answerability);
-  }
-}
-const uniq = name => [...seen[name]].filter(value => value !== "").sort((a, b) => String(a).localeCompare(String(b), "en", { numeric: true }));
+const lossOf = d => `${d.scope}: ${d.stage}: ${d.reason}`;
+const markOf = (e, t) => {
+  const mark = marks.get(e, t?.turn), isSet = Marks.isSet(mark), wanted = marks.asked.has(Marks.place(e, t?.turn));
+  return [wanted && "asked", wanted && !isSet && "open", t && !isSet && "none", mark?.keep === true && "kept", mark?.keep === false && "rejected"];
+};
+// Name, title, the values that an entry (without a turn) or one of its turns has, whether it narrows turns, and the
+// values to choose from with their texts: by default all that there are.
 const FILTERS = [
-  ["run", "run", several ? runs.map((run, place) => [place, run.name]) : [], (e, t, v) => e.run === +v, false],
-  ["state", "state", [["kept", "pairs kept"], ["pair", "pairs dropped"], ["dialog", "dialogs dropped"], ["early", "dialogs that ended early"], ["any", "with any drop"], ...(entries.some(e => e.accepted && !e.full) ? [["full", "shown in full"]] : [])],
-    (e, t, v) => v === "any" ? e.drops.length > 0 : v === "dialog" ? !e.accepted : v === "early" ? e.ended !== "" : v === "full" ? e.full : t !== null && t.kept === (v === "kept"), true],
-  ["reason", "drop reason", uniq("reason"),
-    (e, t, v) => e.drops.some(d => `${d.scope}: ${d.stage}: ${d.reason}` === v && (t === null || d.turn === null || d.turn === t.turn || d.scope === "turn")), true],
-  ["type", "type", uniq("type"), (e, t, v) => t !== null && labels(t.question_type).includes(v), true],
-  ["multi", "multi-turn", uniq("multi"), (e, t, v) => t !== null && labels(t.multi_turn_type).includes(v), true],
-  ["turn", "turn", uniq("turn"), (e, t, v) => t !== null && t.turn === +v, true],
-  ["answerability", "answerability", uniq("answerability"), (e, t, v) => t !== null && t.answerability === v, true],
-  ["verdict", "verdict", uniq("verdict"), (e, t, v) => t !== null && t.verdicts.some(x => x.join(": ") === v), true],
-  ["user", "user", uniq("user"), (e, t, v) => e.user === v, false],
-  ["task", "task", uniq("task"), (e, t, v) => e.task === v, false],
-  ["mark", "my mark", [["asked", "to mark"], ["open", "still to mark"], ["none", "not marked"], ["kept", "kept"], ["rejected", "rejected"]], (e, t, v) => {
-    const mark = marks.get(e, t?.turn), isSet = Marks.isSet(mark), wanted = marks.asked.has(Marks.place(e, t?.turn));
-    return v === "asked" ? wanted : v === "open" ? wanted && !isSet : v === "none" ? t !== null && !isSet : mark?.keep === (v === "kept");
-  }, true],
+  ["run", "run", e => [`${e.run}`], false, several ? runs.map((run, place) => [place, run.name]) : []],
+  ["state", "state", (e, t) => [t && (t.kept ? "kept" : t.kept === false && "pair"), !e.accepted && "dialog", e.ended && "early", e.drops.length && "any", e.full && "full"], true,
+    [["kept", "pairs kept"], ["pair", "pairs dropped"], ["dialog", "dialogs dropped"], ["early", "dialogs that ended early"], ["any", "with any drop"], ...(entries.some(e => e.accepted && !e.full) ? [["full", "shown in full"]] : [])]],
+  ["reason", "drop reason", (e, t) => e.drops.filter(d => !t || d.turn === null || d.turn === t.turn || d.scope === "turn").map(lossOf), true],
+  ["type", "type", (e, t) => labels(t?.question_type), true],
+  ["multi", "multi-turn", (e, t) => labels(t?.multi_turn_type), true],
+  ["turn", "turn", (e, t) => [t && `${t.turn}`], true],
+  ["answerability", "answerability", (e, t) => [t?.answerability], true],
+  ["verdict", "verdict", (e, t) => t ? t.verdicts.map(verdict => verdict.join(": ")) : [], true],
+  ["user", "user", e => [e.user], false],
+  ["task", "task", e => [e.task], false],
+  ["mark", "my mark", markOf, true, [["asked", "to mark"], ["open", "still to mark"], ["none", "not marked"], ["kept", "kept"], ["rejected", "rejected"]]],
 ];
-for (const [name, title, values] of FILTERS)
-  if (values.length > 1 || (values.length && ["reason", "verdict"].includes(name)))
+const all = valuesOf => [...new Set(entries.flatMap(e => [null, ...e.turns].flatMap(t => valuesOf(e, t))))].filter(Boolean)
+  .sort((a, b) => a.localeCompare(b, "en", { numeric: true })).map(value => [value, value]);
+for (const [name, title, valuesOf, , options = all(valuesOf)] of FILTERS)
+  if (options.length > 1 || (options.length && ["reason", "verdict"].includes(name)))
     $("selects").append(el("select", { id: `f-${name}`, title, aria: { "aria-label": title } },
-      el("option", { value: "" }, title), values.map(v => Array.isArray(v) ? el("option", { value: v[0] }, v[1]) : el("option", { value: v }, String(v)))));
+      el("option", { value: "" }, title), options.map(([value, text]) => el("option", { value }, text))));
 $("selects").append(el("input", { id: "f-document", placeholder: "document", title: "a document's title or id", aria: { "aria-label": "document" } }));
 
 let found = [];   // entries that match, with the turns that do
@@ -128,7 +119,8 @@ let current = null;
 function search() {
   const words = $("search").value.toLowerCase().trim();
   const doc = $("f-document").value.toLowerCase().trim();
-  const active = FILTERS.map(([name, , , test, ofTurn]) => ({ value: $(`f-${name}`)?.value ?? "", test, ofTurn })).filter(f => f.value !== "");
+  const active = FILTERS.map(([name, , valuesOf, ofTurn]) => ({ value: $(`f-${name}`)?.value ?? "", valuesOf, ofTurn })).filter(f => f.value !== "");
+  const meets = (entry, turn, filters) => filters.every(f => f.valuesOf(entry, turn).includes(f.value));
   for (const node of $("selects").children) node.classList.toggle("set", node.value !== "");
   const ofEntry = active.filter(f => !f.ofTurn), ofTurn = active.filter(f => f.ofTurn);
   hitTurns = new Map();
@@ -136,10 +128,10 @@ function search() {
   found = entries.filter(entry => {
     if (words && !haystack(entry).includes(words)) return false;
     if (doc && ![entry.title, ...entry.documents].some(d => d.toLowerCase().includes(doc))) return false;
-    if (!ofEntry.every(f => f.test(entry, null, f.value))) return false;
+    if (!meets(entry, null, ofEntry)) return false;
     if (!ofTurn.length) { turns += entry.turns.length; return true; }
-    const hits = entry.turns.filter(t => ofTurn.every(f => f.test(entry, t, f.value)));
-    if (!hits.length && !ofTurn.every(f => f.test(entry, null, f.value))) return false;
+    const hits = entry.turns.filter(t => meets(entry, t, ofTurn));
+    if (!hits.length && !meets(entry, null, ofTurn)) return false;
     hitTurns.set(entry.place, new Set(hits.map(t => t.turn)));
     turns += hits.length;
     return true;

@@ -23,7 +23,6 @@ class RunCounts(BaseModel):
     stages: Mapping[str, Usage] = {}
     pair_cost: Mapping[str, PairCost] = {}
     seconds: float = 0
-    complete: bool = True
 
 
 class ReportSet(NamedTuple):
