@@ -93,7 +93,8 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[tuple[int, dict[str, s
         named = [name for name in sheet.fieldnames or () if name]
         for name in columns:
             if name not in named:
-                raise CorpusError(f"{path}: has no column {name!r} in its first row; it has {', '.join(named) or 'none'}")
+                known = ", ".join(named) or "none"
+                raise CorpusError(f"{path}: has no column {name!r} in its first row; it has {known}")
         rows = list(enumerate(sheet, start=2))
     except csv.Error as error:
         raise CorpusError(f"{path}: is not CSV: {error}") from error

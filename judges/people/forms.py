@@ -17,13 +17,12 @@ from generator.report_sets import report_set
 from generator.schema import TASK, UNLABELLED, Dialog, Hit, Turn
 from judges.benchmarks.sheets import write_sheet
 from judges.people.sample import Drawn, Key, shown_history
+from judges.work import write_lines
 from taxonomy import Criteria, Criterion
 
 # The cell of a criterion that isn't about the item of its row.
 NOT_ASKED = "n/a"
-# What a cell of Excel holds; it cuts off the rest.
-EXCEL = 32_767
-KEY, NOTE = "key.json", "note"
+NOTE = "note"
 
 
 def write_forms(folder: Path, key: Key, drawn: Sequence[Drawn], key_file: Path) -> list[Path]:
@@ -74,8 +73,7 @@ def _write_report(folder: Path, key: Key, drawn: Sequence[Drawn]) -> tuple[str, 
         marks=tuple(Mark(dialog_id=_blind_id(each), turn=each.turn and each.turn.turn) for each in drawn),
     )
     dialogs, empty, report = folder / "dialogs.jsonl", folder / "marks.json", folder / "report.html"
-    with atomic_write(dialogs) as file:
-        file.writelines(f"{dialog.model_dump_json()}\n" for dialog in shown)
+    write_lines(dialogs, shown)
     _write_text(empty, marks.model_dump_json(indent=1))
     write_report(report, [report_set(str(dialogs), name="sample")], key.criteria, near_duplicates(), marks)
     return marks.run, [dialogs, empty, report]

@@ -96,7 +96,7 @@ def whole_key(sources: Sequence[Source], criteria: Criteria) -> Key:
             id=dialog.id if turn is None else f"{dialog.id}/{turn.turn}",
             source=place,
             dialog=dialog.id,
-            turn=None if turn is None else turn.turn,
+            turn=turn and turn.turn,
         )
         for place, source in enumerate(sources)
         for dialog in source.open().dialogs()
@@ -114,11 +114,8 @@ class _Candidate(NamedTuple):
     stratum: tuple[str, ...]
 
 
-class Strata(Record):
-    """The number of drawn and of available pairs or dialogs, by stratum."""
-
-    drawn: Mapping[tuple[str, ...], int]
-    available: Mapping[tuple[str, ...], int]
+# How many pairs or dialogs were drawn, and of how many, by stratum.
+Strata = Mapping[tuple[str, ...], tuple[int, int]]
 
 
 def draw_sample(
@@ -139,7 +136,7 @@ def draw_sample(
 
     Args:
         items: pairs or dialogs; all of them if there are fewer.
-        each: annotators of each item, so that all pairs of annotators meet; None: all of them.
+        each: annotators of each item, at most all, so that all pairs of annotators meet; None: all of them.
 
     Raises:
         ConfigError, CorpusError, RunError: a set can't be read, or has no dialog.
@@ -156,7 +153,7 @@ def draw_sample(
         for dialog in one.dialogs()
         if (place, dialog.id) in wanted
     }
-    teams = list(combinations(annotators, min(each or len(annotators), len(annotators))))
+    teams = list(combinations(annotators, each or len(annotators)))
     chance.shuffle(teams)
     ids = _ids(chance)
     whole = bool(criteria.about(True))
@@ -179,8 +176,9 @@ def draw_sample(
         annotators=tuple(annotators),
         items=tuple(each.item for each in drawn),
     )
-    counts = Counter(each.stratum for each in chosen), Counter(each.stratum for each in candidates)
-    return key, drawn, Strata(drawn=counts[0], available=counts[1])
+    counts = Counter(each.stratum for each in chosen)
+    available = Counter(each.stratum for each in candidates)
+    return key, drawn, {stratum: (counts[stratum], total) for stratum, total in sorted(available.items())}
 
 
 def _candidates(source: int, dialogs: DialogSet, unit: Unit, strata: Sequence[Stratum]) -> Iterator[_Candidate]:
@@ -191,7 +189,7 @@ def _candidates(source: int, dialogs: DialogSet, unit: Unit, strata: Sequence[St
         seen.add(dialog.id)
         for turn in dialog.own_turns if unit == "pairs" else [None]:
             of = _strata(dialog, turn) | {"source": dialogs.path}
-            yield _Candidate(source, dialog.id, None if turn is None else turn.turn, tuple(of[name] for name in strata))
+            yield _Candidate(source, dialog.id, turn and turn.turn, tuple(of[name] for name in strata))
 
 
 def _strata(dialog: Dialog, turn: Turn | None) -> dict[Stratum, str]:
