@@ -93,7 +93,7 @@ def test_a_turn_that_nobody_reviewed_keeps_its_item_out(run: Path, tmp_path: Pat
     [
         ([], "sheet, sheets: give one of them"),
         (["sheet=x.csv", "output=y.jsonl"], "output: is written from filled-in sheets"),
-        (["sheets=bad.csv"], "bad.csv: row 2: suffices 'perhaps' must be yes or no"),
+        (["sheets=bad.csv"], "bad.csv: row 2: suffices 'perhaps' must be one of no, yes"),
         (["sheets=unknown.csv"], "unknown.csv: row 2: the id 'z/1' is not in the run"),
         (["sheets=none.csv"], "none.csv: can't be read"),
     ],
