@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, cast
 
 import dspy
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from generator.common.atomic_files import atomic_write
 from generator.common.concurrency import together
@@ -36,7 +36,7 @@ from generator.sets import DialogSet, dialog_set, note_skipped, response_set
 from judges.config import JudgingSettings, judging_identity, load_judging
 from judges.panel import Member, median_name, median_of, open_greedy
 from judges.summary import JudgingSummary, closing_table, summarise
-from judges.work import work_through, write_lines
+from judges.work import load_named, work_through, write_lines
 
 # Concurrent dialogs of a judge that asks no model; a judge may work in batches.
 _CONCURRENCY = 32
@@ -52,12 +52,9 @@ def judge(cfg: DictConfig, job: Job) -> None:
         RunFailed: nothing was judged.
         KeyboardInterrupt: the run was interrupted; what is finished is written.
     """
-    settings = load_judging(cfg)
-    if settings.run_dir is None and (folder := job.name_folder(settings.folder, _NAMED)):
-        cfg.run_dir = folder
-        settings = load_judging(cfg)
+    settings, configuration = load_named(cfg, job, load_judging, _NAMED)
     dspy.disable_logging()  # a verdict holds what DSPy would log of a reply
-    run = JudgingRun(settings, OmegaConf.to_yaml(cfg, resolve=True))
+    run = JudgingRun(settings, configuration)
     with use_languages(run.languages):
         summary, interrupted = run_session(run, closing_table)
     if interrupted:

@@ -13,8 +13,7 @@ from generator.corpora.json_records import read_json_lines, require_record
 from generator.errors import ConfigError, CorpusError
 from generator.schema import Context, Dialog
 from generator.sets import dialog_set
-from judges.benchmarks.base import Ratings
-from judges.benchmarks.scores import Rated, rated_turns
+from judges.benchmarks.scores import Rated, Ratings, rated_turns
 
 
 class JudgmentLine(BaseModel, ABC):

@@ -1,7 +1,7 @@
 """Scores of rated turns, with bootstrap intervals: what MT-Bench-101 and RAD-Bench share."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy import stats
 
-from generator.schema import Dialog, Record
+from generator.schema import Context, Dialog, Record
 
 DIGITS = 6
 # Resamples in memory at once.
@@ -32,6 +32,10 @@ class Rated(Record):
     turn: int
     score: float | None
     reason: str = ""
+
+
+# The rated turns of models, by the context that each was shown.
+Ratings = Mapping[str, Mapping[Context, Sequence[Rated]]]
 
 
 class Score(Record):
