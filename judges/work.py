@@ -1,6 +1,7 @@
 """What runs that judge share: their settings and their way through plans, many at a time, stored in order."""
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import aclosing, suppress
@@ -17,6 +18,11 @@ from generator.execution.pipeline import Progress
 from generator.execution.store import Outcome, Store
 from generator.output.progress import Display
 from generator.schema import Record
+
+
+def stem(path: Path) -> str:
+    """Return the name of a folder or file of dialogs, for the names of run folders and models."""
+    return re.sub(r"(\.jsonl?)?(\.gz)?$", "", path.expanduser().absolute().name)
 
 
 class _RunSettings(Protocol):

@@ -1,5 +1,6 @@
 """Train and evaluate students on several sets, each step by its own command, and put their scores into one table."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,6 +12,7 @@ from generator.common.console import note
 from generator.config.compose import RunFailed
 from generator.errors import ConfigError
 from generator.output.markdown import table
+from generator.output.tables import ABSENT
 from generator.sets import dialog_set
 from judges.benchmarks.human_dialogs import mean_of_questions, rated_by_metric
 from judges.benchmarks.scores import Rated
@@ -87,7 +89,9 @@ def take(step: Step) -> None:
     Raises:
         RunFailed: it ended with an error, which it has printed.
     """
-    arguments = [*step.given, *(f"{name}={_spell(value)}" for name, value in step.settings.items())]
+    # Hydra reads JSON: strings, numbers, null and lists.
+    settings = {name: json.dumps(value, default=str, ensure_ascii=False) for name, value in step.settings.items()}
+    arguments = [*step.given, *(f"{name}={value}" for name, value in settings.items())]
     note(f"{step.result.parent}: python -m {step.module}")
     code = subprocess.run([sys.executable, "-m", step.module, *arguments], stdout=subprocess.DEVNULL).returncode
     if code:
@@ -108,17 +112,5 @@ def read_scores(folders: Iterable[Path]) -> dict[str, list[Rated]]:
 def _cell(rated: list[Rated]) -> str:
     score = mean_of_questions(rated, seed=0)
     if score.score is None:
-        return "–"
+        return ABSENT
     return f"{score.score:.3f}" + ("" if score.low is None else f" ({score.low:.3f} to {score.high:.3f})")
-
-
-def _spell(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{','.join(_spell(each) for each in value)}]"
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    return (
-        "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
-        if isinstance(value, str | Path)
-        else str(value)
-    )

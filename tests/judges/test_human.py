@@ -1,7 +1,6 @@
 """`python -m judges.human`: samples drawn blind, annotations read back as verdicts, agreement by hand."""
 
 import csv
-import io
 import json
 from collections import Counter
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from generator.report import main as report
 from generator.schema import Dialog, Verdict
 from generator.statistics import main as statistics
 from judges.human import main
+from tests.judges.sheets import rows_of, run_of
 from tests.support import runs
 from tests.support.openai_server import OpenAIServer, openai_server
 from tests.support.records import make_dialog, make_hits, make_passage, make_turn
@@ -62,19 +62,9 @@ def dialog(number: int, turns: int = 3, **fields: Any) -> Dialog:
     return make_dialog(*made, id=f"secret-{number}", passages=passages, lm="secret-model", **fields)
 
 
-def run_of(folder: Path, *dialogs: Dialog) -> Path:
-    folder.mkdir()
-    (folder / "dialogs.jsonl").write_text("".join(f"{d.model_dump_json()}\n" for d in dialogs), encoding="utf-8")
-    return folder
-
-
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     return run_of(tmp_path / "run", *(dialog(n) for n in range(8)))
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
 
 
 def key_of(tmp_path: Path) -> dict[str, dict[str, Any]]:
