@@ -36,7 +36,7 @@ from generator.sets import DialogSet, dialog_set, note_skipped, response_set
 from judges.config import JudgingSettings, judging_identity, load_judging
 from judges.panel import Member, median_name, median_of, open_greedy
 from judges.summary import JudgingSummary, closing_table, summarise
-from judges.work import load_named, work_through, write_lines
+from judges.work import check_apart, load_named, work_through, write_lines
 
 # Concurrent dialogs of a judge that asks no model; a judge may work in batches.
 _CONCURRENCY = 32
@@ -88,9 +88,7 @@ class JudgingRun(Session[JudgingSummary]):
         judge = self.judges[0]
         medians = [median_name(models)] if len(models) > 1 and judge.best is not None else []
         self.models = [(judge.name, model) for model in [*models, *medians]]
-        source, folder = settings.input.expanduser().absolute(), self.folder.expanduser().absolute()
-        if folder in (source, *source.parents) and settings.run_dir is not None:
-            raise ConfigError(f"run_dir={self.folder}: is or contains the input; give another folder")
+        check_apart(self.folder, settings.input)
         self.input = _find_input(settings)
         self.known, fingerprint, self.skipped = _read_through(self.input)
         self.total = len(self.known)

@@ -13,7 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 from generator.common.atomic_files import atomic_write
 from generator.common.concurrency import in_order
 from generator.config.compose import Job
-from generator.errors import GroundedDialogsError
+from generator.errors import ConfigError, GroundedDialogsError
 from generator.execution.pipeline import Progress
 from generator.execution.store import Outcome, Store
 from generator.output.progress import Display
@@ -23,6 +23,13 @@ from generator.schema import Record
 def stem(path: Path) -> str:
     """Return the name of a folder or file of dialogs, for the names of run folders and models."""
     return re.sub(r"(\.jsonl?)?(\.gz)?$", "", path.expanduser().absolute().name)
+
+
+def check_apart(folder: Path, source: Path) -> None:
+    """Raise ConfigError if a run folder is or contains what the run reads."""
+    read = source.expanduser().absolute()
+    if folder.expanduser().absolute() in (read, *read.parents):
+        raise ConfigError(f"run_dir={folder}: is or contains the input; give another folder")
 
 
 class _RunSettings(Protocol):

@@ -40,7 +40,7 @@ from judges.benchmarks.items import draw_items, read_items
 from judges.benchmarks.scores import Rated, count_reasons
 from judges.llm.task import RatingAdapter, RatingJudge
 from judges.panel import Member, median_of, open_greedy
-from judges.work import load_named, work_through, write_lines
+from judges.work import check_apart, load_named, work_through, write_lines
 
 # Settings that are part of a run folder's name.
 _NAMED = {"benchmark", "input", "answers", "judgments", "lm", "lm.model", "run_dir"}
@@ -108,15 +108,15 @@ class EvaluationRun(Session[Result]):
         self.settings, self.configuration = settings, configuration
         self.folder, self.fresh, self.benchmark = settings.folder, settings.fresh, settings.benchmark
         assert settings.input is not None
-        source, folder = settings.input.expanduser().absolute(), self.folder.expanduser().absolute()
-        if folder in (source, *source.parents):
-            raise ConfigError(f"run_dir={self.folder}: is or contains the input; give another folder")
-        self.items, self.skipped = read_items(self.benchmark, source)
+        check_apart(self.folder, settings.input)
+        self.items, self.skipped = read_items(self.benchmark, settings.input)
         self.lacking: dict[str, int] = {}
         if settings.answers:
             assert isinstance(self.benchmark, RatedBenchmark)
             if self.items[0].context:
-                raise ConfigError(f"answers={settings.answers}: the input={source} has answers already; leave one out")
+                raise ConfigError(
+                    f"answers={settings.answers}: input={settings.input} has answers already; leave one out"
+                )
             self.items, self.lacking = add_answers(
                 self.items, settings.answers, settings.model, self.benchmark, settings.contexts[0]
             )

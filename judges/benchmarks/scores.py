@@ -78,7 +78,8 @@ def mean_score(tasks: Sequence[Sequence[Sequence[float | None]]], seed: int = 0)
         tasks: None marks a value that is missing; rows without any value, and tasks without such rows, are left out.
         seed: of the resamples.
     """
-    arrays = [np.array(rows, dtype=np.float64) for task in tasks if (rows := [row for row in task if has_value(row)])]
+    scored = ([row for row in task if any(value is not None for value in row)] for task in tasks)
+    arrays = [np.array(rows, dtype=np.float64) for rows in scored if rows]
     if not arrays:
         return Score(score=None, low=None, high=None)
 
@@ -100,11 +101,6 @@ def _mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore"):  # a column without values has no mean
         columns = np.nansum(values, axis=-2) / np.sum(~np.isnan(values), axis=-2)
     return np.nanmean(columns, axis=-1)
-
-
-def has_value(values: Iterable[float | None]) -> bool:
-    """Return whether one of the values isn't missing."""
-    return any(value is not None for value in values)
 
 
 def score_turns(rated: Iterable[Rated]) -> dict[str, dict[str, TurnScore]]:

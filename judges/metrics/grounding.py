@@ -18,9 +18,8 @@ from generator.common.scripts import QUESTION_MARKS, is_unspaced
 from generator.common.shingles import words
 from generator.common.support import Term, find_unsupported, read_terms, term_keys
 from generator.dialogs.evidence import find_uncovered
-from generator.dialogs.judging import JudgeSettings
-from generator.schema import Judge, Passage, Record, Turn, Verdict
-from judges.base import UNJUDGED, ComputingJudge
+from generator.schema import Passage, Record, Turn, Verdict
+from judges.base import UNJUDGED, ComputingJudge, ComputingJudgeSettings
 
 # The most that an answer is worth with a number in digits, or above three, that stands nowhere: among the responses
 # that it learned from, people found no more than so many of these grounded.
@@ -167,15 +166,8 @@ class GroundingJudge(ComputingJudge):
         why = f"nothing supports: {', '.join(named[:12])}" if named else "all of its words are supported"
         return self.verdict(label, why, round(score, 3))
 
-    def verdict(self, label: str, explanation: str, score: float | None = None) -> Verdict:
-        found = super().verdict(label, explanation, score)
-        return found.model_copy(update={"decides": label != UNJUDGED})
 
-
-class GroundingSettings(JudgeSettings):
+class GroundingSettings(ComputingJudgeSettings):
     """Settings of `judge=grounding`."""
 
-    asks_model = False
-
-    def build(self, model: str) -> Judge:
-        return GroundingJudge()
+    judge = GroundingJudge

@@ -10,9 +10,8 @@ from functools import cache
 from importlib.resources import files
 from math import exp, log1p
 
-from generator.dialogs.judging import JudgeSettings
-from generator.schema import Judge, Passage, Record, Turn, Verdict
-from judges.base import ComputingJudge
+from generator.schema import Passage, Record, Turn, Verdict
+from judges.base import ComputingJudge, ComputingJudgeSettings
 
 # Least probability of a type that is named beside the most probable one.
 ALSO = 0.4
@@ -142,10 +141,7 @@ class QuestionTypeJudge(ComputingJudge):
         return self.verdict("+".join(name for name, _ in types), explanation, types[0][1])
 
 
-class QuestionTypeSettings(JudgeSettings):
+class QuestionTypeSettings(ComputingJudgeSettings):
     """Settings of `judge=question_type`."""
 
-    asks_model = False
-
-    def build(self, model: str) -> Judge:
-        return QuestionTypeJudge()
+    judge = QuestionTypeJudge

@@ -16,7 +16,7 @@ from generator.output.html.page import write_report
 from generator.report_sets import report_set
 from generator.schema import TASK, UNLABELLED, Dialog, Hit, Turn
 from judges.benchmarks.sheets import write_sheet
-from judges.people.sample import Drawn, Key, shown_history
+from judges.people.sample import Drawn, Key
 from judges.work import write_lines
 from taxonomy import Criteria, Criterion
 
@@ -149,7 +149,8 @@ def _shown(drawn: Drawn) -> dict[str, str]:
     """Return what an annotator reads of an item, with its id."""
     dialog, turn = drawn.dialog, drawn.turn
     passages = dialog.passages if turn is None else dialog.grounding(turn.turn)
-    lines = [f"User: {t.query}\nAgent: {t.answer}" for t in shown_history(drawn)]
+    history = dialog.turns if turn is None else dialog.turns[: turn.turn - 1]
+    lines = [f"User: {t.query}\nAgent: {t.answer}" for t in history]
     return {
         "id": drawn.item.id,
         "passages": "\n\n".join(f"[{n}] {printable_text(p.titled)}" for n, p in enumerate(passages, start=1)),

@@ -5,7 +5,7 @@ The same sets, settings and seed give the same sample.
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, cycle
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -155,11 +155,12 @@ def draw_sample(
     }
     teams = list(combinations(annotators, each or len(annotators)))
     chance.shuffle(teams)
-    ids = _ids(chance)
+    # Which no spreadsheet takes for a number.
+    ids = [f"x{number:08x}" for number in chance.sample(range(2**32), len(chosen))]
     whole = bool(criteria.about(True))
     drawn: list[Drawn] = []
-    for (source, name, turn, _), team in zip(chosen, cycle(teams), strict=False):
-        dialog, blind = dialogs[source, name], next(ids)
+    for (source, name, turn, _), blind, team in zip(chosen, ids, cycle(teams), strict=False):
+        dialog = dialogs[source, name]
         about = {"source": source, "dialog": name, "annotators": team}
         if turn is not None:
             drawn.append(Drawn(Item(id=blind, turn=turn, **about), dialog, dialog.turns[turn - 1]))
@@ -231,18 +232,3 @@ def _in_order(
         for number, name in enumerate(names)
         for each in _in_order(members[name], chance, level + 1, down ^ bool(number % 2))
     ]
-
-
-def _ids(chance: random.Random) -> Iterator[str]:
-    """Yield different ids, none of which a spreadsheet takes for a number."""
-    seen: set[str] = set()
-    while True:
-        name = f"x{chance.getrandbits(32):08x}"
-        if name not in seen:
-            seen.add(name)
-            yield name
-
-
-def shown_history(drawn: Drawn) -> Iterable[Turn]:
-    """Return the turns that an item's annotator reads: those before a pair, or all of a dialog."""
-    return drawn.dialog.turns if drawn.turn is None else drawn.dialog.turns[: drawn.turn.turn - 1]
