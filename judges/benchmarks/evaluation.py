@@ -39,7 +39,9 @@ class Evaluation(EvaluationSettings):
     @property
     def contexts(self) -> tuple[Context, ...]:
         """The earlier answers that the model under test is shown, one kind after the other."""
-        return self.context or self.benchmark.contexts[:1]
+        if self.context is None:
+            return self.benchmark.contexts[:1]
+        return ("golden", "own") if self.context == "both" else (self.context,)
 
     @property
     def folder(self) -> Path:

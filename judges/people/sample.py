@@ -96,7 +96,7 @@ def whole_key(sources: Sequence[Source], criteria: Criteria) -> Key:
             id=dialog.id if turn is None else f"{dialog.id}/{turn.turn}",
             source=place,
             dialog=dialog.id,
-            turn=turn and turn.turn,
+            turn=turn.turn if turn else None,
         )
         for place, source in enumerate(sources)
         for dialog in source.open().dialogs()
@@ -190,7 +190,8 @@ def _candidates(source: int, dialogs: DialogSet, unit: Unit, strata: Sequence[St
         seen.add(dialog.id)
         for turn in dialog.own_turns if unit == "pairs" else [None]:
             of = _strata(dialog, turn) | {"source": dialogs.path}
-            yield _Candidate(source, dialog.id, turn and turn.turn, tuple(of[name] for name in strata))
+            number = None if turn is None else turn.turn
+            yield _Candidate(source, dialog.id, number, tuple(of[name] for name in strata))
 
 
 def _strata(dialog: Dialog, turn: Turn | None) -> dict[Stratum, str]:
