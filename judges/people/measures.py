@@ -136,12 +136,7 @@ def require() -> None:
 
 
 def measure_agreement(votes: Votes, criterion: Criterion, seed: int) -> CriterionAgreement:
-    """Return the agreement of people on one criterion.
-
-    Raises:
-        ConfigError: a package of the extra `agreement` is missing.
-    """
-    require()
+    """Return the agreement of people on one criterion; needs the packages that `require` looks for."""
     import krippendorff
     from statsmodels.stats.inter_rater import cohens_kappa, fleiss_kappa
 

@@ -72,9 +72,6 @@ def measure(judged: Judged, efforts: Sequence[Effort], sources: Sequence[str], s
 
     Args:
         sources: names of the sets.
-
-    Raises:
-        ConfigError: a package of the extra `agreement` is missing.
     """
     facts = judged.facts
 
