@@ -5,7 +5,6 @@ A plan of the store is an input dialog. Verdicts on many dialogs are requested c
 
 import asyncio
 import hashlib
-import json
 from array import array
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack
@@ -135,7 +134,7 @@ class JudgingRun(Session[JudgingSummary]):
         source, best = str(self.settings.input), self.judges[0].best or 1
         summary = summarise(store, source, self.models, best, len(self.skipped), self.total)
         with atomic_write(self.folder / "summary.json") as file:
-            file.write(json.dumps(summary.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
+            file.write(summary.model_dump_json(indent=2) + "\n")
         return summary
 
 

@@ -18,10 +18,10 @@ from typing import Literal, NamedTuple, TypeVar, get_args
 from pydantic import BaseModel, Field
 
 from generator.corpora.base import make_document
-from generator.corpora.files import local_file, open_file, read_lines
-from generator.corpora.json_records import read_json_lines, require_record
+from generator.corpora.files import local_file
+from generator.corpora.json_records import read_json_lines, read_numbered_lines, require_record
 from generator.corpora.mtrag.names import SEPARATOR, SPEAKER
-from generator.errors import CorpusError, describe
+from generator.errors import CorpusError
 from generator.schema import Document, SkippedRecord
 
 Form = Literal["lastturn", "questions", "rewrite"]
@@ -199,11 +199,8 @@ def _records(path: Path, kind: type[M]) -> Iterator[tuple[str, M]]:
 
 def _lines(path: Path) -> Iterator[tuple[str, str]]:
     """Yield the lines of a text file that aren't empty, each with its place."""
-    file = local_file(path)
-    try:
-        with open_file(file) as stream:
-            for number, line in enumerate(read_lines(stream), start=1):
-                if text := line.decode("utf-8-sig").rstrip("\r\n"):
-                    yield f"{file.where}:{number}", text
-    except (OSError, UnicodeDecodeError) as error:
-        raise CorpusError(f"{file.where}: can't be read: {describe(error)}") from error
+    for where, line in read_numbered_lines(local_file(path)):
+        try:
+            yield where, line.decode("utf-8-sig").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise CorpusError(f"{where}: isn't UTF-8; save the file as UTF-8") from error
