@@ -9,9 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
-from importlib.resources import files
 from itertools import chain, pairwise
 from math import exp, log1p
+from pathlib import Path
 
 from generator.common.language import cached_by_language, dialog_language, languages
 from generator.common.scripts import QUESTION_MARKS, is_unspaced
@@ -54,7 +54,7 @@ class Weights(Record):
 @cache
 def load_weights() -> Weights:
     """Return the weights in the package."""
-    return Weights.model_validate_json(files("judges.metrics").joinpath("grounding.json").read_text(encoding="utf-8"))
+    return Weights.model_validate_json(Path(__file__).with_suffix(".json").read_bytes())
 
 
 @lru_cache(maxsize=4096)  # passages come again with every turn

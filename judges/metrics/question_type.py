@@ -7,8 +7,8 @@ A logistic regression for each type, fitted to human labels, on features of the 
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from math import exp, log1p
+from pathlib import Path
 
 from generator.schema import Passage, Record, Turn, Verdict
 from judges.base import ComputingJudge, ComputingJudgeSettings
@@ -71,9 +71,7 @@ class Weights(Record):
 @cache
 def load_weights() -> Weights:
     """Return the weights in the package."""
-    return Weights.model_validate_json(
-        files("judges.metrics").joinpath("question_type.json").read_text(encoding="utf-8")
-    )
+    return Weights.model_validate_json(Path(__file__).with_suffix(".json").read_bytes())
 
 
 def rules(query: str) -> list[str]:

@@ -24,7 +24,7 @@ from taxonomy import Criterion
 KEEP, ALL = "keep", "all"
 KEPT = Criterion(name="kept", adjective="kept", question="Is the pair kept?", decides=True)
 # Metrics of mtRAG's human evaluations that no person gave.
-_COMPUTED = {"system", "composite"}
+_COMPUTED = ("system", "composite")
 PUBLISHED = "published"
 
 
@@ -298,7 +298,7 @@ def published_scores(path: Path) -> dict[str, dict[str, float]]:
     if path.suffix.lower() == ".json" and _has_evaluations(content := read_json(local_file(path))):
         for _, dialog, metrics in _evaluations(path, content):
             for name, given in metrics.items():
-                for by in _COMPUTED & given.keys():
-                    if isinstance(value := given[by].value, int | float):
+                for by in _COMPUTED:
+                    if by in given and isinstance(value := given[by].value, int | float):
                         found.setdefault(dialog, {})[f"{PUBLISHED}:{name}"] = float(value)
     return found
