@@ -5,7 +5,7 @@ The same sets, settings and seed give the same sample.
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, cycle
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -150,7 +150,7 @@ def draw_sample(
     dialogs = {
         (place, dialog.id): dialog
         for place, one in enumerate(opened)
-        for dialog in one.dialogs()
+        for dialog in _different(one.dialogs())
         if (place, dialog.id) in wanted
     }
     teams = list(combinations(annotators, each or len(annotators)))
@@ -183,15 +183,20 @@ def draw_sample(
 
 
 def _candidates(source: int, dialogs: DialogSet, unit: Unit, strata: Sequence[Stratum]) -> Iterator[_Candidate]:
-    seen: set[str] = set()
-    for dialog in dialogs.dialogs():
-        if dialog.id in seen:  # a second one could not be told from the first
-            continue
-        seen.add(dialog.id)
+    for dialog in _different(dialogs.dialogs()):
         for turn in dialog.own_turns if unit == "pairs" else [None]:
             of = _strata(dialog, turn) | {"source": dialogs.path}
             number = None if turn is None else turn.turn
             yield _Candidate(source, dialog.id, number, tuple(of[name] for name in strata))
+
+
+def _different(dialogs: Iterable[Dialog]) -> Iterator[Dialog]:
+    """Yield the first dialog with each id; a second one could not be told from it, as in `context=both`."""
+    seen: set[str] = set()
+    for dialog in dialogs:
+        if dialog.id not in seen:
+            seen.add(dialog.id)
+            yield dialog
 
 
 def _strata(dialog: Dialog, turn: Turn | None) -> dict[Stratum, str]:

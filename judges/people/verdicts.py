@@ -63,7 +63,12 @@ class Judged:
         Args:
             more: scores that were published with the dialogs, by dialog and judge, to compare them with people.
         """
+        seen: set[str] = set()
         for dialog in dialogs:
+            if dialog.id in seen:  # people judged the first one with this id
+                yield dialog
+                continue
+            seen.add(dialog.id)
             whole = self._of.get((source, dialog.id, None), [])
             scores = more.get(dialog.id, {}).items()
             published = [

@@ -115,6 +115,18 @@ def test_a_sample_is_blind_and_only_the_key_tells(run: Path, tmp_path: Path) -> 
     assert "exists already" in refused("draw", run, f"output={sample}")
 
 
+def test_of_two_dialogs_with_one_id_the_first_is_judged(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", dialog(1, 2), dialog(1, 1, context="own"))  # as judges.evaluate context=both writes
+    rows = rows_of(drawn(tmp_path, run) / "sheet.csv")
+    assert sorted(row["question"] for row in rows) == ["d1 Q1?", "d1 Q2?"]
+    sheet = fill(tmp_path / "ann.csv", rows, {row["id"]: {"correctness": "no"} for row in rows})
+    assert command("read", sheet, f"key={tmp_path}/sample.key.json", f"run_dir={tmp_path / 'p'}").code == 0
+    lines = (tmp_path / "p/dialogs.jsonl").read_text(encoding="utf-8").splitlines()
+    first, second = (Dialog.model_validate_json(line) for line in lines)
+    assert all(any(v.judge == "human:ann:correctness" for v in turn.verdicts) for turn in first.turns)
+    assert not any(v.judge.startswith("human:") for turn in second.turns for v in turn.verdicts)
+
+
 def test_strata_get_their_shares(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", *(dialog(n, 2) for n in range(40)))
     drawn(tmp_path, run, "items=20", "strata=[answerability,turn]")
