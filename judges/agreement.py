@@ -7,7 +7,6 @@ A sheet to fill in is drawn from a run of `python -m judges.evaluate`, and read 
 import random
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -236,7 +235,7 @@ def measure_agreement(
     Raises:
         ConfigError: statsmodels isn't installed.
     """
-    from judges.people.measures import fleiss, majority_of
+    from judges.people.measures import fleiss, majority_of, pair_agreement
 
     votes: dict[str, dict[int, int]] = {}
     for person, rated in enumerate(ratings):
@@ -260,7 +259,6 @@ def measure_agreement(
             kappa=fleiss([[value[name], *votes[name].values()] for name in complete]),
         )
 
-    pairs = [list(combinations(by.values(), 2)) for by in votes.values() if len(by) > 1]
     return AgreementReport(
         scale=scale,
         people=len(ratings),
@@ -268,7 +266,7 @@ def measure_agreement(
         complete=len(complete),
         ties=len(votes) - len(majority),
         among_people=Agreement(
-            agreement=_mean(fmean(one == other for one, other in each) for each in pairs),
+            agreement=pair_agreement([list(by.values()) for by in votes.values()]),
             kappa=fleiss([list(votes[name].values()) for name in complete]),
         ),
         minimum=judged({name: to_category(scores[name].minimum, scale) for name in votes}),

@@ -117,5 +117,16 @@ class ComputingJudge(ABC):
         """Judge one turn; see `generator.schema.Judge`."""
 
     def verdict(self, label: str, explanation: str, score: float | None = None) -> Verdict:
-        """Return a verdict in this judge's name."""
-        return Verdict(judge=self.name, label=label, explanation=explanation, model="", score=score, decides=False)
+        """Return a verdict in this judge's name; one that is `unjudged` decides nothing."""
+        decides = self.decides and label != UNJUDGED
+        return Verdict(judge=self.name, label=label, explanation=explanation, model="", score=score, decides=decides)
+
+
+class ComputingJudgeSettings(JudgeSettings):
+    """Settings of a judge that asks no model; a subclass sets `judge`, the class to build, or builds it itself."""
+
+    asks_model = False
+    judge: ClassVar[type[ComputingJudge]]
+
+    def build(self, model: str) -> Judge:
+        return self.judge()

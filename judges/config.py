@@ -1,6 +1,5 @@
 """The settings of `python -m judges`, and those of them that decide what its verdicts are."""
 
-import re
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,8 +12,9 @@ from generator.dialogs.filter import parse_filter
 from generator.dialogs.judging import JudgeSettings, NoJudge
 from generator.errors import ConfigError
 from generator.models.client import Endpoint
-from judges.panel import check_panel
+from judges.panel import check_panel, judging_models
 from judges.settings import JudgingRunSettings
+from judges.work import stem
 
 
 class JudgingSettings(JudgingRunSettings):
@@ -26,20 +26,15 @@ class JudgingSettings(JudgingRunSettings):
     @property
     def endpoints(self) -> dict[str, Endpoint]:
         """The judging models by the names of their settings; none for a judge that asks none."""
-        if not self.judge.asks_model:
-            return {}
-        if self.judge.panel:
-            return {f"judge.panel.{name}": endpoint for name, endpoint in self.judge.panel.items()}
-        return {"judge.lm": self.judge.lm} if self.judge.lm else {"lm": self.lm}
+        return judging_models(self.judge.lm, self.judge.panel, self.lm) if self.judge.asks_model else {}
 
     @property
     def folder(self) -> Path:
         """The run folder."""
         if self.run_dir is not None:
             return self.run_dir
-        name = re.sub(r"(\.jsonl?)?(\.gz)?$", "", self.input.absolute().name)
         models = [endpoint.model.rstrip("/").rpartition("/")[2] for endpoint in self.endpoints.values()]
-        return Path("outputs") / "-".join([name, self.judge.name, *filter(None, ["+".join(models)])])
+        return Path("outputs") / "-".join([stem(self.input), self.judge.name, *filter(None, ["+".join(models)])])
 
 
 def load_judging(cfg: DictConfig) -> JudgingSettings:

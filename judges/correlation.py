@@ -1,16 +1,13 @@
 """`python -m judges.correlation`: how far two rankings of models agree (Kuo et al. 2025, figure 2)."""
 
-import csv
 import sys
-from collections.abc import Iterator
 from math import isfinite
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from generator.command import Command, run_command
-from generator.errors import ConfigError, describe
+from generator.errors import ConfigError
 from generator.schema import LocalPath, Record
 
 if TYPE_CHECKING:
@@ -42,38 +39,36 @@ class CorrelationSettings(Record):
     y: str = Field(description="Another one.")
 
 
-class Pair(NamedTuple):
-    """The numbers of a row; None where it has none."""
-
-    row: str
-    x: float | None
-    y: float | None
-
-
 def print_correlation(cfg: "DictConfig", job: object) -> None:
     """Print the correlation of the configured columns.
 
     Raises:
-        ConfigError: the table can't be read, or has not enough rows with different numbers.
+        ConfigError: the table has not enough rows with different numbers.
+        CorpusError: it can't be read, or has no such column.
     """
     from scipy import stats
 
     from generator.config.parts import plain, validate
     from generator.output.tables import print_table
+    from judges.benchmarks.sheets import read_rows
 
     settings: CorrelationSettings = validate(CorrelationSettings, "", plain(cfg))
-    pairs = list(_read(settings.input, settings.x, settings.y))
-    known = [(pair.x, pair.y) for pair in pairs if pair.x is not None and pair.y is not None]
+    known, left_out = [], []
+    for line, row in read_rows(settings.input, (settings.x, settings.y)):
+        x, y = _number(row[settings.x]), _number(row[settings.y])
+        if x is None or y is None:
+            left_out.append(next(iter(row.values())) or f"line {line}")
+        else:
+            known.append((x, y))
     if len(known) < _LEAST:
         raise ConfigError(
-            f"{settings.input}: {len(known)} of {len(pairs)} rows have a number in {settings.x!r} and in "
-            f"{settings.y!r}; a correlation needs {_LEAST}"
+            f"{settings.input}: {len(known)} of {len(known) + len(left_out)} rows have a number in {settings.x!r} and "
+            f"in {settings.y!r}; a correlation needs {_LEAST}"
         )
     xs, ys = zip(*known, strict=True)
     for setting, column, values in (("x", settings.x, xs), ("y", settings.y, ys)):
         if len(set(values)) == 1:
             raise ConfigError(f"{setting}={column}: all rows have the same number, so there is no correlation")
-    left_out = [pair.row for pair in pairs if pair.x is None or pair.y is None]
     rows = [
         ["Pearson", f"{stats.pearsonr(xs, ys).statistic:.4f}"],
         ["Spearman", f"{stats.spearmanr(xs, ys).statistic:.4f}"],
@@ -83,24 +78,9 @@ def print_correlation(cfg: "DictConfig", job: object) -> None:
     print_table(rows)
 
 
-def _read(path: Path, x: str, y: str) -> Iterator[Pair]:
-    """Yield the numbers of each row, named by its first cell."""
+def _number(cell: str) -> float | None:
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            table = csv.DictReader(file)
-            columns = table.fieldnames or ()
-            for setting, column in (("x", x), ("y", y)):
-                if column not in columns:
-                    raise ConfigError(f"{setting}={column}: no such column in {path}; choose from {', '.join(columns)}")
-            for row in table:
-                yield Pair(row[columns[0]] or f"line {table.line_num}", _number(row[x]), _number(row[y]))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ConfigError(f"{path}: can't be read as CSV: {describe(error)}") from error
-
-
-def _number(cell: str | None) -> float | None:
-    try:
-        number = float(cell or "")
+        number = float(cell)
     except ValueError:
         return None
     return number if isfinite(number) else None

@@ -1,7 +1,6 @@
 """`python -m judges.human draw|read`: dialogs for people to judge, and what they found; see `docs/human.md`."""
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,9 +13,6 @@ from judges.people import Stratum, Unit
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
-
-    from judges.people.report import HumanReport
-    from taxonomy import Criterion
 
 DRAW = Command(
     program="python -m judges.human draw",
@@ -142,11 +138,9 @@ def draw(cfg: "DictConfig", job: object) -> None:
     )
     written = write_forms(settings.output, key, drawn, key_file)
     if settings.strata:
-        rows = [
-            [*stratum, str(strata.drawn.get(stratum, 0)), str(n)] for stratum, n in sorted(strata.available.items())
-        ]
+        rows = [[*stratum, str(count), str(of)] for stratum, (count, of) in strata.items()]
         print_table(rows, (*settings.strata, "drawn", "of"), right=("drawn", "of"))
-    count, total = sum(strata.drawn.values()), sum(strata.available.values())
+    count, total = map(sum, zip(*strata.values(), strict=True))
     by = f", stratified by {', '.join(settings.strata)}" if settings.strata else ""
     print(f"\n{count} of {total} {settings.unit}{by}, with {len(drawn)} items to judge")
     print("\n".join(f"  {path}" for path in written))
@@ -160,11 +154,12 @@ def read(cfg: "DictConfig", job: object) -> None:
         ConfigError, TaxonomyError: a setting or the criteria can't be used, or a package is missing.
         CorpusError, RunError: dialogs or annotations can't be read, or files not written.
     """
+    from generator.common.atomic_files import atomic_write
     from generator.common.console import note
     from generator.config.parts import plain, validate
     from judges.people.annotations import published_scores, read_annotations
     from judges.people.measures import require
-    from judges.people.report import measure
+    from judges.people.report import as_markdown, measure, print_report
     from judges.people.verdicts import Judged
     from judges.people.write import check_filter, check_folder, read_key, source_names, write_judged
 
@@ -183,25 +178,19 @@ def read(cfg: "DictConfig", job: object) -> None:
     report = measure(judged, efforts, names, settings.seed)
     for each in said:
         note(each)
-    _finish(folder, report, judged.criteria)
+    for name, text in (
+        (f"{REPORT}.json", report.model_dump_json(indent=1) + "\n"),
+        (f"{REPORT}.md", as_markdown(report, judged.criteria)),
+    ):
+        with atomic_write(folder / name) as file:
+            file.write(text)
+    print_report(report, judged.criteria)
     print(f"\npairs: {kept[0]} of {kept[1]} stay by judge.filter={settings.judge.filter}")
     print(f"folder: {folder}", flush=True)
     for source, name in zip(key.sources, names, strict=True):
         if (configuration := Path(source.path, "config.yaml")).with_name("run.db").exists():
             people = folder / name if len(names) > 1 else folder
             print(f"into the run: python -m generator {configuration} marks={people}")
-
-
-def _finish(folder: Path, report: "HumanReport", criteria: "Mapping[str, Criterion]") -> None:
-    """Write the figures, and print them."""
-    from generator.common.atomic_files import atomic_write
-    from judges.people.report import as_markdown, print_report
-
-    text = as_markdown(report, criteria)
-    for name, content in ((f"{REPORT}.json", report.model_dump_json(indent=1) + "\n"), (f"{REPORT}.md", text)):
-        with atomic_write(folder / name) as file:
-            file.write(content)
-    print_report(report, criteria)
 
 
 def main() -> int:

@@ -27,6 +27,13 @@ class Member(Generic[J]):
     adapter: SharedPrefixAdapter
 
 
+def judging_models(lm: Endpoint | None, panel: Mapping[str, Endpoint], tested: Endpoint) -> dict[str, Endpoint]:
+    """Return the models that judge by the names of their settings: a panel, a judge's own model, or that of `lm`."""
+    if panel:
+        return {f"judge.panel.{name}": endpoint for name, endpoint in panel.items()}
+    return {"judge.lm": lm} if lm else {"lm": tested}
+
+
 def check_panel(panel: Mapping[str, Endpoint]) -> None:
     """Raise ConfigError if a panel has a model twice."""
     models = [endpoint.model for endpoint in panel.values()]

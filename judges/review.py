@@ -1,7 +1,7 @@
 """`python -m judges.review`: people check if the contexts of items suffice (Kuo et al. 2025, appendix A.4)."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,7 +31,6 @@ COMMAND = Command(
     positional="run",
 )
 SUFFICES, JUDGE = "suffices", "sufficiency"
-_ANSWERS = {"yes": True, "y": True, "1": True, "true": True, "no": False, "n": False, "0": False, "false": False}
 
 
 class ReviewSettings(Record):
@@ -46,29 +45,6 @@ class ReviewSettings(Record):
     )
 
 
-class ReviewReport(Record):
-    """The findings of people.
-
-    Attributes:
-        people: sheets.
-        turns, sufficient, ties: turns that somebody reviewed; those of them that a majority found sufficient, and those
-            without a majority.
-        items, kept: items all of whose turns with a reference are reviewed; those of them that are kept.
-        agreement, kappa: the chance that two people agree on a turn, and Fleiss' kappa; None without two people.
-        judge: the share of turns where the verdict of `judge=sufficiency` is the majority's; None without one.
-    """
-
-    people: int
-    turns: int
-    sufficient: int
-    ties: int
-    items: int
-    kept: int
-    agreement: float | None
-    kappa: float | None
-    judge: float | None
-
-
 def review(cfg: "DictConfig", job: object) -> None:
     """Write a sheet, or print what the filled-in sheets say and write the items that stay.
 
@@ -76,10 +52,12 @@ def review(cfg: "DictConfig", job: object) -> None:
         ConfigError: a setting is wrong, or statsmodels isn't installed.
         CorpusError, RunError: items or a sheet can't be read or written.
     """
-    from generator.common.atomic_files import atomic_write
     from generator.config.parts import plain, validate
+    from generator.output.tables import print_table
     from generator.sets import dialog_set
     from judges.benchmarks.sheets import read_sheet, write_sheet
+    from judges.work import write_lines
+    from taxonomy import Criterion
 
     settings: ReviewSettings = validate(ReviewSettings, "", plain(cfg))
     if bool(settings.sheet) == bool(settings.sheets):
@@ -94,23 +72,31 @@ def review(cfg: "DictConfig", job: object) -> None:
         write_sheet(settings.sheet, [_row(name, *each) for name, each in turns.items()], [SUFFICES])
         print(f"{settings.sheet}: {len(turns)} turns to answer with yes or no; give each person a copy")
         return
-    votes = [read_sheet(sheet, SUFFICES, parse_answer, turns) for sheet in settings.sheets]
-    report, kept = count_votes(items, votes)
+    answer = Criterion(name=SUFFICES, question="Do the contexts hold what the reference says?").parse
+    rows, kept = count_votes(items, [read_sheet(sheet, SUFFICES, answer, turns) for sheet in settings.sheets])
     if settings.output:
-        with atomic_write(settings.output) as file:
-            file.writelines(f"{item.model_dump_json()}\n" for item in kept)
-    print_report(report)
+        write_lines(settings.output, kept)
+    people = len(settings.sheets)
+    print_table(rows, (f"{people} {'person' if people == 1 else 'people'}", ""), right=("",))
 
 
-def count_votes(items: Sequence[Dialog], votes: Sequence[Mapping[str, bool]]) -> tuple[ReviewReport, list[Dialog]]:
-    """Return what people found, and the items of which a majority found every turn with a reference sufficient.
+def count_votes(
+    items: Sequence[Dialog], votes: Sequence[Mapping[str, int]]
+) -> tuple[list[tuple[str, str]], list[Dialog]]:
+    """Return what people found as rows of a table, and the items of which a majority found every turn sufficient.
+
+    An item counts once all of its turns with a reference are reviewed.
 
     Args:
-        votes: each person's, by the name of the turn; at least one person and one vote.
-    """
-    from judges.people.measures import fleiss, majority_of
+        votes: each person's, 1 for yes and 0 for no, by the name of the turn; at least one person and one vote.
 
-    by_turn: dict[str, list[bool]] = {}
+    Raises:
+        ConfigError: statsmodels isn't installed.
+    """
+    from generator.output.tables import ABSENT
+    from judges.people.measures import fleiss, majority_of, pair_agreement
+
+    by_turn: dict[str, list[int]] = {}
     for person in votes:
         for name, vote in person.items():
             by_turn.setdefault(name, []).append(vote)
@@ -126,51 +112,22 @@ def count_votes(items: Sequence[Dialog], votes: Sequence[Mapping[str, bool]]) ->
         for verdict in turn.verdicts
         if verdict.judge == JUDGE and verdict.label in ("correct", "incorrect")
     ]
-    pairs = [fmean(_agreements(each)) for each in by_turn.values() if len(each) > 1]
-    everyone = [[int(vote) for vote in each] for each in by_turn.values() if len(each) == len(votes)]
-    report = ReviewReport(
-        people=len(votes),
-        turns=len(found),
-        sufficient=sum(each is True for each in found.values()),
-        ties=sum(each is None for each in found.values()),
-        items=len(complete),
-        kept=len(kept),
-        agreement=round(fmean(pairs), 4) if pairs else None,
-        kappa=fleiss(everyone) if len(votes) > 1 else None,
-        judge=round(fmean(judged), 4) if judged else None,
-    )
-    return report, kept
-
-
-def parse_answer(text: str) -> bool:
-    """Return a person's answer.
-
-    Raises:
-        ValueError: it is neither yes nor no.
-    """
-    if (answer := _ANSWERS.get(text.strip().casefold())) is None:
-        raise ValueError("must be yes or no")
-    return answer
-
-
-def print_report(report: ReviewReport) -> None:
-    """Print what people found."""
-    from generator.output.tables import ABSENT, print_table
+    kappa = fleiss([each for each in by_turn.values() if len(each) == len(votes)])
 
     def percent(value: float | None) -> str:
         return ABSENT if value is None else f"{value:.1%}"
 
-    rows = [
-        ["turns reviewed", str(report.turns)],
-        ["sufficient by majority", str(report.sufficient)],
-        ["without a majority", str(report.ties)],
-        ["items reviewed whole", str(report.items)],
-        ["items kept", str(report.kept)],
-        ["agreement of two people", percent(report.agreement)],
-        ["Fleiss' kappa", ABSENT if report.kappa is None else f"{report.kappa:.3f}"],
-        ["judge with the majority", percent(report.judge)],
-    ]
-    print_table(rows, (f"{report.people} {'person' if report.people == 1 else 'people'}", ""), right=("",))
+    majorities = list(found.values())
+    return [
+        ("turns reviewed", str(len(found))),
+        ("sufficient by majority", str(majorities.count(1))),
+        ("without a majority", str(majorities.count(None))),
+        ("items reviewed whole", str(len(complete))),
+        ("items kept", str(len(kept))),
+        ("agreement of two people", percent(pair_agreement(by_turn.values()))),
+        ("Fleiss' kappa", ABSENT if kappa is None else f"{kappa:.3f}"),
+        ("judge with the majority", percent(fmean(judged) if judged else None)),
+    ], kept
 
 
 def _reviewed(item: Dialog) -> list[Turn]:
@@ -190,10 +147,6 @@ def _row(name: str, item: Dialog, turn: Turn) -> dict[str, str]:
         "contexts": "\n\n".join(passage.titled for passage in item.retrieved(turn.turn)),
         "reference": turn.answer,
     }
-
-
-def _agreements(votes: Sequence[bool]) -> Iterable[bool]:
-    return [one == other for place, one in enumerate(votes) for other in votes[place + 1 :]]
 
 
 def main() -> int:

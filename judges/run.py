@@ -5,7 +5,6 @@ A plan of the store is an input dialog. Verdicts on many dialogs are requested c
 
 import asyncio
 import hashlib
-import json
 from array import array
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack
@@ -14,7 +13,7 @@ from itertools import islice
 from typing import Any, cast
 
 import dspy
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from generator.common.atomic_files import atomic_write
 from generator.common.concurrency import together
@@ -36,7 +35,7 @@ from generator.sets import DialogSet, dialog_set, note_skipped, response_set
 from judges.config import JudgingSettings, judging_identity, load_judging
 from judges.panel import Member, median_name, median_of, open_greedy
 from judges.summary import JudgingSummary, closing_table, summarise
-from judges.work import work_through, write_lines
+from judges.work import check_apart, load_named, work_through, write_lines
 
 # Concurrent dialogs of a judge that asks no model; a judge may work in batches.
 _CONCURRENCY = 32
@@ -52,12 +51,9 @@ def judge(cfg: DictConfig, job: Job) -> None:
         RunFailed: nothing was judged.
         KeyboardInterrupt: the run was interrupted; what is finished is written.
     """
-    settings = load_judging(cfg)
-    if settings.run_dir is None and (folder := job.name_folder(settings.folder, _NAMED)):
-        cfg.run_dir = folder
-        settings = load_judging(cfg)
+    settings, configuration = load_named(cfg, job, load_judging, _NAMED)
     dspy.disable_logging()  # a verdict holds what DSPy would log of a reply
-    run = JudgingRun(settings, OmegaConf.to_yaml(cfg, resolve=True))
+    run = JudgingRun(settings, configuration)
     with use_languages(run.languages):
         summary, interrupted = run_session(run, closing_table)
     if interrupted:
@@ -91,9 +87,7 @@ class JudgingRun(Session[JudgingSummary]):
         judge = self.judges[0]
         medians = [median_name(models)] if len(models) > 1 and judge.best is not None else []
         self.models = [(judge.name, model) for model in [*models, *medians]]
-        source, folder = settings.input.expanduser().absolute(), self.folder.expanduser().absolute()
-        if folder in (source, *source.parents) and settings.run_dir is not None:
-            raise ConfigError(f"run_dir={self.folder}: is or contains the input; give another folder")
+        check_apart(self.folder, settings.input)
         self.input = _find_input(settings)
         self.known, fingerprint, self.skipped = _read_through(self.input)
         self.total = len(self.known)
@@ -140,7 +134,7 @@ class JudgingRun(Session[JudgingSummary]):
         source, best = str(self.settings.input), self.judges[0].best or 1
         summary = summarise(store, source, self.models, best, len(self.skipped), self.total)
         with atomic_write(self.folder / "summary.json") as file:
-            file.write(json.dumps(summary.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
+            file.write(summary.model_dump_json(indent=2) + "\n")
         return summary
 
 

@@ -166,11 +166,9 @@ def _conditioned(turn: Turn, verdict: Verdict, best: float) -> float | None:
     asks_nothing = turn.answerability == "conversational"  # left out, as in the paper
     if not idk or asks_nothing or verdict.judge == IdkJudge.name or verdict.label == UNJUDGED:
         return None
-    if verdict.score is not None:
-        return conditioned(verdict.score / best, turn.answerability, idk[-1])
     # A response without a score, as one without claims, has a conditioned one where the score plays no part.
-    lowest, highest = (conditioned(score, turn.answerability, idk[-1]) for score in (0.0, 1.0))
-    return lowest if lowest == highest else None
+    score = None if verdict.score is None else verdict.score / best
+    return conditioned(score, turn.answerability, idk[-1])
 
 
 def closing_table(summary: JudgingSummary) -> None:

@@ -1,19 +1,62 @@
-"""Work through the plans of a run that judges, many at a time, and store their outcomes in order."""
+"""What runs that judge share: their settings and their way through plans, many at a time, stored in order."""
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import aclosing, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
+
+from omegaconf import DictConfig, OmegaConf
 
 from generator.common.atomic_files import atomic_write
 from generator.common.concurrency import in_order
-from generator.errors import GroundedDialogsError
+from generator.config.compose import Job
+from generator.errors import ConfigError, GroundedDialogsError
 from generator.execution.pipeline import Progress
 from generator.execution.store import Outcome, Store
 from generator.output.progress import Display
 from generator.schema import Record
+
+
+def stem(path: Path) -> str:
+    """Return the name of a folder or file of dialogs, for the names of run folders and models."""
+    return re.sub(r"(\.jsonl?)?(\.gz)?$", "", path.expanduser().absolute().name)
+
+
+def check_apart(folder: Path, source: Path) -> None:
+    """Raise ConfigError if a run folder is or contains what the run reads."""
+    read = source.expanduser().absolute()
+    if folder.expanduser().absolute() in (read, *read.parents):
+        raise ConfigError(f"run_dir={folder}: is or contains the input; give another folder")
+
+
+class _RunSettings(Protocol):
+    @property
+    def run_dir(self) -> Path | None: ...
+
+    @property
+    def folder(self) -> Path: ...
+
+
+S = TypeVar("S", bound=_RunSettings)
+
+
+def load_named(cfg: DictConfig, job: Job, load: Callable[[DictConfig], S], named: set[str]) -> tuple[S, str]:
+    """Return the settings of a composed configuration, in a sweep with a run folder of its own, and both as YAML.
+
+    A run that is continued by this YAML doesn't start over.
+
+    Args:
+        load: makes settings of the configuration.
+        named: settings that are part of the run folder's name.
+    """
+    settings = load(cfg)
+    if settings.run_dir is None and (folder := job.name_folder(settings.folder, named)):
+        cfg.run_dir = folder
+        settings = load(cfg)
+    return settings, OmegaConf.to_yaml(OmegaConf.merge(cfg, {"fresh": False}), resolve=True)
 
 
 async def work_through(

@@ -83,6 +83,18 @@ def validate_record(model: type[M], where: str, record: object) -> M | SkippedRe
         return skipped(where, error)
 
 
+def require_record(model: type[M], where: str, record: object, hint: str) -> M:
+    """Return `record` as `model`, where none may be skipped.
+
+    Raises:
+        CorpusError: it doesn't fit; the message ends with the hint.
+    """
+    found = validate_record(model, where, record)
+    if isinstance(found, SkippedRecord):
+        raise CorpusError(f"{found.where}: {found.reason}; {hint}")
+    return found
+
+
 def convert_records(
     items: Iterable[tuple[str, object]], model: type[M], make: Callable[[str, M], T | SkippedRecord]
 ) -> Iterator[T | SkippedRecord]:

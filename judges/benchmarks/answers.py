@@ -6,9 +6,9 @@ from pathlib import Path
 
 from generator.common.console import note
 from generator.corpora.files import list_files
-from generator.corpora.json_records import read_json_lines, validate_record
+from generator.corpora.json_records import read_json_lines, require_record
 from generator.errors import CorpusError
-from generator.schema import Context, Dialog, SkippedRecord
+from generator.schema import Context, Dialog
 from judges.benchmarks.base import RatedBenchmark
 
 # What RAD-Bench's publisher writes for an answer that didn't come.
@@ -63,9 +63,7 @@ def _read(path: Path, benchmark: RatedBenchmark) -> dict[str, dict[int, str]]:
     answers: dict[str, dict[int, str]] = {}
     (file,) = list_files(str(path), ("",), archives=False, setting="answers")
     for where, record in read_json_lines(file):
-        line = validate_record(benchmark.answer_line, where, record)
-        if isinstance(line, SkippedRecord):
-            raise CorpusError(f"{line.where}: {line.reason}; expected an answer to {benchmark.name}")
+        line = require_record(benchmark.answer_line, where, record, f"expected an answer to {benchmark.name}")
         item, given = line.answers()
         found = answers.setdefault(item, {})
         if twice := found.keys() & given:

@@ -14,13 +14,10 @@ from pydantic import BaseModel, Field
 from generator.models.lm import Message
 from generator.schema import Context, Dialog, Judge, LocalPath, Operational, Passage, Record, SkippedRecord, Turn
 from generator.sets import dialog_set
-from judges.benchmarks.scores import Rated, rated_turns
+from judges.benchmarks.judgments import JudgmentLine, read_judgments
+from judges.benchmarks.scores import Rated, Ratings, rated_turns
 from judges.llm.task import Question
 from taxonomy import ItemKind
-
-# The rated turns of one model, by the context that it was shown.
-Ratings = Mapping[str, Mapping[Context, Sequence[Rated]]]
-
 
 # What binds an answer to the passages below it.
 BOUND = "Answer from this context, and from nothing else."
@@ -98,8 +95,9 @@ class RatedBenchmark(Benchmark):
 
     # What its kinds of items are called.
     noun: ClassVar[str]
-    # The form of answers that exist.
+    # The forms of answers and of judgments that exist.
     answer_line: ClassVar[type[AnswerLine]]
+    judgment_line: ClassVar[type[JudgmentLine]]
 
     path: Annotated[LocalPath | None, Operational] = Field(
         description="Folder of your own tasks or scenarios (`*.yaml`), added to the benchmark's; one with the name of "
@@ -126,13 +124,9 @@ class RatedBenchmark(Benchmark):
         known = ", ".join(sorted(self.kinds))
         return f"no file for the {self.noun} {name!r}; benchmark.path=FOLDER adds yours to {known}"
 
-    @abstractmethod
     def judgments(self, path: Path) -> Ratings:
-        """Return the ratings that a file of judgments has, by model and context.
-
-        Raises:
-            CorpusError: they can't be read.
-        """
+        """Return the ratings of judgments that exist; see `read_judgments`."""
+        return read_judgments(path, self.judgment_line, self.check_task)
 
 
 def golden_item(dialog: Dialog, judged: Iterable[Turn]) -> Dialog:

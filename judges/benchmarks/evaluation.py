@@ -1,6 +1,5 @@
 """All settings of `python -m judges.evaluate` with its parts: the benchmark, the model under test, who rates."""
 
-import re
 from pathlib import Path
 from typing import cast
 
@@ -13,7 +12,8 @@ from generator.models.client import Endpoint
 from generator.schema import Context, Record
 from judges.benchmarks.base import Benchmark, RatedBenchmark
 from judges.benchmarks.settings import EvaluationSettings
-from judges.panel import check_panel
+from judges.panel import check_panel, judging_models
+from judges.work import stem
 
 
 class Judges(Record):
@@ -33,16 +33,15 @@ class Evaluation(EvaluationSettings):
     @property
     def endpoints(self) -> dict[str, Endpoint]:
         """The rating models by the names of their settings; none where metrics score."""
-        if not isinstance(self.benchmark, RatedBenchmark):
-            return {}
-        if self.judge.panel:
-            return {f"judge.panel.{name}": endpoint for name, endpoint in self.judge.panel.items()}
-        return {"judge.lm": self.judge.lm} if self.judge.lm else {"lm": self.lm}
+        rated = isinstance(self.benchmark, RatedBenchmark)
+        return judging_models(self.judge.lm, self.judge.panel, self.lm) if rated else {}
 
     @property
     def contexts(self) -> tuple[Context, ...]:
         """The earlier answers that the model under test is shown, one kind after the other."""
-        return self.context or self.benchmark.contexts[:1]
+        if self.context is None:
+            return self.benchmark.contexts[:1]
+        return ("golden", "own") if self.context == "both" else (self.context,)
 
     @property
     def folder(self) -> Path:
@@ -52,12 +51,12 @@ class Evaluation(EvaluationSettings):
         source = self.judgments[0] if self.judgments else self.input
         assert source is not None
         model = "judgments" if self.judgments else self.model.rstrip("/").rpartition("/")[2]
-        return Path("outputs") / f"{self.benchmark.name}-{_name_of(source)}-{model}"
+        return Path("outputs") / f"{self.benchmark.name}-{stem(source)}-{model}"
 
     @property
     def model(self) -> str:
         """The model under test: `lm`, or whose answers are given."""
-        return _name_of(self.answers) if self.answers else self.lm.model
+        return stem(self.answers) if self.answers else self.lm.model
 
 
 def load_evaluation(cfg: DictConfig) -> Evaluation:
@@ -94,7 +93,3 @@ def load_evaluation(cfg: DictConfig) -> Evaluation:
         raise ConfigError("context=both: the answers were given in one of the two; set context=golden or context=own")
     check_panel(settings.judge.panel)
     return settings
-
-
-def _name_of(path: Path) -> str:
-    return re.sub(r"(\.jsonl?)?(\.gz)?$", "", path.expanduser().absolute().name)

@@ -18,8 +18,8 @@ from generator.output.chat import GROUNDING, to_messages
 from generator.output.excerpts import excerpts
 from generator.output.tables import print_table
 from generator.schema import Context, Dialog, Judge, Turn
-from judges.benchmarks.base import Benchmark, Ratings
-from judges.benchmarks.scores import DIGITS, Rated, Score
+from judges.benchmarks.base import Benchmark
+from judges.benchmarks.scores import DIGITS, Rated, Ratings, Score
 
 
 class HumanDialogs(Benchmark):
@@ -65,18 +65,7 @@ class HumanDialogs(Benchmark):
         return tuple(Message(role=message.role, content=message.content) for message in chat)
 
     def rated(self, dialog: Dialog) -> list[Rated]:
-        """Return a score for each turn and metric; the metric is the `task`."""
-        return [
-            Rated(
-                task=verdict.judge,
-                item=dialog.id,
-                turn=turn.turn,
-                score=verdict.score,
-                reason="" if verdict.score is not None else verdict.explanation,
-            )
-            for turn in dialog.turns
-            for verdict in turn.verdicts
-        ]
+        return rated_by_metric(dialog)
 
     def score(self, ratings: Ratings, seed: int) -> dict[str, Any]:
         """Return the mean of each metric over all questions, under `models`, by model and context."""
@@ -103,6 +92,21 @@ class HumanDialogs(Benchmark):
             if score["score"] is not None
         ]
         print_table(rows, ["model", "earlier answers", "metric", "score", "95%"], ["score"])
+
+
+def rated_by_metric(dialog: Dialog) -> list[Rated]:
+    """Return a score for each turn and metric of an answered dialog; the metric is the `task`."""
+    return [
+        Rated(
+            task=verdict.judge,
+            item=dialog.id,
+            turn=turn.turn,
+            score=verdict.score,
+            reason="" if verdict.score is not None else verdict.explanation,
+        )
+        for turn in dialog.turns
+        for verdict in turn.verdicts
+    ]
 
 
 def mean_of_questions(rated: Sequence[Rated], seed: int) -> Score:

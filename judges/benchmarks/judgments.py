@@ -9,12 +9,11 @@ from pydantic import BaseModel, Field
 
 from generator.common.console import note
 from generator.corpora.files import list_files
-from generator.corpora.json_records import read_json_lines, validate_record
+from generator.corpora.json_records import read_json_lines, require_record
 from generator.errors import ConfigError, CorpusError
-from generator.schema import Context, Dialog, SkippedRecord
+from generator.schema import Context, Dialog
 from generator.sets import dialog_set
-from judges.benchmarks.base import Ratings
-from judges.benchmarks.scores import Rated, rated_turns
+from judges.benchmarks.scores import Rated, Ratings, rated_turns
 
 
 class JudgmentLine(BaseModel, ABC):
@@ -62,9 +61,7 @@ def _read_lines(path: Path, line: type[JudgmentLine], check_task: Callable[[str]
     misread = 0
     for file in list_files(str(path), (".jsonl", ".jsonl.gz"), archives=False, setting="judgments"):
         for where, record in read_json_lines(file):
-            given = validate_record(line, where, record)
-            if isinstance(given, SkippedRecord):
-                raise CorpusError(f"{given.where}: {given.reason}; a judgment has {line.form}")
+            given = require_record(line, where, record, f"a judgment has {line.form}")
             rated = given.rated()
             if (fault := check_task(rated.task)) is not None:
                 raise CorpusError(f"{where}: {fault}")

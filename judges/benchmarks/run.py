@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import dspy
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from pydantic_core import to_jsonable_python
 
 from generator.common.atomic_files import atomic_write
@@ -40,7 +40,7 @@ from judges.benchmarks.items import draw_items, read_items
 from judges.benchmarks.scores import Rated, count_reasons
 from judges.llm.task import RatingAdapter, RatingJudge
 from judges.panel import Member, median_of, open_greedy
-from judges.work import work_through, write_lines
+from judges.work import check_apart, load_named, work_through, write_lines
 
 # Settings that are part of a run folder's name.
 _NAMED = {"benchmark", "input", "answers", "judgments", "lm", "lm.model", "run_dir"}
@@ -54,11 +54,7 @@ def evaluate(cfg: DictConfig, job: Job) -> None:
         RunFailed: nothing was judged.
         KeyboardInterrupt: the run was interrupted; what is finished is written.
     """
-    settings = load_evaluation(cfg)
-    if settings.run_dir is None and (folder := job.name_folder(settings.folder, _NAMED)):
-        cfg.run_dir = folder
-        settings = load_evaluation(cfg)
-    configuration = OmegaConf.to_yaml(cfg, resolve=True)
+    settings, configuration = load_named(cfg, job, load_evaluation, _NAMED)
     if settings.judgments:
         _aggregate(settings, settings.judgments, configuration)
         return
@@ -112,15 +108,15 @@ class EvaluationRun(Session[Result]):
         self.settings, self.configuration = settings, configuration
         self.folder, self.fresh, self.benchmark = settings.folder, settings.fresh, settings.benchmark
         assert settings.input is not None
-        source, folder = settings.input.expanduser().absolute(), self.folder.expanduser().absolute()
-        if folder in (source, *source.parents):
-            raise ConfigError(f"run_dir={self.folder}: is or contains the input; give another folder")
-        self.items, self.skipped = read_items(self.benchmark, source)
+        check_apart(self.folder, settings.input)
+        self.items, self.skipped = read_items(self.benchmark, settings.input)
         self.lacking: dict[str, int] = {}
         if settings.answers:
             assert isinstance(self.benchmark, RatedBenchmark)
             if self.items[0].context:
-                raise ConfigError(f"answers={settings.answers}: the input={source} has answers already; leave one out")
+                raise ConfigError(
+                    f"answers={settings.answers}: input={settings.input} has answers already; leave one out"
+                )
             self.items, self.lacking = add_answers(
                 self.items, settings.answers, settings.model, self.benchmark, settings.contexts[0]
             )

@@ -1,7 +1,7 @@
 """Scores of rated turns, with bootstrap intervals: what MT-Bench-101 and RAD-Bench share."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy import stats
 
-from generator.schema import Dialog, Record
+from generator.schema import Context, Dialog, Record
 
 DIGITS = 6
 # Resamples in memory at once.
@@ -32,6 +32,10 @@ class Rated(Record):
     turn: int
     score: float | None
     reason: str = ""
+
+
+# The rated turns of models, by the context that each was shown.
+Ratings = Mapping[str, Mapping[Context, Sequence[Rated]]]
 
 
 class Score(Record):
@@ -74,7 +78,8 @@ def mean_score(tasks: Sequence[Sequence[Sequence[float | None]]], seed: int = 0)
         tasks: None marks a value that is missing; rows without any value, and tasks without such rows, are left out.
         seed: of the resamples.
     """
-    arrays = [np.array(rows, dtype=np.float64) for task in tasks if (rows := [row for row in task if has_value(row)])]
+    scored = ([row for row in task if any(value is not None for value in row)] for task in tasks)
+    arrays = [np.array(rows, dtype=np.float64) for rows in scored if rows]
     if not arrays:
         return Score(score=None, low=None, high=None)
 
@@ -96,11 +101,6 @@ def _mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore"):  # a column without values has no mean
         columns = np.nansum(values, axis=-2) / np.sum(~np.isnan(values), axis=-2)
     return np.nanmean(columns, axis=-1)
-
-
-def has_value(values: Iterable[float | None]) -> bool:
-    """Return whether one of the values isn't missing."""
-    return any(value is not None for value in values)
 
 
 def score_turns(rated: Iterable[Rated]) -> dict[str, dict[str, TurnScore]]:

@@ -1,20 +1,10 @@
 """The plain settings of `python -m judges.evaluate`; light to import, so that `--help` can show them."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from generator.schema import Context, LocalPath, OneOrMore, Operational, Record
-
-
-def _contexts(value: object) -> object:
-    if value in ("golden", "own"):
-        return (value,)
-    if value == "both":
-        return ("golden", "own")
-    if value is None or isinstance(value, tuple):
-        return value
-    raise ValueError("must be golden, own or both")
+from generator.schema import LocalPath, OneOrMore, Operational, Record
 
 
 class EvaluationSettings(Record):
@@ -32,7 +22,7 @@ class EvaluationSettings(Record):
         description="Judgments that exist, one path or a list: files or folders of the publisher's, or runs of this "
         "command. They are aggregated, and nobody is asked."
     )
-    context: Annotated[tuple[Context, ...] | None, BeforeValidator(_contexts)] = Field(
+    context: Literal["golden", "own", "both"] | None = Field(
         description="Earlier answers that the model is shown: `golden`, its `own`, or `both`, side by side; null: as "
         "the publisher does."
     )

@@ -90,10 +90,11 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[tuple[int, dict[str, s
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
     try:
         sheet = csv.DictReader(StringIO(text), delimiter=delimiter)
-        for name in columns:
-            if name not in (sheet.fieldnames or ()):
-                raise CorpusError(f"{path}: has no column {name!r} in its first row")
         named = [name for name in sheet.fieldnames or () if name]
+        for name in columns:
+            if name not in named:
+                known = ", ".join(named) or "none"
+                raise CorpusError(f"{path}: has no column {name!r} in its first row; it has {known}")
         rows = list(enumerate(sheet, start=2))
     except csv.Error as error:
         raise CorpusError(f"{path}: is not CSV: {error}") from error

@@ -1,8 +1,9 @@
 """Train and evaluate students on several sets, each step by its own command, and put their scores into one table."""
 
+import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,8 +12,9 @@ from generator.common.console import note
 from generator.config.compose import RunFailed
 from generator.errors import ConfigError
 from generator.output.markdown import table
-from generator.schema import Dialog
-from judges.benchmarks.human_dialogs import mean_of_questions
+from generator.output.tables import ABSENT
+from generator.sets import dialog_set
+from judges.benchmarks.human_dialogs import mean_of_questions, rated_by_metric
 from judges.benchmarks.scores import Rated
 from judges.students import StudentsSettings
 
@@ -70,9 +72,7 @@ def run_students(settings: StudentsSettings) -> None:
     for name, steps in list(plan_steps(settings)):
         for step in steps:
             take(step)
-        rows[name] = read_scores(
-            [step.result.with_name("dialogs.jsonl") for step in steps if step.module == "judges.evaluate"]
-        )
+        rows[name] = read_scores(step.result.parent for step in steps if step.module == "judges.evaluate")
         metrics = list(dict.fromkeys(metric for found in rows.values() for metric in found))
         cells = [[name, *(_cell(found.get(metric, [])) for metric in metrics)] for name, found in rows.items()]
         text = table(["training set", *metrics], cells)
@@ -89,7 +89,9 @@ def take(step: Step) -> None:
     Raises:
         RunFailed: it ended with an error, which it has printed.
     """
-    arguments = [*step.given, *(f"{name}={_spell(value)}" for name, value in step.settings.items())]
+    # Hydra reads JSON: strings, numbers, null and lists.
+    settings = {name: json.dumps(value, default=str, ensure_ascii=False) for name, value in step.settings.items()}
+    arguments = [*step.given, *(f"{name}={value}" for name, value in settings.items())]
     note(f"{step.result.parent}: python -m {step.module}")
     code = subprocess.run([sys.executable, "-m", step.module, *arguments], stdout=subprocess.DEVNULL).returncode
     if code:
@@ -97,33 +99,18 @@ def take(step: Step) -> None:
         raise RunFailed(code)
 
 
-def read_scores(files: list[Path]) -> dict[str, list[Rated]]:
+def read_scores(folders: Iterable[Path]) -> dict[str, list[Rated]]:
     """Return the scores of all students of a set by metric; `item` is the dialog, whoever answered it."""
     found: dict[str, list[Rated]] = {}
-    for file in files:
-        with file.open(encoding="utf-8") as lines:
-            for dialog in map(Dialog.model_validate_json, lines):
-                for turn in dialog.turns:
-                    for verdict in turn.verdicts:
-                        rated = Rated(task=verdict.judge, item=dialog.id, turn=turn.turn, score=verdict.score)
-                        found.setdefault(verdict.judge, []).append(rated)
+    for folder in folders:
+        for dialog in dialog_set(str(folder), None).dialogs():
+            for rated in rated_by_metric(dialog):
+                found.setdefault(rated.task, []).append(rated)
     return found
 
 
 def _cell(rated: list[Rated]) -> str:
     score = mean_of_questions(rated, seed=0)
     if score.score is None:
-        return "–"
+        return ABSENT
     return f"{score.score:.3f}" + ("" if score.low is None else f" ({score.low:.3f} to {score.high:.3f})")
-
-
-def _spell(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{','.join(_spell(each) for each in value)}]"
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    return (
-        "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
-        if isinstance(value, str | Path)
-        else str(value)
-    )

@@ -7,9 +7,8 @@ After the clarification judge of Rosenthal et al. 2026 (section 3.1, figure 6), 
 from collections.abc import Sequence
 
 from generator.dialogs.asks_back import find_request
-from generator.dialogs.judging import JudgeSettings
-from generator.schema import Judge, Passage, Turn, Verdict
-from judges.base import ComputingJudge
+from generator.schema import Passage, Turn, Verdict
+from judges.base import ComputingJudge, ComputingJudgeSettings
 
 
 class AsksBackJudge(ComputingJudge):
@@ -24,10 +23,7 @@ class AsksBackJudge(ComputingJudge):
         return self.verdict("yes" if request else "no", request)
 
 
-class AsksBackSettings(JudgeSettings):
+class AsksBackSettings(ComputingJudgeSettings):
     """Settings of `judge=asks_back`."""
 
-    asks_model = False
-
-    def build(self, model: str) -> Judge:
-        return AsksBackJudge()
+    judge = AsksBackJudge

@@ -13,9 +13,9 @@ from warnings import catch_warnings, simplefilter
 
 from pydantic import Field
 
-from generator.dialogs.judging import JudgeSettings
 from generator.errors import ConfigError, Rejected
 from generator.schema import Judge
+from judges.base import ComputingJudgeSettings
 from judges.metrics.words import Metric, best_score, has_words, rb_alg, rouge_l
 
 # Texts whose vectors are cached, so that the response and the passages of a dialog are encoded once. 500 word pieces
@@ -178,10 +178,8 @@ class BertMetric(Metric):
         return best_score(combined, response, references)
 
 
-class BertMetricSettings(JudgeSettings):
+class BertMetricSettings(ComputingJudgeSettings):
     """Settings of the metrics that compare meaning."""
-
-    asks_model = False
 
     name: Literal["bert_recall", "bert_k_precision", "rb_alg"] = Field(description="Name of the metric.")
     encoder: str = Field(

@@ -9,18 +9,17 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
-from importlib.resources import files
 from itertools import chain, pairwise
 from math import exp, log1p
+from pathlib import Path
 
 from generator.common.language import cached_by_language, dialog_language, languages
 from generator.common.scripts import QUESTION_MARKS, is_unspaced
 from generator.common.shingles import words
 from generator.common.support import Term, find_unsupported, read_terms, term_keys
 from generator.dialogs.evidence import find_uncovered
-from generator.dialogs.judging import JudgeSettings
-from generator.schema import Judge, Passage, Record, Turn, Verdict
-from judges.base import UNJUDGED, ComputingJudge
+from generator.schema import Passage, Record, Turn, Verdict
+from judges.base import UNJUDGED, ComputingJudge, ComputingJudgeSettings
 
 # The most that an answer is worth with a number in digits, or above three, that stands nowhere: among the responses
 # that it learned from, people found no more than so many of these grounded.
@@ -55,7 +54,7 @@ class Weights(Record):
 @cache
 def load_weights() -> Weights:
     """Return the weights in the package."""
-    return Weights.model_validate_json(files("judges.metrics").joinpath("grounding.json").read_text(encoding="utf-8"))
+    return Weights.model_validate_json(Path(__file__).with_suffix(".json").read_bytes())
 
 
 @lru_cache(maxsize=4096)  # passages come again with every turn
@@ -167,15 +166,8 @@ class GroundingJudge(ComputingJudge):
         why = f"nothing supports: {', '.join(named[:12])}" if named else "all of its words are supported"
         return self.verdict(label, why, round(score, 3))
 
-    def verdict(self, label: str, explanation: str, score: float | None = None) -> Verdict:
-        found = super().verdict(label, explanation, score)
-        return found.model_copy(update={"decides": label != UNJUDGED})
 
-
-class GroundingSettings(JudgeSettings):
+class GroundingSettings(ComputingJudgeSettings):
     """Settings of `judge=grounding`."""
 
-    asks_model = False
-
-    def build(self, model: str) -> Judge:
-        return GroundingJudge()
+    judge = GroundingJudge

@@ -7,12 +7,11 @@ A logistic regression for each type, fitted to human labels, on features of the 
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from math import exp, log1p
+from pathlib import Path
 
-from generator.dialogs.judging import JudgeSettings
-from generator.schema import Judge, Passage, Record, Turn, Verdict
-from judges.base import ComputingJudge
+from generator.schema import Passage, Record, Turn, Verdict
+from judges.base import ComputingJudge, ComputingJudgeSettings
 
 # Least probability of a type that is named beside the most probable one.
 ALSO = 0.4
@@ -72,9 +71,7 @@ class Weights(Record):
 @cache
 def load_weights() -> Weights:
     """Return the weights in the package."""
-    return Weights.model_validate_json(
-        files("judges.metrics").joinpath("question_type.json").read_text(encoding="utf-8")
-    )
+    return Weights.model_validate_json(Path(__file__).with_suffix(".json").read_bytes())
 
 
 def rules(query: str) -> list[str]:
@@ -142,10 +139,7 @@ class QuestionTypeJudge(ComputingJudge):
         return self.verdict("+".join(name for name, _ in types), explanation, types[0][1])
 
 
-class QuestionTypeSettings(JudgeSettings):
+class QuestionTypeSettings(ComputingJudgeSettings):
     """Settings of `judge=question_type`."""
 
-    asks_model = False
-
-    def build(self, model: str) -> Judge:
-        return QuestionTypeJudge()
+    judge = QuestionTypeJudge

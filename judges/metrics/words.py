@@ -18,10 +18,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from generator.common.scripts import UNSPACED
-from generator.dialogs.judging import JudgeSettings
 from generator.errors import ConfigError, Rejected
 from generator.schema import Judge, Passage, Turn, Verdict
-from judges.base import SCORED, UNJUDGED, ComputingJudge
+from judges.base import SCORED, UNJUDGED, ComputingJudge, ComputingJudgeSettings
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _UNSPACED = re.compile(f"[{UNSPACED}]")
@@ -157,10 +156,8 @@ class WordMetric(Metric):
         return k_precision(response, passages)
 
 
-class WordMetricSettings(JudgeSettings):
+class WordMetricSettings(ComputingJudgeSettings):
     """Settings of the metrics that compare words."""
-
-    asks_model = False
 
     name: Literal["token_f1", "token_recall", "k_precision", "rouge_l"] = Field(description="Name of the metric.")
 

@@ -1,17 +1,19 @@
 """Read what people judged: sheets, exports of Label Studio, marks of the report, mtRAG's human evaluations."""
 
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from generator.corpora.mtrag.names import format_turn_id, parse_turn_id
+from generator.corpora.files import local_file
+from generator.corpora.json_records import read_json, require_record
+from generator.corpora.mtrag.forms import Evaluation
+from generator.corpora.mtrag.names import format_turn_id
 from generator.dialogs.marks import Mark, read_marks
-from generator.errors import CorpusError, describe
+from generator.errors import CorpusError
 from generator.schema import Record
 from judges.benchmarks.sheets import ID, read_rows
 from judges.people.forms import NOT_ASKED, NOTE
@@ -20,6 +22,7 @@ from taxonomy import Criterion
 
 # The criterion of a report's marks that says whether a pair stays, and the name that stands for all annotators.
 KEEP, ALL = "keep", "all"
+KEPT = Criterion(name="kept", adjective="kept", question="Is the pair kept?", decides=True)
 # Metrics of mtRAG's human evaluations that no person gave.
 _COMPUTED = ("system", "composite")
 PUBLISHED = "published"
@@ -75,11 +78,19 @@ class _Task(BaseModel):
     annotations: list[_Completed]
 
 
+class _Given(BaseModel):
+    value: Any = None
+
+
+class _Evaluation(Evaluation):
+    annotations: dict[str, dict[str, _Given]]
+
+
 class Items:
     """The items of a key, as the files of annotators name them."""
 
     def __init__(self, key: Key) -> None:
-        self.criteria = key.criteria.by_name() | {KEEP: Criterion(name="kept", question="Is the pair kept?")}
+        self.criteria = key.criteria.by_name() | {KEEP: KEPT}
         self._by_id = {item.id: item for item in key.items}
         self._responses = {item.dialog: item for item in key.items if item.turn is not None}
         self._key = key
@@ -195,12 +206,9 @@ def _read(path: Path, items: Items, said: list[str]) -> Iterator[Annotation]:
     if path.suffix.lower() != ".json":
         yield from _read_sheet(path, items, said)
         return
-    try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise CorpusError(f"{path}: can't be read as JSON: {describe(error)}") from error
-    if isinstance(content, dict) and isinstance(content.get("evaluations"), list):
-        yield from _read_evaluations(path, content["evaluations"], items)
+    content = read_json(local_file(path))
+    if _has_evaluations(content):
+        yield from _read_evaluations(path, content, items)
     elif isinstance(content, dict) and "marks" in content:
         yield from _read_marks(path, items)
     elif isinstance(content, list):
@@ -235,10 +243,7 @@ def _read_export(path: Path, content: list[Any], items: Items, said: list[str]) 
     skipped = 0
     for place, node in enumerate(content):
         where = f"{path}: [{place}]"
-        try:
-            task = _Task.model_validate(node)
-        except ValidationError as error:
-            raise CorpusError(f"{where}: {describe(error)}; export from Label Studio as JSON") from None
+        task = require_record(_Task, where, node, "export from Label Studio as JSON")
         item = items.find(str(task.data.get(ID, "")), where)
         for each in task.annotations:
             given = {result.from_name: result.value for result in each.result if result.from_name != NOTE}
@@ -263,40 +268,37 @@ def _read_marks(path: Path, items: Items) -> Iterator[Annotation]:
             yield Annotation(items.marked(marks.run, mark, where), marks.annotator, places, mark.note, where)
 
 
-def _read_evaluations(path: Path, evaluations: list[Any], items: Items) -> Iterator[Annotation]:
+def _has_evaluations(content: Any) -> bool:
+    return isinstance(content, dict) and isinstance(content.get("evaluations"), list)
+
+
+def _read_evaluations(path: Path, content: Any, items: Items) -> Iterator[Annotation]:
     """Yield the ratings of mtRAG's human evaluations; criteria that aren't asked for are left out."""
-    for where, dialog, metrics in _evaluations(path, evaluations):
+    for where, dialog, metrics in _evaluations(path, content):
         by: dict[str, dict[str, int]] = {}
         for criterion in items.criteria.keys() & metrics.keys():
             for name, given in metrics[criterion].items():
                 if name not in _COMPUTED:
-                    by.setdefault(name, {})[criterion] = items.place(criterion, str(given.get("value")), where)
+                    by.setdefault(name, {})[criterion] = items.place(criterion, str(given.value), where)
         for name, places in by.items():
             yield Annotation(items.response(dialog, where), name, places, "", where)
 
 
-def _evaluations(path: Path, evaluations: Iterable[Any]) -> Iterator[tuple[str, str, dict[str, dict[str, Any]]]]:
-    for place, node in enumerate(evaluations):
+def _evaluations(path: Path, content: Any) -> Iterator[tuple[str, str, dict[str, dict[str, _Given]]]]:
+    """Yield the place of each evaluation, the id of its dialog, and what was given by metric and by whom."""
+    for place, node in enumerate(content["evaluations"]):
         where = f"{path}: evaluations[{place}]"
-        try:
-            dialog = f"{format_turn_id(*parse_turn_id(str(node['task_id'])))}/{node['model_id']}"
-            metrics = {name: dict(of) for name, of in node["annotations"].items()}
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise CorpusError(f"{where}: not an evaluation of mtRAG: {describe(error)}") from None
-        yield where, dialog, metrics
+        found = require_record(_Evaluation, where, node, "expected an evaluation of mtRAG")
+        yield where, f"{format_turn_id(*found.task_id)}/{found.model}", found.annotations
 
 
 def published_scores(path: Path) -> dict[str, dict[str, float]]:
     """Return the scores that mtRAG's authors computed, by dialog and name of the metric; none of other files."""
-    if path.suffix.lower() != ".json":
-        return {}
-    content = json.loads(path.read_text(encoding="utf-8-sig"))
-    if not isinstance(content, dict) or not isinstance(content.get("evaluations"), list):
-        return {}
     found: dict[str, dict[str, float]] = {}
-    for _, dialog, metrics in _evaluations(path, content["evaluations"]):
-        for name, given in metrics.items():
-            for by in _COMPUTED:
-                if isinstance(value := given.get(by, {}).get("value"), int | float):
-                    found.setdefault(dialog, {})[f"{PUBLISHED}:{name}"] = float(value)
+    if path.suffix.lower() == ".json" and _has_evaluations(content := read_json(local_file(path))):
+        for _, dialog, metrics in _evaluations(path, content):
+            for name, given in metrics.items():
+                for by in _COMPUTED:
+                    if by in given and isinstance(value := given[by].value, int | float):
+                        found.setdefault(dialog, {})[f"{PUBLISHED}:{name}"] = float(value)
     return found

@@ -16,14 +16,13 @@ from generator.output.html.page import write_report
 from generator.report_sets import report_set
 from generator.schema import TASK, UNLABELLED, Dialog, Hit, Turn
 from judges.benchmarks.sheets import write_sheet
-from judges.people.sample import Drawn, Key, shown_history
+from judges.people.sample import Drawn, Key
+from judges.work import write_lines
 from taxonomy import Criteria, Criterion
 
 # The cell of a criterion that isn't about the item of its row.
 NOT_ASKED = "n/a"
-# What a cell of Excel holds; it cuts off the rest.
-EXCEL = 32_767
-KEY, NOTE = "key.json", "note"
+NOTE = "note"
 
 
 def write_forms(folder: Path, key: Key, drawn: Sequence[Drawn], key_file: Path) -> list[Path]:
@@ -74,8 +73,7 @@ def _write_report(folder: Path, key: Key, drawn: Sequence[Drawn]) -> tuple[str, 
         marks=tuple(Mark(dialog_id=_blind_id(each), turn=each.turn and each.turn.turn) for each in drawn),
     )
     dialogs, empty, report = folder / "dialogs.jsonl", folder / "marks.json", folder / "report.html"
-    with atomic_write(dialogs) as file:
-        file.writelines(f"{dialog.model_dump_json()}\n" for dialog in shown)
+    write_lines(dialogs, shown)
     _write_text(empty, marks.model_dump_json(indent=1))
     write_report(report, [report_set(str(dialogs), name="sample")], key.criteria, near_duplicates(), marks)
     return marks.run, [dialogs, empty, report]
@@ -151,7 +149,8 @@ def _shown(drawn: Drawn) -> dict[str, str]:
     """Return what an annotator reads of an item, with its id."""
     dialog, turn = drawn.dialog, drawn.turn
     passages = dialog.passages if turn is None else dialog.grounding(turn.turn)
-    lines = [f"User: {t.query}\nAgent: {t.answer}" for t in shown_history(drawn)]
+    history = dialog.turns if turn is None else dialog.turns[: turn.turn - 1]
+    lines = [f"User: {t.query}\nAgent: {t.answer}" for t in history]
     return {
         "id": drawn.item.id,
         "passages": "\n\n".join(f"[{n}] {printable_text(p.titled)}" for n, p in enumerate(passages, start=1)),

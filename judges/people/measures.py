@@ -4,8 +4,9 @@ The measures are those of `statsmodels` and `krippendorff` (extra `agreement`).
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
+from statistics import fmean
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -103,17 +104,23 @@ def majority_of(votes: Sequence[V]) -> V | None:
     return None if others and others[0][1] == count else first
 
 
+def pair_agreement(votes: Iterable[Sequence[object]]) -> float | None:
+    """Return the chance that two raters of an item agree, the mean over items; None if no item has two."""
+    shares = [fmean(one == other for one, other in combinations(each, 2)) for each in votes if len(each) > 1]
+    return round(fmean(shares), 4) if shares else None
+
+
 def fleiss(rows: Sequence[Sequence[int]]) -> float | None:
     """Return Fleiss' kappa of a category for each item and rater; None without two raters, or with one category.
 
     Raises:
         ConfigError: statsmodels isn't installed.
     """
+    if not rows or len(rows[0]) < 2 or len({category for row in rows for category in row}) < 2:
+        return None
     require()
     from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
-    if not rows or len(rows[0]) < 2 or len({category for row in rows for category in row}) < 2:
-        return None
     return round(float(fleiss_kappa(aggregate_raters(rows)[0])), 4)
 
 
@@ -129,12 +136,7 @@ def require() -> None:
 
 
 def measure_agreement(votes: Votes, criterion: Criterion, seed: int) -> CriterionAgreement:
-    """Return the agreement of people on one criterion.
-
-    Raises:
-        ConfigError: a package of the extra `agreement` is missing.
-    """
-    require()
+    """Return the agreement of people on one criterion; needs the packages that `require` looks for."""
     import krippendorff
     from statsmodels.stats.inter_rater import cohens_kappa, fleiss_kappa
 

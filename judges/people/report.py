@@ -72,19 +72,16 @@ def measure(judged: Judged, efforts: Sequence[Effort], sources: Sequence[str], s
 
     Args:
         sources: names of the sets.
-
-    Raises:
-        ConfigError: a package of the extra `agreement` is missing.
     """
     facts = judged.facts
 
-    def table(items: Iterable[str], group: Callable[[Facts], tuple[int, str]], per: str) -> tuple[Line, ...]:
+    def table(items: Iterable[str], group: Callable[[Facts], tuple[int, str]], whole: bool = False) -> tuple[Line, ...]:
         groups: dict[tuple[int, str], set[str]] = {}
         for item in items:
             groups.setdefault(group(facts[item]), set()).add(item)
         every = [(name, groups[order, name]) for order, name in sorted(groups)]
         every += [("overall", set().union(*groups.values()))] if groups else []
-        return tuple(_line(name, members, judged, per) for name, members in every)
+        return tuple(_line(name, members, judged, whole) for name, members in every)
 
     turns = [item for item, fact in facts.items() if fact.turn is not None]
     several = len({fact.lm for fact in facts.values()}) > 1
@@ -97,9 +94,9 @@ def measure(judged: Judged, efforts: Sequence[Effort], sources: Sequence[str], s
         annotators=tuple(efforts),
         items=len(facts),
         annotations=sum(effort.items for effort in efforts),
-        lengths=table(facts, lambda fact: (fact.length, _count(fact.length, "turn")), "dialogs"),
-        depths=table(turns, lambda fact: (fact.turn or 0, f"turn {fact.turn}"), "turns"),
-        sources=table(facts, source, "items"),
+        lengths=table(facts, lambda fact: (fact.length, _count(fact.length, "turn")), whole=True),
+        depths=table(turns, lambda fact: (fact.turn or 0, f"turn {fact.turn}")),
+        sources=table(facts, source),
         given=_given(judged),
         agreement=tuple(
             measure_agreement(judged.votes(name), criterion.model_copy(update={"name": name}), seed)
@@ -113,12 +110,9 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _line(name: str, items: set[str], judged: Judged, per: str) -> Line:
-    counts = {
-        "dialogs": len({(judged.facts[item].source, judged.facts[item].dialog) for item in items}),
-        "turns": len(items),
-        "items": len(items),
-    }
+def _line(name: str, items: set[str], judged: Judged, whole: bool) -> Line:
+    """Return the figures of some items; `count` is of their dialogs if `whole`."""
+    dialogs = {(judged.facts[item].source, judged.facts[item].dialog) for item in items}
     cells = {}
     for each, criterion in judged.criteria.items():
         votes = [list(by.values()) for item, by in judged.votes(each).items() if item in items]
@@ -130,7 +124,7 @@ def _line(name: str, items: set[str], judged: Judged, per: str) -> Line:
             cells[each] = Cell(
                 annotations=len(places), good=round(good, 4), mean=None if mean is None else round(mean, 4)
             )
-    return Line(name=name, count=counts[per], cells=cells)
+    return Line(name=name, count=len(dialogs if whole else items), cells=cells)
 
 
 def _given(judged: Judged) -> Given | None:

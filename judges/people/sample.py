@@ -96,7 +96,7 @@ def whole_key(sources: Sequence[Source], criteria: Criteria) -> Key:
             id=dialog.id if turn is None else f"{dialog.id}/{turn.turn}",
             source=place,
             dialog=dialog.id,
-            turn=None if turn is None else turn.turn,
+            turn=turn.turn if turn else None,
         )
         for place, source in enumerate(sources)
         for dialog in source.open().dialogs()
@@ -114,11 +114,8 @@ class _Candidate(NamedTuple):
     stratum: tuple[str, ...]
 
 
-class Strata(Record):
-    """The number of drawn and of available pairs or dialogs, by stratum."""
-
-    drawn: Mapping[tuple[str, ...], int]
-    available: Mapping[tuple[str, ...], int]
+# How many pairs or dialogs were drawn, and of how many, by stratum.
+Strata = Mapping[tuple[str, ...], tuple[int, int]]
 
 
 def draw_sample(
@@ -139,7 +136,7 @@ def draw_sample(
 
     Args:
         items: pairs or dialogs; all of them if there are fewer.
-        each: annotators of each item, so that all pairs of annotators meet; None: all of them.
+        each: annotators of each item, at most all, so that all pairs of annotators meet; None: all of them.
 
     Raises:
         ConfigError, CorpusError, RunError: a set can't be read, or has no dialog.
@@ -153,16 +150,17 @@ def draw_sample(
     dialogs = {
         (place, dialog.id): dialog
         for place, one in enumerate(opened)
-        for dialog in one.dialogs()
+        for dialog in _different(one.dialogs())
         if (place, dialog.id) in wanted
     }
-    teams = list(combinations(annotators, min(each or len(annotators), len(annotators))))
+    teams = list(combinations(annotators, each or len(annotators)))
     chance.shuffle(teams)
-    ids = _ids(chance)
+    # Which no spreadsheet takes for a number.
+    ids = [f"x{number:08x}" for number in chance.sample(range(2**32), len(chosen))]
     whole = bool(criteria.about(True))
     drawn: list[Drawn] = []
-    for (source, name, turn, _), team in zip(chosen, cycle(teams), strict=False):
-        dialog, blind = dialogs[source, name], next(ids)
+    for (source, name, turn, _), blind, team in zip(chosen, ids, cycle(teams), strict=False):
+        dialog = dialogs[source, name]
         about = {"source": source, "dialog": name, "annotators": team}
         if turn is not None:
             drawn.append(Drawn(Item(id=blind, turn=turn, **about), dialog, dialog.turns[turn - 1]))
@@ -179,19 +177,26 @@ def draw_sample(
         annotators=tuple(annotators),
         items=tuple(each.item for each in drawn),
     )
-    counts = Counter(each.stratum for each in chosen), Counter(each.stratum for each in candidates)
-    return key, drawn, Strata(drawn=counts[0], available=counts[1])
+    counts = Counter(each.stratum for each in chosen)
+    available = Counter(each.stratum for each in candidates)
+    return key, drawn, {stratum: (counts[stratum], total) for stratum, total in sorted(available.items())}
 
 
 def _candidates(source: int, dialogs: DialogSet, unit: Unit, strata: Sequence[Stratum]) -> Iterator[_Candidate]:
-    seen: set[str] = set()
-    for dialog in dialogs.dialogs():
-        if dialog.id in seen:  # a second one could not be told from the first
-            continue
-        seen.add(dialog.id)
+    for dialog in _different(dialogs.dialogs()):
         for turn in dialog.own_turns if unit == "pairs" else [None]:
             of = _strata(dialog, turn) | {"source": dialogs.path}
-            yield _Candidate(source, dialog.id, None if turn is None else turn.turn, tuple(of[name] for name in strata))
+            number = None if turn is None else turn.turn
+            yield _Candidate(source, dialog.id, number, tuple(of[name] for name in strata))
+
+
+def _different(dialogs: Iterable[Dialog]) -> Iterator[Dialog]:
+    """Yield the first dialog with each id; a second one could not be told from it, as in `context=both`."""
+    seen: set[str] = set()
+    for dialog in dialogs:
+        if dialog.id not in seen:
+            seen.add(dialog.id)
+            yield dialog
 
 
 def _strata(dialog: Dialog, turn: Turn | None) -> dict[Stratum, str]:
@@ -233,18 +238,3 @@ def _in_order(
         for number, name in enumerate(names)
         for each in _in_order(members[name], chance, level + 1, down ^ bool(number % 2))
     ]
-
-
-def _ids(chance: random.Random) -> Iterator[str]:
-    """Yield different ids, none of which a spreadsheet takes for a number."""
-    seen: set[str] = set()
-    while True:
-        name = f"x{chance.getrandbits(32):08x}"
-        if name not in seen:
-            seen.add(name)
-            yield name
-
-
-def shown_history(drawn: Drawn) -> Iterable[Turn]:
-    """Return the turns that an item's annotator reads: those before a pair, or all of a dialog."""
-    return drawn.dialog.turns if drawn.turn is None else drawn.dialog.turns[: drawn.turn.turn - 1]

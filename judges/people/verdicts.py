@@ -10,7 +10,7 @@ from generator.dialogs.marks import Mark, human_verdicts
 from generator.errors import CorpusError
 from generator.schema import Dialog, Turn, Verdict
 from judges.base import UNJUDGED
-from judges.people.annotations import ALL, KEEP, Annotation
+from judges.people.annotations import ALL, KEEP, KEPT, Annotation
 from judges.people.measures import Votes, majority_of
 from judges.people.sample import Key
 from taxonomy import Criterion
@@ -36,8 +36,7 @@ class Judged:
 
     def __init__(self, key: Key, annotations: Sequence[Annotation]) -> None:
         used = {name for each in annotations for name in each.places}
-        keep = Criterion(name="kept", adjective="kept", question="Is the pair kept?", decides=True)
-        named = key.criteria.by_name() | ({KEEP: keep} if KEEP in used else {})
+        named = key.criteria.by_name() | {KEEP: KEPT}
         self.criteria: Mapping[str, Criterion] = {name: each for name, each in named.items() if name in used}
         self.key = key
         self.facts: dict[str, Facts] = {}
@@ -64,7 +63,12 @@ class Judged:
         Args:
             more: scores that were published with the dialogs, by dialog and judge, to compare them with people.
         """
+        seen: set[str] = set()
         for dialog in dialogs:
+            if dialog.id in seen:  # people judged the first one with this id
+                yield dialog
+                continue
+            seen.add(dialog.id)
             whole = self._of.get((source, dialog.id, None), [])
             scores = more.get(dialog.id, {}).items()
             published = [

@@ -12,6 +12,7 @@ from generator.output.stats.comparison import distinct_names
 from judges.people.annotations import ALL
 from judges.people.sample import Key, Source, whole_key
 from judges.people.verdicts import Judged, judge_name
+from judges.work import check_apart
 from taxonomy import read_criteria
 
 REPORT = "people.json"
@@ -65,9 +66,7 @@ def check_filter(text: str, judged: Judged) -> None:
 def check_folder(folder: Path, key: Key) -> None:
     """Raise ConfigError or RunError if the folder holds one of the sets, or something else."""
     for source in key.sources:
-        path = Path(source.path).expanduser().absolute()
-        if folder.absolute() in (path, *path.parents):
-            raise ConfigError(f"run_dir={folder}: is or contains the input; give another folder")
+        check_apart(folder, Path(source.path))
     if folder.exists() and not (folder / REPORT).exists() and any(folder.iterdir()):
         raise RunError(f"run_dir={folder}: holds something else; set another run_dir")
 

@@ -15,6 +15,7 @@ from judges.benchmarks.mt_bench_101.scores import DialogScore
 from judges.benchmarks.sheets import read_sheet, write_sheet
 from taxonomy import read_tasks
 from tests.judges.benchmarks.test_evaluate import Evaluating, reply
+from tests.judges.sheets import rows_of, run_of
 from tests.support import runs
 from tests.support.openai_server import OpenAIServer, openai_server
 from tests.support.records import make_dialog, make_passage, make_turn
@@ -48,21 +49,10 @@ def evaluated(name: str, task: str, *scores: float | None, context: Context = "g
     return make_dialog(*turns, id=name, task=task, context=context, algorithm="whole")
 
 
-def run_of(folder: Path, *dialogs: Dialog) -> Path:
-    folder.mkdir(exist_ok=True)
-    lines = (f"{dialog.model_dump_json()}\n" for dialog in dialogs)
-    (folder / "dialogs.jsonl").write_text("".join(lines), encoding="utf-8")
-    return folder
-
-
 def filled(path: Path, ratings: dict[str, object], delimiter: str = ",") -> Path:
     lines = [delimiter.join(("id", "rating")), *(f"{name}{delimiter}{rating}" for name, rating in ratings.items())]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
 
 
 def test_a_sheet_is_drawn_evenly_from_the_tasks_and_read_back(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """`python -m judges.human`: samples drawn blind, annotations read back as verdicts, agreement by hand."""
 
 import csv
-import io
 import json
 from collections import Counter
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from generator.report import main as report
 from generator.schema import Dialog, Verdict
 from generator.statistics import main as statistics
 from judges.human import main
+from tests.judges.sheets import rows_of, run_of
 from tests.support import runs
 from tests.support.openai_server import OpenAIServer, openai_server
 from tests.support.records import make_dialog, make_hits, make_passage, make_turn
@@ -62,19 +62,9 @@ def dialog(number: int, turns: int = 3, **fields: Any) -> Dialog:
     return make_dialog(*made, id=f"secret-{number}", passages=passages, lm="secret-model", **fields)
 
 
-def run_of(folder: Path, *dialogs: Dialog) -> Path:
-    folder.mkdir()
-    (folder / "dialogs.jsonl").write_text("".join(f"{d.model_dump_json()}\n" for d in dialogs), encoding="utf-8")
-    return folder
-
-
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     return run_of(tmp_path / "run", *(dialog(n) for n in range(8)))
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
 
 
 def key_of(tmp_path: Path) -> dict[str, dict[str, Any]]:
@@ -123,6 +113,18 @@ def test_a_sample_is_blind_and_only_the_key_tells(run: Path, tmp_path: Path) -> 
     drawn(again, run, other, "items=10")
     assert [i["dialog"] for i in key_of(again).values()] == [i["dialog"] for i in key.values()]
     assert "exists already" in refused("draw", run, f"output={sample}")
+
+
+def test_of_two_dialogs_with_one_id_the_first_is_judged(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", dialog(1, 2), dialog(1, 1, context="own"))  # as judges.evaluate context=both writes
+    rows = rows_of(drawn(tmp_path, run) / "sheet.csv")
+    assert sorted(row["question"] for row in rows) == ["d1 Q1?", "d1 Q2?"]
+    sheet = fill(tmp_path / "ann.csv", rows, {row["id"]: {"correctness": "no"} for row in rows})
+    assert command("read", sheet, f"key={tmp_path}/sample.key.json", f"run_dir={tmp_path / 'p'}").code == 0
+    lines = (tmp_path / "p/dialogs.jsonl").read_text(encoding="utf-8").splitlines()
+    first, second = (Dialog.model_validate_json(line) for line in lines)
+    assert all(any(v.judge == "human:ann:correctness" for v in turn.verdicts) for turn in first.turns)
+    assert not any(v.judge.startswith("human:") for turn in second.turns for v in turn.verdicts)
 
 
 def test_strata_get_their_shares(tmp_path: Path) -> None:

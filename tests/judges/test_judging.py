@@ -312,6 +312,8 @@ def test_a_finished_run_asks_nobody(place: Judging, openai_server: OpenAIServer)
     assert (place.dialogs(), len(openai_server.bodies)) == (before, calls)
     assert judge(str(place.run_dir / "config.yaml"), "fresh=true").code == 0, "as that run"
     assert (place.dialogs(), len(openai_server.bodies)) == (before, 2 * calls)
+    assert judge(str(place.run_dir / "config.yaml")).code == 0
+    assert len(openai_server.bodies) == 2 * calls, "a run that began with fresh=true doesn't start over"
 
 
 def test_another_model_judge_or_input_is_another_run(place: Judging, openai_server: OpenAIServer) -> None:

@@ -169,9 +169,9 @@ def test_a_subset_without_queries_has_no_figures(
         ("qrels/dev.tsv", "query-id\tcorpus-id\tscore\na<::>1\tp1\tyes\n", "qrels/dev.tsv:2: expected"),
         ("qrels/dev.tsv", "query-id\tcorpus-id\tscore\n", "no query has a relevant passage"),
         ("transport_lastturn.jsonl", '{"_id": "a", "text": "x"}\n', "'a': its id must end in its turn"),
-        ("transport_lastturn.jsonl", '{"_id": "a<::>1"}\n', "transport_lastturn.jsonl:1: can't be read: text"),
+        ("transport_lastturn.jsonl", '{"_id": "a<::>1"}\n', "transport_lastturn.jsonl:1: text"),
         ("transport_lastturn.jsonl", '{"_id": "a<::>1", "text": "x"}\n' * 2, ":2: duplicate id a<::>1"),
-        ("corpus.jsonl", '{"_id": "p1", "text": " "}\n', "corpus.jsonl:1: can't be read: it holds no text"),
+        ("corpus.jsonl", '{"_id": "p1", "text": " "}\n', "corpus.jsonl:1: it holds no text"),
         ("corpus_pooled.jsonl", "", "several corpora (corpus.jsonl, corpus_pooled.jsonl)"),
     ],
 )

@@ -1,7 +1,5 @@
 """`python -m judges.review`: a sheet of contexts and references, filled in by people, and the items that stay."""
 
-import csv
-import io
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,6 +7,7 @@ import pytest
 
 from generator.schema import Dialog, Verdict
 from judges.review import main
+from tests.judges.sheets import rows_of, run_of
 from tests.support import runs
 from tests.support.records import make_dialog, make_hits, make_passage, make_turn
 from tests.support.runs import Ended
@@ -31,14 +30,7 @@ def item(name: str, *references: str, label: str = "correct") -> Dialog:
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     items = [item("a", "A1", "A2"), item("b", "B1", "B2"), item("c", "", "C2"), item("d", "D1", label="incorrect")]
-    (tmp_path / "run").mkdir()
-    text = "".join(f"{each.model_dump_json()}\n" for each in items)
-    (tmp_path / "run" / "dialogs.jsonl").write_text(text, encoding="utf-8")
-    return tmp_path / "run"
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
+    return run_of(tmp_path / "run", *items)
 
 
 def filled(path: Path, answers: Mapping[str, str]) -> Path:
@@ -93,7 +85,7 @@ def test_a_turn_that_nobody_reviewed_keeps_its_item_out(run: Path, tmp_path: Pat
     [
         ([], "sheet, sheets: give one of them"),
         (["sheet=x.csv", "output=y.jsonl"], "output: is written from filled-in sheets"),
-        (["sheets=bad.csv"], "bad.csv: row 2: suffices 'perhaps' must be yes or no"),
+        (["sheets=bad.csv"], "bad.csv: row 2: suffices 'perhaps' must be one of no, yes"),
         (["sheets=unknown.csv"], "unknown.csv: row 2: the id 'z/1' is not in the run"),
         (["sheets=none.csv"], "none.csv: can't be read"),
     ],
@@ -110,6 +102,4 @@ def test_what_is_wrong_is_one_line(
 
 
 def test_dialogs_without_contexts_of_their_own_have_nothing_to_review(tmp_path: Path) -> None:
-    file = tmp_path / "dialogs.jsonl"
-    file.write_text(make_dialog(make_turn(1)).model_dump_json() + "\n", encoding="utf-8")
-    assert "no turn has its own contexts" in command(file, "sheet=x.csv").error
+    assert "no turn has its own contexts" in command(run_of(tmp_path, make_dialog(make_turn(1))), "sheet=x.csv").error

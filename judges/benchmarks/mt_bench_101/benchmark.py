@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar
 
 from generator.models.lm import Message
 from generator.schema import Context, Dialog, Turn
-from judges.benchmarks.base import AnswerLine, RatedBenchmark, Ratings, to_chat, with_passages
-from judges.benchmarks.judgments import read_judgments
+from judges.benchmarks.base import AnswerLine, RatedBenchmark, to_chat, with_passages
+from judges.benchmarks.judgments import JudgmentLine
 from judges.benchmarks.mt_bench_101.judgments import Answer, Judgment
 from judges.benchmarks.mt_bench_101.scores import MtBenchScores, print_scores, score_dialogs
+from judges.benchmarks.scores import Ratings
 from judges.llm.task import Question
 from taxonomy import Task, read_tasks
 
@@ -21,6 +21,7 @@ class MtBench101(RatedBenchmark):
     contexts: ClassVar[tuple[Context, ...]] = ("golden", "own")
     noun: ClassVar[str] = "task"
     answer_line: ClassVar[type[AnswerLine]] = Answer
+    judgment_line: ClassVar[type[JudgmentLine]] = Judgment
 
     @cached_property
     def kinds(self) -> dict[str, Task]:
@@ -49,9 +50,6 @@ class MtBench101(RatedBenchmark):
         history = [t.model_copy(update={"answer": a}) for t, a in zip(item.turns, earlier, strict=False)]
         reference = item.turns[turn.turn - 1].answer if task.reference else ""
         return Question(task.rubric(), item.passages, history, reference)
-
-    def judgments(self, path: Path) -> Ratings:
-        return read_judgments(path, Judgment, self.check_task)
 
     def score(self, ratings: Ratings, seed: int) -> dict[str, Any]:
         """Return the scores of a model: those of its first context, and of another one under its name.

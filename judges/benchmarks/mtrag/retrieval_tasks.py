@@ -18,16 +18,17 @@ from typing import Literal, NamedTuple, TypeVar, get_args
 from pydantic import BaseModel, Field
 
 from generator.corpora.base import make_document
-from generator.corpora.files import local_file, open_file, read_lines
-from generator.corpora.json_records import read_json_lines, validate_record
+from generator.corpora.files import local_file
+from generator.corpora.json_records import read_json_lines, read_numbered_lines, require_record
 from generator.corpora.mtrag.names import SEPARATOR, SPEAKER
-from generator.errors import CorpusError, describe
+from generator.errors import CorpusError
 from generator.schema import Document, SkippedRecord
 
 Form = Literal["lastturn", "questions", "rewrite"]
 M = TypeVar("M", bound=BaseModel)
 FORMS: tuple[Form, ...] = get_args(Form)
 _TURN = re.compile(rf".*{SEPARATOR}(\d+)")
+_WHOLE = "fix it, since every passage and query counts"
 _SIGN = re.compile(r"[\W_]+")
 
 
@@ -119,7 +120,7 @@ def read_documents(path: Path) -> Iterator[Document]:
     for where, passage in _records(path, _Passage):
         document = make_document(where, passage.id, passage.text, passage.title or "", passage.url or None)
         if isinstance(document, SkippedRecord):
-            raise _unreadable(document)
+            raise CorpusError(f"{document.where}: {document.reason}; {_WHOLE}")
         yield document
 
 
@@ -193,23 +194,13 @@ def _collection(folder: Path, split: str | None) -> Collection:
 
 def _records(path: Path, kind: type[M]) -> Iterator[tuple[str, M]]:
     for where, line in read_json_lines(local_file(path)):
-        record = validate_record(kind, where, line)
-        if isinstance(record, SkippedRecord):
-            raise _unreadable(record)
-        yield where, record
+        yield where, require_record(kind, where, line, _WHOLE)
 
 
 def _lines(path: Path) -> Iterator[tuple[str, str]]:
     """Yield the lines of a text file that aren't empty, each with its place."""
-    file = local_file(path)
-    try:
-        with open_file(file) as stream:
-            for number, line in enumerate(read_lines(stream), start=1):
-                if text := line.decode("utf-8-sig").rstrip("\r\n"):
-                    yield f"{file.where}:{number}", text
-    except (OSError, UnicodeDecodeError) as error:
-        raise CorpusError(f"{file.where}: can't be read: {describe(error)}") from error
-
-
-def _unreadable(record: SkippedRecord) -> CorpusError:
-    return CorpusError(f"{record.where}: can't be read: {record.reason}; fix it, since every passage and query counts")
+    for where, line in read_numbered_lines(local_file(path)):
+        try:
+            yield where, line.decode("utf-8-sig").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise CorpusError(f"{where}: isn't UTF-8; save the file as UTF-8") from error

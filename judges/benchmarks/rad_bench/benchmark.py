@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar
 
 from generator.models.lm import Message
 from generator.schema import Context, Dialog, Turn
-from judges.benchmarks.base import AnswerLine, RatedBenchmark, Ratings, golden_item, to_chat, with_passages
-from judges.benchmarks.judgments import read_judgments
+from judges.benchmarks.base import AnswerLine, RatedBenchmark, golden_item, to_chat, with_passages
+from judges.benchmarks.judgments import JudgmentLine
 from judges.benchmarks.rad_bench.judgments import Answers, Judgment
 from judges.benchmarks.rad_bench.scores import RadScores, print_scores, score_model
+from judges.benchmarks.scores import Ratings
 from judges.llm.task import Question
 from taxonomy import Scenario, read_scenarios
 
@@ -22,6 +22,7 @@ class RadBench(RatedBenchmark):
     contexts: ClassVar[tuple[Context, ...]] = ("own",)
     noun: ClassVar[str] = "scenario"
     answer_line: ClassVar[type[AnswerLine]] = Answers
+    judgment_line: ClassVar[type[JudgmentLine]] = Judgment
 
     @cached_property
     def kinds(self) -> dict[str, Scenario]:
@@ -62,9 +63,6 @@ class RadBench(RatedBenchmark):
         sees_context = "context" in scenario.turns[turn.turn - 1].judge
         passages = item.retrieved(turn.turn) if sees_context else ()
         return Question(scenario.rubric(), passages, history, current.answer)
-
-    def judgments(self, path: Path) -> Ratings:
-        return read_judgments(path, Judgment, self.check_task)
 
     def score(self, ratings: Ratings, seed: int) -> dict[str, Any]:
         """Return the scores by model, under `models`."""

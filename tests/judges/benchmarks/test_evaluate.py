@@ -286,7 +286,7 @@ def test_bad_input_is_one_line(site: Evaluating, tmp_path: Path) -> None:
     assert "other.json" in refused(site, f"input={tmp_path / 'other.json'}")
     assert "input" in refused(site, "input=null")
     assert "benchmark=zzz" in refused(site, "benchmark=zzz")
-    assert "context=all: must be golden, own or both" in refused(site, "context=all")
+    assert "context=all: must be 'golden', 'own' or 'both'" in refused(site, "context=all")
     assert "run_dir" in refused(site, f"run_dir={tmp_path}")
 
 
