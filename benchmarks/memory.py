@@ -27,7 +27,7 @@ from omegaconf import OmegaConf
 from generator.config.choices import compose_config
 from generator.config.compose import Job
 from generator.config.settings import load
-from generator.models.client import Endpoint
+from generator.models.endpoints import Endpoint
 from generator.models.lm import ChatReply, ChatRequest, Profile, Sampling
 from generator.run import generate_run
 from generator.schema import Usage

@@ -34,8 +34,7 @@ from generator.dialogs.signatures import prompt_version
 from generator.dialogs.single import SingleDocumentDialog
 from generator.dialogs.whole import WholeDialogProgram
 from generator.errors import ConfigError, ModelError
-from generator.models.client import Endpoint
-from generator.models.endpoints import VllmEndpoint
+from generator.models.endpoints import Endpoint, VllmEndpoint
 from generator.models.lm import Clients
 from generator.retrievers.bm25 import Bm25, Bm25Settings
 from generator.schema import Document, Judge

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from generator.config.settings import Settings
     from generator.execution.history import History
     from generator.forecast import Forecast, Range, Sizes
-    from generator.models.client import Endpoint
+    from generator.models.endpoints import Endpoint
     from generator.output.prices import Price
 
 COMMAND = Command(

@@ -11,7 +11,7 @@ from generator.config.settings import hash_files, hash_models
 from generator.dialogs.filter import parse_filter
 from generator.dialogs.judging import JudgeSettings, NoJudge
 from generator.errors import ConfigError
-from generator.models.client import Endpoint
+from generator.models.endpoints import Endpoint
 from judges.panel import check_panel, judging_models
 from judges.settings import JudgingRunSettings
 from judges.work import stem

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.errors import ConfigError, ModelError
-from generator.models.client import Endpoint
+from generator.models.endpoints import Endpoint
 from generator.models.lm import Clients
 from generator.schema import Judge, Verdict
 from judges.base import SCORED, UNJUDGED

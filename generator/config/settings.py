@@ -20,8 +20,8 @@ from generator.dialogs.dedup import DedupSettings
 from generator.dialogs.judging import JudgeSettings
 from generator.errors import ConfigError, describe
 from generator.execution.base import ExecutorSettings
-from generator.models.client import Endpoint
 from generator.models.embedded import EmbeddedEndpoint
+from generator.models.endpoints import Endpoint
 from generator.models.gguf import find_model
 from generator.models.lm import MOST_CANDIDATES
 from generator.output.base import Exporter

@@ -6,7 +6,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from generator.dialogs.filter import Filter
-from generator.models.client import Endpoint
+from generator.models.endpoints import Endpoint
 from generator.schema import Judge, Record
 
 

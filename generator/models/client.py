@@ -1,4 +1,4 @@
-"""The client of a server with the OpenAI API, and the settings that all such endpoints share.
+"""The client of a server with the OpenAI API.
 
 Transient failures are retried here with growing waits; one that remains is raised as an error of `dspy.lm15`. This
 module doesn't know prompts, DSPy's modules or the journal of finished calls.
@@ -8,15 +8,12 @@ import asyncio
 import json
 import os
 import time
-from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
-from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 from dspy import lm15
-from pydantic import Field, model_validator
 from tenacity import AsyncRetrying, RetryCallState, stop_after_attempt
 from tenacity.retry import retry_if_exception
 
@@ -27,8 +24,11 @@ from generator.models.admission import Admission, capacity_of
 from generator.models.failing import GIVEN_UP_AFTER, FailingCall, Tally
 from generator.models.http_errors import connection_cause, connection_error, error_text, is_overload, status_error
 from generator.models.limiter import Limiter
-from generator.models.lm import ChatReply, ChatRequest, Client, Clients, Message, Profile, Sampling
-from generator.schema import Operational, Record, Usage
+from generator.models.lm import ChatReply, ChatRequest, Client, Message, Profile, Sampling
+from generator.schema import Usage
+
+if TYPE_CHECKING:
+    from generator.models.endpoints import Endpoint
 
 _JSON = {"Content-Type": "application/json"}
 # The longest Retry-After that is honoured.
@@ -39,98 +39,6 @@ _PROBE_S = 10
 _METRICS_S = 5
 # Errors of a call without a complete response; ValueError is raised for an impossible host name.
 _CONNECTION_ERRORS = (aiohttp.ClientError, OSError, ValueError)
-# vLLM closes connections that are idle for 5 s; a call that reuses one at that moment fails.
-_IDLE_S = 4
-
-
-class Endpoint(Record, ABC):
-    """The settings that all language models share."""
-
-    model: str = Field(min_length=1, description="The model's name, as the server knows it.")
-    context: int = Field(
-        ge=512, description="Tokens of prompt and reply together that the model can hold (vLLM's `--max-model-len`)."
-    )
-    max_tokens: int = Field(ge=16, description="The longest reply, in tokens.")
-    concurrency: Annotated[int, Operational] = Field(
-        ge=1, description="The most calls in flight; there are fewer while the server says that it is overloaded."
-    )
-    dialogs: Annotated[int | None, Operational] = Field(
-        None,
-        ge=1,
-        description="The most dialogs under way, on all servers together; null: as many as the servers' prefix caches "
-        "hold, as the run finds out.",
-    )
-    structured_outputs: bool = Field(
-        True, description="Send the JSON schema of each reply; false for servers that refuse `response_format`."
-    )
-    timeout_s: Annotated[float, Operational] = Field(gt=0, description="Time limit of one call, in seconds.")
-    retries: Annotated[int, Operational] = Field(ge=0, description="Further attempts at a call that failed.")
-    retry_wait_s: Annotated[float, Operational] = Field(
-        gt=0, description="Seconds before the first retry; the wait doubles with each further one, up to a minute."
-    )
-    greedy: Sampling = Field(
-        Sampling(temperature=0), description="Decoding of user and agent turns (Lee et al. 2024, section 2.3)."
-    )
-    sampled: Sampling = Field(
-        Sampling(temperature=1, top_k=50), description="Decoding of everything else: rewritten queries and verdicts."
-    )
-
-    @model_validator(mode="after")
-    def _room_for_a_prompt(self) -> Self:
-        if self.max_tokens >= self.context:
-            raise ValueError(f"max_tokens={self.max_tokens} leaves no room for a prompt in context={self.context}")
-        return self
-
-    # All prompts begin with the rules of all tasks, which a prefix cache keeps. Else each has those of its task alone.
-    shares_rules: ClassVar[bool] = True
-    _processes: int = 1
-
-    def shared_by(self, processes: int) -> Self:
-        """Return the settings of one of several processes that ask the same servers, each its part of the calls."""
-        numbers = {"concurrency": self.concurrency, "dialogs": self.dialogs}
-        share = self.model_copy(update={name: n and max(1, n // processes) for name, n in numbers.items()})
-        share._processes = processes
-        return share
-
-    @property
-    def most_dialogs(self) -> int:
-        """The most dialogs under way."""
-        # Some more dialogs than calls, so that there is always one that has a call to make.
-        return self.dialogs or self.concurrency + self.concurrency // 4
-
-    def spell(self, request: ChatRequest) -> bytes:
-        """Return the body of a request as this API takes it."""
-        return request.content
-
-    @abstractmethod
-    def open(self, folder: Path) -> AbstractAsyncContextManager[Clients]:
-        """Open a client after a check of the endpoint; leaving the block closes it.
-
-        Args:
-            folder: for the log of a server that is started.
-
-        Raises:
-            ModelError: the endpoint is down, refuses the key, or doesn't have the model.
-        """
-
-    @asynccontextmanager
-    async def connected(self, api_base: str, key_env: str | None = None, share: int = 1) -> AsyncIterator["HttpClient"]:
-        """Open the client of one server after checking it; `share` is the number of servers that share the calls."""
-        key = os.environ.get(key_env, "").strip() if key_env else ""
-        if not (key.isascii() and key.isprintable()):
-            raise ModelError(f"the environment variable {key_env} is not a valid API key; set it to your key")
-        _raise_file_limit(self.concurrency)
-        # The client's limiter bounds the connections.
-        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_S)
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
-            client = HttpClient(self, api_base, key_env, session, share)
-            await client.check()
-            await client.read_capacity()
-            try:
-                yield client
-            finally:
-                client.admission.close()
 
 
 class ServerGone(lm15.TransportError):
@@ -150,7 +58,7 @@ class HttpClient:
     """
 
     def __init__(
-        self, endpoint: Endpoint, api_base: str, key_env: str | None, session: aiohttp.ClientSession, share: int
+        self, endpoint: "Endpoint", api_base: str, key_env: str | None, session: aiohttp.ClientSession, share: int
     ) -> None:
         self.api_base = api_base
         self.model, self.max_tokens, self.context = endpoint.model, endpoint.max_tokens, endpoint.context
@@ -398,18 +306,6 @@ class DialogClient:
 def _gone(how: str, error: lm15.LM15Error) -> str:
     why = error.message.partition("\n")[0]  # lm15 adds advice for its own users below
     return f"the model server {how}: {why}; when it is back, the same command continues"
-
-
-def _raise_file_limit(sockets: int) -> None:
-    """Raise this process's limit of open files, which is 256 on a Mac, as far as the system allows."""
-    with suppress(ImportError, OSError, ValueError):
-        from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit, setrlimit
-
-        soft, hard = getrlimit(RLIMIT_NOFILE)
-        # Beside the calls, the run has files of its own.
-        wanted = sockets + 256 if hard == RLIM_INFINITY else min(sockets + 256, hard)
-        if RLIM_INFINITY != soft < wanted:
-            setrlimit(RLIMIT_NOFILE, (wanted, hard))
 
 
 def _reply(body: Any, model: str) -> ChatReply:

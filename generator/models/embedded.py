@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field, model_validator
 
 from generator.errors import ModelError
-from generator.models.client import Endpoint, HttpClient
+from generator.models.client import HttpClient
+from generator.models.endpoints import Endpoint
 from generator.models.gguf import ModelFile, find_model
 from generator.schema import Operational
 

@@ -17,7 +17,7 @@ from generator.dialogs.calls import use_model
 from generator.dialogs.journal import Journal
 from generator.errors import Rejected
 from generator.execution.store import Store
-from generator.models.client import Endpoint
+from generator.models.endpoints import Endpoint
 from generator.models.lm import Clients, LanguageModel
 from generator.optimization.data import Example
 from generator.optimization.targets import Outcome, Target

@@ -27,7 +27,7 @@ from generator.dialogs.signatures import prompt_version
 from generator.errors import ModelError
 from generator.execution.session import Session, Work
 from generator.execution.store import Store
-from generator.models.client import Endpoint
+from generator.models.endpoints import Endpoint
 from generator.optimization.bench import Bench, Connection, Stopped, Student
 from generator.optimization.card import Card, Comparison, compare, count_unlabelled
 from generator.optimization.data import Example, find_groups, read_examples, split_examples

@@ -8,8 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from generator.errors import ConfigError, describe
-from generator.models.client import Endpoint
-from generator.models.endpoints import OpenAIEndpoint
+from generator.models.endpoints import Endpoint, OpenAIEndpoint
 from generator.schema import Record
 
 _TABLE = "model_prices_and_context_window_backup.json"

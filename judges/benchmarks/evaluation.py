@@ -8,7 +8,7 @@ from pydantic import Field
 
 from generator.config.parts import build_choice, plain, validate
 from generator.errors import ConfigError
-from generator.models.client import Endpoint
+from generator.models.endpoints import Endpoint
 from generator.schema import Context, Record
 from judges.benchmarks.base import Benchmark, RatedBenchmark
 from judges.benchmarks.settings import EvaluationSettings

@@ -19,7 +19,7 @@ from generator.dialogs.program_file import list_predictors, load_program
 from generator.dialogs.signatures import prompt_version
 from generator.dialogs.single import SingleDocumentDialog
 from generator.errors import ConfigError, ModelError
-from generator.models.client import Endpoint
+from generator.models.endpoints import Endpoint
 from generator.models.lm import ChatReply, ChatRequest, Client, Profile, Sampling
 from generator.optimization.card import compare
 from generator.optimization.data import Example, find_groups, split_examples
