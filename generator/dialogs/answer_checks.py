@@ -20,6 +20,8 @@ from generator.schema import Passage, Turn
 _LEAST_STEMS = 5
 # Characters before “in the documents,” that only lead up to it.
 _OPENING = 40
+# What our prompts, which are English whatever the dialog, call the two who speak.
+_ROLE = re.compile(r"\b[Tt]he (User|Agent)\b")
 
 
 def find_answer_fault(
@@ -36,6 +38,8 @@ def find_answer_fault(
         plain = _without_opening(answer, spoken)
         remedy = f"write “{plain}”" if plain else f"say the fact itself, without “{spoken}”"
         return f"speaks of the documents: {remedy}"
+    if set(_ROLE.findall(answer)).difference(*(_ROLE.findall(passage.titled) for passage in passages)):
+        return "speaks of the User or the Agent: write “you” and “I”"
     if not _says_something(answer, question):
         return "answers nothing"
     told = drop_refusals(answer)  # what isn't known may be said twice

@@ -129,3 +129,16 @@ def test_an_answer_about_something_else_is_refused() -> None:
 
     assert about("10,536") == about("Elephants can't jump.") == "shares no word with the documents and the dialog"
     assert about("I don't have information on that.") is about("Three crowns for a ticket.") is about("Yes.") is None
+
+
+def test_an_answer_that_speaks_of_the_user_as_the_prompt_does_is_refused() -> None:
+    tram, herbicide = (
+        Passage(id=f"{name}:0-9", document_id=name, title=name, text="Call us. " * 9, start=0, end=9)
+        for name in ("The night tram", "The Agent Orange help line")
+    )
+
+    def about(answer: str) -> str:
+        return find_answer_fault(answer, WHAT, (), Repetition(0.8), [tram, herbicide]) or ""
+
+    assert "User" in about("The User can borrow a kit.") and "User" in about("This is what the User wants to know.")
+    assert "User" not in about("The Agent Orange help line answers calls.") + about("The user guide has the prices.")
