@@ -33,9 +33,10 @@ class Comparison(Record):
     difference: Score
 
     @property
-    def better(self) -> bool:
-        """Whether the difference is above 0 in its whole interval."""
-        return self.difference.low > 0
+    def verdict(self) -> str:
+        """Say whether the whole interval of the difference is above 0, or below."""
+        which = "better" if self.difference.low > 0 else "worse" if self.difference.high < 0 else "not better"
+        return f"{which} by more than its interval"
 
 
 class Card(Record):
@@ -74,15 +75,10 @@ class Card(Record):
     before: Mapping[str, str]
     after: Mapping[str, str]
 
-    @property
-    def better(self) -> bool:
-        """Whether the optimised score is better by more than its interval."""
-        return self.scores["score"].better
-
     def markdown(self) -> str:
         """Return the card as a page."""
         rows = [[n, str(c.before), str(c.after), str(c.difference)] for n, c in self.scores.items()]
-        verdict = "better by more than its interval" if self.better else "not better by more than its interval"
+        verdict = self.scores["score"].verdict
         if self.before == self.after:
             verdict = "no candidate was better on the validation examples: the instructions are as they were"
         parts = [

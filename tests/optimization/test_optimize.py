@@ -337,7 +337,10 @@ def test_intervals_are_over_documents_and_unjudged_is_wrong() -> None:
     found = compare(examples, outcomes(*"aaaaabbbbb"), outcomes(*"aaaaa", *["unjudged"] * 5), 0, True)
     assert found["score"].before == found["score"].after, "two documents, one right"
     assert (found["score"].before.low, found["score"].before.high) == (0, 1)
-    assert not found["score"].better and found["score"].difference.value == 0
+    assert found["score"].verdict.startswith("not better") and found["score"].difference.value == 0
+    right, wrong = outcomes(*"a" * 10), outcomes(*"b" * 10)
+    assert compare(examples, wrong, right, 0, True)["score"].verdict == "better by more than its interval"
+    assert compare(examples, right, wrong, 0, True)["score"].verdict == "worse by more than its interval"
 
 
 def try_answer(reply: dict[str, Any], label: str = "", metrics: Sequence[str] = ("evidence",)) -> Outcome:
