@@ -1,4 +1,4 @@
-"""What runs that judge share: their settings and their way through plans, many at a time, stored in order."""
+"""Load the settings of runs that judge, and work through their plans, many at a time, stored in order."""
 
 import asyncio
 import re

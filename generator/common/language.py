@@ -1,4 +1,4 @@
-"""What the code knows of a language, from one data file each, and which languages the current run is in.
+"""Read what the code knows of each language from a data file, and keep which languages the current run is in.
 
 `languages/<ISO 639 code>.yaml` holds words, patterns and phrases: a language more is a file more (`docs/languages.md`).
 A language without a file still works: what would need its words isn't checked.

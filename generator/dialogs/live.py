@@ -9,7 +9,7 @@ from generator.schema import Hit, Passage, Record, Turn
 
 
 class Step(Record):
-    """What happened in a dialog.
+    """An event of a dialog.
 
     Attributes:
         kind: a turn's question, what was found for it, its answer, a verdict on it; a question or answer that a check

@@ -1,4 +1,4 @@
-"""What the dialogs of a run took, read beside the run: without its lock, so also while it goes on."""
+"""Read what the dialogs of a run took, beside the run: without its lock, so also while it goes on."""
 
 import json
 import sqlite3

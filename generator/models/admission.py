@@ -141,7 +141,7 @@ class Admission:
 
     @property
     def measures(self) -> bool:
-        """Whether the number of dialogs can matter."""
+        """Return whether the number of dialogs can matter."""
         return self._most > 1
 
     @property
@@ -156,7 +156,7 @@ class Admission:
 
     @property
     def has_room(self) -> bool:
-        """Whether one more dialog would be under way at once."""
+        """Return whether one more dialog would be under way at once."""
         return len(self._places) < self.limit
 
     def enter(self, age: int | None = None) -> Place:
@@ -253,7 +253,7 @@ class Admission:
 
     @property
     def _young(self) -> bool:
-        """Whether dialogs that have ended say less about how long dialogs become than those under way."""
+        """Return whether dialogs that have ended say less about how long dialogs become than those under way."""
         return self._ended_calls <= self._calls
 
     def _own(self, place: Place, tokens: int) -> int:

@@ -55,7 +55,7 @@ class EmbeddedEndpoint(Endpoint):
 
     @property
     def is_bundled(self) -> bool:
-        """Whether it is the model in the package, whose dialogs nobody should train on."""
+        """Return whether it is the model in the package, whose dialogs nobody should train on."""
         return self.path is None
 
     @asynccontextmanager

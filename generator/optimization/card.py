@@ -40,7 +40,7 @@ class Comparison(Record):
 
 
 class Card(Record):
-    """What was optimised, how, and with which result.
+    """A record of what was optimised, how, and with which result.
 
     Attributes:
         metric: the mean of these is what was optimised.

@@ -95,7 +95,7 @@ def run_optimization(settings: Optimization, configuration: str) -> None:
 
 
 class Ended(NamedTuple):
-    """How far a session came: the card, or None if it was interrupted."""
+    """The outcome of a session: the card, or None if it was interrupted."""
 
     card: Card | None
 

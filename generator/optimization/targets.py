@@ -1,4 +1,4 @@
-"""What can be optimised: the judges that give labels, and steps of a dialog; how each is tried, scored and told why."""
+"""Try, score and explain what can be optimised: the judges that give labels, and the steps of a dialog."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ UNJUDGED = "unjudged"
 
 
 class Outcome(NamedTuple):
-    """What became of an example.
+    """The result of an example.
 
     Attributes:
         score: 0 to 1.

@@ -31,7 +31,7 @@ _SHAPE = "docs/retrieval.md has the shape of requests and replies"
 
 
 class Filter(Record):
-    """What a search is limited to. A server that can't filter may leave it out: other passages are dropped here."""
+    """The limits of a search. A server that can't filter may leave it out: other passages are dropped here."""
 
     split: Split = Field(description="The split of the dialog; a document belongs to one by its id.")
     document_id: str | None = Field(description="The only document to search; null: all.")
@@ -111,7 +111,7 @@ class RemoteSettings(RetrieverSettings):
     @property
     @abstractmethod
     def where(self) -> str:
-        """What is asked, for messages."""
+        """Name what is asked, for messages."""
 
     def headers(self) -> dict[str, str]:
         """Return the HTTP header that holds the API key, if there is one.

@@ -34,7 +34,7 @@ class Finetuning(FinetuneSettings):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What decides the student, by name."""
+        """Return what decides the student, by name."""
         return to_jsonable_python(dict(identify("", self)))
 
 

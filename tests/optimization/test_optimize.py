@@ -339,8 +339,8 @@ def test_intervals_are_over_documents_and_unjudged_is_wrong() -> None:
     assert (found["score"].before.low, found["score"].before.high) == (0, 1)
     assert found["score"].verdict.startswith("not better") and found["score"].difference.value == 0
     right, wrong = outcomes(*"a" * 10), outcomes(*"b" * 10)
-    assert compare(examples, wrong, right, 0, True)["score"].verdict == "better by more than its interval"
-    assert compare(examples, right, wrong, 0, True)["score"].verdict == "worse by more than its interval"
+    assert compare(examples, wrong, right, 0, True)["score"].verdict.startswith("better")
+    assert compare(examples, right, wrong, 0, True)["score"].verdict.startswith("worse")
 
 
 def try_answer(reply: dict[str, Any], label: str = "", metrics: Sequence[str] = ("evidence",)) -> Outcome:

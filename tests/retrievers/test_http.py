@@ -22,7 +22,7 @@ from generator.index import COMMAND
 from generator.retrievers import http
 from generator.retrievers.http import HttpSettings
 from generator.retrievers.remote import RemoteRetriever, schema
-from generator.schema import Document, Passage, Split
+from generator.schema import Passage, Split
 from tests.support.openai_server import OpenAIServer, openai_server
 from tests.support.runs import Site, command
 from tests.support.search_server import Json, Reply, SearchServer
@@ -32,17 +32,6 @@ __all__ = ["openai_server"]
 SETTINGS = compose_choice("retriever", "http")
 SETTINGS.pop("_target_")
 SERVER = Path(__file__).parents[2] / "docs" / "search_server.py"
-
-
-@pytest.fixture(autouse=True)
-def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RETRIEVER_API_KEY", raising=False)
-
-
-@pytest.fixture
-def lib(tmp_path: Path) -> Library:
-    documents = [Document(id=f"d{n}", title=f"T{n}", text=f"Lead {n}. The tram stops here {n}.") for n in range(40)]
-    return Library.open("c", "f" * 64, lambda: documents, tmp_path, 512, 100)
 
 
 def opened(lib: Library, server: SearchServer, validation: float = 0, **changes: Any) -> RemoteRetriever:

@@ -19,7 +19,7 @@ from generator.errors import RetrieverError
 from generator.index import COMMAND
 from generator.retrievers.mcp import McpSettings
 from generator.retrievers.remote import RemoteRetriever
-from generator.schema import Document, Split
+from generator.schema import Split
 from tests.support import mcp_server
 from tests.support.mcp_server import HttpServer
 from tests.support.openai_server import OpenAIServer, openai_server
@@ -30,17 +30,6 @@ __all__ = ["openai_server"]
 SETTINGS = compose_choice("retriever", "mcp")
 SETTINGS.pop("_target_")
 EXAMPLE = Path(__file__).parents[2] / "docs" / "mcp_server.py"
-
-
-@pytest.fixture(autouse=True)
-def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RETRIEVER_API_KEY", raising=False)
-
-
-@pytest.fixture
-def lib(tmp_path: Path) -> Library:
-    documents = [Document(id=f"d{n}", title=f"T{n}", text=f"Lead {n}. The tram stops here {n}.") for n in range(40)]
-    return Library.open("c", "f" * 64, lambda: documents, tmp_path, 512, 100)
 
 
 @pytest.fixture(scope="module")
