@@ -58,7 +58,7 @@ class McpSettings(RemoteSettings):
     @model_validator(mode="after")
     def _check_server(self) -> Self:
         if (self.command is None) == (self.url is None):
-            raise ValueError("set either command, of a server to start, or url, of one that runs")
+            raise ValueError("set either retriever.command, for a server to start, or retriever.url, of one that runs")
         if self.command is not None and not _split(self.command):
             raise ValueError(f"command ({self.command}) must be a command as in a shell")
         return self

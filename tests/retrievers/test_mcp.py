@@ -213,7 +213,7 @@ def test_a_whole_run_with_the_example_server_and_passages_as_they_were_cut(
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ((), "set either command"),
+        ((), "retriever.command"),
         (("retriever.command=/nowhere",), "can't be started (No such file or directory); check retriever.command"),
         (("retriever.command='\"'",), "must be a command as in a shell"),
         (("retriever.command=/bin/false",), "the server ended; check retriever.command"),
