@@ -173,7 +173,8 @@ def dialogs_in(store: Path | None) -> int:
 
 def ours(url: str, algorithm: str, at_once: int, dialogs: int, profile: str | None, trace: bool, workers: int) -> Spent:
     """Make a whole run, as the command does."""
-    from generator.__main__ import main
+    from generator.__main__ import COMMAND
+    from generator.command import run_command
 
     with tempfile.TemporaryDirectory() as folder:
         chance = random.Random(1)
@@ -189,7 +190,7 @@ def ours(url: str, algorithm: str, at_once: int, dialogs: int, profile: str | No
 
         def work() -> None:
             sys.argv = ["generator", *arguments]
-            code = main()
+            code = run_command(COMMAND)
             assert code == 0, f"the run ended with {code}"
 
         return sampled(work, profile, Path(folder, "run", "run.db") if trace else None)

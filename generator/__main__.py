@@ -24,10 +24,5 @@ COMMAND = Command(
 )
 
 
-def main() -> int:
-    """Run the command line and return the exit code: 0, 1 nothing accepted, 2 something to fix, 130 interrupted."""
-    return run_command(COMMAND)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command(COMMAND))

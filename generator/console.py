@@ -7,8 +7,10 @@
 import sys
 from importlib import import_module
 
+from generator.command import run_command
+
 _COMMANDS = ("estimate", "finetune", "human", "index", "optimize", "push", "report", "statistics")
-_OF_JUDGES = ("agreement", "correlation", "evaluate", "human", "retrieval", "review")
+_OF_JUDGES = ("agreement", "correlation", "evaluate", "human", "retrieval", "review", "students")
 
 
 def main() -> int:
@@ -17,5 +19,4 @@ def main() -> int:
     modules |= {f"judges.{name}": f"judges.{name}" for name in _OF_JUDGES}
     named = sys.argv[1:2] and sys.argv[1] in modules
     module = modules[sys.argv.pop(1)] if named else "generator.__main__"
-    code: int = import_module(module).main()
-    return code
+    return run_command(import_module(module).COMMAND)

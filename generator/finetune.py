@@ -38,10 +38,5 @@ def finetune(cfg: "DictConfig", job: object) -> None:
     train(settings, pairs)
 
 
-def main() -> int:
-    """Run the command line and return the exit code: 0, 2 something to fix, 130 interrupted."""
-    return run_command(COMMAND)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command(COMMAND))

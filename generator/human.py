@@ -34,10 +34,5 @@ def write(cfg: "DictConfig", job: "Job") -> None:
     write_human(load(cfg), OmegaConf.to_yaml(cfg, resolve=True), job.command)
 
 
-def main() -> int:
-    """Run the command line and return the exit code: 0, 2 something to fix, 130 interrupted."""
-    return run_command(COMMAND)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command(COMMAND))

@@ -50,10 +50,5 @@ def build(cfg: "DictConfig", job: object) -> None:
         note(f"skipped: {lines} documents that can't be read, listed in {skipped}")
 
 
-def main() -> int:
-    """Run the command line and return the exit code: 0, 2 something to fix, 130 interrupted."""
-    return run_command(COMMAND)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command(COMMAND))

@@ -33,6 +33,7 @@ def optimize(cfg: "DictConfig", job: object) -> None:
         GroundedDialogsError: a setting is wrong, the data can't be read or has too few labels, or a model is gone.
         KeyboardInterrupt: it was interrupted; finished calls are kept.
     """
+    os.environ.setdefault("TQDM_DISABLE", "1")  # read when DSPy is imported, whose progress bars would mix
     from omegaconf import OmegaConf
 
     from generator.optimization.run import load_optimization, run_optimization
@@ -40,11 +41,5 @@ def optimize(cfg: "DictConfig", job: object) -> None:
     run_optimization(load_optimization(cfg), OmegaConf.to_yaml(cfg, resolve=True))
 
 
-def main() -> int:
-    """Run the command line and return the exit code: 0, 2 something to fix, 130 interrupted."""
-    os.environ.setdefault("TQDM_DISABLE", "1")  # read when DSPy is imported, whose progress bars would mix
-    return run_command(COMMAND)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command(COMMAND))

@@ -128,10 +128,5 @@ def _commit(api: Any, name: str, files: dict[str, Path], private: bool) -> bool:
     return private
 
 
-def main() -> int:
-    """Run the command line and return the exit code: 0, 2 something to fix, 130 interrupted."""
-    return run_command(COMMAND)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command(COMMAND))

@@ -74,10 +74,5 @@ def report(cfg: "DictConfig", job: object) -> None:
     print(f"report: {output}", flush=True)
 
 
-def main() -> int:
-    """Run the command line and return the exit code: 0, 2 something to fix, 130 interrupted."""
-    return run_command(COMMAND)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command(COMMAND))

@@ -300,10 +300,5 @@ def print_agreement(report: AgreementReport) -> None:
     print(f"Ratings agree if they {'lie in the same band' if report.scale == 'bands' else 'are the same points'}.")
 
 
-def main() -> int:
-    """Run the command line and return the exit code: 0, 2 something to fix, 130 interrupted."""
-    return run_command(COMMAND)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command(COMMAND))

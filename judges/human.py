@@ -47,6 +47,7 @@ READ = Command(
     positional="annotations",
     many=True,
 )
+COMMAND = {"draw": DRAW, "read": READ}
 REPORT = "people"
 
 
@@ -193,10 +194,5 @@ def read(cfg: "DictConfig", job: object) -> None:
             print(f"into the run: python -m generator {configuration} marks={people}")
 
 
-def main() -> int:
-    """Run the command line and return the exit code: 0, 2 something to fix, 130 interrupted."""
-    return run_command({"draw": DRAW, "read": READ})
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command(COMMAND))

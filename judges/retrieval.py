@@ -69,10 +69,5 @@ def evaluate(cfg: "DictConfig", job: object) -> None:
     write_table(settings.output, lambda console: table(rows, settings.format, console))
 
 
-def main() -> int:
-    """Run the command line and return the exit code: 0, 2 something to fix, 130 interrupted."""
-    return run_command(COMMAND)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command(COMMAND))

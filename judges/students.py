@@ -57,10 +57,5 @@ def compare(cfg: "DictConfig", job: object) -> None:
     run_students(validate(StudentsSettings, "", plain(cfg)))
 
 
-def main() -> int:
-    """Run the command line and return the exit code: 0, 2 something to fix, 130 interrupted."""
-    return run_command(COMMAND)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command(COMMAND))

@@ -6,13 +6,11 @@ import pty
 import re
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
 from datasets import load_dataset
 
-from generator.command import run_command
 from generator.dialogs.checks import Repetition
 from generator.dialogs.single import SingleDocumentDialog
 from generator.index import COMMAND as INDEX
@@ -207,9 +205,8 @@ def test_files_count_by_their_content_wherever_they_are(site: Site, openai_serve
 def test_an_index_is_built_ahead_of_a_run(site: Site, openai_server: OpenAIServer) -> None:
     with site.documents.open("a", encoding="utf-8") as file:
         file.write("\nno JSON\n")
-    build = partial(run_command, INDEX)
     settings = site.arguments(openai_server, "lm.api_base=http://127.0.0.1:9/v1", "corpus.max_broken=0.5")
-    done = command(*settings, program=build)
+    done = command(*settings, program=INDEX)
     assert done.code == 0, done.err
     (index,) = (site.folder / "cache").glob("*/bm25-*/")
     assert done.out == f"indexed: 8 passages of 8 documents, {index.parent}\n"

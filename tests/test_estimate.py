@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.estimate import main
+from generator.estimate import COMMAND
 from tests.support.openai_server import OpenAIServer, openai_server
 from tests.support.runs import Ended, Site, command
 
@@ -21,7 +21,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
 
 
 def estimate(site: Site, server: OpenAIServer, *more: str) -> Ended:
-    return command(*site.arguments(server, *more), program=main)
+    return command(*site.arguments(server, *more), program=COMMAND)
 
 
 def row(done: Ended, label: str = "all") -> list[float]:
@@ -83,7 +83,7 @@ def test_an_earlier_run_tells_what_a_larger_and_longer_one_takes(site: Site, ope
 
 def test_the_stored_configuration_of_a_run_will_do(site: Site, openai_server: OpenAIServer) -> None:
     assert site.run(openai_server, "dialogs=2").code == 0
-    done = command(str(site.run_dir / "config.yaml"), "dialogs=20", "calls_per_min=5", program=main)
+    done = command(str(site.run_dir / "config.yaml"), "dialogs=20", "calls_per_min=5", program=COMMAND)
     assert row(done)[0] > 5 * site.summary()["lm_calls"]
 
 

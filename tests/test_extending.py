@@ -27,10 +27,11 @@ PACKAGE = "my-parts"
 # The imports are most of a short run's time: all commands in one process.
 ALL = """
 import sys
-from generator.__main__ import main
+from generator.__main__ import COMMAND
+from generator.command import run_command
 for command in COMMANDS:
     sys.argv = ["generator", *command]
-    if code := main():
+    if code := run_command(COMMAND):
         sys.exit(f"{command} ended with {code}")
 """
 
@@ -122,6 +123,7 @@ from generator.command import help_text
 from generator.config.parts import class_of
 from generator.errors import ConfigError
 from generator.__main__ import COMMAND
+from generator.command import run_command
 print(help_text(COMMAND))
 for target in ("my_parts.ngrams.NgramSettings", "my_parts.ngrams.Ngrams", "my_parts.faq.FaqCorpus", "os.system"):
     try:

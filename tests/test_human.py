@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from datasets import load_dataset
 
-from generator.human import main
+from generator.human import COMMAND
 from generator.schema import Dialog
 from tests.support.openai_server import OpenAIServer, openai_server
 from tests.support.runs import Ended, Site, command
@@ -37,7 +37,7 @@ def quac(path: Path, *articles: dict[str, Any]) -> str:
 
 def human(folder: Path, path: str, *more: str) -> Ended:
     arguments = ("corpus=quac", f"corpus.path={path}", f"run_dir={folder}", *more)
-    return command(*arguments, program=main)
+    return command(*arguments, program=COMMAND)
 
 
 def test_dialogs_and_dataset_load_and_are_the_same_bytes_again(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_broken_dialog_is_counted_and_listed(tmp_path: Path) -> None:
 
 
 def test_a_corpus_without_human_dialogs_is_an_error(tmp_path: Path) -> None:
-    done = command(f"run_dir={tmp_path / 'human'}", program=main)
+    done = command(f"run_dir={tmp_path / 'human'}", program=COMMAND)
     assert done.code == 2
     assert "corpus=sample" in done.error
     assert not list(tmp_path.iterdir())

@@ -8,12 +8,12 @@ from pathlib import Path
 import huggingface_hub.constants as hf
 import pytest
 
-from generator.push import main
+from generator.push import COMMAND
 from tests.support.hub import Hub
 from tests.support.openai_server import OpenAIServer
 from tests.support.runs import Site, command
 
-push = partial(command, program=main)
+push = partial(command, program=COMMAND)
 
 
 @pytest.fixture

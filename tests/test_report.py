@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from generator.__main__ import main as generate
+from generator.__main__ import COMMAND as generate
 from generator.dialogs.marks import fingerprint
-from generator.report import main
+from generator.report import COMMAND
 from generator.schema import Dialog
 from tests.support.openai_server import OpenAIServer, openai_server
 from tests.support.records import make_dialog, make_turn
@@ -68,7 +68,7 @@ def test_damaged_lines_and_a_run_that_goes_on_are_said_and_shown(run_dir: Path) 
         file.write('{"id": "d4", "turns"')
     (run_dir / "drops.jsonl").write_text("[]\n", encoding="utf-8")
     with FileLock(run_dir / ".lock"):
-        ended = command(str(run_dir), program=main)
+        ended = command(str(run_dir), program=COMMAND)
     assert ended.code == 0
     page = (run_dir / "report.html").read_text(encoding="utf-8")
     for said in ("1 of 4 records", "1 of 1 records", "a run is writing here"):
@@ -79,13 +79,13 @@ def test_damaged_lines_and_a_run_that_goes_on_are_said_and_shown(run_dir: Path) 
 def test_what_is_no_run_is_one_line(tmp_path: Path, run_dir: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "marks.json").write_text('{"run": "0", "annotator": "ada", "marks": []}', encoding="utf-8")
-    marks = command(str(run_dir), f"marks={tmp_path / 'marks.json'}", program=main)
+    marks = command(str(run_dir), f"marks={tmp_path / 'marks.json'}", program=COMMAND)
     assert marks.code == 2 and "another run" in marks.error and not (run_dir / "report.html").exists()
     for path in ("empty", "missing"):
-        ended = command(str(tmp_path / path), program=main)
+        ended = command(str(tmp_path / path), program=COMMAND)
         assert (ended.code, ended.out) == (2, "")
         assert path in ended.error
     (run_dir / "dialogs.jsonl").write_text("half", encoding="utf-8")
     (run_dir / "summary.json").unlink()
-    assert "1 of 1 records" in command(str(run_dir), program=main).error
+    assert "1 of 1 records" in command(str(run_dir), program=COMMAND).error
     assert not (run_dir / "report.html").exists()

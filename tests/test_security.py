@@ -18,7 +18,7 @@ from generator.errors import RetrieverError
 from generator.output import markdown
 from generator.retrievers.bm25 import Bm25Settings
 from generator.schema import Document
-from judges.__main__ import main as judging
+from judges.__main__ import COMMAND as judging
 from tests.support import openai_server as fake
 from tests.support.openai_server import OpenAIServer, openai_server
 from tests.support.runs import Ended, Site, command

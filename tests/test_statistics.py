@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from generator.schema import Answerability, Dialog, Evidence, Planned, Turn, Verdict
-from generator.statistics import main
+from generator.statistics import COMMAND
 from tests.support import runs
 from tests.support.openai_server import OpenAIServer, openai_server
 from tests.support.records import make_dialog, make_evidence, make_hits, make_passage, make_turn
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 
 def command(*arguments: str | Path) -> Ended:
     """Run the command in this process."""
-    return runs.command(*map(str, arguments), program=main)
+    return runs.command(*map(str, arguments), program=COMMAND)
 
 
 def figures(*arguments: str | Path) -> dict[str, list[str]]:

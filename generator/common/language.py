@@ -56,6 +56,7 @@ PatternName = Literal[
     "clarifies",
     "rejects",  # its first group isn't what was meant
     "request",
+    "points",  # at what was talked about before
     "asks_back",  # with a question mark
     "asks_to_tell",  # without one
     "offers",  # asks nothing back, though it looks so

@@ -7,13 +7,17 @@ depends only on the texts and the order in which they are added.
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from generator.common.shingles import Shingles, digest, jaccard
 from generator.errors import RunError
+
+if TYPE_CHECKING:
+    from datasketch import MinHash
 
 
 class Banding:
@@ -24,17 +28,29 @@ class Banding:
     (threshold 0.8, 128 permutations: 16 bands of 8) that is 0.947 at s = 0.8 and 0.99996 at s = 0.91; equal texts
     always do.
 
-    Attributes:
-        bands: their number.
+    `datasketch` is imported when the first text is hashed: it takes most of a second, in which a run may ask its model.
     """
 
     def __init__(self, threshold: float, num_perm: int) -> None:
-        from datasketch import MinHash, MinHashLSH
+        self._threshold, self._num_perm = threshold, num_perm
 
-        lsh = MinHashLSH(threshold=threshold, num_perm=num_perm, weights=(0.05, 0.95))
-        self.bands = lsh.b
-        self._empty = MinHash(num_perm=num_perm, seed=1, hashfunc=int)
-        self._factors = np.random.default_rng(1).integers(1 << 63, size=(lsh.b, lsh.r), dtype=np.uint64)
+    @cached_property
+    def _factors(self) -> NDArray[np.uint64]:
+        from datasketch import MinHashLSH
+
+        lsh = MinHashLSH(threshold=self._threshold, num_perm=self._num_perm, weights=(0.05, 0.95))
+        return np.random.default_rng(1).integers(1 << 63, size=(lsh.b, lsh.r), dtype=np.uint64)
+
+    @cached_property
+    def _empty(self) -> "MinHash":
+        from datasketch import MinHash
+
+        return MinHash(num_perm=self._num_perm, seed=1, hashfunc=int)
+
+    @property
+    def bands(self) -> int:
+        """The number of bands."""
+        return len(self._factors)
 
     def hashes(self, shingles: Shingles) -> NDArray[np.uint64]:
         """Return one hash for each band; shape (bands,)."""
@@ -85,7 +101,10 @@ class Index:
             self._db.execute(
                 "CREATE TABLE bands (hash INTEGER, number INTEGER, PRIMARY KEY (hash, number)) WITHOUT ROWID"
             )
-        self._candidates = (
+
+    @cached_property
+    def _candidates(self) -> str:
+        return (
             "SELECT number, name, digest, shingles FROM texts WHERE number IN "
             f"(SELECT number FROM bands WHERE hash IN ({', '.join('?' * self._banding.bands)}))"
         )

@@ -2,7 +2,8 @@
 
 One user message, for chat templates that refuse a system role or roles that don't alternate: first the rules with all
 tasks and their output formats, which every call shares, then the documents, the dialog so far, and last the task with
-its inputs, which is all that differs between two calls of one turn. `docs/decisions.md` says what that saves.
+its inputs, which is all that differs between two calls of one turn; what was refused stands at its very end.
+`docs/decisions.md` says what that saves.
 
 Knows nothing of models; the tasks are in `generator.dialogs.signatures`.
 """
@@ -40,6 +41,8 @@ SPOKEN, SEARCHED = ("question", "answer", "turns"), "query"
 SPEAKS = "User and Agent speak {language}: whatever they say is written in {language}."
 # Inputs that are the same for many dialogs.
 SHARED_INPUTS = ("criteria",)
+# Inputs that differ between two attempts at a task: after all else, so that a server reads little more than them anew.
+LAST_INPUTS = ("rejected",)
 SignatureType = Any  # type[dspy.Signature]; DSPy carries no types, and mypy won't hash a type[Any]
 _CONTEXT = (Documents, Conversation)
 _UNUSABLE = "unusable"  # input of a repair: the reply that can't be used
@@ -88,10 +91,11 @@ class SharedPrefixAdapter(dspy.Adapter):
         if front:
             front = [signature.instructions, *front]
             instructions = f"{signature.instructions.partition('.')[0]}, as told above."
-        own = {name: value for name, value in inputs.items() if name not in SHARED_INPUTS}
+        own = {name: value for name, value in inputs.items() if name not in SHARED_INPUTS + LAST_INPUTS}
         rest = [instructions, *_render_inputs(signature, own), *_render_demos(signature, demos), form]
         if self.languages != IN_ENGLISH:
             rest += self._name_languages(signature)
+        rest += _render_inputs(signature, {name: inputs[name] for name in LAST_INPUTS if name in inputs})
         task = "\n\n".join(rest)
         return [{"role": "user", "content": "\n\n".join([self.rules, *front, *context, f"<task>\n{task}\n</task>"])}]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from generator.common.language import cached_by_language, dialog_language
 from generator.common.scripts import count_words
 from generator.common.shingles import content_stems
-from generator.common.support import shares_nothing
+from generator.common.support import read_terms, shares_nothing
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.later_turns import REPEATS, find_later_fault
 from generator.dialogs.prompt import Documents
@@ -71,7 +71,15 @@ def find_fault(
         return "is on the topic of an example"
     if fault := find_request_fault(question, documents.passages, question_type):
         return fault
-    return find_later_fault(question, documents, history, question_type, focus) if history else None
+    if history:
+        return find_later_fault(question, documents, history, question_type, focus)
+    return "names nothing that it is about" if _is_nameless(question) else None
+
+
+def _is_nameless(question: str) -> bool:
+    """Return True if a question that opens a dialog has no content word, or none before its “this”."""
+    points = dialog_language().pattern("points")
+    return not read_terms(points.split(question, maxsplit=1)[0] if points else question)
 
 
 def said_in(history: Sequence[Turn]) -> list[str]:

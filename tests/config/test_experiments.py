@@ -73,7 +73,7 @@ def test_an_experiment_may_be_a_sweep_that_the_command_line_replaces(
         Path(f"{domain}.jsonl").write_text(f'{{"_id": "{domain}", "text": "A text of {domain}."}}\n')
     for given, runs in (([], 4), (["corpus.domain=clapnq,fiqa"], 2), (["corpus.domain=fiqa"], 1)):
         arguments = ["+experiment=mtrag_s", "corpus.path=.", "retriever=bm25", *given]
-        done = command(*arguments, program=index.main)
+        done = command(*arguments, program=index.COMMAND)
         assert done.code == 0, done.err
         assert done.out.count("indexed: 1 passages of 1 documents") == runs
 

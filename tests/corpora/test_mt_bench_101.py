@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from generator.human import main
-from generator.statistics import main as statistics
+from generator.human import COMMAND
+from generator.statistics import COMMAND as statistics
 from tests.support.corpora import corpus, dialogs, lines, message, read_dialogs
 from tests.support.runs import command
 
@@ -40,14 +40,14 @@ def test_a_bad_record_is_skipped_and_named(tmp_path: Path, record: object, reaso
 def test_what_the_command_refuses_is_one_line(tmp_path: Path) -> None:
     twice = lines(tmp_path / "a.jsonl", GOOD, GOOD)
     arguments = ["corpus=mt_bench_101", f"run_dir={tmp_path / 'run'}"]
-    done = command(*arguments, f"corpus.path={twice}", program=main)
+    done = command(*arguments, f"corpus.path={twice}", program=COMMAND)
     assert (done.code, done.error.partition(":")[0]) == (2, "corpus.path")
     assert "two dialogs have the id '7'" in done.error
-    done = command(*arguments, program=main)
+    done = command(*arguments, program=COMMAND)
     assert (done.code, done.error.partition(";")[0]) == (2, "corpus.path is empty")
     done = command(*arguments, f"corpus.path={lines(tmp_path / 'b.jsonl', GOOD)}", f"cache_dir={tmp_path / 'cache'}")
     assert (done.code, done.error.partition(":")[0]) == (2, "corpus=mt_bench_101")
-    done = command(*arguments, f"corpus.path={lines(tmp_path / 'b.jsonl', GOOD)}", "export=mtrag", program=main)
+    done = command(*arguments, f"corpus.path={lines(tmp_path / 'b.jsonl', GOOD)}", "export=mtrag", program=COMMAND)
     assert (done.code, done.error.partition(":")[0]) == (2, "export=mtrag")
     assert "no documents" in message(lambda: list(corpus("mt_bench_101", path=twice).read()))
 

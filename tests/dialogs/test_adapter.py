@@ -75,7 +75,9 @@ def test_rules_documents_dialog_task_in_this_order(signature: type[dspy.Signatur
 def test_inputs_stand_under_their_headings_and_empty_ones_are_left_out() -> None:
     full = prompt(NextQuestion, kind="about trams", rejected="“Hm”: no question")
     assert "The kind of question:\nabout trams" in full
-    assert "Your last attempt was refused; write a different one:\n“Hm”: no question" in full
+    again = prompt(NextQuestion, kind="about trams", rejected="")
+    refused = "\n\nYour last attempt was refused; write a different one:\n“Hm”: no question"
+    assert full == again.replace("\n</task>", f"{refused}\n</task>"), "two attempts differ at the end alone"
     empty = prompt(NextQuestion, kind="", rejected="")
     assert "The kind of question:" not in empty and "last attempt" not in empty
 
@@ -281,7 +283,7 @@ def test_changed_instructions_keep_the_layout() -> None:
     before, changed, shared = (model.calls[0].prompt for model in (plain, stale, fresh))
     assert changed.partition("<task>")[0] == before.partition("<task>")[0], "with the rules as they were"
     assert task(changed).startswith("Answer as a ferryman. Be brief.\n\n")
-    assert task(changed).endswith("\n\nReply with the JSON object of “answer”.\n</task>")
+    assert "\n\nReply with the JSON object of “answer”.\n\nYour last attempt" in task(changed)
     rules = before.partition("<documents>")[0].replace(GroundedAnswer.instructions, predict.signature.instructions)
     assert shared.partition("<documents>")[0] == rules, "with rules that have the new ones"
     assert task(shared).startswith("Answer as a ferryman, as under “answer”.\n\n")

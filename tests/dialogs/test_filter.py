@@ -86,7 +86,7 @@ def test_a_run_of_which_nothing_passes(openai_server: OpenAIServer, tmp_path: Pa
 
 
 def test_judging_removes_no_pair(tmp_path: Path) -> None:
-    from judges.__main__ import main
+    from judges.__main__ import COMMAND
 
-    done = command("judge=k_precision", f"input={tmp_path}", "judge.filter=k_precision>0.5", program=main)
+    done = command("judge=k_precision", f"input={tmp_path}", "judge.filter=k_precision>0.5", program=COMMAND)
     assert (done.code, "judge.filter: removes no pair here" in done.error) == (2, True)

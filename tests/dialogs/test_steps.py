@@ -88,6 +88,25 @@ def test_a_question_about_something_else_is_refused() -> None:
     assert about("Can elephants jump?", "Elephants are heavy.") is about("How old is the tram?") is None
 
 
+@pytest.mark.parametrize(
+    ("question", "nameless"),
+    [
+        ("What does it say?", True),
+        ("When did this debate evolve?", True),
+        ("When did the debate on trams evolve?", False),
+        ("Is it better to walk or to take the tram?", False),
+        ("Does the tram run this week?", False),
+        ("Why are trams late, and what are these delays?", False),
+    ],
+)
+def test_a_first_question_names_what_it_is_about(question: str, nameless: bool) -> None:
+    def fault(history: tuple[Turn, ...]) -> str | None:
+        return find_fault(question, DOCUMENTS, history, KINDS["direct"], Repetition(0.8))
+
+    why = "names nothing that it is about"
+    assert (fault(()) == why) is nameless and fault(SAID) != why
+
+
 def test_the_examples_and_phrasings_of_question_types_are_accepted() -> None:
     texts = [text for kind in KINDS.values() for text in (*kind.phrasings, *(e.question for e in kind.examples))]
     assert len(texts) > 25

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from generator.schema import Context, Dialog, Verdict
-from judges.agreement import draw_dialogs, main, measure_agreement, sheet_row, to_category
+from judges.agreement import COMMAND, draw_dialogs, measure_agreement, sheet_row, to_category
 from judges.benchmarks.mt_bench_101.scores import DialogScore
 from judges.benchmarks.sheets import read_sheet, write_sheet
 from taxonomy import read_tasks
@@ -27,7 +27,7 @@ TASKS = read_tasks()
 
 
 def command(*arguments: str | Path) -> Ended:
-    return runs.command(*map(str, arguments), program=main)
+    return runs.command(*map(str, arguments), program=COMMAND)
 
 
 def refused(*arguments: str | Path) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from judges.correlation import main
+from judges.correlation import COMMAND
 from tests.support.runs import Ended, command
 
 TABLE = "model,ours,theirs,same\na,1,10,5\nb,2,30,5\nc,3,20,5\nd,9,,5\ne,nan,7,5\n"
@@ -13,7 +13,7 @@ TABLE = "model,ours,theirs,same\na,1,10,5\nb,2,30,5\nc,3,20,5\nd,9,,5\ne,nan,7,5
 def correlate(folder: Path, *settings: str, table: str = TABLE) -> Ended:
     file = folder / "models.csv"
     file.write_text(table, encoding="utf-8")
-    return command(str(file), *settings, program=main)
+    return command(str(file), *settings, program=COMMAND)
 
 
 def test_both_correlations_of_the_rows_with_numbers(tmp_path: Path) -> None:
@@ -44,5 +44,5 @@ def test_bad_input_is_one_line(tmp_path: Path, settings: tuple[str, ...], table:
 
 
 def test_a_missing_table_is_one_line(tmp_path: Path) -> None:
-    done = command(str(tmp_path / "none.csv"), "x=a", "y=b", program=main)
+    done = command(str(tmp_path / "none.csv"), "x=a", "y=b", program=COMMAND)
     assert done.code == 2 and "none.csv: can't be read" in done.error

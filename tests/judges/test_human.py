@@ -10,12 +10,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from generator.__main__ import main as generate
+from generator.__main__ import COMMAND as generate
 from generator.dialogs.marks import fingerprint
-from generator.report import main as report
+from generator.report import COMMAND as report
 from generator.schema import Dialog, Verdict
-from generator.statistics import main as statistics
-from judges.human import main
+from generator.statistics import COMMAND as statistics
+from judges.human import COMMAND
 from tests.judges.sheets import rows_of, run_of
 from tests.support import runs
 from tests.support.openai_server import OpenAIServer, openai_server
@@ -35,7 +35,7 @@ def needs_packages() -> None:
 
 
 def command(*arguments: str | Path) -> Ended:
-    return runs.command(*map(str, arguments), program=main)
+    return runs.command(*map(str, arguments), program=COMMAND)
 
 
 def refused(*arguments: str | Path) -> str:

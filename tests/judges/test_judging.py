@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from generator.schema import TASK, Dialog, Turn, Verdict
-from judges.__main__ import main
+from judges.__main__ import COMMAND
 from tests.support import openai_server as fake
 from tests.support.openai_server import Body, OpenAIServer, openai_server, prompt
 from tests.support.records import make_dialog
@@ -28,7 +28,7 @@ DIALOGS = 12
 class Judging(Site):
     """Dialogs in a file, and a folder for their verdicts; 12 dialogs of two turns if not given."""
 
-    program = staticmethod(main)
+    program = COMMAND
 
     def __init__(self, folder: Path, dialogs: Sequence[Dialog] = ()) -> None:
         folder.mkdir(exist_ok=True)
@@ -63,7 +63,7 @@ def asked(server: OpenAIServer, lm: str = "lm") -> list[str]:
 
 
 def judge(*arguments: str) -> Ended:
-    return command(*arguments, program=main)
+    return command(*arguments, program=COMMAND)
 
 
 def refused(done: Ended) -> str:

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from generator.command import run_command
 from generator.errors import CorpusError
 from judges.benchmarks.mtrag.retrieval_tasks import read_collections
 from judges.metrics.ranking import Figures, mean, measure, to_scores
-from judges.retrieval import main as program
+from judges.retrieval import COMMAND
 
 pytest.importorskip("pytrec_eval", reason="pytrec_eval-terrier isn't installed (extra metrics)")
 
@@ -62,7 +63,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command in this process; return its exit code."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["judges.retrieval", *arguments])
-        return program()
+        return run_command(COMMAND)
 
 
 Table = Callable[..., dict[tuple[str, str], dict[str, str]]]

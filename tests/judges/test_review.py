@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from generator.schema import Dialog, Verdict
-from judges.review import main
+from judges.review import COMMAND
 from tests.judges.sheets import rows_of, run_of
 from tests.support import runs
 from tests.support.records import make_dialog, make_hits, make_passage, make_turn
@@ -14,7 +14,7 @@ from tests.support.runs import Ended
 
 
 def command(*arguments: str | Path) -> Ended:
-    return runs.command(*map(str, arguments), program=main)
+    return runs.command(*map(str, arguments), program=COMMAND)
 
 
 def item(name: str, *references: str, label: str = "correct") -> Dialog:

@@ -7,7 +7,7 @@ import pytest
 
 from generator.errors import ConfigError
 from judges.benchmarks.students import plan_steps
-from judges.students import StudentsSettings, main
+from judges.students import COMMAND, StudentsSettings
 from tests.judges.benchmarks.test_evaluate import reached
 from tests.judges.benchmarks.test_human_dialogs import Answering
 from tests.support.openai_server import OpenAIServer, openai_server
@@ -39,5 +39,5 @@ def test_the_untrained_model_answers_and_the_table_is_written(openai_server: Ope
     asked = ["benchmark=quac", "benchmark.metrics.bert_recall=null", *reached("lm", openai_server)]
     evaluate = ",".join(f"'{each}'" for each in asked)
     arguments = ["human=h", "synthetic=s", f"input={site.input}", "sets=[zero_shot]", f"run_dir={tmp_path / 'out'}"]
-    ended = command(*arguments, f"evaluate=[{evaluate}]", program=main)
+    ended = command(*arguments, f"evaluate=[{evaluate}]", program=COMMAND)
     assert ended.code == 0 and "token_f1" in ended.out and (tmp_path / "out/table.md").exists()

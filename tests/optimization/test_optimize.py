@@ -25,9 +25,9 @@ from generator.optimization.card import compare
 from generator.optimization.data import Example, find_groups, split_examples
 from generator.optimization.run import Optimization, Reflection, run_optimization
 from generator.optimization.targets import AnswerTarget, AskTarget, Outcome
-from generator.optimize import main
+from generator.optimize import COMMAND
 from generator.schema import Dialog, Passage, Usage, Verdict
-from judges.__main__ import main as judge
+from judges.__main__ import COMMAND as judge
 from judges.llm.correctness import CorrectnessJudge
 from tests.support.openai_server import OpenAIServer, fill, openai_server, prompt
 from tests.support.records import make_dialog, make_passage, make_turn
@@ -272,7 +272,7 @@ def test_what_cannot_be_optimised_is_refused_in_one_line(
     wrong.write_text(data.read_text(encoding="utf-8").replace("human:all:correctness", "human:all:answerability"))
     argument, said = BAD[name]
     usual = ("target=judge.correctness", f"data={data}", "train=8", "validation=8", "held_out=16")
-    done = command(*usual, *argument.format(unlabelled=unlabelled, wrong=wrong).split(), program=main)
+    done = command(*usual, *argument.format(unlabelled=unlabelled, wrong=wrong).split(), program=COMMAND)
     assert (done.code, done.err.count("\n")) == (2, 1), done.err
     assert said in done.error
     assert not (tmp_path / "outputs").exists()
@@ -284,7 +284,7 @@ def test_another_model_reflects_over_http(data: Path, tmp_path: Path, openai_ser
         return [f"{name}=openai", *(f"{name}.{key}={value}" for key, value in own.items())]
 
     usual = ("target=judge.correctness", f"data={data}", "train=8", "validation=8", "held_out=16", "calls=16")
-    done = command(*usual, f"run_dir={tmp_path / 'run'}", *lm("lm", 256), *lm("reflection.lm", 300), program=main)
+    done = command(*usual, f"run_dir={tmp_path / 'run'}", *lm("lm", 256), *lm("reflection.lm", 300), program=COMMAND)
     assert done.code == 0, done.err
     assert "not better by more than its interval" in done.out and "Average Metric" not in done.out + done.err
     reflected = {body["max_tokens"] for body in openai_server.bodies if "The instructions so far" in prompt(body)}

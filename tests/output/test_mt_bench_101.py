@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from generator.errors import ExportError
-from generator.human import main
+from generator.human import COMMAND
 from generator.output.base import ExportSource
 from generator.output.mt_bench_101 import MtBench101Export
 from generator.schema import Dialog, Turn, Verdict
@@ -29,7 +29,7 @@ def of_task(name: str, *turns: Turn, task: str = "CM") -> Dialog:
 def test_the_published_dialogs_come_out_as_they_went_in(tmp_path: Path, data: Path) -> None:
     published = data / "mtbench101" / "mtbench101.jsonl"
     run = [f"corpus.path={published}", f"run_dir={tmp_path}", "export=mt_bench_101", "validation=0.2"]
-    done = command("corpus=mt_bench_101", *run, program=main)
+    done = command("corpus=mt_bench_101", *run, program=COMMAND)
     assert done.code == 0, done.err
     assert "human dialogs: 1388, with 4208 context-response pairs" in done.out
     written = (tmp_path / "mt_bench_101" / "mtbench101.jsonl").read_text(encoding="utf-8").splitlines()

@@ -12,7 +12,7 @@ import pytest
 from generator.common.atomic_files import atomic_replace
 from generator.dialogs.filter import Filter
 from generator.errors import CorpusError
-from generator.human import main as write_human
+from generator.human import COMMAND as write_human
 from generator.output.base import ExportSource
 from generator.output.mtrag import Contexts, MtragExport, Tasks
 from generator.schema import Dialog, Document, Hit, Passage, Planned, Turn, Verdict

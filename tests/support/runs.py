@@ -23,10 +23,12 @@ from typing import Any
 import yaml
 from pyarrow import parquet
 
-from generator.__main__ import main
+from generator.__main__ import COMMAND
+from generator.command import Command, run_command
 from generator.common.detection import load_detector
 from tests.support.openai_server import Body, OpenAIServer, Responder, fill, prompt, words
 
+Program = Command | Mapping[str, Command] | Callable[[], int]
 # The key of the summary that counts the drops of a scope.
 _DROPPED = {
     "dialog": "dropped",
@@ -52,13 +54,18 @@ class Ended:
         return line.removeprefix("error: ")
 
 
-def command(*arguments: str, program: Callable[[], int] = main) -> Ended:
+def run_program(program: Program) -> int:
+    """Run a command with the arguments of this process, and return its exit code."""
+    return program() if callable(program) else run_command(program)
+
+
+def command(*arguments: str, program: Program = COMMAND) -> Ended:
     """Run a command line to its end, in this process."""
     out, err, argv = StringIO(), StringIO(), sys.argv
     sys.argv = ["generator", *arguments]
     try:
         with redirect_stdout(out), redirect_stderr(err):
-            code = program()
+            code = run_program(program)
     finally:
         sys.argv = argv
     return Ended(code, out.getvalue(), err.getvalue())
@@ -72,10 +79,10 @@ class Site:
         texts: the documents; 8 of made-up words, and a sentence they share, if not given.
 
     Attributes:
-        program: the command's `main`.
+        program: the command.
     """
 
-    program: Callable[[], int] = staticmethod(main)
+    program: Program = COMMAND
 
     def __init__(self, folder: Path, texts: list[str] | None = None) -> None:
         self.folder, self.run_dir = folder, folder / "run"
@@ -233,7 +240,7 @@ def some(body: Body, share: float) -> bool:
     return random.Random(f"{stage(body)} {turn(body)} {body['seed']}").random() < share
 
 
-def run_logged(program: Callable[[], int], arguments: list[str], log: Path, largest_file: int | None) -> None:
+def run_logged(program: Program, arguments: list[str], log: Path, largest_file: int | None) -> None:
     """Run a command, print into a file, and end this process with its exit code."""
     with log.open("wb") as file:
         os.dup2(file.fileno(), 1)
@@ -244,4 +251,4 @@ def run_logged(program: Callable[[], int], arguments: list[str], log: Path, larg
         load_detector()  # unpacks its model first
         setrlimit(RLIMIT_FSIZE, (largest_file, largest_file))
     sys.argv = ["generator", *arguments]
-    sys.exit(program())
+    sys.exit(run_program(program))

@@ -53,10 +53,5 @@ def count(cfg: "DictConfig", job: object) -> None:
     print_counts(count_dialogs(dialog_set(settings.input, "mt_bench_101").dialogs(), tasks))
 
 
-def main() -> int:
-    """Run the command line and return the exit code: 0, 2 something to fix, 130 interrupted."""
-    return run_command(COMMAND)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command(COMMAND))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from generator.sets import dialog_set
-from judges.benchmarks.mt_bench_101.__main__ import main
+from judges.benchmarks.mt_bench_101.__main__ import COMMAND
 from judges.benchmarks.mt_bench_101.counts import Counts, compare_with_table_6, count_dialogs
 from taxonomy import read_tasks
 from taxonomy.files import OURS
@@ -16,7 +16,7 @@ from tests.support.runs import Ended
 
 
 def command(*arguments: str | Path) -> Ended:
-    return runs.command(*map(str, arguments), program=main)
+    return runs.command(*map(str, arguments), program=COMMAND)
 
 
 def dialog(number: int, task: str, *turns: tuple[str, str]) -> dict[str, object]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from generator.schema import Dialog
-from judges.evaluate import main
+from judges.evaluate import COMMAND
 from judges.llm.task import read_rating
 from tests.support import openai_server as fake
 from tests.support.openai_server import Body, OpenAIServer, openai_server, prompt
@@ -34,7 +34,7 @@ def item(task: str, name: str, pairs: Sequence[tuple[str, str]] = PAIRS, **chang
 class Evaluating(Site):
     """Items in a file, and a folder for a model's answers and scores: a dialog each of AR, GR and SC."""
 
-    program = staticmethod(main)
+    program = COMMAND
     benchmark = "mt_bench_101"
 
     def __init__(self, folder: Path, items: Sequence[Dialog] = ()) -> None:
@@ -203,11 +203,13 @@ def test_a_finished_run_asks_nobody_and_answers_are_judged_again(
     assert site.run(openai_server).code == 0 and len(openai_server.bodies) == calls
     again = tmp_path / "again"
     arguments = ["+benchmark=mt_bench_101", f"input={site.run_dir}", f"run_dir={again}"]
-    assert command(*arguments, *reached("judge.lm", openai_server), program=main).code == 0
+    assert command(*arguments, *reached("judge.lm", openai_server), program=COMMAND).code == 0
     assert all(judges(body) for body in openai_server.bodies[calls:]) and len(openai_server.bodies) == calls + 6
     scores = json.loads((again / "scores.json").read_text())
     assert (scores["model"], scores["tasks"]) == (openai_server.model, first["tasks"])
-    told = command("+benchmark=mt_bench_101", f"judgments={site.run_dir}", f"run_dir={tmp_path / 'told'}", program=main)
+    told = command(
+        "+benchmark=mt_bench_101", f"judgments={site.run_dir}", f"run_dir={tmp_path / 'told'}", program=COMMAND
+    )
     assert told.code == 0 and len(openai_server.bodies) == calls + 6
     assert json.loads((tmp_path / "told" / "scores.json").read_text())["tasks"] == first["tasks"]
 
@@ -218,7 +220,7 @@ def test_a_panel_rates_by_its_median(site: Evaluating, openai_server: OpenAIServ
         panel = [*reached("judge.panel.a", openai_server), *reached("judge.panel.b", stern)]
         site.arguments(openai_server)
         given = [a for a in site.arguments(openai_server) if not a.startswith("judge.lm")]
-        assert command(*given, *panel, program=main).code == 0
+        assert command(*given, *panel, program=COMMAND).code == 0
     assert site.scores()["average"]["score"] == 6.5
     assert site.scores()["judge"] == [openai_server.model, "stern"]
 
@@ -304,7 +306,7 @@ def test_an_endpoint_that_goes_away_ends_the_run_and_the_command_goes_on(
 def judgments(tmp_path: Path, *lines: dict[str, Any]) -> Ended:
     file = tmp_path / "judgments.jsonl"
     file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    return command("+benchmark=mt_bench_101", f"judgments={file}", f"run_dir={tmp_path / 'out'}", program=main)
+    return command("+benchmark=mt_bench_101", f"judgments={file}", f"run_dir={tmp_path / 'out'}", program=COMMAND)
 
 
 def test_judgments_of_others_are_aggregated(tmp_path: Path) -> None:

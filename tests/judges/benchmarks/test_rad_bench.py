@@ -12,7 +12,7 @@ import taxonomy
 from generator.schema import Dialog
 from judges.benchmarks.rad_bench.scores import score_model
 from judges.benchmarks.scores import Rated
-from judges.evaluate import main
+from judges.evaluate import COMMAND
 from judges.llm.task import read_rating
 from taxonomy import read_scenarios
 from tests.judges.benchmarks.test_evaluate import Evaluating, judged, judges, refused, reply, said
@@ -146,7 +146,7 @@ def test_answers_of_a_file_are_judged_in_place_of_asking(here: Path, openai_serv
     again = site.run(openai_server, f"answers={answers}")
     assert again.code == 0 and len(openai_server.bodies) == 3
     calls = len(openai_server.bodies)
-    told = command("+benchmark=rad_bench", f"judgments={site.run_dir}", f"run_dir={here / 'told'}", program=main)
+    told = command("+benchmark=rad_bench", f"judgments={site.run_dir}", f"run_dir={here / 'told'}", program=COMMAND)
     assert told.code == 0 and len(openai_server.bodies) == calls
     assert json.loads((here / "told" / "scores.json").read_text())["models"] == scores["models"]
 
@@ -175,7 +175,7 @@ def test_published_judgments_add_up_to_the_published_averages(
     published: tuple[Path, list[dict[str, Any]]], tmp_path: Path
 ) -> None:
     file, lines = published
-    done = command("+benchmark=rad_bench", f"judgments={file.parent}", f"run_dir={tmp_path}", program=main)
+    done = command("+benchmark=rad_bench", f"judgments={file.parent}", f"run_dir={tmp_path}", program=COMMAND)
     models = json.loads((tmp_path / "scores.json").read_text())["models"]
     assert done.code == 0 and len(models) == 7 and "scores are not the rating" not in done.err
     names = ("RS_academic", "RS_news", "RS_education", "RR_finance", "RR_customer", "TR_travel")
@@ -248,14 +248,14 @@ def test_judgments_of_several_files_stand_side_by_side(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.jsonl").write_text(json.dumps(line | {"model": name}))
     paths = f"judgments=[{tmp_path / 'a.jsonl'},{tmp_path / 'b.jsonl'}]"
-    assert command("+benchmark=rad_bench", paths, f"run_dir={tmp_path / 'out'}", program=main).code == 0
+    assert command("+benchmark=rad_bench", paths, f"run_dir={tmp_path / 'out'}", program=COMMAND).code == 0
     assert set(json.loads((tmp_path / "out" / "scores.json").read_text())["models"]) == {"a", "b"}
     (tmp_path / "b.jsonl").write_text(json.dumps(line))
-    done = command("+benchmark=rad_bench", paths, f"run_dir={tmp_path / 'out'}", program=main)
+    done = command("+benchmark=rad_bench", paths, f"run_dir={tmp_path / 'out'}", program=COMMAND)
     assert done.code == 2 and "a was judged in another one, too" in done.error
 
 
 def judgments(tmp_path: Path, *lines: dict[str, Any]) -> Ended:
     file = tmp_path / "judgments.jsonl"
     file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    return command("+benchmark=rad_bench", f"judgments={file}", f"run_dir={tmp_path / 'out'}", program=main)
+    return command("+benchmark=rad_bench", f"judgments={file}", f"run_dir={tmp_path / 'out'}", program=COMMAND)
