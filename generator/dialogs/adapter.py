@@ -320,7 +320,9 @@ def _blank(field: FieldInfo) -> str:
         return "true"
     if field.annotation in (int, float):
         return "0"
-    return '"…"' if field.annotation is str or get_origin(field.annotation) is Literal else "[…]"
+    if field.annotation is str or get_origin(field.annotation) is Literal:
+        return '"…"'
+    return '["…"]' if get_origin(get_args(field.annotation)[0]) is Annotated else "[…]"
 
 
 def _describe_type(field: FieldInfo) -> str:

@@ -20,6 +20,7 @@ from generator.schema import Passage, Turn
 _LEAST_STEMS = 5
 # Characters before “in the documents,” that only lead up to it.
 _OPENING = 40
+_INSIDE = re.compile(r"(?<=\w )\w+")
 # What our prompts, which are English whatever the dialog, call the two who speak.
 _ROLE = re.compile(r"\b[Tt]he (User|Agent)\b")
 
@@ -66,12 +67,14 @@ def _without_opening(answer: str, spoken: str) -> str | None:
 
 
 def _says_something(answer: str, question: str) -> bool:
-    """Return False for an announcement, and for the question's own words where it asks for others."""
+    """Return False for an announcement, and for “Yes” and the question's own words where it asks for others."""
     language = dialog_language()
     announcement, open_question = language.pattern("announcement"), language.pattern("open_question")
     rest = announcement.sub("", answer) if announcement else answer
     if not any(c.isalnum() for c in rest) or words(answer) == words(question):
         return False
+    told = drop_refusals(answer)
     is_open = open_question is not None and open_question.match(question)
-    said = content_of(answer) or set(content_stems(answer))
-    return not is_open or not said <= set(content_stems(question))
+    names = {word.lower() for word in _INSIDE.findall(told) if word[0].isupper()}  # “in May”
+    said = content_of(told) | names
+    return not is_open or not told or not said <= {*content_stems(question), *words(question)}

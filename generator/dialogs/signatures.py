@@ -10,7 +10,7 @@ After Lee et al. 2024, sections 2.2, 2.3 and figures 3 to 9; the words are ours.
 
 import hashlib
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import dspy
 from pydantic import ConfigDict, Field
@@ -23,6 +23,7 @@ USER = "Who the User is"
 QUESTION_TYPE = "The kind of question"
 FOCUS = "Let the question touch on this, in your own words"
 REJECTED = "Your last attempt was refused; write a different one"
+Fact = Annotated[str, Field(max_length=400)]
 
 
 class FirstQuestion(dspy.Signature):
@@ -120,7 +121,7 @@ word on the matter itself."""
 
 
 class GroundedAnswer(dspy.Signature):
-    """Write the Agent's reply to the User. First find what the documents say to it, in the light of the dialog. \
+    """Write the Agent's reply to the User. First copy the facts that speak to it, in the light of the dialog. \
 Then reply in one to three plain sentences, with nothing that the documents don't say. If they answer only a part, \
 give that and name what you don't know. If they answer nothing, begin with “I don't have information on”, and offer \
 the nearest thing you do know. Speak as one who knows this by heart: no sentence numbers, no word about documents."""
@@ -129,15 +130,17 @@ the nearest thing you do know. Speak as one who knows this by heart: no sentence
     dialog: Conversation = dspy.InputField()
     question: str = dspy.InputField(desc="The User says")
     rejected: str = dspy.InputField(desc=REJECTED)
-    reasoning: str = dspy.OutputField(
-        desc="which sentences speak to what the User wants to know, what they say, and what is missing", max_length=600
+    facts: list[Fact] = dspy.OutputField(
+        desc="the facts that speak to what the User wants to know, as their sentences have them, and what follows from "
+        "them; none if nothing does",
+        max_length=4,
     )
     answerability: Literal["answerable", "partial", "unanswerable"] = dspy.OutputField(
         desc="how much of it the documents answer: all, a part, or nothing"
     )
     answer: str = dspy.OutputField(desc="what the Agent says", max_length=700)
     consistency: str = dspy.OutputField(
-        desc="Yes or No, and why: does the answer follow from the reasoning, and is every statement in the documents, "
+        desc="Yes or No, and why: does the answer follow from the facts, and is every statement in the documents, "
         "or says the answer rightly what isn't there?",
         max_length=250,
     )

@@ -255,7 +255,7 @@ class Answer(dspy.Module):
                 planned=question_type.planned(),
                 retrieval_query=retrieval_query,
                 hits=tuple(hits),
-                reasoning=prediction.reasoning,
+                reasoning="\n".join(prediction.facts),
                 answer=prediction.answer.strip(),
                 consistent=prediction.consistent,
                 evidence=documents.evidence(prediction.evidence),

@@ -50,7 +50,7 @@ def prompt(signature: type[dspy.Signature] = GroundedAnswer, **inputs: Any) -> s
 
 def reply(**fields: object) -> dict[str, object]:
     """Return a good reply to the task of answering."""
-    good = {"reasoning": "Sentence 1 says so.", "answerability": "answerable", "answer": "It is green."}
+    good = {"facts": ["The tram is green."], "answerability": "answerable", "answer": "It is green."}
     return good | {"consistency": "It is.", "consistent": True, "evidence": [1]} | fields
 
 
@@ -184,7 +184,7 @@ BAD: dict[str, tuple[str, str]] = {
     "cut off": (GOOD[: len(GOOD) // 2], "not a whole JSON object"),
     "prose": ("I'd rather not.", "not a whole JSON object"),
     "empty": ("", "empty"),
-    "missing key": (json.dumps({"reasoning": "Hm.", "answer": "Yes."}), "answerability: Field required"),
+    "missing key": (json.dumps({"facts": ["Hm."], "answer": "Yes."}), "answerability: Field required"),
     "evidence too high": (json.dumps(reply(evidence=[4])), "no sentence 4, only 1 to 3"),
     "no number": (json.dumps(reply(evidence=["one"])), "evidence.0"),
     "unknown choice": (json.dumps(reply(answerability="maybe")), "answerability"),

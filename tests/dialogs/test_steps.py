@@ -228,7 +228,7 @@ def test_a_rewritten_query_is_sampled_and_stripped_and_never_empty(query: str, e
 
 def test_an_answer_becomes_a_whole_turn() -> None:
     entry: Entry = {
-        "reasoning": "Sentences 3 and 1.",
+        "facts": ["The bus is red.", "The tram is green."],
         "answerability": "partial",
         "answer": " It may be. ",
         "consistent": True,
@@ -243,7 +243,7 @@ def test_an_answer_becomes_a_whole_turn() -> None:
         answerability="answerable",  # nothing is said to be unknown
         retrieval_query="tram late",
         hits=(Hit(passage_id=BUS.id, score=1.5, rank=1, new=True),),
-        reasoning="Sentences 3 and 1.",
+        reasoning="The bus is red.\nThe tram is green.",
         answer="It may be.",
         consistent=True,
         evidence=(
