@@ -4,6 +4,7 @@ After Agrawal et al. 2025, “GEPA: Reflective Prompt Evolution Can Outperform R
 DSPy's.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from functools import partial
@@ -21,6 +22,8 @@ from generator.optimization.data import Example, Split
 
 # As long as the longest of ours.
 _LONGEST = 1500
+# What small models write about instructions, in place of instructions.
+_ABOUT_THEM = re.compile(r"\binstructions (?:\w+ly )?(?:should|must|need|are|will|would|can|could)\b", re.IGNORECASE)
 
 
 class BetterInstructions(dspy.Signature):
@@ -32,7 +35,11 @@ in which order, and how to decide. Keep what works, and state rules that hold fo
     current: str = dspy.InputField(desc="The instructions so far")
     examples: str = dspy.InputField(desc="Examples")
     diagnosis: str = dspy.OutputField(desc="what is wrong, and which rule would put it right", max_length=600)
-    better: str = dspy.OutputField(desc="the new instructions, whole", min_length=40, max_length=_LONGEST)
+    better: str = dspy.OutputField(
+        desc="the whole task, told to that model; it begins with a verb, as the instructions so far do",
+        min_length=40,
+        max_length=_LONGEST,
+    )
 
 
 class Proposer:
@@ -61,8 +68,8 @@ class Proposer:
                     proposals[name] = self.bench.wait(
                         self.bench.once(name, partial(self._propose, candidate[name], examples))
                     )
-                except Rejected:
-                    continue
+                except Rejected as why:
+                    note(f"round {self.rounds} is left out: {why.reason}")
         return proposals
 
     async def _propose(self, instructions: str, examples: Sequence[Mapping[str, Any]]) -> str:
@@ -81,7 +88,10 @@ class Proposer:
                 current=instructions,
                 examples=shown,
             )
-        return " ".join(neutralize(reply.better).split())
+        better = " ".join(neutralize(reply.better).split())
+        if _ABOUT_THEM.search(better):
+            raise Rejected("reflect", "it says what instructions should be like, and gives none", better)
+        return better
 
 
 def optimise(bench: Bench, student: Student, split: Split, calls: int, minibatch: int) -> Student:

@@ -44,12 +44,13 @@ class Model:
 
     Args:
         last: number of the call at which the server is gone; None: never.
+        better: the instructions that it writes.
     """
 
     model, max_tokens, context = "scripted", 256, 1_000_000
 
-    def __init__(self, last: int | None = None) -> None:
-        self.last, self.requests = last, list[ChatRequest]()
+    def __init__(self, last: int | None = None, better: str = BETTER) -> None:
+        self.last, self.better, self.requests = last, better, list[ChatRequest]()
 
     @contextmanager
     def for_dialog(self, document: str) -> Iterator[Client]:
@@ -65,7 +66,7 @@ class Model:
         text = request.messages[-1].content
         reply = json.loads(fill(request.body()))
         if "better" in reply:
-            reply["better"] = BETTER
+            reply["better"] = self.better
         elif "label" not in reply:  # a step
             good = BETTER in text
             reply |= {"answer": "It is blue.", "consistent": True, "evidence": [1 if good else 2]}
@@ -155,6 +156,15 @@ def test_better_instructions_are_found_and_scored_on_documents_that_the_optimise
     assert len(first) == 16 and model.reflections and not first & houses(model.reflections)
     assert "People say incorrect: the verdict is wrong." in model.reflections[0]
     assert "A comparison of the words says" in model.reflections[0]
+
+
+def test_what_is_written_about_instructions_is_not_taken_for_instructions(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = Model(better="The new instructions should clearly state that a verdict is judged by colours.")
+    run_optimization(settings(data, model, calls=16), "")
+    assert model.reflections and card(data)["after"] == card(data)["before"]
+    assert "round 1 is left out: it says what instructions should be like, and gives none" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("target", ["answer", "ask_first"])
