@@ -254,7 +254,7 @@ def test_a_judge_with_a_model_of_its_own_gets_the_judging_alone(site: Site, open
         assert site.run(openai_server, "dialogs=2", *judge_of(other)).code == 0
     assert other.bodies and all(map(judging, other.bodies))
     assert not any(map(judging, openai_server.bodies))
-    assert len(other.bodies) == sum(len(dialog["turns"]) for dialog in site.dialogs())
+    assert len(other.bodies) >= sum(len(dialog["turns"]) for dialog in site.dialogs())
 
 
 def test_a_judge_that_fails_leaves_pairs_unjudged(site: Site, openai_server: OpenAIServer) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from tests.support import elasticsearch_server as fake
 from tests.support.elasticsearch_server import ElasticsearchServer
-from tests.support.openai_server import Body, OpenAIServer, digest
-from tests.support.runs import Ended, Site, replying
+from tests.support.openai_server import Body, OpenAIServer
+from tests.support.runs import Ended, Site, replying, some
 
 pytest.importorskip("elasticsearch", reason="the extra 'elasticsearch' isn't installed")
 
@@ -104,8 +104,7 @@ def test_searches_that_find_nothing_by_words_are_drops_and_no_more(tmp_path: Pat
     """BM25: a question that shares no word with any document. What was found before carries a later turn."""
 
     def ask(body: Body) -> dict[str, object]:
-        number = int(digest(body)[:8], 16)
-        return {"question": f"Zyzzyva qwrtz {number}?"} if number % 2 else {}
+        return {"question": f"Zyzzyva qwrtz {body['seed']}?"} if some(body, 0.5) else {}
 
     site = Site(tmp_path)
     with OpenAIServer(replying(ask=ask, rewrite=lambda body: {"query": "Zyzzyva qwrtz?"})) as model:
