@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 from generator.common.language import dialog_language
+from generator.common.passages import sentences
 from generator.common.refusals import drop_refusals
 from generator.common.shingles import content_stems, words
 from generator.common.support import shares_nothing
@@ -36,7 +37,7 @@ def find_answer_fault(
     if not any(c.isalnum() for c in answer):
         return "empty answer"
     if spoken := _find_talk_of_documents(answer):
-        plain = _without_opening(answer, spoken)
+        plain = _without_talk(answer, spoken)
         remedy = f"write “{plain}”" if plain else f"say the fact itself, without “{spoken}”"
         return f"speaks of the documents: {remedy}"
     if set(_ROLE.findall(answer)).difference(*(_ROLE.findall(passage.titled) for passage in passages)):
@@ -56,14 +57,21 @@ def _find_talk_of_documents(answer: str) -> str | None:
     return language.first_match("scaffolding", answer) or language.first_match("speaks_of_documents", answer)
 
 
-def _without_opening(answer: str, spoken: str) -> str | None:
-    """Return an answer without “According to the documents,” or “The documents state that”; None if more is left."""
+def _without_talk(answer: str, spoken: str) -> str | None:
+    """Return an answer without “According to the documents,”, “, as the documents say”, or else whole sentences.
+
+    None if nothing is left, or still such talk.
+    """
     before, _, after = answer.partition(spoken)
-    opening = re.match(r"(?:[^,.:;、，،。।]{0,40}[,:、，،]| that\b)\s*(?=\S)", after)
-    if len(before) > _OPENING or opening is None:
-        return None
-    rest = after[opening.end() :]
-    return None if _find_talk_of_documents(rest) else rest[0].upper() + rest[1:]
+    opening = re.match(r"(?:[^,.:;、，،。।]{0,40}[,:、，،]| that\b)\s*(?!but\b|and\b)(?=\S)", after)
+    if len(before) <= _OPENING and opening:
+        rest = after[opening.end() :]
+        answer = rest[0].upper() + rest[1:]
+    elif aside := re.search(r",[^,.:;]{0,20}$", before):
+        ending = re.match(r"[^,.:;]{0,20}(?=[.!?,;])", after)
+        answer = before[: aside.start()] + after[ending.end() :] if ending else answer
+    said = [answer[start:end] for start, end in sentences(answer)]
+    return " ".join(text for text in said if not _find_talk_of_documents(text)) or None
 
 
 def _says_something(answer: str, question: str) -> bool:

@@ -116,6 +116,9 @@ def test_a_short_answer_or_a_refusal_may_come_twice(answer: str, earlier: str) -
         ("According to the documents, it costs three crowns.", "write “It costs three crowns.”"),
         ("The documents state that it costs three crowns.", "write “It costs three crowns.”"),
         ("Based on the information provided in the documents, it costs 3.", "write “It costs 3.”"),
+        ("It costs 3, as mentioned in the documents.", "write “It costs 3.”"),
+        ("It costs 3. This is stated in the second document.", "write “It costs 3.”"),
+        ("The documents give its price, but nothing else.", "say the fact itself, without “The documents give”"),
         ("As stated in sentence 3, the documents say that it costs 3.", "say the fact itself, without “sentence 3”"),
     ],
 )
