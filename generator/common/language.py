@@ -51,6 +51,8 @@ PatternName = Literal[
     "speaks_of_documents",  # beside that, as only an agent does
     "announcement",  # announces or offers an answer
     "open_question",  # can't be answered by a part of itself
+    "asks_number",
+    "quantity",  # a number, or what stands for one
     "opener",  # what may stand before the same question
     "corrects_question",
     "clarifies",

@@ -12,18 +12,19 @@ from generator.common.passages import sentences
 from generator.common.refusals import drop_refusals
 from generator.common.shingles import content_stems, words
 from generator.common.support import shares_nothing
-from generator.dialogs.checks import OFF_SUBJECT, said_in
+from generator.dialogs.checks import LIKE_THE_PROMPT, OFF_SUBJECT, said_in, speaks_like_the_prompt
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.later_turns import content_of
 from generator.schema import Passage, Turn
 
 # Shorter answers may well be the same: “Yes, it does.”, “In May 1983.”
 _LEAST_STEMS = 5
+# “I don't have information on that” is said of any question. Five of people's 34 longer refusals share less with their
+# dialog: they speak of documents or of “relevant information”.
+_LEAST_UNKNOWN, _LEAST_ASKED = 4, 0.25
 # Characters before “in the documents,” that only lead up to it.
 _OPENING = 40
 _INSIDE = re.compile(r"(?<=\w )\w+")
-# What our prompts, which are English whatever the dialog, call the two who speak.
-_ROLE = re.compile(r"\b[Tt]he (User|Agent)\b")
 
 
 def find_answer_fault(
@@ -40,11 +41,16 @@ def find_answer_fault(
         plain = _without_talk(answer, spoken)
         remedy = f"write “{plain}”" if plain else f"say the fact itself, without “{spoken}”"
         return f"speaks of the documents: {remedy}"
-    if set(_ROLE.findall(answer)).difference(*(_ROLE.findall(passage.titled) for passage in passages)):
-        return "speaks of the User or the Agent: write “you” and “I”"
+    if speaks_like_the_prompt(answer, passages):
+        return f"{LIKE_THE_PROMPT}: write “you” and “I”"
     if not _says_something(answer, question):
         return "answers nothing"
     told = drop_refusals(answer)  # what isn't known may be said twice
+    language = dialog_language()
+    if told and language.matches("asks_number", question) and not language.matches("quantity", told):
+        return "answers nothing: give the number"
+    if not told and _refuses_something_else(answer, [question, *said_in(history)]):
+        return "answers nothing: say what you don't know of the question"
     if len(content_stems(told)) >= _LEAST_STEMS and repetition.find(answer, [turn.answer for turn in history]):
         return "repeats an earlier answer"
     if passages and shares_nothing(told, [*(p.titled for p in passages), question, *said_in(history)]):
@@ -72,6 +78,13 @@ def _without_talk(answer: str, spoken: str) -> str | None:
         answer = before[: aside.start()] + after[ending.end() :] if ending else answer
     said = [answer[start:end] for start, end in sentences(answer)]
     return " ".join(text for text in said if not _find_talk_of_documents(text)) or None
+
+
+def _refuses_something_else(answer: str, said: Sequence[str]) -> bool:
+    """Return True if what isn't known has hardly a content word of the dialog: nobody asked for it."""
+    unknown = content_of(answer)
+    known = frozenset[str]().union(*map(content_of, said))
+    return len(unknown) >= _LEAST_UNKNOWN and len(unknown & known) < _LEAST_ASKED * len(unknown)
 
 
 def _says_something(answer: str, question: str) -> bool:

@@ -20,7 +20,7 @@ from generator.dialogs.calls import use_model
 from generator.dialogs.evidence import list_said, measure_support
 from generator.dialogs.journal import metered
 from generator.dialogs.live import tell
-from generator.dialogs.prompt import Documents, quote
+from generator.dialogs.prompt import Documents
 from generator.errors import Rejected
 from generator.models.lm import LanguageModel, Profile
 from generator.schema import Cost, Judge, Passage, Turn
@@ -141,9 +141,8 @@ def _why_lost(candidate: _Passed[T] | Rejected, stage: str) -> Rejected:
 
 
 def tell_refused(refused: Sequence[Refused]) -> str:
-    """Return refused candidates as the next prompt shows them, each once with the reason."""
-    lines = (f"“{quote(r.text)}”: {r.reason}{f' ({r.details})' if r.details else ''}" for r in refused)
-    return "\n".join(dict.fromkeys(lines))
+    """Return why candidates were refused, for the next prompt, and not what they said: small models copy that."""
+    return "\n".join(dict.fromkeys(f"{r.reason}: {r.details}" if r.details else r.reason for r in refused))
 
 
 def rate_question(question: str, documents: Documents, history: Sequence[Turn], focus: str) -> float:

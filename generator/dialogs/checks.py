@@ -2,16 +2,18 @@
 
 import re
 from collections.abc import Sequence
+from itertools import permutations
 
 from generator.common.language import cached_by_language, dialog_language
+from generator.common.passages import sentences
 from generator.common.scripts import count_words
 from generator.common.shingles import content_stems
 from generator.common.support import read_terms, shares_nothing
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.later_turns import REPEATS, find_later_fault
+from generator.dialogs.later_turns import REPEATS, content_of, find_later_fault, list_question_words
 from generator.dialogs.prompt import Documents
 from generator.dialogs.request_checks import find_request_fault
-from generator.schema import Turn
+from generator.schema import Passage, Turn
 from taxonomy import QuestionType
 
 OFF_SUBJECT = "shares no word with the documents and the dialog"
@@ -19,6 +21,14 @@ UNFINISHED = "is only the beginning of a question"
 
 # Small models copy the gap that a phrasing leaves for the subject of the question.
 GAP = re.compile(r"(?:^|\s)(?:…|\.{3})(?:\s|$)")
+# What our prompts, which are English whatever the dialog, call those who speak and what they said last.
+_PROMPT_WORDS = re.compile(r"\b[Tt]he (User|Agent|last answer|last question)\b")
+LIKE_THE_PROMPT = "speaks of the User, the Agent or their last words"
+
+
+def speaks_like_the_prompt(text: str, passages: Sequence[Passage] = ()) -> bool:
+    """Return True if a text has words of the prompt that nobody who talks would say, and that no passage has."""
+    return bool(set(_PROMPT_WORDS.findall(text)).difference(*(_PROMPT_WORDS.findall(p.titled) for p in passages)))
 
 
 def speaks_of_documents(text: str) -> bool:
@@ -57,6 +67,8 @@ def find_fault(
         return UNFINISHED
     if speaks_of_documents(question):
         return "speaks of the documents"
+    if speaks_like_the_prompt(question, documents.passages):
+        return LIKE_THE_PROMPT
     if shares_nothing(question, [*(p.titled for p in documents.passages), *said_in(history), focus]):
         return OFF_SUBJECT
     # What earlier questions meant, since slips would hide a repetition.
@@ -64,6 +76,8 @@ def find_fault(
     earlier = [turn.query for turn in history]
     if any(repetition.find(text, earlier) is not None for text in (question, _cut_beginning(question, question_type))):
         return REPEATS
+    if _asks_twice(question):
+        return "asks the same twice"
     if repetition.find(question, [example.question for example in question_type.examples]) is not None:
         return "copies an example"
     borrowed = _example_stems(question, question_type)
@@ -77,9 +91,22 @@ def find_fault(
 
 
 def _is_nameless(question: str) -> bool:
-    """Return True if a question that opens a dialog has no content word, or none before its “this”."""
+    """Return True if a question that opens a dialog has no content word, or a “this” or “these” that points nowhere."""
     points = dialog_language().pattern("points")
+    for match in points.finditer(question) if points else ():
+        named = content_stems(question[: match.start()])
+        if not {*content_stems(question[match.end() :])[:1]} <= {*named}:
+            return True
     return not read_terms(points.split(question, maxsplit=1)[0] if points else question)
+
+
+def _asks_twice(question: str) -> bool:
+    """Return True if a sentence asks no more than another: “How long is it? How long is the tour?”"""
+    language, parts = dialog_language(), [question[start:end] for start, end in sentences(question)]
+    asked = [(list_question_words(part, language), content_of(part)) for part in parts]
+    return any(
+        asks and asks == again and about and about <= more for (asks, about), (again, more) in permutations(asked, 2)
+    )
 
 
 def said_in(history: Sequence[Turn]) -> list[str]:

@@ -106,6 +106,11 @@ def rank_sentences(sentences: Sequence[str], answer: str, question: str) -> list
 
 
 def drop_idle(evidence: Sequence[Evidence], answer: str, said: Sequence[str]) -> tuple[Evidence, ...]:
-    """Return evidence that covers an answer without the sentences that have nothing of what it adds, such as titles."""
+    """Return evidence that covers an answer without the sentences that have nothing of what it adds, such as titles.
+
+    What claims nothing has none.
+    """
+    if measure_support(answer, said, []).covered:
+        return ()
     useful = tuple(e for e in evidence if measure_support(answer, said, [e.text]).share)
     return useful if measure_support(answer, said, [e.text for e in useful]).covered else tuple(evidence)

@@ -29,6 +29,8 @@ def fault(answer: str, question: str = WHAT, *earlier: str) -> str | None:
         "The provided information does not include a price.",
         "As stated in sentence 3, it costs three crowns.",
         "It costs three crowns [2].",
+        "It costs three crowns by day. They do not provide any information about the night.",
+        "It costs three crowns, which is given in the 'Tariff 2024' document.",
     ],
 )
 def test_an_answer_that_speaks_of_the_documents_is_refused(answer: str) -> None:
@@ -63,6 +65,9 @@ def test_the_same_words_in_another_sense_are_accepted(answer: str) -> None:
         ("No, it does not.", "How does it get to the harbour?"),
         ("The cost of a ticket for the night tram.", WHAT),
         ("You pay your fee at the counter.", "Why do I pay my fee at the counter?"),
+        ("The tram serves a valley in the north.", "How many counties does the tram serve?"),
+        ("The day ticket.", "And how much is it?"),
+        ("I don't know if the ferry to Orrin runs on Sundays in winter.", WHAT),
     ],
 )
 def test_an_answer_that_answers_nothing_is_refused(answer: str, question: str) -> None:
@@ -78,6 +83,8 @@ def test_an_answer_that_answers_nothing_is_refused(answer: str, question: str) -
         ("I don't know.", WHAT),
         ("Yes.", DOES),
         ("Two.", "How many lines are there?"),
+        ("None of them.", "How many lines stop there?"),
+        ("I don't know.", "How many lines are there?"),
         ("In May.", "When did it open?"),
         ("The harbour opened in May.", "When did the harbour open?"),
         ("The night tram stops at the harbour.", DOES),

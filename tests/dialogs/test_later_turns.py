@@ -57,6 +57,9 @@ def test_a_question_does_not_hold_the_answer_before_it() -> None:
     history = said(("When can I file my forms?", told))
     assert fault(f"Why are f{told[1:-1]}?", "follow-up", history) == "repeats the last answer"
     assert fault("Why must forms be filed before noon at the counter?", "follow-up", history) is None
+    short = said(("Which is older?", "The paper bin is two years older than the container bin."))
+    again = "Why is the paper bin two years older than the container bin?"
+    assert fault(again, "follow-up", short) == "repeats the last answer"
 
 
 def test_a_clarification_takes_up_the_answer_before() -> None:

@@ -3,7 +3,7 @@
 import pytest
 from dspy import lm15
 
-from generator.dialogs.checks import find_fault
+from generator.dialogs.checks import LIKE_THE_PROMPT, find_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Documents
 from generator.dialogs.signatures import REJECTED
@@ -96,7 +96,8 @@ def test_a_question_about_something_else_is_refused() -> None:
         ("When did the debate on trams evolve?", False),
         ("Is it better to walk or to take the tram?", False),
         ("Does the tram run this week?", False),
-        ("Why are trams late, and what are these delays?", False),
+        ("Why are some trams late, and where are these trams?", False),
+        ("Why does a tram carry these things?", True),
     ],
 )
 def test_a_first_question_names_what_it_is_about(question: str, nameless: bool) -> None:
@@ -129,6 +130,8 @@ def test_the_prompt_of_a_first_question() -> None:
 
 
 BAD = {
+    "asked twice": ("How old is it? How old is it in years?", "asks the same twice"),
+    "in the prompt's words": ("Does that mean what the last answer says?", LIKE_THE_PROMPT),
     "repeated": ("Which colour is the tram?", "repeats an earlier question"),
     "scaffolding": ("What does the passage say?", "speaks of the documents"),
     "an example": ("Why did he do that?", "copies an example"),
@@ -145,7 +148,8 @@ def test_a_bad_question_is_asked_again_with_the_reason(bad: str, why: str) -> No
     assert ask_next(model) == "How old is its driver?"
     first, second = model.prompts("ask")
     assert REJECTED not in first
-    assert f"{REJECTED}:\n“{bad}”: {why}" in second
+    assert f"{REJECTED}:\n{why}\n" in second  # and not the question, which a small model writes again
+    assert f"“{bad}”" not in second
     assert second.partition("<task>")[0] == first.partition("<task>")[0]
 
 
@@ -155,7 +159,7 @@ def test_it_is_asked_again_only_twice() -> None:
         ask_next(model)
     assert (caught.value.stage, caught.value.reason, caught.value.text) == ("ask", "no question", "…")
     assert len(model.calls) == 3
-    assert "“Is [1] so?”: speaks of the documents\n“Is [2] so?”: speaks of the documents" in model.prompts("ask")[2]
+    assert model.prompts("ask")[2].count("speaks of the documents") == 1
 
 
 def test_a_beginning_must_be_continued() -> None:
@@ -257,13 +261,13 @@ def test_an_answer_becomes_a_whole_turn() -> None:
 
 
 BAD_ANSWERS: dict[str, tuple[dict[str, object], str]] = {
-    "scaffolding": ({"answer": "According to the first document, no."}, "speaks of the documents"),
+    "scaffolding": ({"answer": "According to the first document, no."}, "speaks of the documents: write “No.”"),
     "nothing": ({"answer": "Sure, here is the answer."}, "answers nothing"),
     "repeated": ({"answer": said(LONG)[0].answer}, "repeats an earlier answer"),
     "empty": ({"answer": "…"}, "empty answer"),
     "inconsistent": (
         {"answer": "Blue.", "consistent": False, "consistency": "No,\nit is green."},
-        "inconsistent by its own check (No, it is green.)",
+        "inconsistent by its own check: No, it is green.",
     ),
 }
 
@@ -274,7 +278,7 @@ def test_a_bad_answer_is_asked_for_again_with_the_reason(bad: dict[str, object],
     assert answer(model, said(LONG)).answer == "It runs at night."
     first, second = model.prompts("answer")
     assert REJECTED not in first
-    assert f"{REJECTED}:\n“{bad['answer']}”: {why}" in second
+    assert f"{REJECTED}:\n{why}\n" in second
     assert second.partition("<task>")[0] == first.partition("<task>")[0]
 
 
@@ -321,6 +325,12 @@ def test_evidence_that_does_not_is_chosen_once_from_the_best_sentences() -> None
     assert "[3] Adults pay 5 crowns at the machine.\n[2] A child pays 2 crowns." in task(choosing)
     assert TOLD in task(choosing) and "[4] The tram is green." not in task(choosing)
     assert choosing.partition("<task>")[0] == answering.partition("<task>")[0]
+
+
+def test_a_refusal_has_no_evidence() -> None:
+    model = Scripted(answer=[{"answer": "I don't know what a tram costs.", "evidence": [1, 3]}])
+    turn: Turn = model.run(lambda: Answer(Repetition(0.8)).acall((FARES,), (), "What does it cost?", KINDS["direct"]))
+    assert turn.evidence == ()
 
 
 def test_a_sentence_that_adds_nothing_is_no_evidence() -> None:
@@ -415,6 +425,6 @@ def test_a_question_longer_than_its_type_allows_is_asked_again() -> None:
     long = "How old is the driver who takes the night bus to the harbour on Sundays?"
     model = Scripted(ask=[{"question": long}, GOOD])
     assert ask_first(model) == GOOD["question"]
-    assert f"“{long}”: has more than 12 words" in model.prompts("ask")[1]
+    assert "has more than 12 words" in model.prompts("ask")[1]
     assert ask_first(Scripted(ask=[{"question": long}]), "composite") == long
     assert ask_first(Scripted(ask=[{"question": long}] * 3)) == long, "a long question is better than none"

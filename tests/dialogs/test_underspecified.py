@@ -12,6 +12,7 @@ from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.program import Draft
 from generator.dialogs.readings import find_readings, own_stems
 from generator.dialogs.relabel import relabel_turn
+from generator.dialogs.signatures import REJECTED
 from generator.schema import Passage, Verdict
 from taxonomy import Mix, QuestionType, Target, first_type, load, read_facets, turn_types
 from tests.support.openai_server import Body, OpenAIServer, prompt
@@ -133,7 +134,7 @@ def test_an_answer_of_another_form_is_asked_again(form: str, wrong: str, right: 
     model = Scripted(ask=[QUESTION], answer=[{"answer": wrong}, {"answer": right}])
     (turn,) = write(model, shelf(), [unclear(form)]).turns
     assert turn.answer == right
-    assert wrong in task(model.prompts("answer")[1])
+    assert REJECTED in task(model.prompts("answer")[1])
 
 
 def test_who_resolves_names_one_thing() -> None:
