@@ -2,7 +2,7 @@
 
 One user message, for chat templates that refuse a system role or roles that don't alternate: first the rules with all
 tasks and their output formats, which every call shares, then the documents, the dialog so far, and last the task with
-its inputs, which is all that differs between two calls of one turn; what was refused stands at its very end.
+its inputs, which is all that differs between two calls of one turn; why an attempt was refused stands at its very end.
 `docs/decisions.md` says what that saves.
 
 Knows nothing of models; the tasks are in `generator.dialogs.signatures`.

@@ -66,8 +66,8 @@ class Ask(dspy.Module):
     ) -> str:
         """Return a question that passes the checks, the best of so many candidates, within three attempts.
 
-        Each attempt after the first sees the refused questions with the reasons. If the last was only the beginning of
-        a phrasing, the next has to be longer: held to an output format, small models else stop at the same place.
+        Each attempt after the first is told why the others were refused. If the last was only the beginning of a
+        phrasing, the next has to be longer: held to an output format, small models else stop at the same place.
 
         Raises:
             Rejected: no attempt passes, the documents allow no such question, or its draft answer is inconsistent.
@@ -226,7 +226,7 @@ class Answer(dspy.Module):
         """Return the finished turn, with `retrieval_query` and `hits` as given.
 
         The answer agrees with itself and passes the checks of `answer_checks`: the best of so many candidates, within
-        three attempts. Each attempt after the first sees the refused answers with the reasons. An answer that was
+        three attempts. Each attempt after the first is told why the others were refused. An answer that was
         refused is refused again, whatever the model now says of its consistency.
 
         Raises:

@@ -209,8 +209,12 @@ class OpenAIServer:
             completion["usage"]["prompt_tokens_details"] = None
         response = web.json_response(completion)
         await response.prepare(request)
-        self._finished[digest(body)] += 1
-        await response.write_eof()
+        self._finished[digest(body)] += 1  # before the client can have it
+        try:
+            await response.write_eof()
+        except ConnectionResetError:  # the client has gone
+            self._finished -= Counter([digest(body)])
+            raise
         return response
 
     def _cached(self, text: str) -> int:
