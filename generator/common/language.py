@@ -52,7 +52,7 @@ PatternName = Literal[
     "announcement",  # announces or offers an answer
     "open_question",  # can't be answered by a part of itself
     "asks_number",
-    "quantity",  # a number, or what stands for one
+    "quantity",  # beside numbers in words
     "opener",  # what may stand before the same question
     "corrects_question",
     "clarifies",

@@ -46,8 +46,7 @@ def find_answer_fault(
     if not _says_something(answer, question):
         return "answers nothing"
     told = drop_refusals(answer)  # what isn't known may be said twice
-    language = dialog_language()
-    if told and language.matches("asks_number", question) and not language.matches("quantity", told):
+    if told and dialog_language().matches("asks_number", question) and not _gives_number(told):
         return "answers nothing: give the number"
     if not told and _refuses_something_else(answer, [question, *said_in(history)]):
         return "answers nothing: say what you don't know of the question"
@@ -78,6 +77,11 @@ def _without_talk(answer: str, spoken: str) -> str | None:
         answer = before[: aside.start()] + after[ending.end() :] if ending else answer
     said = [answer[start:end] for start, end in sentences(answer)]
     return " ".join(text for text in said if not _find_talk_of_documents(text)) or None
+
+
+def _gives_number(answer: str) -> bool:
+    language = dialog_language()
+    return language.matches("quantity", answer) or not language.numbers.keys().isdisjoint(words(answer))
 
 
 def _refuses_something_else(answer: str, said: Sequence[str]) -> bool:

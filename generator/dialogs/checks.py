@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from itertools import permutations
+from itertools import pairwise, permutations
 
 from generator.common.language import cached_by_language, dialog_language
 from generator.common.passages import sentences
@@ -26,8 +26,8 @@ _PROMPT_WORDS = re.compile(r"\b[Tt]he (User|Agent|last answer|last question)\b")
 LIKE_THE_PROMPT = "speaks of the User, the Agent or their last words"
 
 
-def speaks_like_the_prompt(text: str, passages: Sequence[Passage] = ()) -> bool:
-    """Return True if a text has words of the prompt that nobody who talks would say, and that no passage has."""
+def speaks_like_the_prompt(text: str, passages: Sequence[Passage]) -> bool:
+    """Return True if a text has words that only our prompts use, such as “the User”, and that no passage has."""
     return bool(set(_PROMPT_WORDS.findall(text)).difference(*(_PROMPT_WORDS.findall(p.titled) for p in passages)))
 
 
@@ -92,12 +92,13 @@ def find_fault(
 
 def _is_nameless(question: str) -> bool:
     """Return True if a question that opens a dialog has no content word, or a “this” or “these” that points nowhere."""
-    points = dialog_language().pattern("points")
-    for match in points.finditer(question) if points else ():
-        named = content_stems(question[: match.start()])
-        if not {*content_stems(question[match.end() :])[:1]} <= {*named}:
+    points, named = dialog_language().pattern("points"), set[str]()
+    first, *others = points.split(question) if points else [question]
+    for before, after in pairwise((first, *others)):
+        named.update(content_stems(before))
+        if not {*content_stems(after)[:1]} <= named:
             return True
-    return not read_terms(points.split(question, maxsplit=1)[0] if points else question)
+    return not read_terms(first)
 
 
 def _asks_twice(question: str) -> bool:
