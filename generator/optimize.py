@@ -16,7 +16,7 @@ COMMAND = Command(
     settings="generator.optimization.settings:OptimizeSettings",
     usage=(
         "python -m generator.optimize target=judge.correctness data=q2_wow:FOLDER [setting=value ...]",
-        "python -m generator.optimize target=answer|ask_first|ask_next data=PATH [setting=value ...]",
+        "python -m generator.optimize target=answer|ask_first|ask_next|rewrite data=PATH [setting=value ...]",
         "",
         "Rewrites the instructions of a judge or of a step with GEPA. Writes program.json, which dspy_program=FILE",
         "loads, and a card with its scores before and after, on examples that the optimiser never saw.",

@@ -4,17 +4,20 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
 from scipy.cluster.hierarchy import DisjointSet
 
+from generator.corpora.human import HUMAN
 from generator.errors import ConfigError, CorpusError
 from generator.optimization.labels import SETS
 from generator.schema import Dialog, Passage, Turn
 from generator.sets import dialog_set
 
 PEOPLE = "human:all"
+Stratum = tuple[str, str]  # source and label
 # Shorter messages are said about any document.
 _TELLING = 5
 
@@ -27,6 +30,7 @@ class Example(NamedTuple):
         keys: what a document is recognised by: its id, its text, a message about it.
         passages, history, turn: the turn, the ones before it, and its grounding.
         label: what people say of it; empty if nothing is known.
+        query: the turn's query as people rewrote it to stand alone; empty if none did.
     """
 
     id: str
@@ -36,6 +40,7 @@ class Example(NamedTuple):
     history: tuple[Turn, ...]
     turn: Turn
     label: str
+    query: str = ""
 
 
 class Split(NamedTuple):
@@ -87,11 +92,12 @@ def _turns(number: int, source: str, dialog: Dialog, criterion: str) -> Iterator
 def _example(number: int, source: str, dialog: Dialog, turn: Turn, label: str) -> Example:
     passages = dialog.grounding(turn.turn)
     texts = [_normal(p.text) for p in passages]
-    said = _normal(turn.query)
+    query = turn.retrieval_query if dialog.lm == HUMAN else ""
+    said = _normal(query or turn.query)
     keys = {*dialog.document_ids, *(p.document_id for p in passages), *texts}
     keys |= {said} if len(said.split()) >= _TELLING else set()
     history = dialog.turns[: turn.turn - 1]
-    return Example(f"{number} {dialog.id} {turn.turn}", source, frozenset(keys), passages, history, turn, label)
+    return Example(f"{number} {dialog.id} {turn.turn}", source, frozenset(keys), passages, history, turn, label, query)
 
 
 def _normal(text: str) -> str:
@@ -110,41 +116,53 @@ def find_groups(examples: Sequence[Example]) -> list[list[Example]]:
 def split_examples(examples: Sequence[Example], sizes: Mapping[str, int], seed: int) -> Split:
     """Return so many examples of each part of a split, equally many of each source and label.
 
-    Examples of a group are in one part; what a part doesn't need of it is left out.
+    Examples of a group are in one part; what a part doesn't need of it is left out. Each group gives as few as
+    possible: scores on more documents are surer.
 
     Raises:
         ConfigError: there are too few.
     """
+    if not examples:
+        raise ConfigError("data: no turn of it can be used for this target: `ask_next` needs dialogs of several turns")
     strata = sorted({(example.source, example.label) for example in examples})
     needs = {
         part: Counter({each: size // len(strata) + (place < size % len(strata)) for place, each in enumerate(strata)})
         for part, size in sizes.items()
     }
-    chance = random.Random(f"{seed} split")
     groups = find_groups(examples)
-    chance.shuffle(groups)
-    drawn: dict[str, list[Example]] = {part: [] for part in sizes}
-    for group in groups:
-        have = Counter((example.source, example.label) for example in group)
+    largest = max(map(len, groups))
+    for most in [*takewhile(lambda most: most < largest, (2**power for power in count())), largest]:
+        drawn, missing = _draw(groups, needs, most, random.Random(f"{seed} split"))
+        if not missing:
+            return Split(**drawn)
+    (source, label), lacking = missing.most_common(1)[0]
+    raise ConfigError(
+        f"{' + '.join(sizes)} = {sum(sizes.values())}: {lacking} examples {f'labelled {label} ' if label else ''}of "
+        f"{source} are missing: data has {len(examples)} examples of {len(groups)} documents, each of which is in "
+        "one part; lower these settings, or add data"
+    )
 
-        def worth(part: str, have: Counter[tuple[str, str]] = have) -> float:
-            useful = sum(min(count, needs[part][each]) for each, count in have.items())
-            return useful and needs[part].total() / sizes[part]
 
-        part = max(sizes, key=worth)
-        for example in chance.sample(group, len(group)) if worth(part) else ():
+def _draw(
+    groups: Sequence[Sequence[Example]], wanted: Mapping[str, Counter[Stratum]], most: int, chance: random.Random
+) -> tuple[dict[str, list[Example]], Counter[Stratum]]:
+    """Return the examples of each part, at most `most` of a group, and the number missing of each source and label."""
+    needs = {part: Counter(need) for part, need in wanted.items()}
+    drawn: dict[str, list[Example]] = {part: [] for part in wanted}
+    for group in chance.sample(groups, len(groups)):
+        few = chance.sample(group, min(most, len(group)))
+        have = Counter((example.source, example.label) for example in few)
+
+        def worth(part: str, have: Counter[Stratum] = have) -> float:
+            useful = sum(min(number, needs[part][each]) for each, number in have.items())
+            return useful and needs[part].total() / wanted[part].total()
+
+        part = max(wanted, key=worth)
+        for example in few if worth(part) else ():
             stratum = example.source, example.label
             if needs[part][stratum] > 0:
                 needs[part][stratum] -= 1
                 drawn[part].append(example)
-    missing = sum((+need for need in needs.values()), Counter[tuple[str, str]]())
-    if missing:
-        (source, label), count = missing.most_common(1)[0]
-        raise ConfigError(
-            f"{' + '.join(sizes)} = {sum(sizes.values())}: {count} examples {f'labelled {label} ' if label else ''}of "
-            f"{source} are missing: data has {len(examples)} examples of {len(groups)} documents, each of which is in "
-            "one part; lower these settings, or add data"
-        )
     for chosen in drawn.values():
         chance.shuffle(chosen)
-    return Split(**drawn)
+    return drawn, sum((+need for need in needs.values()), Counter[Stratum]())

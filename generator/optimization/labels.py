@@ -44,9 +44,19 @@ def item(corpus: str, number: int, knowledge: str, query: str, answer: str, huma
 
 
 def task(
-    name: str, corpus: str, passages: Sequence[Passage], history: Sequence[Turn], query: str, answer: str
+    name: str,
+    corpus: str,
+    passages: Sequence[Passage],
+    history: Sequence[Turn],
+    query: str,
+    answer: str,
+    rewrite: str = "",
 ) -> Dialog:
-    """Return a dialog whose last turn alone is to be judged, given all of the passages."""
+    """Return a dialog whose last turn alone is the task, given all of the passages.
+
+    Args:
+        rewrite: the query in a form that stands alone, if people wrote one.
+    """
     before = [human_turn(number, earlier.query, earlier.answer) for number, earlier in enumerate(history, start=1)]
     return Dialog(
         id=name,
@@ -54,7 +64,7 @@ def task(
         algorithm="single",
         split="train",
         document_ids=tuple(dict.fromkeys(p.document_id for p in passages)),
-        turns=(*before, human_turn(len(before) + 1, query, answer)),
+        turns=(*before, human_turn(len(before) + 1, query, answer, rewrite=rewrite)),
         passages=tuple(passages),
         ended=TASK,
         lm=HUMAN,
@@ -93,7 +103,7 @@ def faithdial_audit(data: Path) -> Iterator[Item]:
 
 def squad2(data: Path) -> Iterator[Item]:
     """Yield questions on a paragraph, half of them written so that it seems to have the answer but doesn't."""
-    (file,) = sorted((data / "squad2").glob("*.json"))
+    file = min((data / "squad2").glob("*.json"), default=data / "squad2" / "*.json")
     number = 0
     for article in json.loads(file.read_text(encoding="utf-8"))["data"]:
         for paragraph in article["paragraphs"]:
@@ -127,6 +137,21 @@ def mtrag(data: Path) -> Iterator[Item]:
                 yield Item(task(name, "mtrag", found, before, now.query, now.answer), now.answerability)
 
 
+def canard(data: Path) -> Iterator[Item]:
+    """Yield the later questions of QuAC's dialogs, each with a query that stands alone, as people rewrote it.
+
+    Its passage is what they saw: the titles of article and section.
+    """
+    for record in json.loads((data / "canard" / "dev.json").read_text(encoding="utf-8")):
+        title, section, *texts = record["History"]
+        if texts:
+            name = f"canard-{record['QuAC_dialog_id']}-{record['Question_no']}"
+            text = f"{title}: {section}"
+            shown = Passage(id=name, document_id=title, text=text, start=0, end=len(text))
+            history = [human_turn(1, *said) for said in zip(texts[::2], texts[1::2], strict=True)]
+            yield Item(task(name, "canard", [shown], history, record["Question"], "", record["Rewrite"]), "")
+
+
 SETS = {
     "q2_wow": Labelled(q2_wow, {"inconsistent": "incorrect", "consistent": "correct"}, ("correctness", "rl_f")),
     "faithdial_audit": Labelled(faithdial_audit, FAITHFUL, ("correctness", "rl_f")),
@@ -139,6 +164,8 @@ SETS = {
     ),
     # Not labelled, but implied: whether the human answers to these questions say that they don't know.
     "mtrag_idk": Labelled(mtrag, {"answerable": "no", "partial": "partial", "unanswerable": "yes"}, ("idk",)),
+    # Queries in place of labels.
+    "canard": Labelled(canard, {"": ""}, ()),
 }
 
 

@@ -12,7 +12,7 @@ class OptimizeSettings(Record):
 
     target: str = Field(
         description="Whose instructions are rewritten: `judge.NAME`, a judge that gives labels, or a step of a "
-        "dialog, `answer`, `ask_first` or `ask_next`."
+        "dialog, `answer`, `ask_first`, `ask_next` or `rewrite`."
     )
     data: Annotated[tuple[str, ...], OneOrMore, Field(min_length=1)] = Field(
         description="Examples, one set or a list: a published set with human labels, `q2_wow:FOLDER` where FOLDER "
@@ -21,7 +21,7 @@ class OptimizeSettings(Record):
     )
     metric: Annotated[tuple[str, ...], OneOrMore] = Field(
         description="What is scored, one or a list whose mean counts; empty: what the target has. Judges: labels. "
-        "answer: evidence, grounding, labels. ask_first, ask_next: checks."
+        "answer: evidence, grounding, labels. ask_first, ask_next: checks. rewrite: token_f1, token_recall, rouge_l."
     )
     train: int = Field(ge=1, description="Examples whose replies and feedback the reflection model sees.")
     validation: int = Field(ge=1, description="Examples by whose scores candidates are chosen.")

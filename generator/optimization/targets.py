@@ -16,12 +16,13 @@ from generator.dialogs.adapter import SignatureType, collect_tasks
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.evidence import list_said, measure_support
 from generator.dialogs.judging import JudgeSettings
+from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.single import SingleDocumentDialog
-from generator.dialogs.steps import Answer, AskFirst, AskNext
+from generator.dialogs.steps import Answer, AskFirst, AskNext, Rewrite
 from generator.errors import ConfigError, Rejected
 from generator.optimization.data import Example
-from generator.schema import Answerability, Judge
+from generator.schema import Answerability, Judge, Retriever
 from taxonomy import QuestionType, read_types
 
 _JUDGE = "judge."
@@ -110,7 +111,7 @@ class JudgeTarget(Target):
             raise ConfigError(
                 f"target={self.name}: gives no labels that could be compared with people's; choose another"
             )
-        self._words: Judge | None = _grounding() if name == "correctness" else None
+        self._words: Judge | None = _judge("grounding") if name == "correctness" else None
 
     async def attempt(
         self, step: dspy.Module, example: Example, metrics: Sequence[str], trace: Sequence[object]
@@ -140,7 +141,7 @@ class AnswerTarget(Target):
         repetition = _repetition()
         self.step = Answer(repetition)
         self.tasks = collect_tasks(SingleDocumentDialog(repetition))
-        self._words, self._type = _grounding(), read_types()["direct"]
+        self._words, self._type = _judge("grounding"), read_types()["direct"]
 
     async def attempt(
         self, step: dspy.Module, example: Example, metrics: Sequence[str], trace: Sequence[object]
@@ -167,6 +168,36 @@ class AnswerTarget(Target):
             lines += [f"It refuses{f'; people say {example.label}' if example.label else ''}."]
         lines += [f"A comparison with the documents' words says {verdict.label}: {verdict.explanation}"]
         return Outcome(fmean(scores[metric] for metric in metrics), turn.answerability, "\n".join(lines))
+
+
+class RewriteTarget(Target):
+    """The search query of a later question: what it shares with the one that people wrote."""
+
+    name = "rewrite"
+    metrics = ("token_f1", "token_recall", "rouge_l")
+
+    def __init__(self) -> None:
+        self.step = Rewrite()
+        self.tasks = collect_tasks(MultiDocumentDialog(_repetition(), cast(Retriever, None), 1, "rewrite"))
+
+    def select(self, examples: Sequence[Example], metrics: Sequence[str]) -> list[Example]:
+        usable = [example._replace(label="") for example in examples if example.query and example.history]
+        if not usable:
+            raise ConfigError(
+                f"data: none of {len(examples)} examples is a later question that people rewrote to stand alone; give "
+                "canard:FOLDER or orquac:PATH"
+            )
+        return usable
+
+    async def attempt(
+        self, step: dspy.Module, example: Example, metrics: Sequence[str], trace: Sequence[object]
+    ) -> Outcome:
+        documents = Documents(passages=example.passages)
+        query = await step.acall(documents, example.history, example.turn.query)
+        pair = example.turn.model_copy(update={"answer": query, "other_answers": (example.query,)})
+        verdicts = [await _judge(metric).judge((), (), pair) for metric in metrics]
+        lines = [_show(example), f"The query written:\n{query}", f"The query that people wrote:\n{example.query}"]
+        return Outcome(fmean(verdict.score or 0.0 for verdict in verdicts), "", "\n".join(lines))
 
 
 class AskTarget(Target):
@@ -215,12 +246,14 @@ def find_target(name: str, model: str) -> Target:
         return JudgeTarget(judge, model)
     if name == "answer":
         return AnswerTarget()
+    if name == "rewrite":
+        return RewriteTarget()
     if name == "ask_first":
         return AskTarget(name, ("direct", "comparative", "aggregate"))
     if name == "ask_next":
         return AskTarget(name, ("follow-up", "clarification", "correction"))
     judges = [each for each in choices("judge") if build_choice("judge", each).asks_model]
-    known = ["answer", "ask_first", "ask_next", *(f"{_JUDGE}{each}" for each in judges)]
+    known = ["answer", "ask_first", "ask_next", "rewrite", *(f"{_JUDGE}{each}" for each in judges)]
     raise ConfigError(f"target={name}: unknown; choose from: {', '.join(known)}")
 
 
@@ -238,8 +271,9 @@ def find_metrics(target: Target, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names) or target.metrics[:1]
 
 
-def _grounding() -> Judge:
-    settings: JudgeSettings = build_choice("judge", "grounding")
+def _judge(name: str) -> Judge:
+    """Return a judge that asks no model."""
+    settings: JudgeSettings = build_choice("judge", name)
     return cast(Judge, settings.build(""))
 
 

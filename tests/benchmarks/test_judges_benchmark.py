@@ -23,6 +23,7 @@ COUNTS = {
     "clapnq": {"answerable": 300, "unanswerable": 300},
     "mtrag": {"answerable": 532, "partial": 57, "unanswerable": 41},
     "mtrag_idk": {"answerable": 532, "partial": 57, "unanswerable": 41},
+    "canard": {"": 2940},
 }
 YES_NO = {"inconsistent": "incorrect", "consistent": "correct"}
 

@@ -73,6 +73,7 @@ class Model:
             reply |= {"answerability": "answerable", "can_ask": True}
             question = f"Which colour is the door of {re.findall('house [0-9]+', text)[-1]}?"
             reply |= {"question": question if good else "What do the documents say of it?"}
+            reply |= {"query": question if good else "Which colour is it?"}
         else:
             right = "response to judge:\nIt is blue" in text
             label = "correct" if right or BETTER not in text else "incorrect"
@@ -181,6 +182,29 @@ def test_a_step_is_optimised_with_the_rules_of_a_run(target: str, data: Path) ->
         assert (BETTER in rules) == (target == "answer") and "Reply with" in task(rest)
 
 
+def test_a_rewrite_is_scored_by_what_it_shares_with_the_query_that_people_wrote(data: Path, tmp_path: Path) -> None:
+    records = [
+        {
+            "History": [f"House {n}", "The house", f"Where is house {n}?", "In the north."][: 4 if n < 32 else 2],
+            "QuAC_dialog_id": f"d{n}",
+            "Question": "Which colour, then?",
+            "Question_no": 2,
+            "Rewrite": f"Which colour is the door of house {n}?",
+        }
+        for n in range(40)
+    ]
+    (tmp_path / "canard").mkdir()
+    (tmp_path / "canard/dev.json").write_text(json.dumps(records), encoding="utf-8")
+    model = Model()
+    canard = settings(data, model, target="rewrite").model_copy(update={"data": (f"canard:{tmp_path}",)})
+    run_optimization(canard, "")
+    found = card(data)
+    assert found["documents"] == [8, 8, 16] and found["after"] == {"rewrite.predict": BETTER}
+    score = found["scores"]["score"]
+    assert 0 < score["before"]["value"] < score["after"]["value"] == 1
+    assert "The query that people wrote:\nWhich colour is the door of house" in model.reflections[0]
+
+
 def test_the_same_command_goes_on_and_makes_no_call_twice(data: Path) -> None:
     whole = Model()
     run_optimization(settings(data, whole), "")
@@ -266,6 +290,8 @@ BAD: dict[str, tuple[str, str]] = {
         "target=answer metric=labels data={wrong}",
         "has the label correct, and answer gives answerable,",
     ),
+    "queries": ("target=rewrite", "none of 40 examples is a later question that people rewrote"),
+    "no later turn": ("target=ask_next", "data: no turn of it can be used"),
     "few": ("held_out=100", "train + validation + held_out = 116: "),
     "file": ("data=q2_wow:nowhere", "data=q2_wow:nowhere: can't be read"),
     "program": ("dspy_program=nowhere.json", "dspy_program=nowhere.json: not a program file"),
@@ -337,6 +363,14 @@ def test_no_document_is_on_two_sides() -> None:
     assert split == split_examples(chained, {"train": 8, "validation": 8, "held_out": 16}, seed=1)
     joined = [example(0, "a", "x", "y"), example(1, "a", "y", "z"), example(2, "a", "z"), example(3, "a", "w")]
     assert [len(group) for group in find_groups(joined)] == [3, 1]
+
+
+def test_a_split_takes_one_example_of_a_document_where_there_are_enough() -> None:
+    examples = [example(number, "", str(number // 5)) for number in range(50)]
+    for size, documents in ((4, 8), (16, 10)):
+        parts = split_examples(examples, {"train": 2, "validation": 2, "held_out": size}, 0)
+        assert [len(part) for part in parts] == [2, 2, size]
+        assert sum(len(find_groups(part)) for part in parts) == documents
 
 
 def test_intervals_are_over_documents_and_unjudged_is_wrong() -> None:
