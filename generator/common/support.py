@@ -6,7 +6,7 @@ their pairs of letters.
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from generator.common.language import cached_by_language, dialog_language, languages
@@ -16,6 +16,12 @@ from generator.common.scripts import UNSPACED, words
 # A number, and letters that follow it (`1980s`, `20th`); a name such as `B12` is a word.
 _NUMBER = re.compile(rf"(?<![^\W{UNSPACED}])\d+(?:[.,]\d+)*(?=[^\W\d_]{{0,2}}\b|[{UNSPACED}])")
 _UNSPACED_LETTER, _UNSPACED_RUN = re.compile(f"[{UNSPACED}]"), re.compile(f"[{UNSPACED}]+")
+# A decade (`1970s`), and the number by which its short form is known (`the '70s`).
+_DECADE = re.compile(r"\b(?:1\d|20)(\d0)(?=['’]?s\b)")
+# Names of several words; their initials are short for them (`NYC`, `WWI`).
+_LONG_NAME = re.compile(r"\b[A-Z][\w-]*(?: (?:of |the |and |for )?[A-Z][\w-]*)+")
+_LONGEST = 5
+_ACCENTS = re.compile("[\u0300-\u036f]")
 _THOUSANDS = re.compile(r"[.,](?=\d{3}(?!\d))")
 # Texts with fewer words may have none by which one sees their language.
 _TOO_SHORT = 5
@@ -36,7 +42,8 @@ class Term(NamedTuple):
 
     Attributes:
         text: as the text spells it.
-        key: what makes it equal to others: the stem, or the digits of a number (`1200` for "1,200", `12` for "twelve").
+        key: what makes it equal to others: the stem without accents, or the digits of a number (`1200` for "1,200",
+            `12` for "twelve").
         kind: `word`, `number`, or `name` for a word that is capitalised inside a sentence.
     """
 
@@ -65,7 +72,7 @@ def read_terms(text: str) -> tuple[Term, ...]:
                 found.append(Term(word, numerals[low], "number"))
             elif spaced or not _UNSPACED_LETTER.match(word):
                 named = capitals and word[0].isupper() and not opens
-                found.append(Term(word, stem, "name" if named else "word"))
+                found.append(Term(word, _fold(stem), "name" if named else "word"))
         opens = word in _SENTENCE_END or (opens and not word[0].isalnum())
     if not language.spaced:
         grams = (gram for run in _UNSPACED_RUN.findall(text) for gram in language.cut_content(run))
@@ -75,15 +82,19 @@ def read_terms(text: str) -> tuple[Term, ...]:
 
 @cached_by_language(8192)
 def term_keys(text: str) -> frozenset[str]:
-    """Return the keys of all words and numbers of a text, function words too: what it supports."""
+    """Return the keys of all words and numbers of a text, function words too: what it supports.
+
+    Short forms are among them: the initials of a name (`NYC`), and a decade's last digits (`the '70s`).
+    """
     language, text = dialog_language(), unicodedata.normalize("NFKC", text)
     low = [token.casefold() for token in list_tokens(text)]
-    keys = frozenset(language.stem(low))
-    numbers = [_digits(number) for number in _NUMBER.findall(text)]
+    keys = frozenset(map(_fold, language.stem(low)))
+    numbers = [_digits(number) for number in (*_NUMBER.findall(text), *_DECADE.findall(text))]
     spelt = language.numbers.keys() & frozenset(low) - language.idle
     one = ["1"] if language.code == "en" and "one" in low else []
     grams = () if language.spaced else (*language.cut(text), *(term.key for term in read_terms(text)))
-    return keys.union(numbers, (language.numbers[word] for word in spelt), one, grams)
+    short = _find_initials(text) if language.capitals else ()
+    return keys.union(numbers, (language.numbers[word] for word in spelt), one, grams, short)
 
 
 def find_unsupported(text: str, sources: Sequence[str]) -> Unsupported:
@@ -118,6 +129,21 @@ def coverage(text: str, sources: Sequence[str]) -> float:
     """Return the share of a text's different content words and numbers that a source has, 0 to 1; 1 if it has none."""
     wanted, keys = {term.key for term in read_terms(text)}, [term_keys(source) for source in sources]
     return sum(any(key in of for of in keys) for key in wanted) / len(wanted) if wanted else 1.0
+
+
+def _fold(word: str) -> str:
+    """Return a word without accents: people leave them out of names."""
+    if word.isascii():
+        return word
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", word)))
+
+
+def _find_initials(text: str) -> Iterator[str]:
+    """Yield the initials of names of two words and more, and of their parts, in small letters."""
+    for name in _LONG_NAME.findall(text):
+        letters = "".join(word[0] for word in name.split() if word[0].isupper()).casefold()
+        for length in range(2, _LONGEST + 1):
+            yield from (letters[first : first + length] for first in range(len(letters) - length + 1))
 
 
 def _digits(number: str) -> str:

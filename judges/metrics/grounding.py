@@ -66,7 +66,7 @@ def strip_refusal(answer: str) -> str:
     """Return what an answer claims beside saying that it doesn't know, without the numbers of a list's items.
 
     "I don't have information on …", "The brochure doesn't mention …", "I'm not sure, but": no claim up to there. That
-    is narrower than `refusals`, which drops whole clauses: with it the mean kappa was 0.48 in place of 0.51.
+    is narrower than `refusals`, which drops whole clauses and with which the judge agrees less with people.
     """
     unknown = dialog_language().pattern("unknown_claim")
     return _LIST_MARKER.sub(" ", unknown.sub(" ", answer) if unknown else answer)
@@ -93,7 +93,6 @@ def features(answer: str, passages: Sequence[str], said: Sequence[str]) -> dict[
         "words without support": 1 - shared / total,
         # A long answer may reword more; how many of twelve terms, so that length alone counts against none.
         "terms said by nobody": log1p(len(unheard) * min(1, LONG / max(1, len(terms)))),
-        "share without support": len(new) / max(1, len(terms)),
         "numbers said by nobody": log1p(len(list(filter(_is_telling, unheard)))),
         "first person": sum(counts[word] for word in dialog_language().listed("first_person")) / total,
         "asks": float(not set(QUESTION_MARKS).isdisjoint(claim)),
@@ -149,7 +148,8 @@ class GroundingJudge(ComputingJudge):
             of = languages()
             return self.verdict(UNJUDGED, f"no words can be compared: {of.dialog.name} about {of.documents.name}")
         claim = strip_refusal(answer)
-        if {term.key for term in read_terms(claim)} <= _courtesy():
+        stated = {term.key for term in read_terms(claim)}
+        if stated <= _courtesy() and (stated or not words(claim)):
             return self.verdict("correct", "claims nothing", 1.0)
         if not passages:
             return self.verdict(UNJUDGED, "no passages")
@@ -161,6 +161,8 @@ class GroundingJudge(ComputingJudge):
             score = min(score, WRONG_NUMBER)
         elif any(unit.text in missing.words for number, unit in pairwise(read_terms(claim)) if _is_telling(number)):
             score = min(score, (weights.incorrect + weights.correct) / 2)  # the passages may count something else
+        if not stated:
+            return self.verdict(UNJUDGED, "no word of it tells what it claims", round(score, 3))
         named = [text for of in (missing.numbers, missing.names, missing.words) for text in of]
         label = "correct" if score >= weights.correct else "incorrect" if score < weights.incorrect else UNJUDGED
         why = f"nothing supports: {', '.join(named[:12])}" if named else "all of its words are supported"

@@ -53,6 +53,11 @@ def test_what_no_passage_has_is_named(answer: str, label: str, named: tuple[str,
     assert found.explanation.startswith("nothing supports: ") and all(word in found.explanation for word in named)
 
 
+@pytest.mark.parametrize("answer", ["Yes.", "It was.", "No, it isn't."])
+def test_a_reply_without_a_telling_word_is_not_judged(answer: str) -> None:
+    assert verdict(answer, "Does the hall seat six people?").label == "unjudged"
+
+
 def test_the_words_of_a_question_are_no_passage() -> None:
     claim = "The pass is valid in Prague, Vienna and Berlin trams."
     asked, unasked = verdict(claim, claim), verdict(claim)
