@@ -21,7 +21,7 @@ class OptimizeSettings(Record):
     )
     metric: Annotated[tuple[str, ...], OneOrMore] = Field(
         description="What is scored, one or a list whose mean counts; empty: what the target has. Judges: labels. "
-        "answer: evidence, grounding, labels. ask_first, ask_next: checks. rewrite: token_f1, token_recall, rouge_l."
+        "answer: evidence, grounding, labels. ask_first, ask_next: checks. rewrite: terms."
     )
     train: int = Field(ge=1, description="Examples whose replies and feedback the reflection model sees.")
     validation: int = Field(ge=1, description="Examples by whose scores candidates are chosen.")

@@ -9,6 +9,7 @@ from zlib import crc32
 import dspy
 
 from generator.common.refusals import drop_refusals
+from generator.common.support import read_terms
 from generator.config.messages import choices
 from generator.config.parts import build_choice
 from generator.config.settings import near_duplicates
@@ -111,7 +112,7 @@ class JudgeTarget(Target):
             raise ConfigError(
                 f"target={self.name}: gives no labels that could be compared with people's; choose another"
             )
-        self._words: Judge | None = _judge("grounding") if name == "correctness" else None
+        self._words: Judge | None = _grounding() if name == "correctness" else None
 
     async def attempt(
         self, step: dspy.Module, example: Example, metrics: Sequence[str], trace: Sequence[object]
@@ -141,7 +142,7 @@ class AnswerTarget(Target):
         repetition = _repetition()
         self.step = Answer(repetition)
         self.tasks = collect_tasks(SingleDocumentDialog(repetition))
-        self._words, self._type = _judge("grounding"), read_types()["direct"]
+        self._words, self._type = _grounding(), read_types()["direct"]
 
     async def attempt(
         self, step: dspy.Module, example: Example, metrics: Sequence[str], trace: Sequence[object]
@@ -171,10 +172,13 @@ class AnswerTarget(Target):
 
 
 class RewriteTarget(Target):
-    """The search query of a later question: what it shares with the one that people wrote."""
+    """The search query of a later question: whether it adds what people added to it, and keeps what they kept.
+
+    Similarity with people's query alone would reward the question as it is: most of its words are there.
+    """
 
     name = "rewrite"
-    metrics = ("token_f1", "token_recall", "rouge_l")
+    metrics = ("terms",)
 
     def __init__(self) -> None:
         self.step = Rewrite()
@@ -194,10 +198,20 @@ class RewriteTarget(Target):
     ) -> Outcome:
         documents = Documents(passages=example.passages)
         query = await step.acall(documents, example.history, example.turn.query)
-        pair = example.turn.model_copy(update={"answer": query, "other_answers": (example.query,)})
-        verdicts = [await _judge(metric).judge((), (), pair) for metric in metrics]
         lines = [_show(example), f"The query written:\n{query}", f"The query that people wrote:\n{example.query}"]
-        return Outcome(fmean(verdict.score or 0.0 for verdict in verdicts), "", "\n".join(lines))
+        return Outcome(compare_queries(example.turn.query, query, example.query), "", "\n".join(lines))
+
+
+def compare_queries(question: str, query: str, people: str) -> float:
+    """Return how well a query that stands alone agrees with people's, 0 to 1, by content words and numbers.
+
+    It is the F1 of those that the two add to the question, times the share that the query has of those that people
+    kept.
+    """
+    asked, given, wanted = ({term.key for term in read_terms(text)} for text in (question, query, people))
+    added, needed, kept = given - asked, wanted - asked, wanted & asked
+    alike = 2 * len(added & needed) / (len(added) + len(needed)) if added or needed else 1.0
+    return alike * len(kept & given) / len(kept) if kept else alike
 
 
 class AskTarget(Target):
@@ -271,9 +285,8 @@ def find_metrics(target: Target, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names) or target.metrics[:1]
 
 
-def _judge(name: str) -> Judge:
-    """Return a judge that asks no model."""
-    settings: JudgeSettings = build_choice("judge", name)
+def _grounding() -> Judge:
+    settings: JudgeSettings = build_choice("judge", "grounding")
     return cast(Judge, settings.build(""))
 
 

@@ -24,7 +24,7 @@ from generator.models.lm import ChatReply, ChatRequest, Client, Profile, Samplin
 from generator.optimization.card import compare
 from generator.optimization.data import Example, find_groups, split_examples
 from generator.optimization.run import Optimization, Reflection, run_optimization
-from generator.optimization.targets import AnswerTarget, AskTarget, Outcome
+from generator.optimization.targets import AnswerTarget, AskTarget, Outcome, compare_queries
 from generator.optimize import COMMAND
 from generator.schema import Dialog, Passage, Usage, Verdict
 from judges.__main__ import COMMAND as judge
@@ -187,7 +187,7 @@ def test_a_rewrite_is_scored_by_what_it_shares_with_the_query_that_people_wrote(
         {
             "History": [f"House {n}", "The house", f"Where is house {n}?", "In the north."][: 4 if n < 32 else 2],
             "QuAC_dialog_id": f"d{n}",
-            "Question": "Which colour, then?",
+            "Question": "Which colour?",
             "Question_no": 2,
             "Rewrite": f"Which colour is the door of house {n}?",
         }
@@ -201,7 +201,7 @@ def test_a_rewrite_is_scored_by_what_it_shares_with_the_query_that_people_wrote(
     found = card(data)
     assert found["documents"] == [8, 8, 16] and found["after"] == {"rewrite.predict": BETTER}
     score = found["scores"]["score"]
-    assert 0 < score["before"]["value"] < score["after"]["value"] == 1
+    assert (score["before"]["value"], score["after"]["value"]) == (0, 1)
     assert "The query that people wrote:\nWhich colour is the door of house" in model.reflections[0]
 
 
@@ -371,6 +371,19 @@ def test_a_split_takes_one_example_of_a_document_where_there_are_enough() -> Non
         parts = split_examples(examples, {"train": 2, "validation": 2, "held_out": size}, 0)
         assert [len(part) for part in parts] == [2, 2, size]
         assert sum(len(find_groups(part)) for part in parts) == documents
+
+
+@pytest.mark.parametrize(
+    ("query", "score"),
+    [
+        ("When did Zappa's band disband?", 1),
+        ("When did they disband?", 0),  # as it was asked
+        ("When did Zappa and Mary disband?", 0.5),  # one of two right, one of two found
+        ("Zappa's band", 0),  # nothing is kept
+    ],
+)
+def test_a_query_is_compared_by_what_it_adds_and_keeps(query: str, score: float) -> None:
+    assert compare_queries("When did they disband?", query, "When did the band of Zappa disband?") == score
 
 
 def test_intervals_are_over_documents_and_unjudged_is_wrong() -> None:
