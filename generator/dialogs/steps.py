@@ -159,16 +159,17 @@ class Chat(dspy.Module):
         Raises:
             Rejected: three remarks in a row ask something, or hold no word.
         """
-        dialog, number, refused = Conversation(turns=tuple(history)), len(history) + 1, list[str]()
-        while True:
+        dialog, number, why = Conversation(turns=tuple(history)), len(history) + 1, ""
+        for _ in range(ATTEMPTS):
             with asker.speaking():
-                said = await call(self.remark, "ask", "greedy", number, dialog=dialog, rejected="\n".join(refused))
+                profile: Profile = "sampled" if why else "greedy"
+                said = await call(self.remark, "ask", profile, number, dialog=dialog, rejected=why)
             remark = on_one_line(said.question)
             if set(QUESTION_MARKS).isdisjoint(remark) and any(c.isalnum() for c in remark):
                 break
-            refused.append(f"“{remark}”: asks something, or says nothing")
-            if len(refused) == ATTEMPTS:
-                raise Rejected("ask", "no remark", remark)
+            why = "asks something, or says nothing"
+        else:
+            raise Rejected("ask", "no remark", remark)
         typed = asker.type_out(remark, number)
         reply = await call(self.courtesy, "answer", "greedy", number, dialog=dialog, question=typed)
         turn = Turn(
