@@ -23,7 +23,10 @@ from generator.optimization.data import Example, Split
 # As long as the longest of ours.
 _LONGEST = 1500
 # What small models write about instructions, in place of instructions.
-_ABOUT_THEM = re.compile(r"\binstructions (?:\w+ly )?(?:should|must|need|are|will|would|can|could)\b", re.IGNORECASE)
+_ABOUT_THEM = re.compile(
+    r"\binstructions (?:\w+ly )?(?:should|must|need|are|will|would|can|could)\b|^\W*(?:re)?write the instructions?\b",
+    re.IGNORECASE,
+)
 
 
 class BetterInstructions(dspy.Signature):

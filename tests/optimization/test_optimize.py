@@ -159,10 +159,17 @@ def test_better_instructions_are_found_and_scored_on_documents_that_the_optimise
     assert "A comparison of the words says" in model.reflections[0]
 
 
+@pytest.mark.parametrize(
+    "better",
+    [
+        "The new instructions should clearly state that a verdict is judged by colours.",
+        "Rewrite the instructions so that they clearly state what is to be judged by colours.",
+    ],
+)
 def test_what_is_written_about_instructions_is_not_taken_for_instructions(
-    data: Path, capsys: pytest.CaptureFixture[str]
+    better: str, data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    model = Model(better="The new instructions should clearly state that a verdict is judged by colours.")
+    model = Model(better=better)
     run_optimization(settings(data, model, calls=16), "")
     assert model.reflections and card(data)["after"] == card(data)["before"]
     assert "round 1 is left out" in capsys.readouterr().err
