@@ -3,13 +3,14 @@
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from omegaconf import DictConfig
 from pydantic_core import to_jsonable_python
 
+from generator.common.console import note
 from generator.config.parts import build_choice, identify, plain, validate
 from generator.errors import ConfigError, CorpusError, describe
 from generator.output.chat import kept_turns, to_messages
@@ -66,30 +67,53 @@ def load_finetuning(cfg: DictConfig) -> Finetuning:
     return settings
 
 
-def read_pairs(settings: Finetuning) -> tuple[list[Pair], list[Pair]]:
-    """Return the pairs to learn from and those to validate with; no document has both.
+def read_pairs(settings: Finetuning) -> list[list[Pair]]:
+    """Return the pairs of each of `data`.
 
     Raises:
-        CorpusError, RunError: the data can't be read, or there are too few pairs.
+        CorpusError, RunError: the data can't be read.
     """
-    chance, drawn = random.Random(settings.seed), list[Pair]()
-    for number, path in enumerate(settings.data):
-        pairs = list(_read(path, settings))
+    return [list(_read(path, settings)) for path in settings.data]
+
+
+def draw_pairs(
+    settings: Finetuning, read: Sequence[Sequence[Pair]], measure: Callable[[Pair], int]
+) -> tuple[list[Pair], list[Pair]]:
+    """Return the pairs to learn from and those to validate with; no document has both.
+
+    Pairs that are too long are counted and left out before any is drawn: a set has as many as are wanted.
+
+    Args:
+        read: the pairs of each of `data`.
+        measure: returns a pair's length in tokens of the student.
+
+    Raises:
+        CorpusError: there are too few pairs.
+    """
+    chance, drawn, most = random.Random(settings.seed), list[Pair](), settings.student.max_tokens
+    for number, (path, pairs) in enumerate(zip(settings.data, read, strict=True)):
+        short = [pair for pair in pairs if measure(pair) <= most]
+        if len(short) < len(pairs):
+            note(f"student.max_tokens={most}: {len(pairs) - len(short)} of {len(pairs)} pairs of {path} are left out")
         wanted = settings.pairs and settings.pairs // len(settings.data) + (
             number < settings.pairs % len(settings.data)
         )
-        if wanted is not None and len(pairs) < wanted:
-            raise CorpusError(f"pairs={settings.pairs}: {path} has {len(pairs)} pairs, {wanted} are needed")
-        drawn += pairs if wanted is None else chance.sample(pairs, wanted)
+        if len(short) < (wanted or 0):
+            raise CorpusError(
+                f"pairs={settings.pairs}: {path} has {len(short)} pairs of at most student.max_tokens={most} tokens, "
+                f"{wanted} are needed; lower pairs or passage_tokens, or raise student.max_tokens"
+            )
+        drawn += short if wanted is None else chance.sample(short, wanted)
     chance.shuffle(drawn)
     held = {pair.document for pair in drawn if pair.validation}
     if not held:
         documents = sorted({pair.document for pair in drawn})
-        held = set(chance.sample(documents, max(1, round(len(documents) * settings.held_out))))
+        held = set(chance.sample(documents, min(len(documents), max(1, round(len(documents) * settings.held_out)))))
     training = [pair for pair in drawn if pair.document not in held]
     if not training:
         raise CorpusError(
-            f"data={settings.data[0]}: pairs of at least two documents are needed, to learn and to validate"
+            f"data={settings.data[0]}: pairs of at least two documents, of at most student.max_tokens={most} tokens, "
+            "are needed, to learn and to validate"
         )
     return training, [pair for pair in drawn if pair.document in held]
 

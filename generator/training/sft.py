@@ -8,8 +8,8 @@ from typing import Any
 
 from generator.common.atomic_files import atomic_write
 from generator.common.console import note
-from generator.errors import ConfigError, CorpusError, describe
-from generator.training.data import Finetuning, Pair, has_training
+from generator.errors import ConfigError, describe
+from generator.training.data import Finetuning, Pair, draw_pairs, has_training
 
 try:
     import torch
@@ -23,12 +23,15 @@ except ImportError as error:
     ) from error
 
 
-def train(settings: Finetuning, pairs: tuple[Sequence[Pair], Sequence[Pair]]) -> None:
+def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
     """Train, or continue from the last checkpoint; write the adapter with the lowest loss on the validation pairs.
+
+    Args:
+        read: the pairs of each of `data`.
 
     Raises:
         ConfigError: the model can't be loaded, or the folder holds another training.
-        CorpusError: no pair is short enough.
+        CorpusError: too few pairs are short enough.
     """
     student, folder = settings.student, settings.folder
     continues = not settings.fresh and has_training(folder, settings.identity)
@@ -36,7 +39,11 @@ def train(settings: Finetuning, pairs: tuple[Sequence[Pair], Sequence[Pair]]) ->
         note(f"run_dir={folder}: this student is trained; fresh=true starts over")
         return
     tokenizer, model = _load(settings)
-    training, validation = (_rows(part, tokenizer, student.max_tokens) for part in pairs)
+
+    def measure(pair: Pair) -> int:
+        return len(tokenizer.apply_chat_template(pair.messages)["input_ids"])
+
+    training, validation = map(_to_rows, draw_pairs(settings, read, measure))
     if continues:
         note(f"run_dir={folder}: continues from its last checkpoint")
     if settings.fresh and folder.exists():
@@ -121,11 +128,6 @@ def _load(settings: Finetuning) -> tuple[Any, Any]:
     return tokenizer, model
 
 
-def _rows(pairs: Sequence[Pair], tokenizer: Any, most: int) -> Dataset:
-    """Return prompts and completions; pairs that are too long are counted and left out."""
-    short = [pair for pair in pairs if len(tokenizer.apply_chat_template(pair.messages)["input_ids"]) <= most]
-    if len(short) < len(pairs):
-        note(f"student.max_tokens={most}: {len(pairs) - len(short)} of {len(pairs)} pairs are longer and left out")
-    if not short:
-        raise CorpusError(f"student.max_tokens={most}: no pair is so short; raise it, or set passage_tokens")
-    return Dataset.from_list([{"prompt": pair.messages[:-1], "completion": pair.messages[-1:]} for pair in short])
+def _to_rows(pairs: Sequence[Pair]) -> Dataset:
+    """Return prompts and completions."""
+    return Dataset.from_list([{"prompt": pair.messages[:-1], "completion": pair.messages[-1:]} for pair in pairs])

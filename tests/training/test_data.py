@@ -7,7 +7,7 @@ import pytest
 
 from generator.errors import ConfigError, CorpusError
 from generator.schema import Dialog, Evidence, Verdict
-from generator.training.data import Finetuning, Pair, has_training, read_pairs
+from generator.training.data import Finetuning, Pair, draw_pairs, has_training, read_pairs
 from generator.training.settings import Student
 from tests.support.records import make_dialog, make_passage, make_turn
 
@@ -45,12 +45,17 @@ def settings(folder: Path, *sets: list[Dialog], **fields: Any) -> Finetuning:
     return Finetuning(**{"student": STUDENT, "data": data, "run_dir": None, "fresh": False} | usual | fields)
 
 
+def drawn(of: Finetuning) -> tuple[list[Pair], list[Pair]]:
+    """Return the pairs to learn from and to validate with; a message counts as 100 tokens."""
+    return draw_pairs(of, read_pairs(of), lambda pair: 100 * len(pair.messages))
+
+
 def responses(pairs: list[Pair]) -> list[str]:
     return [pair.messages[-1]["content"] for pair in pairs]
 
 
 def test_documents_are_held_out_and_incorrect_pairs_left_out(tmp_path: Path) -> None:
-    training, validation = read_pairs(settings(tmp_path, [dialog(n, "correct", "incorrect") for n in range(8)]))
+    training, validation = drawn(settings(tmp_path, [dialog(n, "correct", "incorrect") for n in range(8)]))
     assert len(training) == 6 and len(validation) == 2 and set(responses(training)) == {"A1."}
     assert not {pair.document for pair in training} & {pair.document for pair in validation}
     assert TEXT in training[0].messages[0]["content"]
@@ -58,23 +63,37 @@ def test_documents_are_held_out_and_incorrect_pairs_left_out(tmp_path: Path) -> 
 
 def test_all_pairs_are_learned_from_without_a_filter(tmp_path: Path) -> None:
     dialogs = [dialog(n, "correct", "incorrect", split="validation" if n == 3 else "train") for n in range(4)]
-    training, validation = read_pairs(settings(tmp_path, dialogs, keep=None))
+    training, validation = drawn(settings(tmp_path, dialogs, keep=None))
     assert len(training) == 6 and {pair.document for pair in validation} == {"d3"}
 
 
 def test_sets_give_the_same_number_of_pairs(tmp_path: Path) -> None:
     one, other = [dialog(n, "correct") for n in range(30)], [dialog(n, "correct") for n in range(40, 45)]
-    drawn = settings(tmp_path, one, other, pairs=8, seed=3)
-    training, validation = read_pairs(drawn)
+    wanted = settings(tmp_path, one, other, pairs=8, seed=3)
+    training, validation = drawn(wanted)
     numbers = [int(pair.document[1:]) for pair in (*training, *validation)]
     assert len(numbers) == 8 and sum(number >= 40 for number in numbers) == 4
-    assert read_pairs(drawn) == (training, validation)
-    with pytest.raises(CorpusError, match=r"pairs=20: .* has 5 pairs, 10 are needed"):
-        read_pairs(settings(tmp_path, one, other, pairs=20))
+    assert drawn(wanted) == (training, validation)
+    with pytest.raises(CorpusError, match=r"pairs=20: .* has 5 pairs .*, 10 are needed"):
+        drawn(settings(tmp_path, one, other, pairs=20))
+
+
+def test_a_set_of_long_pairs_gives_as_many_as_one_of_short_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dialogs = [dialog(n, "correct", "correct") for n in range(20)]  # pairs of two messages and of four
+    short = STUDENT.model_copy(update={"max_tokens": 300})
+    training, validation = drawn(settings(tmp_path, dialogs, pairs=20, student=short))
+    assert len(training) + len(validation) == 20 and {len(pair.messages) for pair in training} == {2}
+    assert "20 of 40 pairs" in capsys.readouterr().err
+    for pairs in (21, None):
+        few = STUDENT.model_copy(update={"max_tokens": 300 if pairs else 100})
+        with pytest.raises(CorpusError, match=r"student\.max_tokens="):
+            drawn(settings(tmp_path, dialogs, pairs=pairs, student=few))
 
 
 def test_passages_are_cut_around_the_evidence(tmp_path: Path) -> None:
-    training, _ = read_pairs(settings(tmp_path, [dialog(n, "correct") for n in range(4)], passage_tokens=5))
+    training, _ = drawn(settings(tmp_path, [dialog(n, "correct") for n in range(4)], passage_tokens=5))
     shown = training[0].messages[0]["content"]
     assert "made of iron" in shown and "40 m" not in shown
 
