@@ -20,7 +20,7 @@ _UNSPACED_LETTER, _UNSPACED_RUN = re.compile(f"[{UNSPACED}]"), re.compile(f"[{UN
 _DECADE = re.compile(r"\b(?:1\d|20)(\d0)(?=['’]?s\b)")
 # Names of several words; their initials are short for them (`NYC`, `WWI`).
 _LONG_NAME = re.compile(r"\b[A-Z][\w-]*(?: (?:of |the |and |for )?[A-Z][\w-]*)+")
-_LONGEST = 5
+_MOST_INITIALS = 5
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _THOUSANDS = re.compile(r"[.,](?=\d{3}(?!\d))")
 # Texts with fewer words may have none by which one sees their language.
@@ -142,7 +142,7 @@ def _find_initials(text: str) -> Iterator[str]:
     """Yield the initials of names of two words and more, and of their parts, in small letters."""
     for name in _LONG_NAME.findall(text):
         letters = "".join(word[0] for word in name.split() if word[0].isupper()).casefold()
-        for length in range(2, _LONGEST + 1):
+        for length in range(2, _MOST_INITIALS + 1):
             yield from (letters[first : first + length] for first in range(len(letters) - length + 1))
 
 

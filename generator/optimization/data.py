@@ -4,7 +4,6 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import count, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -130,8 +129,7 @@ def split_examples(examples: Sequence[Example], sizes: Mapping[str, int], seed: 
         for part, size in sizes.items()
     }
     groups = find_groups(examples)
-    largest = max(map(len, groups))
-    for most in [*takewhile(lambda most: most < largest, (2**power for power in count())), largest]:
+    for most in (1, 2, 4, 8, len(examples)):
         drawn, missing = _draw(groups, needs, most, random.Random(f"{seed} split"))
         if not missing:
             return Split(**drawn)
