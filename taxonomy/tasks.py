@@ -50,6 +50,11 @@ class Task(ItemKind):
         description="what the first answer gets wrong on purpose, as the words to look for; or empty",
     )
     checks: tuple[Check, ...] = Field(default=(), description="what a generated dialog is checked for")
+    open_ended: bool = Field(
+        default=False,
+        description="true if each turn is a question and its answer, checked as in other dialogs: it ends before one "
+        "that fails",
+    )
     examples: tuple[TaskExample, ...] = Field(
         min_length=1, max_length=3, description="1 to 3 dialogs of the task, of as many turns as `turns` allows"
     )

@@ -67,10 +67,12 @@ def describe_hydra_error(error: Exception) -> str:
     """Return an error of Hydra, OmegaConf or PyYAML as one line, without the values of settings: a key, perhaps."""
     text = " ".join(str(error).split())
     if isinstance(error, OverrideParseException):
-        name, equals, _ = error.override.partition("=")
+        name, equals, value = error.override.partition("=")
         if not equals:
             return f"{error.override}: not a setting; write it as name=value"
-        return f"{name}: can't be parsed; put a value with special characters into two pairs of quotes: '{name}=\"…\"'"
+        quoted = '["…","…"]' if value.startswith("[") else '"…"'
+        advice = "put a value with special characters into two pairs of quotes"
+        return f"{name}: can't be parsed; {advice}: '{name}={quoted}'"
     if isinstance(error, MissingConfigException):
         group, _, name = str(error.missing_cfg_file).rpartition("/")
         if name == "None":  # the group was deleted

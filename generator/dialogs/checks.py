@@ -18,6 +18,7 @@ from taxonomy import QuestionType
 
 OFF_SUBJECT = "shares no word with the documents and the dialog"
 UNFINISHED = "is only the beginning of a question"
+NAMELESS = "names nothing that it is about"
 
 # Small models copy the gap that a phrasing leaves for the subject of the question.
 GAP = re.compile(r"(?:^|\s)(?:…|\.{3})(?:\s|$)")
@@ -87,10 +88,10 @@ def find_fault(
         return fault
     if history:
         return find_later_fault(question, documents, history, question_type, focus)
-    return "names nothing that it is about" if _is_nameless(question) else None
+    return NAMELESS if is_nameless(question) else None
 
 
-def _is_nameless(question: str) -> bool:
+def is_nameless(question: str) -> bool:
     """Return True if a question that opens a dialog has no content word, or a “this” or “these” that points nowhere."""
     points, named = dialog_language().pattern("points"), set[str]()
     first, *others = points.split(question) if points else [question]

@@ -61,8 +61,11 @@ def measure_support(answer: str, said: Sequence[str], evidence: Sequence[str]) -
 
 
 def measure_turn(passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Support | None:
-    """Return how far a turn's evidence covers its answer; None if it has none and needn't (people's turns, remarks)."""
-    if turn.answerability == "conversational" or not (turn.evidence or _is_generated(turn)):
+    """Return how far a turn's evidence covers its answer; None if it has none and needn't.
+
+    That are people's turns, remarks, and dialogs without documents.
+    """
+    if turn.answerability == "conversational" or not passages or not (turn.evidence or _is_generated(turn)):
         return None
     return measure_support(turn.answer, list_said(turn.query, history, passages), [e.text for e in turn.evidence])
 

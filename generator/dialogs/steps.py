@@ -11,7 +11,6 @@ from typing import Annotated
 import dspy
 from pydantic import Field
 
-from generator.common.language import languages
 from generator.common.scripts import QUESTION_MARKS
 from generator.dialogs.adapter import SignatureType
 from generator.dialogs.answer_checks import find_answer_fault
@@ -20,9 +19,9 @@ from generator.dialogs.calls import call
 from generator.dialogs.candidates import ATTEMPTS, Refused, draw_best, rate_answer, rate_question, tell_refused
 from generator.dialogs.checks import UNFINISHED, find_fault, find_length_fault
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.evidence import SHOWN, drop_idle, list_said, measure_support, rank_sentences
+from generator.dialogs.evidence_choice import choose_evidence
 from generator.dialogs.language_checks import check_language
-from generator.dialogs.prompt import Conversation, Documents, quote
+from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.signatures import (
     ChooseEvidence,
     Courtesy,
@@ -36,7 +35,7 @@ from generator.dialogs.signatures import (
 from generator.dialogs.users import PLAIN_ASKER, Asker, note_clean
 from generator.errors import Rejected
 from generator.models.lm import Profile
-from generator.schema import Evidence, Hit, Judge, Passage, Turn
+from generator.schema import Hit, Judge, Passage, Turn
 from taxonomy import QuestionType
 
 INCONSISTENT = "inconsistent by its own check"
@@ -266,51 +265,8 @@ class Answer(dspy.Module):
             return turn.answer, await rate_answer(turn, passages, history, self.judges)
 
         turn = await draw_best(self.candidates, "answer", number, draw, rate)
-        evidence = await self.choose_evidence(documents, history, question, turn.answer, turn.evidence)
+        evidence = await choose_evidence(self.choose, documents, history, question, turn.answer, turn.evidence)
         return turn.model_copy(update={"evidence": evidence})
-
-    async def choose_evidence(
-        self,
-        documents: Documents,
-        history: Sequence[Turn],
-        question: str,
-        answer: str,
-        cited: tuple[Evidence, ...],
-    ) -> tuple[Evidence, ...]:
-        """Return the evidence for an answer: the sentences cited, if they cover it, without those that add nothing.
-
-        Else the model is asked once to choose among the sentences that share most with the answer, if these cover more.
-        Its choice counts, alone or with the sentences cited, where it covers more; a failed call changes nothing.
-        """
-        said = list_said(question, history, documents.passages)
-
-        def rate(evidence: Sequence[Evidence]) -> tuple[bool, float]:
-            found = measure_support(answer, said, [each.text for each in evidence])
-            return found.covered, found.share
-
-        if languages().differ:  # no words can be compared
-            return cited
-        if not rate(cited)[0]:
-            texts = [passage.text[start:end] for passage, start, end in documents.spans]
-            shown = [place + 1 for place in rank_sentences(texts, answer, question)[:SHOWN]]
-            if rate(documents.evidence(shown)) > rate(cited):
-                try:
-                    reply = await call(
-                        self.choose,
-                        "evidence",
-                        "greedy",
-                        len(history) + 1,
-                        documents=documents,
-                        dialog=Conversation(turns=tuple(history)),
-                        question=question,
-                        answer=answer,
-                        sentences="\n".join(f"[{number}] {quote(texts[number - 1])}" for number in shown),
-                    )
-                except Rejected:
-                    return cited
-                chosen = documents.evidence(reply.evidence)
-                cited = max(cited, chosen, tuple(dict.fromkeys((*chosen, *cited))), key=rate)
-        return drop_idle(cited, answer, said)
 
 
 @cache  # a new signature would need a new schema

@@ -11,8 +11,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from generator.common.shingles import content_stems, words
-from generator.dialogs.checks import speaks_of_documents
+from generator.dialogs.answer_checks import find_answer_fault
+from generator.dialogs.checks import NAMELESS, is_nameless, speaks_of_documents
 from generator.dialogs.dedup import Repetition
+from generator.schema import Passage, Turn
 from taxonomy import Task
 
 # The reason why a dialog can't be used, a short phrase that groups like cases, and the message that shows it.
@@ -97,6 +99,15 @@ def find_dialog_fault(written: Written, task: Task, repetition: Repetition, grou
     return None
 
 
+def find_turn_fault(turns: Sequence[Turn], repetition: Repetition, passages: Sequence[Passage]) -> Fault | None:
+    """Return why the question or the answer of the last of `turns` can't be used, as in other dialogs; or None."""
+    *history, turn = turns
+    if not history and is_nameless(turn.query):
+        return NAMELESS, turn.query
+    fault = find_answer_fault(turn.answer, turn.query, history, repetition, passages)
+    return (fault.partition(": ")[0], turn.answer) if fault else None
+
+
 def holds(answer: str, wanted: str) -> bool:
     """Return whether an answer holds a result: its numbers as numbers, or without any its words by their stems."""
     if numbers := _numbers(wanted):
@@ -110,7 +121,7 @@ def _numbers(text: str) -> set[Fraction]:
 
 
 def _find_form_fault(written: Written, task: Task, repetition: Repetition, grounded: bool) -> Fault | None:
-    examples = [pair.user for example in task.examples for pair in example.dialog]
+    examples = [pair for example in task.examples for pair in example.dialog]
     seen: set[tuple[str, ...]] = set()
     for message in (text for pair in zip(written.users, written.agents, strict=True) for text in pair):
         if not any(c.isalnum() for c in message):
@@ -125,8 +136,11 @@ def _find_form_fault(written: Written, task: Task, repetition: Repetition, groun
     for user in written.users:
         if _AGENTS_WORDS.search(user):
             return "the User speaks as the Agent", user
-    if repetition.find(written.users[0], examples) is not None:
+    if repetition.find(written.users[0], [pair.user for pair in examples]) is not None:
         return "copies an example", written.users[0]
+    answers = {tuple(words(pair.agent)) for pair in examples}
+    if copied := next((agent for agent in written.agents if tuple(words(agent)) in answers), None):
+        return "copies an example", copied
     if repetition.find(written.users[0], [written.subject]) is not None:
         return "copies the subject", written.users[0]
     return None

@@ -1,5 +1,6 @@
 """A dialog of a task, written as a whole in one call (Bai et al. 2024, section 3.2 and figures 8 to 20)."""
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import Annotated
@@ -11,13 +12,14 @@ from generator.dialogs.adapter import SignatureType
 from generator.dialogs.calls import Others, call
 from generator.dialogs.candidates import ATTEMPTS
 from generator.dialogs.dedup import Repetition
+from generator.dialogs.evidence_choice import choose_evidence
 from generator.dialogs.plan import Plan
 from generator.dialogs.program import Draft, Program
 from generator.dialogs.prompt import Documents
-from generator.dialogs.signatures import GROUNDED, GroundedTurn, WholeDialog
-from generator.dialogs.task_checks import Written, find_dialog_fault
+from generator.dialogs.signatures import GROUNDED, ChooseEvidence, GroundedTurn, WholeDialog
+from generator.dialogs.task_checks import Fault, Written, find_dialog_fault, find_turn_fault
 from generator.errors import Rejected
-from generator.schema import Evidence, Passage, Turn
+from generator.schema import Evidence, Passage, Planned, Turn
 from taxonomy import Task
 
 PREAMBLE = """\
@@ -44,17 +46,18 @@ class WholeDialogProgram(Program):
         self.repetition, self.grounded = repetition, grounded
         self.preamble = GROUNDED_PREAMBLE if grounded else PREAMBLE
         self.draft = dspy.Predict(_grounded(WholeDialog) if grounded else WholeDialog)
+        self.choose = dspy.Predict(ChooseEvidence) if grounded else None
 
     async def write(self, plan: Plan, others: Others) -> Draft:
         """Return the dialog of a plan, or the reason why there is none."""
         try:
-            turns: tuple[Turn, ...] = await self.acall(plan)
+            draft: Draft = await self.acall(plan)
         except Rejected as rejected:
             return Draft((), (), (), rejected)
-        return Draft(turns, self._passages(plan), (), None)
+        return draft
 
-    async def aforward(self, plan: Plan) -> tuple[Turn, ...]:
-        """Return the turns of the first of three attempts that passes the checks.
+    async def aforward(self, plan: Plan) -> Draft:
+        """Return the first of three attempts that passes the checks; one that is open-ended, up to its first fault.
 
         Each attempt after the first sees what was wrong with those before it.
 
@@ -79,25 +82,49 @@ class WholeDialogProgram(Program):
                 **inputs,
             )
             written = Written(
-                users=tuple(_without_name(turn.user, "User") for turn in reply.turns),
-                agents=tuple(_without_name(turn.agent, "Agent") for turn in reply.turns),
+                users=tuple(_strip(turn.user, "User") for turn in reply.turns),
+                agents=tuple(_strip(turn.agent, "Agent") for turn in reply.turns),
                 result=reply.get("result", ""),
                 mistake=reply.get("mistake", ""),
                 subject=plan.focus,
             )
             evidence = [documents.evidence(turn.evidence) if self.grounded else () for turn in reply.turns]
-            fault = find_dialog_fault(written, task, self.repetition, self.grounded)
-            if fault is None and self.grounded and not any(evidence):
-                fault = "rests on no sentence of the documents", ""
-            if fault is None:
-                return _make_turns(task, reply.plan, written, evidence)
-            reason, text = fault
+            turns = _make_turns(task, reply.plan, written, evidence)
+            kept, fault = self._find_fault(task, written, turns, documents.passages)
+            turns = turns[:kept]
+            if self.choose and not task.mistake:
+                turns = await _cover(self.choose, turns, documents)
+            if turns and (not self.grounded or any(turn.evidence for turn in turns)):
+                return Draft(turns, documents.passages, (), Rejected("write", *fault) if fault else None)
+            reason, text = fault or ("rests on no sentence of the documents", "")
             refused.append(f"{reason}: “{text}”" if text else reason)
             if len(refused) == ATTEMPTS:
                 raise Rejected("write", reason, text)
 
+    def _find_fault(
+        self, task: Task, written: Written, turns: Sequence[Turn], passages: Sequence[Passage]
+    ) -> tuple[int, Fault | None]:
+        """Return how many turns can be kept, and why no more can: all or none, unless the task is open-ended."""
+        for length in range(1, len(turns) + 1) if task.open_ended else [len(turns)]:
+            begun = written._replace(users=written.users[:length], agents=written.agents[:length])
+            fault = find_dialog_fault(begun, task, self.repetition, self.grounded)
+            if fault is None and task.open_ended:
+                fault = find_turn_fault(turns[:length], self.repetition, passages)
+            if fault is not None:
+                return (length - 1 if task.open_ended else 0), fault
+        return len(turns), None
+
     def _passages(self, plan: Plan) -> tuple[Passage, ...]:
         return (plan.source,) if self.grounded and isinstance(plan.source, Passage) else ()
+
+
+async def _cover(choose: dspy.Predict, turns: Sequence[Turn], documents: Documents) -> tuple[Turn, ...]:
+    """Return the turns with evidence that covers their answers, where there is any."""
+    covered: list[Turn] = []
+    for turn in turns:
+        evidence = await choose_evidence(choose, documents, covered, turn.query, turn.answer, turn.evidence)
+        covered.append(turn.model_copy(update={"evidence": evidence}))
+    return tuple(covered)
 
 
 def _make_turns(task: Task, plan: str, written: Written, evidence: Sequence[tuple[Evidence, ...]]) -> tuple[Turn, ...]:
@@ -111,6 +138,7 @@ def _make_turns(task: Task, plan: str, written: Written, evidence: Sequence[tupl
             question_type=task.name,
             multi_turn_type=task.name if number > 1 else None,
             answerability="answerable",
+            planned=Planned(question_type=task.name),
             reasoning=reasoning if number == 1 else "",
             answer=agent,
             consistent=True,
@@ -122,9 +150,9 @@ def _make_turns(task: Task, plan: str, written: Written, evidence: Sequence[tupl
     )
 
 
-def _without_name(message: str, name: str) -> str:
-    """Return a message without the speaker's own name before it, which small models copy from prompts."""
-    return message.strip().removeprefix(f"{name}:").strip()
+def _strip(message: str, name: str) -> str:
+    """Return a message without what small models copy before it: the speaker's name, a sentence's number."""
+    return re.sub(rf"^\s*(?:{name}:|\[\d+\])", "", message).strip()
 
 
 def _grounded(signature: SignatureType) -> SignatureType:

@@ -149,6 +149,7 @@ def _pairs(dialog: Dialog, settings: Finetuning) -> Iterator[Pair]:
     for turn in kept_turns(dialog, settings.keep):
         passages = excerpts(dialog.grounding(turn.turn), turn.evidence, settings.passage_tokens)
         messages = [m.model_dump() for m in to_messages(dialog.turns[: turn.turn], passages)]
+        messages[-1]["content"] = messages[-1]["content"].strip()  # white space before it merges with the prompt's end
         yield Pair(messages, next(iter(dialog.document_ids), ""), dialog.split == "validation")
 
 

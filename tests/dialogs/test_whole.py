@@ -9,6 +9,7 @@ import pytest
 from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.calls import use_model
 from generator.dialogs.dedup import Repetition
+from generator.dialogs.evidence import find_uncovered
 from generator.dialogs.plan import Plan
 from generator.dialogs.program import Draft
 from generator.dialogs.whole import WholeDialogProgram
@@ -57,7 +58,7 @@ def write(model: Scripted, of: Plan | None = None, grounded: bool = False, struc
 
 
 def test_the_turns_are_those_that_the_model_wrote() -> None:
-    model = Scripted(write=[reply(*PAIRS[:2], ("User: Which\nof them call? ", f" Agent: {PAIRS[2][1]}\n"))])
+    model = Scripted(write=[reply(*PAIRS[:2], ("User: Which\nof them call? ", f" [2] {PAIRS[2][1]}\n"))])
     draft = write(model)
     assert (draft.end, draft.skipped, draft.passages) == (None, (), ())
     assert spoken(draft) == [*PAIRS[:2], ("Which\nof them call?", PAIRS[2][1])]
@@ -108,6 +109,20 @@ def test_evidence_beyond_the_documents_is_repaired_and_none_at_all_refused() -> 
     assert "rests on no sentence" in model.calls[2].prompt
 
 
+def test_evidence_that_covers_no_answer_is_chosen_once_more() -> None:
+    pairs = [("When did the harbour open?", "It opened in May."), ("And its door?", "A blue one.")]
+    chosen = {"explanation": "It tells the month.", "evidence": [1]}
+    model = Scripted(write=[reply(*pairs, evidence=[[2], [2]])], evidence=[chosen])
+    draft = write(model, plan(turns=2), grounded=True)
+    assert [[e.text for e in turn.evidence] for turn in draft.turns] == [
+        ["The harbour opened in May."],
+        ["It has a blue door."],
+    ]
+    assert [call.stage for call in model.calls] == ["write", "evidence"]
+    uncovered = draft.turns[1].model_copy(update={"evidence": draft.turns[0].evidence})
+    assert find_uncovered(draft.passages, draft.turns[:1], uncovered), "later turns are checked as the first is"
+
+
 @pytest.mark.parametrize(
     ("name", "fields", "first", "last"),
     [
@@ -128,6 +143,28 @@ def test_result_and_mistake_are_fixed_before_the_turns(
     assert TASKS[name].result in task(call.prompt)
     noted = draft.turns[0].reasoning.splitlines()[1:]
     assert noted == [f"{key.capitalize()}: {text}" for key, text in fields.items()]
+
+
+def test_an_answer_of_an_example_is_refused() -> None:
+    pairs = [*PAIRS[:2], (PAIRS[2][0], TASKS["CM"].examples[0].dialog[0].agent)]
+    model = Scripted(write=[reply(*pairs), reply(*PAIRS)])
+    assert spoken(write(model)) == PAIRS
+    assert "copies an example" in model.prompts("write")[1]
+
+
+def test_a_dialog_without_a_fixed_end_stops_before_a_turn_that_fails() -> None:
+    pairs = [
+        ("When did the harbour open?", "In May."),
+        ("And its door?", "A blue door."),
+        ("When did the harbour open?", "In spring."),
+    ]
+    chosen = {"explanation": "It tells the month.", "evidence": [1]}
+    nameless = reply(("What is this?", "It opened in May."), *pairs[1:], evidence=[[1], [2], []])
+    model = Scripted(write=[nameless, reply(*pairs, evidence=[[1], [2], []])], evidence=[chosen])
+    draft = write(model, plan("QA"), grounded=True)
+    assert "names nothing that it is about: “What is this?”" in model.prompts("write")[1]
+    assert spoken(draft) == pairs[:2]
+    assert draft.end is not None and (draft.end.stage, draft.end.text) == ("write", pairs[2][0])
 
 
 def test_each_attempt_is_told_what_was_wrong_with_those_before() -> None:

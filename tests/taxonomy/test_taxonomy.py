@@ -24,7 +24,7 @@ UAEVAL4RAG = {"underspecified", "false-premise", "nonsensical", "modality-limite
     "out-of-knowledge-base"
 }
 # Those of tasks and scenarios have tests of their own.
-MIXES = [name for name in choices("taxonomy") if name not in ("mt_bench_101", "rad_bench")]
+MIXES = [name for name in choices("taxonomy") if name not in ("mt_bench_101", "qa", "rad_bench")]
 
 TYPE = """\
 name: way-to

@@ -1,0 +1,59 @@
+"""Have the model choose evidence once more, where the sentences it cited don't cover its answer."""
+
+from collections.abc import Sequence
+
+import dspy
+
+from generator.common.language import languages
+from generator.dialogs.calls import call
+from generator.dialogs.evidence import SHOWN, drop_idle, list_said, measure_support, rank_sentences
+from generator.dialogs.prompt import Conversation, Documents, quote
+from generator.errors import Rejected
+from generator.schema import Evidence, Turn
+
+
+async def choose_evidence(
+    predict: dspy.Predict,
+    documents: Documents,
+    history: Sequence[Turn],
+    question: str,
+    answer: str,
+    cited: tuple[Evidence, ...],
+) -> tuple[Evidence, ...]:
+    """Return the evidence for an answer: the sentences cited, if they cover it, without those that add nothing.
+
+    Else the model is asked once to choose among the sentences that share most with the answer, if these cover more.
+    Its choice counts, alone or with the sentences cited, where it covers more; a failed call changes nothing.
+
+    Args:
+        predict: of `ChooseEvidence`.
+    """
+    said = list_said(question, history, documents.passages)
+
+    def rate(evidence: Sequence[Evidence]) -> tuple[bool, float]:
+        found = measure_support(answer, said, [each.text for each in evidence])
+        return found.covered, found.share
+
+    if languages().differ:  # no words can be compared
+        return cited
+    if not rate(cited)[0]:
+        texts = [passage.text[start:end] for passage, start, end in documents.spans]
+        shown = [place + 1 for place in rank_sentences(texts, answer, question)[:SHOWN]]
+        if rate(documents.evidence(shown)) > rate(cited):
+            try:
+                reply = await call(
+                    predict,
+                    "evidence",
+                    "greedy",
+                    len(history) + 1,
+                    documents=documents,
+                    dialog=Conversation(turns=tuple(history)),
+                    question=question,
+                    answer=answer,
+                    sentences="\n".join(f"[{number}] {quote(texts[number - 1])}" for number in shown),
+                )
+            except Rejected:
+                return cited
+            chosen = documents.evidence(reply.evidence)
+            cited = max(cited, chosen, tuple(dict.fromkeys((*chosen, *cited))), key=rate)
+    return drop_idle(cited, answer, said)
