@@ -210,14 +210,19 @@ def test_concurrency_and_delays_change_nothing(algorithm: str, tmp_path: Path) -
 
 
 def test_what_a_run_began_too_many_of_is_used_by_a_larger_one(tmp_path: Path) -> None:
-    """Dialogs that are rejected end at once; the others take so long that some are begun too many."""
-    rejects, slow_s = replying(ask=lambda b: {"can_ask": turn(b) > 1 or not some(b, 0.75)}), 0.5
+    """Dialogs that are rejected end at once; after four accepted ones, the others wait until too many have begun."""
+    rejects = replying(ask=lambda b: {"can_ask": turn(b) > 1 or not some(b, 0.75)})
+
+    def hold(body: Body) -> bool:
+        later = [call for call in server.bodies if stage(call) == "ask" and turn(call) > 1]
+        return body in later[4:] and len(later) < 10
+
     sites = []
     for name in ("grown", "whole"):
         (tmp_path / name).mkdir()
         sites.append(Site(tmp_path / name))
     grown, whole = sites
-    with OpenAIServer(rejects, delay_s=lambda b: slow_s * (turn(b) > 1)) as server:
+    with OpenAIServer(rejects, hold=hold) as server:
         settings = ("algorithm=single", "turns=2", "dedup=none", "lm.concurrency=32")
         first = grown.run(server, *settings, "dialogs=8")
         assert first.code == 0, first.err
@@ -227,7 +232,6 @@ def test_what_a_run_began_too_many_of_is_used_by_a_larger_one(tmp_path: Path) ->
         assert f"{surplus['calls']} calls" in first.out
         assert grown.run(server, *settings, "dialogs=12").code == 0
         assert grown.recorded() - recorded >= len(server.bodies) - cut - 32, "no recorded call is repeated"
-        slow_s = 0
         assert whole.run(server, *settings, "dialogs=12", "lm.concurrency=1").code == 0
     assert whole.summary()["surplus"] == {"calls": 0, "prompt": 0, "completion": 0, "dialogs": 0}
     assert (grown.data(), grown.counts()) == (whole.data(), whole.counts())

@@ -48,7 +48,7 @@ class OpenAIServer:
         key: the API key that it requires; None: it requires none.
         lists_models: False for a server without `/models`.
         delay_s: seconds that a reply takes; or a function that returns them, given the request's body.
-        hold: replies wait until so many calls are in flight (60 s at the longest).
+        hold: a reply waits while this is true of its request's body (60 s at the longest).
         port: 0 for a free one.
         cache: tokens that its prefix cache holds, and evicts when they were not used for longest; None: no end of them.
         token_s: seconds that a prompt token takes that isn't cached, for one call after another.
@@ -74,7 +74,7 @@ class OpenAIServer:
         key: str | None = None,
         lists_models: bool = True,
         delay_s: float | Callable[[Body], float] = 0,
-        hold: int = 0,
+        hold: Callable[[Body], bool] = lambda _: False,
         port: int = 0,
         cache: int | None = None,
         token_s: float = 0,
@@ -184,7 +184,7 @@ class OpenAIServer:
             if delay := self.delay_s(body) if callable(self.delay_s) else self.delay_s:
                 await asyncio.sleep(delay)
             until = time.monotonic() + 60
-            while self.peak < self.hold and time.monotonic() < until:
+            while self.hold(body) and time.monotonic() < until:
                 await asyncio.sleep(0.01)
             return await self._answer(request, body)
         finally:
