@@ -83,7 +83,9 @@ class Language(Record):
     elasticsearch: str = Field(default="standard", description="name of its analyzer in Elasticsearch")
     capitals: bool = Field(default=True, description="whether a capital inside a sentence shows a name")
     unknown: str = Field(default="", description="how an answer begins that says that it isn't known")
-    numbers: dict[str, str] = Field(default={}, description="numbers in words, with their digits")
+    numbers: dict[str, str] = Field(
+        default={}, description="numbers in words, with their digits; from 1,000 on they scale others (8.5 million)"
+    )
     words: dict[WordList, Annotated[tuple[str, ...], SPLIT]] = Field(default={}, description="lists of words")
     parts: dict[str, str] = Field(default={}, description="parts of patterns, which these name as <part>")
     patterns: dict[PatternName, Annotated[str, JOINED]] = Field(
@@ -129,6 +131,14 @@ class Language(Record):
         """The words that its texts have most of."""
         lists: tuple[WordList, ...] = ("function", "question", "auxiliary")
         return self.idle.union(*map(self.listed, lists))
+
+    @cached_property
+    def scaled(self) -> re.Pattern[str] | None:
+        """Find a number with a word that scales it, such as “8.5 million”; None if it has no such words."""
+        scales = "|".join(re.escape(word) for word, digits in self.numbers.items() if int(digits) >= 1000)
+        if not scales:
+            return None
+        return re.compile(rf"\b(?P<number>\d+(?:[.,]\d+)*|{'|'.join(self.numbers)})[ -](?P<scale>{scales})\b", re.I)
 
     @property
     def spaced(self) -> bool:

@@ -7,6 +7,7 @@ their pairs of letters.
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import NamedTuple
 
 from generator.common.language import cached_by_language, dialog_language, languages
@@ -23,6 +24,8 @@ _LONG_NAME = re.compile(r"\b[A-Z][\w-]*(?: (?:of |the |and |for )?[A-Z][\w-]*)+"
 _MOST_INITIALS = 5
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _THOUSANDS = re.compile(r"[.,](?=\d{3}(?!\d))")
+# From here on a number may be said in round figures; years and prices are smaller.
+_ROUNDED_FROM, _FIGURES = 10_000, (1, 2, 3)
 # Texts with fewer words may have none by which one sees their language.
 _TOO_SHORT = 5
 _SOME_LENGTH = 40
@@ -43,7 +46,7 @@ class Term(NamedTuple):
     Attributes:
         text: as the text spells it.
         key: what makes it equal to others: the stem without accents, or the digits of a number (`1200` for "1,200",
-            `12` for "twelve").
+            `12` for "twelve", `8500000` for "8.5 million").
         kind: `word`, `number`, or `name` for a word that is capitalised inside a sentence.
     """
 
@@ -61,12 +64,14 @@ def read_terms(text: str) -> tuple[Term, ...]:
     text = unicodedata.normalize("NFKC", text)
     spelt = [(match.group(), match.start()) for match in find_tokens(text)]
     lows = [word.casefold() for word, _ in spelt]
-    numbers = {match.start(): match for match in _NUMBER.finditer(text)}
+    numbers = {match.start(): (match.group(), _digits(match.group())) for match in _NUMBER.finditer(text)}
+    numbers |= {start: (text[start:end], digits) for start, end, digits in _find_scaled(text)}
     end, opens = 0, True  # the end of the last number; whether a sentence begins here
     for (word, start), low, stem in zip(spelt, lows, language.stem(lows), strict=True):
-        if number := numbers.get(start):
-            end = number.end()
-            found.append(Term(number.group(), _digits(number.group()), "number"))
+        if start in numbers and start >= end:
+            number, digits = numbers[start]
+            end = start + len(number)
+            found.append(Term(number, digits, "number"))
         elif start >= end and low not in stop and word[0].isalnum():
             if low in numerals:
                 found.append(Term(word, numerals[low], "number"))
@@ -84,12 +89,15 @@ def read_terms(text: str) -> tuple[Term, ...]:
 def term_keys(text: str) -> frozenset[str]:
     """Return the keys of all words and numbers of a text, function words too: what it supports.
 
-    Short forms are among them: the initials of a name (`NYC`), and a decade's last digits (`the '70s`).
+    Short forms are among them: the initials of a name (`NYC`), a decade's last digits (`the '70s`), and what a large
+    number is in round figures (`8500000` for "8,537,673").
     """
     language, text = dialog_language(), unicodedata.normalize("NFKC", text)
     low = [token.casefold() for token in list_tokens(text)]
     keys = frozenset(map(_fold, language.stem(low)))
     numbers = [_digits(number) for number in (*_NUMBER.findall(text), *_DECADE.findall(text))]
+    numbers += [digits for _, _, digits in _find_scaled(text)]
+    numbers += [rounded for number in numbers for rounded in _round(number)]
     spelt = language.numbers.keys() & frozenset(low) - language.idle
     one = ["1"] if language.code == "en" and "one" in low else []
     grams = () if language.spaced else (*language.cut(text), *(term.key for term in read_terms(text)))
@@ -144,6 +152,26 @@ def _find_initials(text: str) -> Iterator[str]:
         letters = "".join(word[0] for word in name.split() if word[0].isupper()).casefold()
         for length in range(2, _MOST_INITIALS + 1):
             yield from (letters[first : first + length] for first in range(len(letters) - length + 1))
+
+
+def _find_scaled(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield start, end and digits of numbers that end in a word ("8.5 million", "two million")."""
+    language = dialog_language()
+    for match in language.scaled.finditer(text) if language.scaled else ():
+        number, scale = match["number"].casefold(), language.numbers[match["scale"].casefold()]
+        value = Decimal(language.numbers.get(number) or _digits(number)) * int(scale)
+        yield match.start(), match.end(), _digits(f"{value:f}")
+
+
+def _round(number: str) -> Iterator[str]:
+    """Yield a large number in one to three figures, rounded and cut off, as one says it."""
+    whole = number.partition(".")[0]
+    if len(whole) < len(str(_ROUNDED_FROM)):
+        return
+    for figures in _FIGURES:
+        unit = 10 ** (len(whole) - figures)
+        down = int(whole) // unit * unit
+        yield from (str(down), str((int(whole) + unit // 2) // unit * unit))
 
 
 def _digits(number: str) -> str:

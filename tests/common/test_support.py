@@ -37,6 +37,24 @@ def test_short_forms_are_supported(short: str, source: str) -> None:
     assert find_unsupported(short, ["Nobody drew, played, met, or renews late."]) != ((), (), ())
 
 
+@pytest.mark.parametrize(
+    ("said", "source", "missing"),
+    [
+        ("over 8.5 million people", "8,537,673 people", ()),
+        ("some 9 million people", "8,537,673 people", ()),
+        ("8,500,000 people", "8.5 million people", ()),
+        ("two million people", "2,000,000 people", ()),
+        ("8.6 million people", "8,537,673 people", ("8.6 million",)),
+        ("7 million people", "8.5 million people", ("7 million",)),
+        ("8.5 billion people", "8.5 million people", ("8.5 billion",)),
+        ("in 1850", "in 1851", ("1850",)),
+        ("a million people", "1,000,000 people", ()),
+    ],
+)
+def test_large_numbers_are_supported_by_what_they_round(said: str, source: str, missing: tuple[str, ...]) -> None:
+    assert find_unsupported(said, [source]).numbers == missing
+
+
 def test_a_word_that_opens_a_sentence_is_no_name() -> None:
     assert [term.kind for term in read_terms("Refunds differ. Prague pays. In Prague")] == [*["word"] * 4, "name"]
 
