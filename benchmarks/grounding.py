@@ -12,6 +12,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ from benchmarks.judgements import read_ratings
 from generator.optimization.labels import item
 from generator.output.markdown import table
 from generator.schema import Dialog, Verdict
+from generator.sets import dialog_set
 from judges.metrics import grounding
 from judges.metrics.grounding import GroundingJudge, Weights, features
 from judges.metrics.words import k_precision
@@ -41,6 +43,7 @@ TOGETHER = ({"dodeca", "memnet"},)
 # Inverse strength of the regularization, and the probabilities between which a response is unjudged.
 C = 0.05
 INCORRECT, CORRECT = 0.35, 0.6
+LABELS = ("correct", "unjudged", "incorrect")
 # People's faithfulness, 1 to 4, from which a response of mtRAG's evaluation counts as grounded.
 FAITHFUL = 3.5
 # BEGIN's labels; a generic response claims nothing that one could agree about, and is left out.
@@ -170,7 +173,7 @@ def judged(responses: Sequence[Response], weights: Weights) -> list[Verdict]:
 
 def rows_of_ratings(data: Path) -> Iterator[list[str]]:
     """Yield the labels of mtRAG's rated responses, long answers from several passages, by people's faithfulness."""
-    judge, labels = GroundingJudge(), ("correct", "unjudged", "incorrect")
+    judge = GroundingJudge()
     found: Counter[tuple[bool, str]] = Counter()
     for rated, _ in read_ratings(data):
         *history, turn = rated.dialog.turns
@@ -178,7 +181,23 @@ def rows_of_ratings(data: Path) -> Iterator[list[str]]:
         found[rated.human["F"] >= FAITHFUL, judge.judge_answer(turn.answer, rated.dialog.passages, said).label] += 1
     for faithful in (True, False):
         name = f"{'at least' if faithful else 'below'} {FAITHFUL}"
-        yield [name, *(str(found[faithful, label]) for label in labels)]
+        yield [name, *(str(found[faithful, label]) for label in LABELS)]
+
+
+def rows_of_no_claims(data: Path) -> Iterator[list[str]]:
+    """Yield the labels of people's answers to questions that can't be answered, or not before asking back."""
+    judge = GroundingJudge()
+    sets = {"mtRAG": "mtrag/conversations.json", "MTRAG-UN": "mtrag_un/reference_sample.jsonl"}
+    for (name, file), kind in product(sets.items(), ("unanswerable", "underspecified")):
+        found: Counter[str] = Counter()
+        for dialog in dialog_set(f"mtrag:{data / file}", None).dialogs():
+            # Of a task, the earlier turns were given.
+            for turn in dialog.turns[-1:] if name == "MTRAG-UN" else dialog.turns:
+                if turn.answerability == kind:
+                    said = [*(text for t in dialog.turns[: turn.turn - 1] for text in (t.query, t.answer)), turn.query]
+                    found[judge.judge_answer(turn.answer, dialog.grounding(turn.turn), said).label] += 1
+        if found:
+            yield [name, kind, *(str(found[label]) for label in LABELS)]
 
 
 def main() -> None:
@@ -197,8 +216,9 @@ def main() -> None:
     print(f"{len(responses) / (time.process_time() - start):.0f} pairs a second of processor time\n")
     print(table(head, rows(responses, partial=True)))
     print("\nWithout responses that are grounded in part:\n\n" + table(head, rows(responses, partial=False)))
-    head = ["faithfulness", "correct", "unjudged", "incorrect"]
-    print("\nmtRAG's rated responses:\n\n" + table(head, rows_of_ratings(arguments.data)))
+    print("\nmtRAG's rated responses:\n\n" + table(["faithfulness", *LABELS], rows_of_ratings(arguments.data)))
+    head = ["set", "question", *LABELS]
+    print("\nPeople's answers that claim nothing:\n\n" + table(head, rows_of_no_claims(arguments.data)))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ with people's labels.
 """
 
 import re
+from collections.abc import Iterator
 
 from generator.common.language import dialog_language
 from generator.common.passages import sentences
@@ -17,12 +18,25 @@ _SPACE = re.compile(r"\s+")
 
 def find_request(response: str) -> str:
     """Return the first sentence of a response that asks the user back; empty if none does."""
+    return next((_SPACE.sub(" ", response[start:end]).strip() for start, end in _find_requests(response)), "")
+
+
+def drop_requests(response: str) -> str:
+    """Return a response without the sentences that ask the user back."""
+    for start, end in reversed(list(_find_requests(response))):
+        response = response[:start] + response[end:]
+    return response
+
+
+def _find_requests(response: str) -> Iterator[tuple[int, int]]:
     language = dialog_language()
+    plain = _SPACE.sub(" ", response)
+    if not language.matches("asks_back", plain) and not language.matches("asks_to_tell", plain):
+        return
     for start, end in sentences(response, language.code):
-        sentence = _SPACE.sub(" ", response[start:end]).strip()
+        sentence = _SPACE.sub(" ", response[start:end])
         if language.matches("offers", sentence):
             continue
         asks = not set(QUESTION_MARKS).isdisjoint(sentence) and language.matches("asks_back", sentence)
         if asks or language.matches("asks_to_tell", sentence):
-            return sentence
-    return ""
+            yield start, end

@@ -17,6 +17,7 @@ from generator.common.language import cached_by_language, dialog_language, langu
 from generator.common.scripts import QUESTION_MARKS, is_unspaced
 from generator.common.shingles import words
 from generator.common.support import Term, find_unsupported, read_terms, term_keys
+from generator.dialogs.asks_back import drop_requests
 from generator.dialogs.evidence import find_uncovered
 from generator.schema import Passage, Record, Turn, Verdict
 from judges.base import UNJUDGED, ComputingJudge, ComputingJudgeSettings
@@ -26,7 +27,8 @@ from judges.base import UNJUDGED, ComputingJudge, ComputingJudgeSettings
 WRONG_NUMBER = 0.2
 _COUNTS = {"two", "three"}
 LONG = 12  # content words and numbers: nine in ten of the responses that it learned from have fewer
-_LIST_MARKER = re.compile(r"(?:(?<=\n)|^)\s*\d{1,2}[.)]\s", re.MULTILINE)
+# “1. ” at the start of a line, “1) ” and “(1) ” anywhere.
+_LIST_MARKER = re.compile(r"^\s*\d{1,2}[.)]\s|(?<!\S)\(?\d{1,2}\)\s", re.MULTILINE)
 
 
 class Weights(Record):
@@ -147,9 +149,10 @@ class GroundingJudge(ComputingJudge):
         if languages().differ:
             of = languages()
             return self.verdict(UNJUDGED, f"no words can be compared: {of.dialog.name} about {of.documents.name}")
+        answer = drop_requests(answer)
         claim = strip_refusal(answer)
         stated = {term.key for term in read_terms(claim)}
-        if stated <= _courtesy() and (stated or not words(claim)):
+        if stated <= _courtesy() and (stated or claim != answer or not words(claim)):
             return self.verdict("correct", "claims nothing", 1.0)
         if not passages:
             return self.verdict(UNJUDGED, "no passages")

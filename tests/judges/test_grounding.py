@@ -32,6 +32,13 @@ def verdict(answer: str, query: str = "And then?", passage: object = PASS) -> Ve
         "I don't have information on parking.",
         "I'm not sure, but refunds are paid within 60 days.",
         "You are welcome.",
+        "Unfortunately, I do not have information on parking.",
+        "I'm sorry, but I don't have an answer to that.",
+        "The documents do not include information on parking.",
+        "No information about parking is available.",
+        "It isn't stated whether there is parking.",
+        "Which of these do you mean? Could you tell me what you want to park?",
+        "It seats six people, and refunds take: 1) 60 days, 7) days. Which one are you referring to?",
     ],
 )
 def test_a_copied_answer_a_refusal_and_a_courtesy_are_correct(answer: str) -> None:
