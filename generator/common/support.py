@@ -17,6 +17,8 @@ from generator.common.scripts import UNSPACED, words
 # A number, and letters that follow it (`1980s`, `20th`); a name such as `B12` is a word.
 _NUMBER = re.compile(rf"(?<![^\W{UNSPACED}])\d+(?:[.,]\d+)*(?=[^\W\d_]{{0,2}}\b|[{UNSPACED}])")
 _UNSPACED_LETTER, _UNSPACED_RUN = re.compile(f"[{UNSPACED}]"), re.compile(f"[{UNSPACED}]+")
+# The number of a list's item: “1. ” at the start of a line, “1) ” and “(1) ” anywhere.
+_ITEM = re.compile(r"^\s*\d{1,2}[.)](?=\s)|(?<!\S)\(?\d{1,2}\)(?=\s)", re.MULTILINE)
 # A decade (`1970s`), and the number by which its short form is known (`the '70s`).
 _DECADE = re.compile(r"\b(?:1\d|20)(\d0)(?=['’]?s\b)")
 # Names of several words; their initials are short for them (`NYC`, `WWI`).
@@ -57,11 +59,11 @@ class Term(NamedTuple):
 
 @cached_by_language(8192)
 def read_terms(text: str) -> tuple[Term, ...]:
-    """Return the content words and numbers of a text in their order."""
+    """Return the content words and numbers of a text in their order, without the numbers of a list's items."""
     language = dialog_language()
     stop, numerals, spaced, capitals = language.idle, language.numbers, language.spaced, language.capitals
     found: list[Term] = []
-    text = unicodedata.normalize("NFKC", text)
+    text = drop_item_numbers(unicodedata.normalize("NFKC", text))
     spelt = [(match.group(), match.start()) for match in find_tokens(text)]
     lows = [word.casefold() for word, _ in spelt]
     numbers = {match.start(): (match.group(), _digits(match.group())) for match in _NUMBER.finditer(text)}
@@ -83,6 +85,11 @@ def read_terms(text: str) -> tuple[Term, ...]:
         grams = (gram for run in _UNSPACED_RUN.findall(text) for gram in language.cut_content(run))
         found += (Term(gram, gram, "word") for gram in grams)
     return tuple(found)
+
+
+def drop_item_numbers(text: str) -> str:
+    """Return a text without the numbers of a list's items."""
+    return _ITEM.sub(" ", text)
 
 
 @cached_by_language(8192)

@@ -5,7 +5,6 @@ attribution (BEGIN's, Dziri et al. 2022; Q²'s, Honovich et al. 2021). `benchmar
 `grounding.json`; how far it agrees with people is in `docs/judges.md`.
 """
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
@@ -16,7 +15,7 @@ from pathlib import Path
 from generator.common.language import cached_by_language, dialog_language, languages
 from generator.common.scripts import QUESTION_MARKS, is_unspaced
 from generator.common.shingles import words
-from generator.common.support import Term, find_unsupported, read_terms, term_keys
+from generator.common.support import Term, drop_item_numbers, find_unsupported, read_terms, term_keys
 from generator.dialogs.asks_back import drop_requests
 from generator.dialogs.evidence import find_uncovered
 from generator.schema import Passage, Record, Turn, Verdict
@@ -27,8 +26,6 @@ from judges.base import UNJUDGED, ComputingJudge, ComputingJudgeSettings
 WRONG_NUMBER = 0.2
 _COUNTS = {"two", "three"}
 LONG = 12  # content words and numbers: nine in ten of the responses that it learned from have fewer
-# “1. ” at the start of a line, “1) ” and “(1) ” anywhere.
-_LIST_MARKER = re.compile(r"^\s*\d{1,2}[.)]\s|(?<!\S)\(?\d{1,2}\)\s", re.MULTILINE)
 
 
 class Weights(Record):
@@ -65,13 +62,13 @@ def _count_words(text: str) -> Counter[str]:
 
 
 def strip_refusal(answer: str) -> str:
-    """Return what an answer claims beside saying that it doesn't know, without the numbers of a list's items.
+    """Return what an answer claims beside saying that it doesn't know.
 
     "I don't have information on …", "The brochure doesn't mention …", "I'm not sure, but": no claim up to there. That
     is narrower than `refusals`, which drops whole clauses and with which the judge agrees less with people.
     """
     unknown = dialog_language().pattern("unknown_claim")
-    return _LIST_MARKER.sub(" ", unknown.sub(" ", answer) if unknown else answer)
+    return unknown.sub(" ", answer) if unknown else answer
 
 
 def features(answer: str, passages: Sequence[str], said: Sequence[str]) -> dict[str, float]:
@@ -82,7 +79,7 @@ def features(answer: str, passages: Sequence[str], said: Sequence[str]) -> dict[
         said: the dialog up to it. Its words count as half known: a question may have put them wrongly.
     """
     claim = strip_refusal(answer)
-    counts = Counter(words(claim))
+    counts = Counter(words(drop_item_numbers(claim)))
     total = max(1, counts.total())
     sources = [_count_words(text) for text in passages]
     shared = sum(min(count, sum(source[word] for source in sources)) for word, count in counts.items())

@@ -55,6 +55,11 @@ def test_large_numbers_are_supported_by_what_they_round(said: str, source: str, 
     assert find_unsupported(said, [source]).numbers == missing
 
 
+def test_the_numbers_of_a_list_are_no_numbers() -> None:
+    text = "There are three:\n1. Brno,\n 2) Prague, and (3) Zlín, or 4) Ostrava. A pass costs 5. It has (6), too"
+    assert [term.text for term in read_terms(text) if term.kind == "number"] == ["three", "5", "6"]
+
+
 def test_a_word_that_opens_a_sentence_is_no_name() -> None:
     assert [term.kind for term in read_terms("Refunds differ. Prague pays. In Prague")] == [*["word"] * 4, "name"]
 

@@ -38,7 +38,7 @@ def verdict(answer: str, query: str = "And then?", passage: object = PASS) -> Ve
         "No information about parking is available.",
         "It isn't stated whether there is parking.",
         "Which of these do you mean? Could you tell me what you want to park?",
-        "It seats six people, and refunds take: 1) 60 days, 7) days. Which one are you referring to?",
+        "Refunds are paid: 1) within 60 days, 7) by bank transfer. Which one are you referring to?",
     ],
 )
 def test_a_copied_answer_a_refusal_and_a_courtesy_are_correct(answer: str) -> None:
