@@ -17,8 +17,9 @@ from generator.common.scripts import UNSPACED, words
 # A number, and letters that follow it (`1980s`, `20th`); a name such as `B12` is a word.
 _NUMBER = re.compile(rf"(?<![^\W{UNSPACED}])\d+(?:[.,]\d+)*(?=[^\W\d_]{{0,2}}\b|[{UNSPACED}])")
 _UNSPACED_LETTER, _UNSPACED_RUN = re.compile(f"[{UNSPACED}]"), re.compile(f"[{UNSPACED}]+")
-# The number of a list's item: “1. ” at the start of a line, “1) ” and “(1) ” anywhere.
+# The number of a list's item: “1. ” at the start of a line, “1) ” and “(1) ” anywhere; and what may be one elsewhere.
 _ITEM = re.compile(r"^\s*\d{1,2}[.)](?=\s)|(?<!\S)\(?\d{1,2}\)(?=\s)", re.MULTILINE)
+_INNER_ITEM = re.compile(r"(?<=\s)(\d{1,2})\.(?=\s)")
 # A decade (`1970s`), and the number by which its short form is known (`the '70s`).
 _DECADE = re.compile(r"\b(?:1\d|20)(\d0)(?=['’]?s\b)")
 # Names of several words; their initials are short for them (`NYC`, `WWI`).
@@ -88,8 +89,15 @@ def read_terms(text: str) -> tuple[Term, ...]:
 
 
 def drop_item_numbers(text: str) -> str:
-    """Return a text without the numbers of a list's items."""
-    return _ITEM.sub(" ", text)
+    """Return a text without the numbers of a list's items; those inside a line count from 1 on (“: 1. Ask 2. Pay”)."""
+    text = _ITEM.sub(" ", text)
+    items = list[re.Match[str]]()
+    for match in _INNER_ITEM.finditer(text):
+        if int(match[1]) == len(items) + 1:
+            items.append(match)
+    for item in reversed(items if len(items) > 1 else []):
+        text = f"{text[: item.start()]} {text[item.end() :]}"
+    return text
 
 
 @cached_by_language(8192)

@@ -58,6 +58,9 @@ def test_large_numbers_are_supported_by_what_they_round(said: str, source: str, 
 def test_the_numbers_of_a_list_are_no_numbers() -> None:
     text = "There are three:\n1. Brno,\n 2) Prague, and (3) Zlín, or 4) Ostrava. A pass costs 5. It has (6), too"
     assert [term.text for term in read_terms(text) if term.kind == "number"] == ["three", "5", "6"]
+    text = "Do this: 1. Ask before 7. 2. Pay 12. Then go. 3. Sign"
+    assert [term.text for term in read_terms(text)] == ["Ask", "7", "Pay", "12", "go", "Sign"]
+    assert [term.text for term in read_terms("It opens on May 1. Come.") if term.kind == "number"] == ["1"]
 
 
 def test_a_word_that_opens_a_sentence_is_no_name() -> None:
