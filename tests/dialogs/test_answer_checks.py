@@ -69,6 +69,7 @@ def test_the_same_words_in_another_sense_are_accepted(answer: str) -> None:
         ("The tram serves a valley in the north.", "How many counties does the tram serve?"),
         ("The day ticket.", "And how much is it?"),
         ("I don't know if the ferry to Orrin runs on Sundays in winter.", WHAT),
+        ("There are good people to follow though that know it.", "What are good people to follow to know it?"),
     ],
 )
 def test_an_answer_that_answers_nothing_is_refused(answer: str, question: str) -> None:
