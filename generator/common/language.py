@@ -83,7 +83,7 @@ class Language(Record):
     elasticsearch: str = Field(default="standard", description="name of its analyzer in Elasticsearch")
     capitals: bool = Field(default=True, description="whether a capital inside a sentence shows a name")
     unknown: str = Field(default="", description="how an answer begins that says that it isn't known")
-    numbers: dict[str, str] = Field(
+    numbers: dict[str, Annotated[str, Field(pattern=r"^\d+$")]] = Field(
         default={}, description="numbers in words, with their digits; from 1,000 on they scale others (8.5 million)"
     )
     words: dict[WordList, Annotated[tuple[str, ...], SPLIT]] = Field(default={}, description="lists of words")
@@ -135,10 +135,11 @@ class Language(Record):
     @cached_property
     def scaled(self) -> re.Pattern[str] | None:
         """Find a number with a word that scales it, such as “8.5 million”; None if it has no such words."""
-        scales = "|".join(re.escape(word) for word, digits in self.numbers.items() if int(digits) >= 1000)
+        scales = "|".join(re.escape(word) for word, digits in self.numbers.items() if len(digits) > 3)
         if not scales:
             return None
-        return re.compile(rf"\b(?P<number>\d+(?:[.,]\d+)*|{'|'.join(self.numbers)})[ -](?P<scale>{scales})\b", re.I)
+        number = "|".join([r"\d+(?:[.,]\d{3})*(?:[.,]\d+)?", *map(re.escape, self.numbers)])
+        return re.compile(rf"\b(?P<number>{number})[ -](?P<scale>{scales})\b", re.IGNORECASE)
 
     @property
     def spaced(self) -> bool:

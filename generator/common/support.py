@@ -27,8 +27,8 @@ _LONG_NAME = re.compile(r"\b[A-Z][\w-]*(?: (?:of |the |and |for )?[A-Z][\w-]*)+"
 _MOST_INITIALS = 5
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _THOUSANDS = re.compile(r"[.,](?=\d{3}(?!\d))")
-# From here on a number may be said in round figures; years and prices are smaller.
-_ROUNDED_FROM, _FIGURES = 10_000, (1, 2, 3)
+# The digits of numbers that may be said in round figures: years and prices have fewer, and what has more is no number.
+_FEWEST_DIGITS, _MOST_DIGITS = 5, 18
 # Texts with fewer words may have none by which one sees their language.
 _TOO_SHORT = 5
 _SOME_LENGTH = 40
@@ -181,12 +181,9 @@ def _find_scaled(text: str) -> Iterator[tuple[int, int, str]]:
 def _round(number: str) -> Iterator[str]:
     """Yield a large number in one to three figures, rounded and cut off, as one says it."""
     whole = number.partition(".")[0]
-    if len(whole) < len(str(_ROUNDED_FROM)):
-        return
-    for figures in _FIGURES:
-        unit = 10 ** (len(whole) - figures)
-        down = int(whole) // unit * unit
-        yield from (str(down), str((int(whole) + unit // 2) // unit * unit))
+    if _FEWEST_DIGITS <= len(whole) <= _MOST_DIGITS:
+        for unit in (10 ** (len(whole) - figures) for figures in (1, 2, 3)):
+            yield from (str((int(whole) + more) // unit * unit) for more in (0, unit // 2))
 
 
 def _digits(number: str) -> str:

@@ -49,6 +49,7 @@ def test_short_forms_are_supported(short: str, source: str) -> None:
         ("8.5 billion people", "8.5 million people", ("8.5 billion",)),
         ("in 1850", "in 1851", ("1850",)),
         ("a million people", "1,000,000 people", ()),
+        ("in 1.2.3 million", "7" * 5000, ("1.2.3", "million")),
     ],
 )
 def test_large_numbers_are_supported_by_what_they_round(said: str, source: str, missing: tuple[str, ...]) -> None:
