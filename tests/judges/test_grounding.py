@@ -51,6 +51,7 @@ def test_a_copied_answer_a_refusal_and_a_courtesy_are_correct(answer: str) -> No
         ("The yearly pass costs 130 crowns (120 + 10 surcharge).", "incorrect", ("130", "surcharge")),
         ("Refunds are paid within six months.", "unjudged", ("months",)),
         ("I don't have information on parking, but a garage has 200 places.", "incorrect", ("200", "garage")),
+        ("There is no garage for bicycles.", "incorrect", ("garage", "bicycles")),
         ("Router lamps blink when pensions are late.", "incorrect", ("Router", "pensions")),
     ],
 )
