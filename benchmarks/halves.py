@@ -1,10 +1,14 @@
-"""Split mtRAG's human conversations into halves that share no document: one to learn from, one to answer.
+"""Split people's conversations into halves that share no document: one to learn from, one to answer.
 
-    uv run python -m benchmarks.halves ../shared/data/mtrag FOLDER
+    uv run python -m benchmarks.halves mtrag ../shared/data FOLDER
+    uv run python -m benchmarks.halves multidoc2dial ../shared/data FOLDER
 
-Writes `train.json` and `test.json`, conversations as published (Katsis et al. 2025), and `passages.jsonl`: the first
-whole sentences, 60 to 150 words, of every pooled passage of the training half's documents. What is written from these
-teaches nothing of the test half's documents.
+Of mtRAG (Katsis et al. 2025) `train.json` and `test.json`, as published. Of MultiDoc2Dial's documents, and DialDoc21's
+test dialogs on them, `train/` and `test/` in the format of Doc2Dial (Feng et al. 2020). These dialogs have no
+references: the sentence that shares most with what the agent says stands for them.
+
+`passages.jsonl` has passages of the training half's documents, whole sentences of 60 to 150 words. What is written from
+them teaches nothing of the test half's documents.
 """
 
 import argparse
@@ -21,35 +25,42 @@ from scipy.sparse.csgraph import connected_components
 
 from generator.common.passages import sentences
 from generator.corpora.mtrag.names import domain_of
+from generator.dialogs.evidence import rank_sentences
 from judges.benchmarks.mtrag.retrieval_tasks import read_collections, read_documents
 
 SHORTEST, LONGEST = 60, 150  # words of a passage
 Conversation = Mapping[str, Any]
 DocumentKey = tuple[str, str]  # domain, document
+Record = Mapping[str, str]  # a passage's id, title and text
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("mtrag", type=Path, help="its folder: conversations.json, retrieval_tasks/")
-    parser.add_argument("folder", type=Path, help="where the three files go")
+    parser.add_argument("name", choices=SPLIT)
+    parser.add_argument("data", type=Path, help="the folder with mtrag/, doc2dial/ and multidoc2dial_docs/")
+    parser.add_argument("folder", type=Path, help="where the halves and passages.jsonl go")
     args = parser.parse_args()
-    conversations = json.loads((args.mtrag / "conversations.json").read_text(encoding="utf-8"))
-    halves = dict(zip(("train", "test"), halve(conversations, random.Random(0)), strict=True))
-    args.folder.mkdir(parents=True, exist_ok=True)
-    for name, half in halves.items():
-        (args.folder / f"{name}.json").write_text(json.dumps(half, ensure_ascii=False), encoding="utf-8")
-        print(f"{name}.json: {len(half)} conversations")
-    wanted = {key for conversation in halves["train"] for key in find_documents(conversation)}
-    passages = list(read_passages(args.mtrag, wanted))
+    passages = list(SPLIT[args.name](args.data, args.folder))
     random.Random(1).shuffle(passages)
     lines = "".join(json.dumps(passage, ensure_ascii=False) + "\n" for passage in passages)
     (args.folder / "passages.jsonl").write_text(lines, encoding="utf-8")
-    print(f"passages.jsonl: {len(passages)} passages of {len(wanted)} documents")
+    print(f"passages.jsonl: {len(passages)} passages")
 
 
-def find_documents(conversation: Conversation) -> set[DocumentKey]:
+def split_mtrag(data: Path, folder: Path) -> Iterator[Record]:
+    """Write the halves of mtRAG's conversations and yield the passages to write from."""
+    conversations = read(data / "mtrag/conversations.json")
+    domains = [domain_of(conversation["retriever"]["collection"]["name"]) for conversation in conversations]
+    documents = [find_documents(*each) for each in zip(domains, conversations, strict=True)]
+    halves = halve(domains, documents, random.Random(0))
+    for name, half in zip(("train", "test"), halves, strict=True):
+        write(folder / f"{name}.json", [conversations[number] for number in half])
+        print(f"{name}: {len(half)} conversations")
+    yield from read_passages(data / "mtrag", {key for number in halves[0] for key in documents[number]})
+
+
+def find_documents(domain: str, conversation: Conversation) -> set[DocumentKey]:
     """Return the documents that a conversation's contexts are passages of."""
-    domain = domain_of(conversation["retriever"]["collection"]["name"])
     contexts = [context for message in conversation["messages"] for context in message.get("contexts", ())]
     return {(domain, document_of(context["document_id"])) for context in contexts}
 
@@ -59,52 +70,133 @@ def document_of(passage_id: str) -> str:
     return passage_id.rsplit("-", 2)[0]
 
 
-def halve(conversations: Sequence[Conversation], rng: random.Random) -> tuple[list[Conversation], list[Conversation]]:
-    """Return halves of nearly as many conversations of each domain each, without a document in common."""
-    seen: dict[DocumentKey, int] = {}
-    pairs = [
-        (number, seen.setdefault(key, number))
-        for number, conversation in enumerate(conversations)
-        for key in find_documents(conversation)
+def split_multidoc2dial(data: Path, folder: Path) -> Iterator[Record]:
+    """Write the halves of the dialogs on MultiDoc2Dial's documents and yield the passages to write from."""
+    pages = {
+        (path.stem, record["id"]): record
+        for path in sorted((data / "multidoc2dial_docs").glob("*.jsonl"))
+        for record in map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    }
+    listed = read(data / "doc2dial/sharedtask/doc2dial_dial_finaltest.json")["dial_data"]
+    dialogs = [
+        ((domain, name), dialog)
+        for domain, members in listed.items()
+        for name, of_page in members.items()
+        for dialog in of_page
+        if (domain, name) in pages
     ]
+    # A page has parts, and a document may repeat another's: “Registrations#1_0”, “Registrations#3_0”.
+    topics = [{(domain, name.partition("#")[0])} for (domain, name), _ in dialogs]
+    halves = halve([domain for (domain, _), _ in dialogs], topics, random.Random(0))
+    for name, half in zip(("train", "test"), halves, strict=True):
+        marked: dict[DocumentKey, list[Conversation]] = {}
+        for key, dialog in (dialogs[number] for number in half):
+            marked.setdefault(key, []).append(add_references(dialog, pages[key]["text"]))
+        documents = {key: make_page(pages[key]) for key in marked}
+        write(folder / name / "documents.json", {"doc_data": nest(documents)})
+        write(folder / name / "dialogs.json", {"dial_data": nest(marked)})
+        print(f"{name}: {len(half)} dialogs on {len(marked)} documents")
+    for domain, name in sorted({dialogs[number][0] for number in halves[0]}):
+        page = pages[domain, name]
+        for number, text in enumerate(filter(is_long, cut_all(page["text"]))):
+            yield {"id": f"{domain}-{name}-{number}", "title": page["title"].partition("#")[0], "text": text}
+
+
+def make_page(page: Record) -> dict[str, Any]:
+    """Return a document as Doc2Dial has it, with a span for each sentence."""
+    spans = enumerate(sentences(page["text"], "en"), start=1)
+    return {
+        "title": page["title"],
+        "doc_text": page["text"],
+        "spans": {str(number): {"start_sp": start, "end_sp": end} for number, (start, end) in spans},
+    }
+
+
+def add_references(dialog: Conversation, text: str) -> Conversation:
+    """Return a dialog whose agent refers to the sentence that shares most with what it says, if one shares anything."""
+    texts = [text[start:end] for start, end in sentences(text, "en")]
+    turns, asked = [], ""
+    for turn in dialog["turns"]:
+        if turn["role"] == "user":
+            asked, found = turn["utterance"], []
+        else:
+            found = rank_sentences(texts, turn["utterance"], asked)[:1]
+        turns.append({**turn, "references": [{"id_sp": str(n + 1), "label": "solution"} for n in found]})
+    return {**dialog, "turns": turns}
+
+
+def halve(
+    domains: Sequence[str], documents: Sequence[set[DocumentKey]], rng: random.Random
+) -> tuple[list[int], list[int]]:
+    """Return the numbers of two halves, nearly as many of each domain each, without a document in common.
+
+    Args:
+        domains: of each conversation.
+        documents: that each conversation is about.
+    """
+    seen: dict[DocumentKey, int] = {}
+    pairs = [(number, seen.setdefault(key, number)) for number, keys in enumerate(documents) for key in keys]
     rows, columns = np.array(pairs).T
-    linked = coo_array((np.ones(len(pairs)), (rows, columns)), shape=(len(conversations), len(conversations)))
+    linked = coo_array((np.ones(len(pairs)), (rows, columns)), shape=(len(documents), len(documents)))
     _, labels = connected_components(linked, directed=False)
-    domains: dict[str, dict[int, list[int]]] = {}
-    for number, conversation in enumerate(conversations):
-        domain = domain_of(conversation["retriever"]["collection"]["name"])
-        domains.setdefault(domain, {}).setdefault(int(labels[number]), []).append(number)
+    groups: dict[str, dict[int, list[int]]] = {}
+    for number, domain in enumerate(domains):
+        groups.setdefault(domain, {}).setdefault(int(labels[number]), []).append(number)
     halves: tuple[list[int], list[int]] = ([], [])
-    for _, groups in sorted(domains.items()):
+    for _, members in sorted(groups.items()):
         sizes = [0, 0]
-        for group in sorted(rng.sample(list(groups.values()), len(groups)), key=len, reverse=True):
+        for group in sorted(rng.sample(list(members.values()), len(members)), key=len, reverse=True):
             side = sizes.index(min(sizes))
             halves[side].extend(group)
             sizes[side] += len(group)
-    train, test = ([conversations[number] for number in sorted(half)] for half in halves)
-    return train, test
+    return sorted(halves[0]), sorted(halves[1])
 
 
-def read_passages(mtrag: Path, wanted: set[DocumentKey]) -> Iterator[dict[str, str]]:
-    """Yield the passages of the documents `wanted`, cut to whole sentences, each text once."""
+def read_passages(mtrag: Path, wanted: set[DocumentKey]) -> Iterator[Record]:
+    """Yield the pooled passages of the documents `wanted`, cut to whole sentences, each text once."""
     texts = set()
     for collection in read_collections(mtrag / "retrieval_tasks"):
         for passage in read_documents(collection.corpus) if collection.corpus else ():
             if (collection.name, document_of(passage.id)) not in wanted:
                 continue
-            text = cut(re.sub(r"\s+", " ", passage.text.replace('""', '"')).strip(' "'))
-            if len(text.split()) >= SHORTEST and text not in texts:
+            text = next(cut_all(re.sub(r"\s+", " ", passage.text.replace('""', '"')).strip(' "')), "")
+            if is_long(text) and text not in texts:
                 texts.add(text)
                 yield {"id": f"{collection.name}-{passage.id}", "title": passage.title, "text": text}
 
 
-def cut(text: str) -> str:
-    """Return the whole sentences at the start of `text`, without one whose beginning is in the passage before."""
+def cut_all(text: str) -> Iterator[str]:
+    """Yield runs of whole sentences of at most `LONGEST` words; a beginning that ends a sentence is left out."""
     spans = sentences(text, "en")
     spans = spans[1:] if len(spans) > 2 and text[:1].islower() else spans
-    ends = [end for _, end in spans if spans and len(text[spans[0][0] : end].split()) <= LONGEST]
-    return text[spans[0][0] : ends[-1]] if ends else ""
+    while spans:
+        fits = [end for _, end in spans if len(text[spans[0][0] : end].split()) <= LONGEST]
+        yield text[spans[0][0] : fits[-1]] if fits else ""
+        spans = spans[max(len(fits), 1) :]
 
+
+def is_long(text: str) -> bool:
+    return len(text.split()) >= SHORTEST
+
+
+def nest(by_document: Mapping[DocumentKey, Any]) -> dict[str, dict[str, Any]]:
+    """Return the same by domain, then by document."""
+    nested: dict[str, dict[str, Any]] = {}
+    for (domain, name), value in by_document.items():
+        nested.setdefault(domain, {})[name] = value
+    return nested
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def write(path: Path, content: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+
+
+SPLIT = {"mtrag": split_mtrag, "multidoc2dial": split_multidoc2dial}
 
 if __name__ == "__main__":
     main()
