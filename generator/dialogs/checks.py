@@ -23,13 +23,14 @@ NAMELESS = "names nothing that it is about"
 # Small models copy the gap that a phrasing leaves for the subject of the question.
 GAP = re.compile(r"(?:^|\s)(?:…|\.{3})(?:\s|$)")
 # What our prompts, which are English whatever the dialog, call those who speak and what they said last.
-_PROMPT_WORDS = re.compile(r"\b[Tt]he (User|Agent|last answer|last question)\b")
+_PROMPT_WORDS = re.compile(r"\b[Tt]he ([Uu]ser|Agent|last answer|last question)\b")
 LIKE_THE_PROMPT = "speaks of the User, the Agent or their last words"
 
 
 def speaks_like_the_prompt(text: str, passages: Sequence[Passage]) -> bool:
     """Return True if a text has words that only our prompts use, such as “the User”, and that no passage has."""
-    return bool(set(_PROMPT_WORDS.findall(text)).difference(*(_PROMPT_WORDS.findall(p.titled) for p in passages)))
+    found = set(_PROMPT_WORDS.findall(text))
+    return any(all(word not in (p.titled, p.titled.lower())[word.islower()] for p in passages) for word in found)
 
 
 def speaks_of_documents(text: str) -> bool:

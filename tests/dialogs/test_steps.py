@@ -3,7 +3,7 @@
 import pytest
 from dspy import lm15
 
-from generator.dialogs.checks import LIKE_THE_PROMPT, find_fault
+from generator.dialogs.checks import LIKE_THE_PROMPT, find_fault, speaks_like_the_prompt
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Documents
 from generator.dialogs.signatures import REJECTED
@@ -142,6 +142,13 @@ BAD = {
 }
 
 
+def test_the_user_of_a_passage_may_be_spoken_of() -> None:
+    manual = TRAM.model_copy(update={"text": "Users log in."})
+    assert speaks_like_the_prompt("The user logs in.", [BUS])
+    assert not speaks_like_the_prompt("The user logs in.", [BUS, manual])
+    assert speaks_like_the_prompt("The Agent logs in.", [manual])
+
+
 @pytest.mark.parametrize(("bad", "why"), BAD.values(), ids=BAD.keys())
 def test_a_bad_question_is_asked_again_with_the_reason(bad: str, why: str) -> None:
     model = Scripted(ask=[{"question": bad}, GOOD])
@@ -262,6 +269,11 @@ def test_an_answer_becomes_a_whole_turn() -> None:
 
 BAD_ANSWERS: dict[str, tuple[dict[str, object], str]] = {
     "scaffolding": ({"answer": "According to the first document, no."}, "speaks of the documents: write “No.”"),
+    "a table": (
+        {"answer": "The table below has the trams."},
+        "speaks of the documents: say the fact itself, without “The table below”",
+    ),
+    "in the prompt's words": ({"answer": "The user takes the tram."}, f"{LIKE_THE_PROMPT}: write “you” and “I”"),
     "nothing": ({"answer": "Sure, here is the answer."}, "answers nothing"),
     "repeated": ({"answer": said(LONG)[0].answer}, "repeats an earlier answer"),
     "empty": ({"answer": "…"}, "empty answer"),
