@@ -6,6 +6,7 @@ mtRAG's conversations (each question checked as its human label, follow-up or cl
 and QuAC, and the histories of CANARD and INSCIT, which come without documents and are checked as follow-ups: of these,
 more seem to leave the subject than would with their documents. What people ask counts as right, so that every refusal
 is a false alarm; a clarification of mtRAG is checked as one of the answer or of the question, whichever it passes.
+Below it, people's rewritten questions (CANARD, mtRAG) that say more than their dialog (`generator.dialogs.steps`).
 """
 
 import argparse
@@ -17,8 +18,10 @@ from typing import NamedTuple
 
 from generator.config.settings import human_corpus
 from generator.corpora.human import human_turn
+from generator.dialogs.checks import said_in
 from generator.dialogs.later_turns import find_later_fault
 from generator.dialogs.prompt import Documents
+from generator.dialogs.steps import adds_facts
 from generator.output.markdown import table
 from generator.schema import Dialog, Turn
 from taxonomy import QuestionType, read_types
@@ -38,6 +41,7 @@ class Question(NamedTuple):
     types: tuple[QuestionType, ...]
     documents: Documents
     history: tuple[Turn, ...]
+    rewrite: str = ""
 
 
 def read_dialogs(data: Path, corpus: str) -> Iterator[Question]:
@@ -50,7 +54,8 @@ def read_dialogs(data: Path, corpus: str) -> Iterator[Question]:
                 clarifies = turn.multi_turn_type == "clarification"
                 names = ("clarification", "correction") if clarifies else ("follow-up",)
                 documents = Documents(passages=dialog.grounding(turn.turn - 1))
-                yield Question(turn.query, tuple(TYPES[name] for name in names), documents, history)
+                types = tuple(TYPES[name] for name in names)
+                yield Question(turn.query, types, documents, history, turn.retrieval_query)
 
 
 def read_histories(pairs: Sequence[tuple[str, str]]) -> Iterator[Question]:
@@ -78,6 +83,15 @@ def read_inscit(data: Path) -> Iterator[Question]:
         yield from read_histories(list(zip(texts[::2], texts[1::2], strict=True)))
 
 
+def read_rewrites(data: Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield people's rewritten questions, each with what was said up to it."""
+    for record in json.loads((data / "canard" / "dev.json").read_text(encoding="utf-8")):
+        yield record["Rewrite"], [*record["History"], record["Question"]]
+    for question in read_dialogs(data, "mtrag"):
+        if question.rewrite:
+            yield question.rewrite, [question.text, *said_in(question.history)]
+
+
 def find_faults(question: Question) -> str | None:
     """Return the reason why a question is refused as each of its types, or None."""
     faults = [
@@ -100,6 +114,8 @@ def main() -> None:
     head = ["refused since it …", *(f"{name} ({len(questions)})" for name, questions in sets.items())]
     shares = {name: Counter({fault: counts[name][fault] / len(sets[name]) for fault in faults}) for name in sets}
     print(table(head, [[fault, *(f"{counts[n][fault]} ({shares[n][fault]:.1%})" for n in sets)] for fault in faults]))
+    rewrites = list(read_rewrites(arguments.data))
+    print(f"\nrewritten questions that add facts: {sum(adds_facts(*each) for each in rewrites)} of {len(rewrites)}")
     for name, each in refused.items() if arguments.cases else ():
         for fault, question in each:
             if fault:

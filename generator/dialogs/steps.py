@@ -11,13 +11,15 @@ from typing import Annotated
 import dspy
 from pydantic import Field
 
+from generator.common.language import languages
 from generator.common.scripts import QUESTION_MARKS
+from generator.common.support import read_terms, term_keys
 from generator.dialogs.adapter import SignatureType
 from generator.dialogs.answer_checks import find_answer_fault
 from generator.dialogs.answerability import measure_answerability
 from generator.dialogs.calls import call
 from generator.dialogs.candidates import ATTEMPTS, Refused, draw_best, rate_answer, rate_question, tell_refused
-from generator.dialogs.checks import UNFINISHED, find_fault, find_length_fault
+from generator.dialogs.checks import UNFINISHED, find_fault, find_length_fault, said_in
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.evidence_choice import choose_evidence
 from generator.dialogs.language_checks import check_language
@@ -39,6 +41,7 @@ from generator.schema import Hit, Judge, Passage, Turn
 from taxonomy import QuestionType
 
 INCONSISTENT = "inconsistent by its own check"
+_MOST_ADDED = 2
 _SHORTEST_SUBJECT = 4  # characters that name what a question is about
 
 
@@ -193,11 +196,22 @@ class Rewrite(dspy.Module):
         self.predict = dspy.Predict(StandaloneQuery)
 
     async def aforward(self, documents: Documents, history: Sequence[Turn], question: str) -> str:
-        """Return the search query; the question itself if the model's is empty."""
+        """Return the search query; the question itself if the model's is empty, or tells what nobody said."""
         dialog, turn = Conversation(turns=tuple(history)), len(history) + 1
         inputs = {"documents": documents, "dialog": dialog, "question": question}
         prediction = await call(self.predict, "rewrite", "sampled", turn, **inputs)
-        return on_one_line(prediction.query) or question
+        query = on_one_line(prediction.query)
+        return question if not query or adds_facts(query, [question, *said_in(history)]) else query
+
+
+def adds_facts(query: str, said: Sequence[str]) -> bool:
+    """Return True if a rewritten question has a number, or three words, that nobody said: they come from the documents.
+
+    So do 0.8% of people's (`benchmarks/question_checks.py`). It can't be told where documents have another language.
+    """
+    known = frozenset[str]().union(*map(term_keys, said))
+    added = [] if languages().differ else [term for term in read_terms(query) if term.key not in known]
+    return len(added) > _MOST_ADDED or any(term.kind == "number" for term in added)
 
 
 class Answer(dspy.Module):

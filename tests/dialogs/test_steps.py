@@ -225,9 +225,15 @@ def test_remarks_that_ask_something_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "expected"), [(" age of\nthe driver ", "age of the driver"), (" ", "How old is she?")]
+    ("query", "expected"),
+    [
+        (" age of\nthe driver ", "age of the driver"),
+        (" ", "How old is she?"),
+        ("How old is the driver, 41?", "How old is she?"),
+        ("How old is the driver from Lorsund harbour office?", "How old is she?"),
+    ],
 )
-def test_a_rewritten_query_is_sampled_and_stripped_and_never_empty(query: str, expected: str) -> None:
+def test_a_rewritten_query_is_sampled_and_stripped_and_adds_no_facts(query: str, expected: str) -> None:
     model = Scripted(rewrite=[{"query": query}])
     assert model.run(lambda: Rewrite().acall(DOCUMENTS, SAID, "How old is she?")) == expected
     assert [(c.stage, c.turn, c.profile) for c in model.calls] == [("rewrite", 3, "sampled")]
