@@ -75,7 +75,8 @@ def test_a_run_with_a_server_of_its_own(tmp_path: Path) -> None:
     assert first == (
         f"{site.python} -m vllm.entrypoints.openai.api_server --model some/model --served-model-name some/model "
         f"--host 127.0.0.1 --port {site.server.port} --max-model-len 9000 --generation-config vllm "
-        "--enable-prompt-tokens-details --seconds 0.5"
+        "--enable-prompt-tokens-details --structured-outputs-config "
+        """'{"backend": "xgrammar", "disable_any_whitespace": true}' --seconds 0.5"""
     )
     assert gone(site.processes(), 0)
     assert site.go("dialogs=1", "fresh=true").code == 0

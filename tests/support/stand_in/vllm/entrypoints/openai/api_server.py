@@ -10,7 +10,7 @@ import time
 from tests.support.openai_server import OpenAIServer
 
 parser = argparse.ArgumentParser()
-for option in ("--model", "--served-model-name", "--host", "--generation-config"):
+for option in ("--model", "--served-model-name", "--host", "--generation-config", "--structured-outputs-config"):
     parser.add_argument(option, required=True)
 for option in ("--port", "--max-model-len"):
     parser.add_argument(option, type=int, required=True)
