@@ -16,9 +16,8 @@ from typing import NamedTuple
 
 from generator.common.passages import sentences
 from generator.common.refusals import drop_refusals
-from generator.config.settings import human_corpus, near_duplicates
+from generator.config.settings import human_corpus
 from generator.dialogs.answer_checks import find_answer_fault
-from generator.dialogs.dedup import Repetition
 from generator.dialogs.evidence import SHOWN, list_said, measure_support, rank_sentences
 from generator.output.markdown import table
 from generator.schema import Dialog, SkippedRecord
@@ -91,12 +90,12 @@ def measure_evidence(cited: Iterable[Cited]) -> list[str]:
     ]
 
 
-def measure_checks(dialogs: Iterable[Dialog], repetition: Repetition) -> list[str]:
+def measure_checks(dialogs: Iterable[Dialog]) -> list[str]:
     """Return a row of how often answers fail a check, by its reason, and of how often one claims nothing."""
     counts, claimless = Counter[str](), Counter[tuple[bool, bool]]()
     for dialog in dialogs:
         for turn in dialog.turns:
-            fault = find_answer_fault(turn.answer, turn.query, dialog.turns[: turn.turn - 1], repetition)
+            fault = find_answer_fault(turn.answer, turn.query, dialog.turns[: turn.turn - 1])
             counts[(fault or "").partition(":")[0]] += 1
             claimless[turn.answerability == "unanswerable", not drop_refusals(turn.answer).strip()] += 1
     reasons = ("speaks of the documents", "answers nothing", "repeats an earlier answer")
@@ -113,7 +112,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, required=True, help="the folder of data sets")
     data = parser.parse_args().data
-    repetition = Repetition(near_duplicates().threshold)
     evidence, checks = [], []
     if (file := data / "clapnq" / "clapnq_dev_answerable.jsonl").exists():
         evidence.append(["clapnq", *measure_evidence(read_clapnq(file))])
@@ -121,7 +119,7 @@ def main() -> None:
         if (path := data / folder).exists():
             found = [d for d in human_corpus(corpus, str(path)).dialogs() if not isinstance(d, SkippedRecord)]
             name = folder.partition("/")[0]
-            checks.append([name, *measure_checks(found, repetition)])
+            checks.append([name, *measure_checks(found)])
             if cites_sentences:
                 evidence.append([name, *measure_evidence(read_cited(found))])
     shares = ("first by question", "first by both", f"in {SHOWN} by both", "evidence", "others", "title")

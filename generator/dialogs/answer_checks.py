@@ -13,12 +13,11 @@ from generator.common.refusals import drop_refusals
 from generator.common.shingles import content_stems, words
 from generator.common.support import shares_nothing
 from generator.dialogs.checks import LIKE_THE_PROMPT, OFF_SUBJECT, said_in, speaks_like_the_prompt
-from generator.dialogs.dedup import Repetition
 from generator.dialogs.later_turns import content_of
 from generator.schema import Passage, Turn
 
-# Shorter answers may well be the same: “Yes, it does.”, “In May 1983.”
-_LEAST_STEMS = 5
+# Of stems, of both answers. Fewer may well be the same: “Yes, it does.”, “In May 1983.”
+_LEAST_STEMS, _REPEATED = 5, 0.8
 # “I don't have information on that” is said of any question. Five of people's 34 longer refusals share less with their
 # dialog: they speak of documents or of “relevant information”.
 _LEAST_UNKNOWN, _LEAST_ASKED = 4, 0.25
@@ -28,7 +27,7 @@ _INSIDE = re.compile(r"(?<=\w )\w+")
 
 
 def find_answer_fault(
-    answer: str, question: str, history: Sequence[Turn], repetition: Repetition, passages: Sequence[Passage] = ()
+    answer: str, question: str, history: Sequence[Turn], passages: Sequence[Passage] = ()
 ) -> str | None:
     """Return the reason why an answer to the question after `history` can't be used, or None.
 
@@ -50,7 +49,7 @@ def find_answer_fault(
         return "answers nothing: give the number"
     if not told and _refuses_something_else(answer, [question, *said_in(history)]):
         return "answers nothing: say what you don't know of the question"
-    if len(content_stems(told)) >= _LEAST_STEMS and repetition.find(answer, [turn.answer for turn in history]):
+    if _repeats(told, history):
         return "repeats an earlier answer"
     if passages and shares_nothing(told, [*(p.titled for p in passages), question, *said_in(history)]):
         return OFF_SUBJECT
@@ -77,6 +76,12 @@ def _without_talk(answer: str, spoken: str) -> str | None:
         answer = before[: aside.start()] + after[ending.end() :] if ending else answer
     said = [answer[start:end] for start, end in sentences(answer)]
     return " ".join(text for text in said if not _find_talk_of_documents(text)) or None
+
+
+def _repeats(told: str, history: Sequence[Turn]) -> bool:
+    mine = content_of(told)
+    others = [content_of(turn.answer) for turn in history] if len(mine) >= _LEAST_STEMS else []
+    return any(len(mine & other) >= _REPEATED * len(mine | other) for other in others)
 
 
 def _gives_number(answer: str) -> bool:

@@ -23,7 +23,9 @@ NAMELESS = "names nothing that it is about"
 # Small models copy the gap that a phrasing leaves for the subject of the question.
 GAP = re.compile(r"(?:^|\s)(?:…|\.{3})(?:\s|$)")
 # What our prompts, which are English whatever the dialog, call those who speak and what they said last.
-_PROMPT_WORDS = re.compile(r"\b[Tt]he ([Uu]ser|Agent|last answer|last question)\b")
+_PROMPT_WORDS = re.compile(
+    r"\b[Tt]he (User|Agent|last answer|last question|user(?= (?:\w+s|can|must|should|will|would|may|might|who)\b))\b"
+)
 LIKE_THE_PROMPT = "speaks of the User, the Agent or their last words"
 
 

@@ -53,7 +53,7 @@ class MultiDocumentDialog(DialogProgram):
         switching: bool = False,
     ) -> None:
         super().__init__(repetition, planned, candidates, replies, switching)
-        self.rewrite, self.answer = Rewrite(), Answer(repetition, candidates, judges)
+        self.rewrite, self.answer = Rewrite(), Answer(candidates, judges)
         if underspecified:
             self.underspecified = Underspecified(repetition, retriever, k)
         self.retriever, self.k, self.query, self.moving = retriever, k, query, moving

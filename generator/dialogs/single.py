@@ -26,7 +26,7 @@ class SingleDocumentDialog(DialogProgram):
         switching: bool = False,
     ) -> None:
         super().__init__(repetition, planned, candidates, replies, switching)
-        self.answer = Answer(repetition, candidates, judges)
+        self.answer = Answer(candidates, judges)
 
     async def turn(
         self,

@@ -222,11 +222,11 @@ class Answer(dspy.Module):
         judges: that ask no model, to choose among candidates.
     """
 
-    def __init__(self, repetition: Repetition, candidates: int = 1, judges: Sequence[Judge] = ()) -> None:
+    def __init__(self, candidates: int = 1, judges: Sequence[Judge] = ()) -> None:
         super().__init__()
         self.predict = dspy.Predict(in_language(GroundedAnswer))
         self.choose = dspy.Predict(ChooseEvidence)
-        self.repetition, self.candidates, self.judges = repetition, candidates, judges
+        self.candidates, self.judges = candidates, judges
 
     async def aforward(
         self,
@@ -255,7 +255,7 @@ class Answer(dspy.Module):
             check_language(answer)
             if same := next((each for each in refused if on_one_line(each.text) == answer), None):
                 raise Refused("answer", same.reason, prediction.answer, same.details)
-            fault = find_answer_fault(answer, question, history, self.repetition, passages)
+            fault = find_answer_fault(answer, question, history, passages)
             if fault or not prediction.consistent:
                 reason, _, remedy = (fault or INCONSISTENT).partition(": ")
                 why = "" if prediction.consistent else on_one_line(prediction.consistency)

@@ -99,12 +99,12 @@ def find_dialog_fault(written: Written, task: Task, repetition: Repetition, grou
     return None
 
 
-def find_turn_fault(turns: Sequence[Turn], repetition: Repetition, passages: Sequence[Passage]) -> Fault | None:
+def find_turn_fault(turns: Sequence[Turn], passages: Sequence[Passage]) -> Fault | None:
     """Return why the question or the answer of the last of `turns` can't be used, as in other dialogs; or None."""
     *history, turn = turns
     if not history and is_nameless(turn.query):
         return NAMELESS, turn.query
-    fault = find_answer_fault(turn.answer, turn.query, history, repetition, passages)
+    fault = find_answer_fault(turn.answer, turn.query, history, passages)
     return (fault.partition(": ")[0], turn.answer) if fault else None
 
 

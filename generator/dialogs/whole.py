@@ -109,7 +109,7 @@ class WholeDialogProgram(Program):
             begun = written._replace(users=written.users[:length], agents=written.agents[:length])
             fault = find_dialog_fault(begun, task, self.repetition, self.grounded)
             if fault is None and task.open_ended:
-                fault = find_turn_fault(turns[:length], self.repetition, passages)
+                fault = find_turn_fault(turns[:length], passages)
             if fault is not None:
                 return (length - 1 if task.open_ended else 0), fault
         return len(turns), None

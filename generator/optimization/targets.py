@@ -139,9 +139,8 @@ class AnswerTarget(Target):
     labels = get_args(Answerability)
 
     def __init__(self) -> None:
-        repetition = _repetition()
-        self.step = Answer(repetition)
-        self.tasks = collect_tasks(SingleDocumentDialog(repetition))
+        self.step = Answer()
+        self.tasks = collect_tasks(SingleDocumentDialog(_repetition()))
         self._words, self._type = _grounding(), read_types()["direct"]
 
     async def attempt(

@@ -16,7 +16,6 @@ from generator.dialogs.answer_checks import find_answer_fault
 from generator.dialogs.answerability import measure_answerability
 from generator.dialogs.asks_back import find_request
 from generator.dialogs.checks import speaks_of_documents
-from generator.dialogs.dedup import Repetition
 from generator.errors import ConfigError
 
 DATA = Path(__file__).parent.parent / "data/languages"
@@ -87,7 +86,7 @@ def test_what_answers_say_is_read_in_each_language(code: str) -> None:
         assert measure_answerability("?", unknown, "answerable") == "unanswerable"
         assert measure_answerability("?", partial, "answerable") == "partial"
         assert speaks_of_documents(scaffolding) and not any(map(speaks_of_documents, (unknown, partial, back)))
-        assert find_answer_fault(partial, back, (), Repetition(0.8)) is None
+        assert find_answer_fault(partial, back, ()) is None
         assert find_request(back) and not find_request(partial)
 
 

@@ -10,7 +10,6 @@ from generator.common.language import Language, Languages, load_language, use_la
 from generator.common.refusals import has_refusal
 from generator.dialogs.answer_checks import find_answer_fault
 from generator.dialogs.asks_back import find_request
-from generator.dialogs.dedup import Repetition
 from generator.dialogs.later_turns import REPEATS, find_later_fault
 from generator.dialogs.prompt import Documents
 from tests.support.scripted import KINDS, said
@@ -20,7 +19,7 @@ NONE = Documents(passages=())
 
 
 def fault(answer: str, question: str = "?") -> str:
-    return find_answer_fault(answer, question, (), Repetition(0.8)) or ""
+    return find_answer_fault(answer, question, ()) or ""
 
 
 def repeats(earlier: str, question: str) -> bool:

@@ -103,7 +103,7 @@ def test_answers_are_chosen_by_what_supports_them_and_by_judges_first() -> None:
     invented = {"answer": "It costs 130 crowns, a surcharge included.", "evidence": [2]}
     supported = {"answer": "The tram runs for 12 crowns.", "evidence": [1]}
     for judges, best in (((), supported), ((Trusting(str(invented["answer"])),), invented)):
-        model, step = Scripted(answer=[invented, supported]), Answer(Repetition(0.8), 2, judges)
+        model, step = Scripted(answer=[invented, supported]), Answer(2, judges)
         with collect_unused() as unused:
             turn: Turn = model.run(lambda s=step: s.acall((TRAM, BUS), (), "What does the tram cost?", KINDS["direct"]))  # type: ignore[misc]
         assert turn.answer == best["answer"]

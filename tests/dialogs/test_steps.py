@@ -32,9 +32,7 @@ def ask_next(model: Scripted, question_type: str = "follow-up") -> str:
 def answer(model: Scripted, history: tuple[Turn, ...] = (), question_type: str = "direct") -> Turn:
     hits = [Hit(passage_id=BUS.id, score=1.5, rank=1, new=True)]
     turn: Turn = model.run(
-        lambda: Answer(Repetition(0.8)).acall(
-            (TRAM, BUS), history, "Is it late?", KINDS[question_type], "tram late", hits
-        )
+        lambda: Answer().acall((TRAM, BUS), history, "Is it late?", KINDS[question_type], "tram late", hits)
     )
     return turn
 
@@ -324,7 +322,7 @@ TOLD = "An adult pays 5 crowns, at the machine."
 def evidence(model: Scripted) -> list[str]:
     """Return the evidence of an answer from the fares; sentences 1 to 4 are theirs."""
     ask = "What does an adult pay?"
-    turn: Turn = model.run(lambda: Answer(Repetition(0.8)).acall((FARES,), (), ask, KINDS["direct"]))
+    turn: Turn = model.run(lambda: Answer().acall((FARES,), (), ask, KINDS["direct"]))
     assert turn.answer == TOLD
     return [each.text for each in turn.evidence]
 
@@ -347,7 +345,7 @@ def test_evidence_that_does_not_is_chosen_once_from_the_best_sentences() -> None
 
 def test_a_refusal_has_no_evidence() -> None:
     model = Scripted(answer=[{"answer": "I don't know what a tram costs.", "evidence": [1, 3]}])
-    turn: Turn = model.run(lambda: Answer(Repetition(0.8)).acall((FARES,), (), "What does it cost?", KINDS["direct"]))
+    turn: Turn = model.run(lambda: Answer().acall((FARES,), (), "What does it cost?", KINDS["direct"]))
     assert turn.evidence == ()
 
 
@@ -370,7 +368,7 @@ def test_a_choice_that_does_not_help_changes_nothing(reply: Entry) -> None:
 def test_a_choice_that_completes_the_evidence_is_added() -> None:
     told = "Children pay 2 crowns, adults 5 crowns at the machine."
     model = Scripted(answer=[{"answer": told, "evidence": [2]}], evidence=[{"evidence": [3]}])
-    turn: Turn = model.run(lambda: Answer(Repetition(0.8)).acall((FARES,), (), "What does it cost?", KINDS["direct"]))
+    turn: Turn = model.run(lambda: Answer().acall((FARES,), (), "What does it cost?", KINDS["direct"]))
     assert [each.text for each in turn.evidence] == ["Adults pay 5 crowns at the machine.", "A child pays 2 crowns."]
 
 
@@ -426,7 +424,7 @@ def test_a_prompt_that_can_not_fit_is_not_sent() -> None:
 
     async def answer_twice() -> None:
         for _ in range(2):
-            await Answer(Repetition(0.8)).acall((TRAM, BUS), (), "Is it late?", KINDS["direct"], "tram late", ())
+            await Answer().acall((TRAM, BUS), (), "Is it late?", KINDS["direct"], "tram late", ())
 
     with pytest.raises(Rejected) as caught:
         model.run(answer_twice)
