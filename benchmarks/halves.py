@@ -2,12 +2,10 @@
 
     uv run python -m benchmarks.halves mtrag ../shared/data FOLDER
     uv run python -m benchmarks.halves multidoc2dial ../shared/data FOLDER
-    uv run python -m benchmarks.halves coqa ../shared/data FOLDER
 
 Of mtRAG (Katsis et al. 2025) `train.json` and `test.json`, as published. Of MultiDoc2Dial's documents, and DialDoc21's
 test dialogs on them, `train/` and `test/` in the format of Doc2Dial (Feng et al. 2020). These dialogs have no
-references: the sentence that shares most with what the agent says stands for them. Of CoQA (Reddy et al. 2019)
-`train.json` and `test.json`, stories of its own training and development sets, with such a sentence as the rationale.
+references: the sentence that shares most with what the agent says stands for them.
 
 `passages.jsonl` has passages of the training half's documents, whole sentences of 60 to 150 words. What is written from
 them teaches nothing of the test half's documents.
@@ -39,7 +37,7 @@ Record = Mapping[str, str]  # a passage's id, title and text
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("name", choices=SPLIT)
-    parser.add_argument("data", type=Path, help="the folder with coqa/, doc2dial/, mtrag/ and multidoc2dial_docs/")
+    parser.add_argument("data", type=Path, help="the folder with doc2dial/, mtrag/ and multidoc2dial_docs/")
     parser.add_argument("folder", type=Path, help="where the halves and passages.jsonl go")
     args = parser.parse_args()
     passages = list(SPLIT[args.name](args.data, args.folder))
@@ -87,7 +85,7 @@ def split_multidoc2dial(data: Path, folder: Path) -> Iterator[Record]:
         for dialog in of_page
         if (domain, name) in pages
     ]
-    # A page has parts, and a document may repeat another's: “Registrations#1_0”, “Registrations#3_0”.
+    # All parts of a page go to one half: “Registrations#1_0”, “Registrations#3_0”.
     topics = [{(domain, name.partition("#")[0])} for (domain, name), _ in dialogs]
     halves = halve([domain for (domain, _), _ in dialogs], topics, random.Random(0))
     for name, half in zip(("train", "test"), halves, strict=True):
@@ -102,34 +100,6 @@ def split_multidoc2dial(data: Path, folder: Path) -> Iterator[Record]:
         page = pages[domain, name]
         for number, text in enumerate(filter(is_long, cut_all(page["text"]))):
             yield {"id": f"{domain}-{name}-{number}", "title": page["title"].partition("#")[0], "text": text}
-
-
-def split_coqa(data: Path, folder: Path) -> Iterator[Record]:
-    """Write CoQA's stories at hand, in its own format, and yield the passages of those of its training set."""
-    stories = read(data / "coqa/coqa_converted_extract10.json")
-    for name, split in (("train", "train"), ("test", "valid")):
-        listed = [make_story(f"{split}-{number}", story) for number, story in enumerate(stories[split])]
-        write(folder / f"{name}.json", {"data": listed})
-        print(f"{name}: {len(listed)} stories, {sum(len(story['questions']) for story in listed)} questions")
-    for number, story in enumerate(stories["train"]):
-        for place, text in enumerate(filter(is_long, cut_all(story["background"]))):
-            yield {"id": f"{number}-{place}", "title": "", "text": text}
-
-
-def make_story(name: str, story: Conversation) -> Conversation:
-    """Return a story with its questions and answers as CoQA has them."""
-    last, text = story["utterances"][-1], story["background"]
-    said = [*last["history"], last["candidates"][-1]]
-    spans = sentences(text, "en")
-    texts = [text[start:end] for start, end in spans]
-    questions, answers = [], []
-    for number, (question, answer) in enumerate(zip(said[::2], said[1::2], strict=True), start=1):
-        start, end = spans[next(iter(rank_sentences(texts, answer, question)), 0)]
-        known = answer.strip().lower() != "unknown"
-        questions.append({"turn_id": number, "input_text": question})
-        span = {"span_start": start if known else -1, "span_text": text[start:end] if known else "unknown"}
-        answers.append({"turn_id": number, "input_text": answer, **span})
-    return {"id": name, "source": "", "story": text, "questions": questions, "answers": answers}
 
 
 def make_page(page: Record) -> dict[str, Any]:
@@ -226,7 +196,7 @@ def write(path: Path, content: object) -> None:
     path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
 
 
-SPLIT = {"mtrag": split_mtrag, "multidoc2dial": split_multidoc2dial, "coqa": split_coqa}
+SPLIT = {"mtrag": split_mtrag, "multidoc2dial": split_multidoc2dial}
 
 if __name__ == "__main__":
     main()

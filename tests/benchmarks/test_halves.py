@@ -4,7 +4,7 @@ import json
 import random
 from pathlib import Path
 
-from benchmarks.halves import cut_all, find_documents, halve, split_coqa, split_multidoc2dial
+from benchmarks.halves import cut_all, find_documents, halve, split_multidoc2dial
 from tests.support.corpora import dialogs
 
 
@@ -55,18 +55,3 @@ def test_dialogs_without_references_refer_to_the_sentence_that_shares_most(tmp_p
     assert [len(half) for half in read] == [1, 1]
     assert [e.text for half in read for e in half[0].turns[0].evidence] == ["A new plate costs six crowns."] * 2
     assert {passage["title"] for passage in passages} < {"Plates", "Permits"}
-
-
-def test_stories_are_written_as_coqa_has_them(tmp_path: Path) -> None:
-    told = ["What does it cost?", "six crowns", "Who sells it?"]
-    utterances = [{"history": told[:1], "candidates": ["no", told[1]]}, {"history": told, "candidates": ["unknown"]}]
-    story = {"background": "The hall is old. A plate costs six crowns. Dogs are free.", "utterances": utterances}
-    (tmp_path / "coqa").mkdir()
-    (tmp_path / "coqa/coqa_converted_extract10.json").write_text(json.dumps({"train": [story], "valid": [story]}))
-    assert list(split_coqa(tmp_path, tmp_path / "halves")) == []  # too short a story to write from
-    [dialog] = dialogs("coqa", path=str(tmp_path / "halves/test.json"))
-    assert [(turn.query, turn.answer, turn.answerability) for turn in dialog.turns] == [
-        ("What does it cost?", "six crowns", "answerable"),
-        ("Who sells it?", "I don't know.", "unanswerable"),
-    ]
-    assert [e.text for turn in dialog.turns for e in turn.evidence] == ["A plate costs six crowns."]
