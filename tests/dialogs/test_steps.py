@@ -132,6 +132,7 @@ BAD = {
     "in the prompt's words": ("Does that mean what the last answer says?", LIKE_THE_PROMPT),
     "repeated": ("Which colour is the tram?", "repeats an earlier question"),
     "scaffolding": ("What does the passage say?", "speaks of the documents"),
+    "a title": ("What is the title of the document?", "speaks of the documents"),
     "an example": ("Why did he do that?", "copies an example"),
     "the topic of an example": ("Why did her uncle leave the bike shop?", "is on the topic of an example"),
     "a phrasing as it stands": ("Does that mean … ?", "leaves the gap of a phrasing"),
