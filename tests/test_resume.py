@@ -172,7 +172,8 @@ def test_more_dialogs_continue_a_run_and_fewer_change_nothing(site: Site, undist
     with OpenAIServer() as server:
         for step in (2, DIALOGS, 5):
             assert site.run(server, f"dialogs={step}", "lm.concurrency=3").code == 0
-        assert set(server.finished.values()) == {1}
+        # A run that has enough leaves up to `lm.concurrency` calls, whose replies the server may have just written.
+        assert server.finished.total() - len(server.finished) <= 2 * 3
     assert same(site, undisturbed)
 
 
