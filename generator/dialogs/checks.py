@@ -31,8 +31,9 @@ LIKE_THE_PROMPT = "speaks of the User, the Agent or their last words"
 
 def speaks_like_the_prompt(text: str, passages: Sequence[Passage]) -> bool:
     """Return True if a text has words that only our prompts use, such as “the User”, and that no passage has."""
-    found = set(_PROMPT_WORDS.findall(text))
-    return any(all(word not in (p.titled, p.titled.lower())[word.islower()] for p in passages) for word in found)
+    known = " ".join(p.titled for p in passages)
+    found = _PROMPT_WORDS.findall(text)
+    return any(word not in (known.lower() if word.islower() else known) for word in found)
 
 
 def speaks_of_documents(text: str) -> bool:

@@ -127,6 +127,13 @@ def test_the_prompt_of_a_first_question() -> None:
     assert "touch on this" not in without_focus
 
 
+def test_the_user_of_a_passage_may_be_spoken_of() -> None:
+    manual = TRAM.model_copy(update={"text": "Users log in."})
+    assert speaks_like_the_prompt("The user logs in.", [BUS])
+    assert not speaks_like_the_prompt("The user logs in.", [BUS, manual])
+    assert speaks_like_the_prompt("The Agent logs in.", [manual])
+
+
 BAD = {
     "asked twice": ("How old is it? How old is it in years?", "asks the same twice"),
     "in the prompt's words": ("Does that mean what the last answer says?", LIKE_THE_PROMPT),
@@ -139,13 +146,6 @@ BAD = {
     "a phrasing up to its gap": ("How long did that?", "is only the beginning of a question"),
     "nothing": ("", "no question"),
 }
-
-
-def test_the_user_of_a_passage_may_be_spoken_of() -> None:
-    manual = TRAM.model_copy(update={"text": "Users log in."})
-    assert speaks_like_the_prompt("The user logs in.", [BUS])
-    assert not speaks_like_the_prompt("The user logs in.", [BUS, manual])
-    assert speaks_like_the_prompt("The Agent logs in.", [manual])
 
 
 @pytest.mark.parametrize(("bad", "why"), BAD.values(), ids=BAD.keys())
