@@ -309,13 +309,14 @@ def _describe_outputs(signature: SignatureType) -> str:
 
 
 def _form(fields: Mapping[str, FieldInfo]) -> str:
-    return "{" + ", ".join(f'"{name}": {_blank(field)}' for name, field in fields.items()) + "}"
+    """Return a JSON object to fill in, without white space, as the reply must be on a server that allows none."""
+    return "{" + ",".join(f'"{name}":{_blank(field)}' for name, field in fields.items()) + "}"
 
 
 def _blank(field: FieldInfo) -> str:
     if length := _fixed_length(field):
         record = _record(field)
-        return "[" + ", ".join([_form(record.model_fields) if record else '"…"'] * length) + "]"
+        return "[" + ",".join([_form(record.model_fields) if record else '"…"'] * length) + "]"
     if field.annotation is bool:
         return "true"
     if field.annotation in (int, float):
@@ -364,5 +365,5 @@ def _render_demos(signature: SignatureType, demos: list[dict[str, Any]]) -> list
     """Return the examples of a compiled program (`dspy_program`); our own signatures have none."""
     names = [*(n for n, f in signature.input_fields.items() if not _is_context(f)), *signature.output_fields]
     shown = [{name: demo[name] for name in names if name in demo} for demo in demos]
-    lines = [neutralize(json.dumps(demo, ensure_ascii=False, default=str)) for demo in shown]
+    lines = [neutralize(json.dumps(demo, ensure_ascii=False, separators=(",", ":"), default=str)) for demo in shown]
     return ["\n".join(["Examples:", *lines])] if lines else []

@@ -93,15 +93,16 @@ class Ask(dspy.Module):
             )
             if not prediction.get("can_ask", True):  # then the question needn't be one
                 raise Rejected("ask", f"declined: nothing {question_type.name} to ask", prediction.explanation)
-            check_language(prediction.question)
-            fault = find_fault(prediction.question, documents, history, question_type, self.repetition, focus)
+            question = on_one_line(prediction.question)
+            check_language(question)
+            fault = find_fault(question, documents, history, question_type, self.repetition, focus)
             if len(refused) < (ATTEMPTS - 1) * self.candidates:  # a long question is better than none
-                fault = fault or find_length_fault(prediction.question, question_type)
+                fault = fault or find_length_fault(question, question_type)
             if fault is not None:
-                raise Refused("ask", fault, prediction.question)
+                raise Refused("ask", fault, question)
             if not prediction.get("consistent", True):
-                raise Rejected("ask", INCONSISTENT, prediction.question)
-            return on_one_line(prediction.question)
+                raise Rejected("ask", INCONSISTENT, question)
+            return question
 
         async def rate(question: str) -> tuple[str, float]:
             return question, rate_question(question, documents, history, focus)
@@ -298,5 +299,5 @@ def _with_min_length(signature: SignatureType, least: int) -> SignatureType:
 
 
 def on_one_line(text: str) -> str:
-    """Return a text with single spaces in place of line breaks and other white space."""
-    return " ".join(text.split())
+    """Return a text with single spaces in place of white space, without the commas that small models put around it."""
+    return " ".join(text.split()).strip(" ,")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from generator.common.shingles import content_stems, words
 from generator.dialogs.answer_checks import find_answer_fault
-from generator.dialogs.checks import NAMELESS, is_nameless, speaks_of_documents
+from generator.dialogs.checks import COPIED, NAMELESS, copies_documents, is_nameless, speaks_of_documents
 from generator.dialogs.dedup import Repetition
 from generator.schema import Passage, Turn
 from taxonomy import Task
@@ -104,6 +104,8 @@ def find_turn_fault(turns: Sequence[Turn], passages: Sequence[Passage]) -> Fault
     *history, turn = turns
     if not history and is_nameless(turn.query):
         return NAMELESS, turn.query
+    if copies_documents(turn.query, passages):
+        return COPIED, turn.query
     fault = find_answer_fault(turn.answer, turn.query, history, passages)
     return (fault.partition(": ")[0], turn.answer) if fault else None
 

@@ -8,7 +8,7 @@ attribution (BEGIN's, Dziri et al. 2022; Q²'s, Honovich et al. 2021). `benchmar
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import chain, pairwise
+from itertools import pairwise
 from math import exp, log1p
 from pathlib import Path
 
@@ -128,7 +128,10 @@ class GroundingJudge(ComputingJudge):
 
     async def judge(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
         """Judge one turn's answer; see `generator.schema.Judge`."""
-        said = [*chain(*((t.query, t.answer) for t in history)), turn.query]
+        shown = {p.id for p in passages}
+        # An earlier answer that rests on these passages adds only what it made up.
+        own = [t for t in history if not t.evidence or not shown.issuperset(e.passage_id for e in t.evidence)]
+        said = [*(t.query for t in history), *(t.answer for t in own), turn.query]
         verdict = self.judge_answer(turn.answer, passages, said)
         why = find_uncovered(passages, history, turn)
         if why is None or verdict.label == "incorrect" or is_unspaced(turn.answer):

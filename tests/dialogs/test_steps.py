@@ -3,7 +3,7 @@
 import pytest
 from dspy import lm15
 
-from generator.dialogs.checks import LIKE_THE_PROMPT, find_fault, speaks_like_the_prompt
+from generator.dialogs.checks import LIKE_THE_PROMPT, copies_documents, find_fault, speaks_like_the_prompt
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Documents
 from generator.dialogs.signatures import REJECTED
@@ -134,6 +134,14 @@ def test_the_user_of_a_passage_may_be_spoken_of() -> None:
     assert speaks_like_the_prompt("The Agent logs in.", [manual])
 
 
+def test_a_copied_statement_is_no_message() -> None:
+    guide = TRAM.model_copy(update={"text": "Trams run every ten minutes on the line to the port."})
+    copied = "so trams run every ten minutes on the line to the port"
+    assert copies_documents(copied, [BUS, guide]) and not copies_documents(copied, [BUS])
+    assert not copies_documents(f"Is it true that {copied}?", [guide])
+    assert not copies_documents("I hear that trams run every ten minutes", [guide])
+
+
 BAD = {
     "asked twice": ("How old is it? How old is it in years?", "asks the same twice"),
     "in the prompt's words": ("Does that mean what the last answer says?", LIKE_THE_PROMPT),
@@ -179,9 +187,9 @@ def test_the_same_question_after_a_beginning_is_a_repetition() -> None:
     assert ask_next(model) == "How old is its driver?"
 
 
-def test_white_space_in_a_question_is_normalised() -> None:
+def test_white_space_in_and_commas_around_a_question_are_removed() -> None:
     for ask in (ask_first, ask_next):
-        assert ask(Scripted(ask=[{"question": " How old\n is it? \n"}])) == "How old is it?"
+        assert ask(Scripted(ask=[{"question": " , How old\n is it? \n"}])) == "How old is it?"
 
 
 def test_only_types_that_documents_may_lack_can_be_declined() -> None:

@@ -78,8 +78,8 @@ def test_the_prompt_names_task_topic_and_form() -> None:
     assert TASKS["CM"].prompt(3) in call.prompt
     assert "Harbour: Why its door is blue." in call.prompt
     assert HARBOUR.text not in call.prompt and "<documents>" not in call.prompt and "<dialog>" not in call.prompt
-    blank = '{"user": "…", "agent": "…"}'
-    assert f'{{"plan": "…", "turns": [{blank}, {blank}, {blank}]}}' in task(call.prompt)
+    blank = '{"user":"…","agent":"…"}'
+    assert f'{{"plan":"…","turns":[{blank},{blank},{blank}]}}' in task(call.prompt)
     turns = call.schema["properties"]["turns"]
     assert (turns["minItems"], turns["maxItems"]) == (3, 3)
     assert call.schema["required"] == ["plan", "turns"]

@@ -9,7 +9,7 @@ import pytest
 from generator.dialogs.filter import deciding_verdict
 from generator.schema import Verdict
 from judges.metrics.grounding import GroundingJudge, load_weights
-from tests.support.records import make_passage, make_turn
+from tests.support.records import make_evidence, make_passage, make_turn
 
 PASS = make_passage(
     "pass",
@@ -71,6 +71,14 @@ def test_the_words_of_a_question_are_no_passage() -> None:
     asked, unasked = verdict(claim, claim), verdict(claim)
     assert (asked.score or 0) > (unasked.score or 0)
     assert asked.label != "correct"
+
+
+def test_what_an_earlier_answer_made_up_supports_no_later_one() -> None:
+    made_up = "Holders of the yearly pass park their bicycles in the garage."
+    turn = make_turn(2, answer=made_up)
+    own, elsewhere = (make_turn(1, answer=made_up, evidence=make_evidence(name)) for name in ("pass", "other"))
+    found = [asyncio.run(GroundingJudge().judge([PASS], [earlier], turn)) for earlier in (own, elsewhere)]
+    assert (found[0].score or 0) < (found[1].score or 0)
 
 
 def test_german_is_judged_and_text_without_spaces_is_not() -> None:
