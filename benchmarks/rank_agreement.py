@@ -32,7 +32,7 @@ from benchmarks.rank_systems import CUT, VARIANTS, Variant, rank_texts
 from generator.common.atomic_files import atomic_write
 from generator.common.console import note
 from generator.corpora.mtrag.names import domain_of
-from generator.dialogs.filter import filter_pairs
+from generator.dialogs.filter import filter_pairs, parse_filter
 from generator.dialogs.query import form_query
 from generator.errors import CorpusError, GroundedDialogsError
 from generator.output.markdown import table
@@ -44,6 +44,7 @@ from judges.metrics.ranking import CUTS, measure, to_scores
 
 FORMS: tuple[QueryForm, ...] = get_args(QueryForm)
 # Numbers of people's questions that are compared with the others of people's; at most half of them are.
+RETRIEVERS = ("bm25", "dense", "hybrid")
 SIZES = (15, 30, 60, 120, 240)
 METRICS = (f"nDCG@{CUT}", f"R@{CUT}")
 
@@ -99,6 +100,10 @@ def read_run(run: Path, domains: Mapping[str, str]) -> dict[str, list[Question]]
         raise CorpusError(
             f"{run}: retriever.query={form}: no rewritten questions; make it with retriever.query=rewrite"
         )
+    try:
+        parse_filter(keep)
+    except ValueError as error:
+        raise CorpusError(f"{run}/config.yaml: judge.filter={keep}: {error}") from error
     return read_questions(dialog_set(str(run), None).dialogs(), domains, keep)
 
 
@@ -229,6 +234,8 @@ def measure_agreement(
             made.setdefault(domain, []).extend(questions)
     people: dict[str, Sample] = {}
     companion: dict[str, dict[str, Sample]] = {"all": {}, "kept": {}}
+    if lacking := sorted(made.keys() - asked.keys()):
+        raise CorpusError(f"{human}: has no questions of people about {lacking[0]}, as the companion set has")
     for domain, generated in sorted(made.items()):
         questions = [*asked[domain], *generated]
         figures = measure_systems(domain, pools[domain], questions, variants, cache)
@@ -266,12 +273,14 @@ def main() -> None:
     parser.add_argument(
         "--model", help="the encoder of dense and hybrid, a folder (default: all-MiniLM-L6-v2 of the hub)"
     )
-    parser.add_argument("--retrievers", nargs="+", default=["bm25", "dense", "hybrid"])
+    parser.add_argument("--retrievers", nargs="+", choices=RETRIEVERS, default=RETRIEVERS)
     parser.add_argument("--cache", type=Path, default=Path("outputs/.cache/rank_agreement"))
     parser.add_argument("--output", type=Path, default=Path("outputs"), help="folder for both files")
-    parser.add_argument("--draws", type=int, default=1000, help="of the bootstrap")
+    parser.add_argument("--draws", type=int, default=1000, help="of the bootstrap, 2 at least")
     parser.add_argument("--seed", type=int, default=0, help="of the bootstrap")
     given = parser.parse_args()
+    if given.draws < 2 or given.seed < 0:
+        parser.error("--draws must be 2 or more, and --seed 0 or more")
     variants = {
         name: variant._replace(changes=(*variant.changes, *([f"model={given.model}"] if given.model else [])))
         if variant.retriever != "bm25"
@@ -287,7 +296,8 @@ def main() -> None:
             with atomic_write(given.output / f"rank_agreement.{name}") as file:
                 file.write(content)
     except (GroundedDialogsError, OSError) as error:
-        sys.exit(f"error: {error}")
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
     print(text)
 
 

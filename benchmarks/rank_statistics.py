@@ -92,6 +92,8 @@ def compare_people(
     rng = np.random.default_rng(seed)
     rows = []
     for size in sizes:
+        if any(round(size / len(people)) > of.counts.sum() // 2 for of in people.values()):
+            continue  # a domain has too few questions for a half of this size
         parts = split_people(people, dict.fromkeys(people, round(size / len(people))), draws, rng)
         found = taus(*(part[OVERALL] for part in parts))
         each = {metric: summarise(found[:, place]) for place, metric in enumerate(metrics)}

@@ -4,6 +4,7 @@
     ├── ConfigError              a setting is unknown, out of range, or contradicts another
     ├── TaxonomyError            a question-type file or a mix of types can't be used
     ├── CorpusError              documents can't be read
+    │   └── MissingSplit         a data set has no dialogs of a split
     ├── RetrieverError           an index can't be built or queried
     ├── ModelError               the model endpoint can't be used at all: the run stops, and can be continued
     ├── ExportError              a dataset can't be written
@@ -37,6 +38,10 @@ class TaxonomyError(GroundedDialogsError):
 
 class CorpusError(GroundedDialogsError):
     """Documents can't be read, or there are none."""
+
+
+class MissingSplit(CorpusError):
+    """A data set has no human dialogs of the wanted split."""
 
 
 class RetrieverError(GroundedDialogsError):

@@ -100,8 +100,8 @@ def dialog_set(path: str, corpus: str | Mapping[str, Any] | None) -> DialogSet:
     if published is not None:
         return DialogSet(path, published.dialogs, {}, None)
     raise ConfigError(
-        f"{path}: not a run folder or a file of dialogs as dialogs.jsonl is; give corpus=NAME, or NAME:PATH, to "
-        f"read it as one of {', '.join(human_corpora())}"
+        f"{path}: not a run folder or a file of dialogs as dialogs.jsonl is; give NAME:PATH to read it "
+        f"as one of {', '.join(human_corpora())}"
     )
 
 

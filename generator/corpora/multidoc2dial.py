@@ -18,7 +18,7 @@ from generator.corpora.files import File, list_files
 from generator.corpora.human import human_dialog, human_turn
 from generator.corpora.json_records import read_json, validate_record
 from generator.corpora.published import PublishedCorpus
-from generator.errors import CorpusError
+from generator.errors import CorpusError, MissingSplit
 from generator.schema import Answerability, Dialog, Document, Evidence, OneOrMore, Passage, SkippedRecord
 
 # The published archives and their SHA-256, as in Hugging Face's former dataset_infos.json of both.
@@ -131,7 +131,7 @@ class MultiDoc2DialCorpus(PublishedCorpus):
         chosen = [file for file in dialog_files if self.split is None or _split(file) in (self.split, None)]
         if not chosen:
             names = ", ".join(PurePosixPath(file.name).name for file in dialog_files) or "no dialogue files"
-            raise CorpusError(f"corpus.split={self.split}: no dialogue file of this split; found {names}")
+            raise MissingSplit(f"corpus.split={self.split}: no dialogue file of this split; found {names}")
         for file in chosen:
             kind, domains = _read_domains(file)
             for where, key, item in self._items(file, kind, domains):

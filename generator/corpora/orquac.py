@@ -11,7 +11,7 @@ from generator.corpora.files import File, list_files, local_file
 from generator.corpora.human import find_evidence, human_dialog, human_turn
 from generator.corpora.json_records import convert_records, read_json, read_json_lines, validate_record
 from generator.corpora.published import PublishedCorpus
-from generator.errors import CorpusError
+from generator.errors import CorpusError, MissingSplit
 from generator.schema import Dialog, Document, Evidence, Hit, Operational, Passage, SkippedRecord, Turn
 
 # Where below `base_url` the files are, and their MD5.
@@ -107,7 +107,7 @@ class OrquacCorpus(PublishedCorpus):
         for file in list_files(self.path, (".txt", ".txt.gz"), single=False):
             found.setdefault(file.name.rpartition("/")[2].removesuffix(".gz"), file)
         if wanted not in found:
-            raise CorpusError(f"corpus.path={self.path}: has no {wanted}; put {self.base_url}/{published} into it")
+            raise MissingSplit(f"corpus.path={self.path}: has no {wanted}; put {self.base_url}/{published} into it")
         return found[wanted], found.get("qrels.txt")
 
     def _dialog(

@@ -4,13 +4,13 @@ import operator
 import re
 from collections.abc import Callable, Collection
 from functools import lru_cache
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_args
 
 from pydantic import AfterValidator
 
-from generator.dialogs.columns import LABELS, NUMBERS
+from generator.dialogs.columns import LABELS, NEEDS_DOCUMENTS, NUMBERS, Difficulty
 from generator.errors import ConfigError
-from generator.schema import Dialog, Drop, Judge, Turn, Verdict
+from generator.schema import Answerability, Dialog, Drop, Judge, Turn, Verdict
 
 _MODES = ("pairs", "prefix", "dialog", "verified")
 _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
@@ -22,6 +22,12 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
 }
 _CONDITION = re.compile(r"(human:[\w.@+-]+(?::\w+)?|\w+) ?(<=|>=|!=|<|>|=) ?([^<>=!].*)")
+# The labels of columns that have no others.
+_VALUES = {
+    "difficulty": get_args(Difficulty),
+    "answerability": get_args(Answerability),
+    NEEDS_DOCUMENTS: ("yes", "no"),
+}
 # Where judges differ, the strictest decides: correct is what all of them found correct.
 _STRICTEST = ("incorrect", "unjudged", "correct")
 # The names of judges who are people begin so. Where people have judged a pair, no model decides about it.
@@ -96,6 +102,12 @@ def check_columns(keep: Filter, judges: Collection[Judge]) -> None:
             raise ConfigError(
                 f"judge.filter: {condition.text}: {condition.column} is none of the {kind} that this run has: "
                 f"{', '.join(known)}"
+            )
+        values = _VALUES.get(condition.column, ())
+        if values and condition.value not in values:
+            raise ConfigError(
+                f"judge.filter: {condition.text}: {condition.value} is no label of {condition.column}; give one of "
+                f"{', '.join(values)}"
             )
 
 

@@ -1,18 +1,22 @@
 """The settings of a fine-tuning, and the context-response pairs that it learns from."""
 
+import hashlib
 import json
 import random
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from omegaconf import DictConfig
+from pydantic import BaseModel, Field, field_validator
 from pydantic_core import to_jsonable_python
 
 from generator.common.console import note
 from generator.config.parts import build_choice, identify, plain, validate
+from generator.corpora.json_records import require_record
 from generator.errors import ConfigError, CorpusError, describe
+from generator.models.lm import Message
 from generator.output.chat import kept_turns, to_messages
 from generator.output.excerpts import excerpts
 from generator.schema import Dialog
@@ -37,6 +41,18 @@ class Finetuning(FinetuneSettings):
     def identity(self) -> dict[str, Any]:
         """Return what decides the student, by name."""
         return to_jsonable_python(dict(identify("", self)))
+
+
+class _Row(BaseModel):
+    messages: list[Message] = Field(min_length=2)
+    document_ids: list[str] | None = None
+
+    @field_validator("messages")
+    @classmethod
+    def _answered(cls, messages: list[Message]) -> list[Message]:
+        if messages[-1].role != "assistant":
+            raise ValueError("the last isn't the assistant's")
+        return messages
 
 
 class Pair(NamedTuple):
@@ -65,6 +81,12 @@ def load_finetuning(cfg: DictConfig) -> Finetuning:
     if settings.student.batch % settings.student.at_once:
         raise ConfigError(f"student.at_once={settings.student.at_once}: must divide student.batch")
     return settings
+
+
+def identify_training(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> dict[str, Any]:
+    """Return what decides the student, by name: settings, and what the data hold."""
+    content = hashlib.sha256(json.dumps(read).encode()).hexdigest()[:16]
+    return {**settings.identity, "data (content)": content}
 
 
 def read_pairs(settings: Finetuning) -> list[list[Pair]]:
@@ -132,10 +154,11 @@ def _read(path: str, settings: Finetuning) -> Iterator[Pair]:
     except Exception as error:  # whatever datasets, pyarrow or the hub raise
         raise CorpusError(f"data={path}: can't be read as a dataset: {describe(error)}") from error
     for split, rows in splits.items():
-        for row in rows:
-            if "messages" not in row:
-                raise CorpusError(f"data={path}: has no column messages; give a dataset of this project")
-            yield Pair(row["messages"], (row.get("document_ids") or [""])[0], split == "validation")
+        for number, row in enumerate(rows, start=1):
+            pair = require_record(_Row, f"data={path}: row {number} of {split}", row, "a dataset of this project fits")
+            messages = [message.model_dump() for message in pair.messages]
+            document = next(iter(pair.document_ids or ()), f"{split} {number}")
+            yield Pair(messages, document, split == "validation")
 
 
 def _is_dataset(path: str) -> bool:
@@ -153,18 +176,23 @@ def _pairs(dialog: Dialog, settings: Finetuning) -> Iterator[Pair]:
         yield Pair(messages, next(iter(dialog.document_ids), ""), dialog.split == "validation")
 
 
-def has_training(folder: Path, identity: dict[str, Any]) -> bool:
-    """Return whether a folder holds this training, begun or finished.
+def has_training(folder: Path, identity: Mapping[str, Any], fresh: bool = False) -> bool:
+    """Return whether a folder holds this training, begun or finished; False if it is to be emptied.
 
     Raises:
-        ConfigError: it holds another one.
+        ConfigError: it holds another one, or other files.
     """
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"run_dir={folder}: is not a folder; set another run_dir")
     file = folder / "student.json"
     if not file.exists():
+        if folder.exists() and any(folder.iterdir()):
+            raise ConfigError(f"run_dir={folder}: is not the folder of a student, and holds files; set another run_dir")
         return False
     before = json.loads(file.read_text(encoding="utf-8"))["settings"]
-    if changed := sorted(name for name in identity if before.get(name) != identity[name]):
+    changed = sorted(name for name in identity if before.get(name) != identity[name])
+    if changed and not fresh:
         raise ConfigError(
             f"run_dir={folder}: holds a training with another {changed[0]}; set another run_dir, or fresh=true"
         )
-    return True
+    return not fresh

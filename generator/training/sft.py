@@ -4,17 +4,18 @@ import json
 import shutil
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from generator.common.atomic_files import atomic_write
 from generator.common.console import note
 from generator.errors import ConfigError, describe
-from generator.training.data import Finetuning, Pair, draw_pairs, has_training
+from generator.training.data import Finetuning, Pair, draw_pairs, has_training, identify_training
 
 try:
     import torch
     from datasets import Dataset
-    from peft import LoraConfig
+    from peft import LoraConfig, PeftModel
     from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
     from trl import SFTConfig, SFTTrainer
 except ImportError as error:
@@ -34,9 +35,13 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
         CorpusError: too few pairs are short enough.
     """
     student, folder = settings.student, settings.folder
-    continues = not settings.fresh and has_training(folder, settings.identity)
+    identity = identify_training(settings, read)
+    continues = has_training(folder, identity, settings.fresh)
     if continues and (folder / "result.json").exists():
         note(f"run_dir={folder}: this student is trained; fresh=true starts over")
+        if settings.merged and not (folder / "model").exists():
+            tokenizer, model = _load(settings)
+            _merge(PeftModel.from_pretrained(model, str(folder / "adapter")), tokenizer, folder)
         return
     tokenizer, model = _load(settings)
 
@@ -51,7 +56,7 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     counts = {"pairs": len(training), "validation_pairs": len(validation)}
     with atomic_write(folder / "student.json") as file:
-        file.write(json.dumps({"settings": settings.identity, **counts}, indent=2) + "\n")
+        file.write(json.dumps({"settings": identity, **counts}, indent=2) + "\n")
     start, gpu = time.monotonic(), torch.cuda.is_available()
     trainer = SFTTrainer(
         model=model,
@@ -86,12 +91,14 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
             r=student.rank, lora_alpha=student.alpha, target_modules="all-linear", task_type="CAUSAL_LM"
         ),
     )
-    trainer.train(resume_from_checkpoint=any((folder / "checkpoints").glob("checkpoint-*")))
+    checkpoints = list((folder / "checkpoints").glob("checkpoint-*"))
+    for checkpoint in checkpoints:
+        if not (checkpoint / "trainer_state.json").exists():  # written last: the training was killed meanwhile
+            shutil.rmtree(checkpoint)
+    trainer.train(resume_from_checkpoint=any(checkpoint.exists() for checkpoint in checkpoints))
     trainer.model.save_pretrained(folder / "adapter")
     if settings.merged:
-        merged = trainer.model.merge_and_unload()
-        merged.save_pretrained(folder / "model")
-        tokenizer.save_pretrained(folder / "model")
+        _merge(trainer.model, tokenizer, folder)
     losses = [
         {"step": entry["step"], **{key: round(entry[key], 4) for key in ("loss", "eval_loss") if key in entry}}
         for entry in trainer.state.log_history
@@ -108,6 +115,12 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
     shutil.rmtree(folder / "checkpoints")
     print(f"{len(training)} pairs, loss on {len(validation)} validation pairs {trainer.state.best_metric:.4f}")
     print(f"run folder: {folder}", flush=True)
+
+
+def _merge(model: Any, tokenizer: Any, folder: Path) -> None:
+    """Write the model with the adapter in its weights."""
+    model.merge_and_unload().save_pretrained(folder / "model")
+    tokenizer.save_pretrained(folder / "model")
 
 
 def _load(settings: Finetuning) -> tuple[Any, Any]:

@@ -4,22 +4,32 @@ The measure of table 4 of Lee et al. 2024: golden history, and the passages that
 """
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
-from typing import Any, ClassVar
+from itertools import chain
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 from scipy import stats
 
+from generator.config.choices import compose_choice
 from generator.dialogs.judging import JudgeSettings
+from generator.errors import CorpusError, MissingSplit
 from generator.models.lm import Message
 from generator.output.chat import GROUNDING, to_messages
 from generator.output.excerpts import excerpts
 from generator.output.tables import print_table
-from generator.schema import Context, Dialog, Judge, Turn
+from generator.schema import Context, Dialog, Judge, SkippedRecord, Turn
+from generator.sets import dialog_set
 from judges.benchmarks.base import Benchmark
 from judges.benchmarks.scores import DIGITS, Rated, Ratings, Score
+
+# Whose files, which lie in one folder, name the split of their dialogs.
+_SPLIT_BY_FILE = {"multidoc2dial", "orquac"}
+_SPLITS = ("test", "validation", "train")
 
 
 class HumanDialogs(Benchmark):
@@ -31,6 +41,10 @@ class HumanDialogs(Benchmark):
         description="Judges that compare an answer with people's and ask no model, by name; null leaves one out."
     )
     questions: int | None = Field(ge=1, description="Draw so many questions of each dialog; null: all.")
+    split: Literal["train", "validation", "test"] | None = Field(
+        description="Split of MultiDoc2Dial or OR-QuAC, whose files lie in one folder; null: `test`, or else "
+        "`validation`, or else `train`."
+    )
     passage_tokens: int | None = Field(
         ge=1,
         description="Show so many words and punctuation marks of a question's passages, around the evidence of "
@@ -44,6 +58,17 @@ class HumanDialogs(Benchmark):
     @cached_property
     def judges(self) -> list[Judge]:
         return [judge for metric in self.metrics.values() if metric and (judge := metric.build("")) is not None]
+
+    def items(self, path: Path) -> Iterator[Dialog | SkippedRecord]:
+        if self.name not in _SPLIT_BY_FILE:
+            return super().items(path)
+        corpus = compose_choice("corpus", self.name)
+        for split in (self.split,) if self.split else _SPLITS:
+            records = dialog_set(str(path), {**corpus, "split": split}).records()
+            with suppress(MissingSplit):
+                first = next(records, None)
+                return chain([first] if first else [], records)
+        raise CorpusError(f"benchmark.split={self.split}: {path} has no file of this split")
 
     def check(self, item: Dialog) -> str | None:
         return None if self.judged(item) else "has no question with an answer"

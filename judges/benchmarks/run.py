@@ -163,7 +163,10 @@ class EvaluationRun(Session[Result]):
             members.append(Member(RatingJudge(endpoint.model), clients, RatingAdapter(endpoint.structured_outputs)))
         # An encoder that can't be loaded must be known before answers are paid for.
         for metric in self.benchmark.judges:
-            await metric.judge((), (), self.items[0].turns[0])
+            try:
+                await metric.judge((), (), self.items[0].turns[0])
+            except ConfigError as error:
+                raise ConfigError(str(error).replace("judge.", f"benchmark.metrics.{metric.name}.")) from error
         return partial(self._evaluate, tested, members)
 
     async def _evaluate(
@@ -198,7 +201,7 @@ class EvaluationRun(Session[Result]):
         turns = []
         for turn in golden.turns:
             if turn.turn not in answers:
-                turns.append(turn)
+                turns.append(turn.model_copy(update={"verdicts": ()}))  # verdicts on the golden answers are no scores
                 continue
             verdicts = [verdicts[turn.turn] for verdicts in found]
             if len(verdicts) > 1:

@@ -151,14 +151,19 @@ def test_texts_that_were_ranked_are_not_ranked_again(human: Path, tmp_path: Path
     ],
 )
 def test_a_run_that_cannot_be_compared_is_one_line(
-    human: Path, tmp_path: Path, made: Any, named: str, monkeypatch: pytest.MonkeyPatch
+    human: Path,
+    tmp_path: Path,
+    made: Any,
+    named: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     arguments = [str(human), str(made(tmp_path / "run")), "--cache", str(tmp_path / "cache")]
     monkeypatch.setattr(sys, "argv", ["rank_agreement", *arguments, "--output", str(tmp_path / "out")])
     with pytest.raises(SystemExit) as caught:
         main()
-    assert named in str(caught.value)
-    assert "\n" not in str(caught.value)
+    printed = capsys.readouterr().err.splitlines()
+    assert caught.value.code == 2 and printed[-1].startswith("error: ") and named in printed[-1]
 
 
 def test_the_command_writes_both_files(human: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from generator.dialogs.filter import check_columns, filter_pairs, parse_filter
 from generator.errors import ConfigError
 from generator.schema import Evidence, Verdict
 from judges.llm.idk import IdkJudge
+from judges.llm.needs_documents import NeedsDocumentsJudge
 from judges.llm.rl_f import FaithfulnessJudge
 from tests.support.openai_server import OpenAIServer, openai_server
 from tests.support.records import make_dialog, make_turn
@@ -60,6 +61,12 @@ def test_a_run_without_the_column_refuses_the_filter(keep: str) -> None:
     check_columns("rl_f>0.5 and idk!=yes and difficulty=hard and overlap<1", judges)
     with pytest.raises(ConfigError, match=rf"^judge\.filter: {keep}: .* that this run has: .*rl_f"):
         check_columns(keep, judges)
+
+
+@pytest.mark.parametrize("keep", ["difficulty=esay", "answerability!=answerabel", "needs_documents=true"])
+def test_a_label_that_a_column_never_has_is_refused(keep: str) -> None:
+    with pytest.raises(ConfigError, match=r"is no label of .*; give one of "):
+        check_columns(keep, [NeedsDocumentsJudge("m")])
 
 
 def test_a_run_filters_by_columns(openai_server: OpenAIServer, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What a student learns from: drawn pairs, their passages, and the documents that are held out."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -104,3 +105,20 @@ def test_a_folder_of_another_training_is_not_continued(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="another seed"):
         has_training(tmp_path, {"seed": 2})
     assert has_training(tmp_path, {"seed": 1})
+
+
+def test_a_folder_with_other_files_is_not_emptied(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    for place in (tmp_path, tmp_path / "notes.txt"):
+        with pytest.raises(ConfigError, match=r"^run_dir=.*; set another run_dir$"):
+            has_training(place, {}, fresh=True)
+
+
+def test_a_dataset_needs_chats_that_the_assistant_ends(tmp_path: Path) -> None:
+    user, agent = ({"role": role, "content": "Hm."} for role in ("user", "assistant"))
+    for name, messages, fault in (("a", [user, {"from": "gpt"}], "role"), ("b", [user, agent, user], "assistant's")):
+        (tmp_path / name).mkdir()
+        rows = [{"messages": [user, agent]}, {"messages": messages}]
+        (tmp_path / name / "train.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+        with pytest.raises(CorpusError, match=rf"row 2 of train: messages.*{fault}"):
+            read_pairs(settings(tmp_path, []).model_copy(update={"data": (str(tmp_path / name),)}))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from generator.output.excerpts import excerpts
-from generator.schema import Evidence
+from generator.schema import Dialog, Evidence, Verdict
 from judges.benchmarks.human_dialogs import mean_of_questions
 from judges.benchmarks.scores import Rated
 from tests.judges.benchmarks.test_evaluate import PAIRS, Evaluating, reached
@@ -101,3 +101,13 @@ def test_the_mean_is_over_questions_and_its_interval_over_dialogs() -> None:
     score = mean_of_questions([*rated, Rated(task="m", item="b", turn=2, score=None, reason="no answer")], 0)
     assert score.score == pytest.approx(2 / 3, abs=1e-5) and (score.low, score.high) == (0.0, 1.0)
     assert json.loads(mean_of_questions([], 0).model_dump_json()) == {"score": None, "low": None, "high": None}
+
+
+def test_verdicts_that_the_input_has_are_no_scores(site: Answering, openai_server: OpenAIServer) -> None:
+    dialog = Dialog.model_validate_json(site.input.read_text(encoding="utf-8"))
+    given = (Verdict(judge="token_f1", label="scored", explanation="", model="", score=1.0, decides=False),)
+    turns = tuple(turn.model_copy(update={"verdicts": given}) for turn in dialog.turns)
+    site.input.write_text(dialog.model_copy(update={"turns": turns}).model_dump_json() + "\n", encoding="utf-8")
+    assert site.run(openai_server, "benchmark.questions=1").code == 0
+    written = Dialog.model_validate_json((site.run_dir / "dialogs.jsonl").read_text(encoding="utf-8"))
+    assert sum(bool(turn.verdicts) for turn in written.turns) == 1
