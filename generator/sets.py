@@ -11,6 +11,8 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from generator.common.console import note
+from generator.common.detection import SAMPLE, detect_language
+from generator.common.language import Languages, load_language
 from generator.config.messages import choices
 from generator.config.settings import human_corpora, human_corpus
 from generator.corpora.files import File, is_url, list_files, local_file
@@ -70,6 +72,15 @@ class DialogSet(NamedTuple):
         """
         none = f"{NO_DIALOGS}: the run has accepted none" if self.dialogs_wanted else NO_DIALOGS
         return readable(self.path, self.records(), none, limit)
+
+    def languages(self, code: str | None = None) -> Languages:
+        """Return the languages of passages and dialogs, as a sample shows them; `code` names that of the dialogs."""
+        sample = list(islice((record for record in self.records() if isinstance(record, Dialog)), SAMPLE))
+        told = [" ".join(text for turn in dialog.turns for text in (turn.query, turn.answer)) for dialog in sample]
+        dialog = load_language(code or detect_language(told)[0] or "en")
+        passages = ["\n".join(p.text for p in dialog.passages) for dialog in sample if dialog.passages]
+        found = detect_language(passages)[0] if passages else None
+        return Languages(load_language(found) if found else dialog, dialog)
 
 
 def dialog_set(path: str, corpus: str | Mapping[str, Any] | None) -> DialogSet:

@@ -54,6 +54,7 @@ def compare(cfg: "DictConfig", job: object) -> None:
         ConfigError: a setting is wrong.
         CorpusError, RunError: a set can't be read.
     """
+    from generator.common.language import use_languages
     from generator.config.parts import plain, validate
     from generator.config.settings import near_duplicates
     from generator.output.stats.comparison import comparison, count, distinct_names
@@ -62,10 +63,11 @@ def compare(cfg: "DictConfig", job: object) -> None:
 
     settings: StatisticsSettings = validate(StatisticsSettings, "", plain(cfg))
     sets = [dialog_set(path, settings.corpus) for path in settings.paths]
-    columns = [
-        count(name, dialogs.dialogs(settings.dialogs), near_duplicates(), dialogs.targets, dialogs.dialogs_wanted)
-        for name, dialogs in zip(distinct_names(settings.paths), sets, strict=True)
-    ]
+    columns = []
+    for name, dialogs in zip(distinct_names(settings.paths), sets, strict=True):
+        read = dialogs.dialogs(settings.dialogs)
+        with use_languages(dialogs.languages()):
+            columns.append(count(name, read, near_duplicates(), dialogs.targets, dialogs.dialogs_wanted))
     write_table(settings.output, lambda console: comparison(columns, settings.format, console))
 
 

@@ -18,8 +18,7 @@ from omegaconf import DictConfig
 from generator.common.atomic_files import atomic_write
 from generator.common.concurrency import together
 from generator.common.console import note
-from generator.common.detection import SAMPLE, detect_language
-from generator.common.language import IN_ENGLISH, Languages, load_language, use_languages
+from generator.common.language import IN_ENGLISH, use_languages
 from generator.config.compose import Job, RunFailed
 from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.calls import use_model
@@ -92,7 +91,7 @@ class JudgingRun(Session[JudgingSummary]):
         self.known, fingerprint, self.skipped = _read_through(self.input)
         self.total = len(self.known)
         prompts = prompt_version(judge.signatures, SharedPrefixAdapter().rules)
-        self.languages = _find_languages(self.input, settings.language)
+        self.languages = self.input.languages(settings.language)
         self.identity = judging_identity(settings, fingerprint, prompts)
         if self.languages != IN_ENGLISH:
             self.identity["language"] = "/".join(each.code for each in self.languages)
@@ -179,16 +178,6 @@ def _find_input(settings: JudgingSettings) -> DialogSet:
 
 def _readable(source: DialogSet) -> Iterator[Dialog]:
     return (record for record in source.records() if isinstance(record, Dialog))
-
-
-def _find_languages(source: DialogSet, code: str | None) -> Languages:
-    """Return the languages of passages and dialogs, which a sample shows unless `code` names that of the dialogs."""
-    sample = list(islice(_readable(source), SAMPLE))
-    told = [" ".join(text for turn in dialog.turns for text in (turn.query, turn.answer)) for dialog in sample]
-    dialog = load_language(code or detect_language(told)[0] or "en")
-    passages = ["\n".join(p.text for p in dialog.passages) for dialog in sample if dialog.passages]
-    found = detect_language(passages)[0] if passages else None
-    return Languages(load_language(found) if found else dialog, dialog)
 
 
 def _read_through(source: DialogSet) -> tuple[Sequence[int], str, list[SkippedRecord]]:

@@ -135,11 +135,24 @@ class Language(Record):
     @cached_property
     def scaled(self) -> re.Pattern[str] | None:
         """Find a number with a word that scales it, such as “8.5 million”; None if it has no such words."""
-        scales = "|".join(re.escape(word) for word, digits in self.numbers.items() if len(digits) > 3)
+        scales = "|".join(
+            re.escape(word) for word, digits in self.numbers.items() if len(digits) > 2 and digits[0] == "1"
+        )
         if not scales:
             return None
         number = "|".join([r"\d+(?:[.,]\d{3})*(?:[.,]\d+)?", *map(re.escape, self.numbers)])
         return re.compile(rf"\b(?P<number>{number})[ -](?P<scale>{scales})\b", re.IGNORECASE)
+
+    @cached_property
+    def compound(self) -> re.Pattern[str] | None:
+        """Find tens with a unit, such as “thirty-five”; None if it has no such words."""
+        units = [word for word, digits in self.numbers.items() if len(digits) == 1 and digits != "0"]
+        tens = [
+            word for word, digits in self.numbers.items() if len(digits) == 2 and digits > "19" and digits[1] == "0"
+        ]
+        if not (units and tens):
+            return None
+        return re.compile(rf"\b(?P<ten>{'|'.join(tens)})[ -](?P<unit>{'|'.join(units)})\b", re.IGNORECASE)
 
     @property
     def spaced(self) -> bool:

@@ -14,8 +14,9 @@ from generator.common.language import cached_by_language, dialog_language, langu
 from generator.common.passages import find_tokens, list_tokens
 from generator.common.scripts import UNSPACED, words
 
-# A number, and letters that follow it (`1980s`, `20th`); a name such as `B12` is a word.
-_NUMBER = re.compile(rf"(?<![^\W{UNSPACED}])\d+(?:[.,]\d+)*(?=[^\W\d_]{{0,2}}\b|[{UNSPACED}])")
+# A number, and letters that follow it (`1980s`, `20th`, `500Mbps`); a name such as `B12` is a word.
+_NUMBER = re.compile(rf"(?<![^\W{UNSPACED}])\d+(?:[.,]\d+)*(?=[^\W\d_]{{0,4}}\b|[{UNSPACED}])")
+_UNIT = re.compile(r"(?<=\d)[^\W\d_]{1,4}\b")
 _UNSPACED_LETTER, _UNSPACED_RUN = re.compile(f"[{UNSPACED}]"), re.compile(f"[{UNSPACED}]+")
 # The number of a list's item: “1. ” at the start of a line, “1) ” and “(1) ” anywhere; and what may be one elsewhere.
 _ITEM = re.compile(r"^\s*\d{1,2}[.)](?=\s)|(?<!\S)\(?\d{1,2}\)(?=\s)", re.MULTILINE)
@@ -109,7 +110,8 @@ def term_keys(text: str) -> frozenset[str]:
     """
     language, text = dialog_language(), unicodedata.normalize("NFKC", text)
     low = [token.casefold() for token in list_tokens(text)]
-    keys = frozenset(map(_fold, language.stem(low)))
+    units = [unit.casefold() for unit in _UNIT.findall(text)]  # “8GB” supports “8 GB”
+    keys = frozenset(map(_fold, language.stem([*low, *units])))
     numbers = [_digits(number) for number in (*_NUMBER.findall(text), *_DECADE.findall(text))]
     numbers += [digits for _, _, digits in _find_scaled(text)]
     numbers += [rounded for number in numbers for rounded in _round(number)]
@@ -132,15 +134,15 @@ def find_unsupported(text: str, sources: Sequence[str]) -> Unsupported:
     return Unsupported(tuple(words), tuple(numbers), tuple(names))
 
 
-def shares_nothing(text: str, sources: Sequence[str]) -> bool:
-    """Return True if a text has content words or numbers, and none of them is in a source.
+def shares_nothing(text: str, sources: Sequence[str], least: int = 1) -> bool:
+    """Return True if a text has at least so many content words or numbers, and none of them is in a source.
 
     In another language than that of the sources a text shares few words with them whatever it says, and so it may in
     other words than theirs if they are a sentence or two: false unless the sources are of some length and, like the
     text, in the language of the dialog; of a text that is too short to tell this is taken for granted.
     """
     wanted, language = {term.key for term in read_terms(text)}, dialog_language()
-    if not wanted or languages().differ or any(wanted & term_keys(source) for source in sources):
+    if len(wanted) < least or languages().differ or any(wanted & term_keys(source) for source in sources):
         return False
     if len(words(text)) > _TOO_SHORT and not language.is_in(text):
         return False
@@ -170,8 +172,11 @@ def _find_initials(text: str) -> Iterator[str]:
 
 
 def _find_scaled(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield start, end and digits of numbers that end in a word ("8.5 million", "two million")."""
+    """Yield start, end and digits of numbers of two words ("8.5 million", "two hundred", "thirty-five")."""
     language = dialog_language()
+    for match in language.compound.finditer(text) if language.compound else ():
+        ten, unit = (int(language.numbers[match[name].casefold()]) for name in ("ten", "unit"))
+        yield match.start(), match.end(), str(ten + unit)
     for match in language.scaled.finditer(text) if language.scaled else ():
         number, scale = match["number"].casefold(), language.numbers[match["scale"].casefold()]
         value = Decimal(language.numbers.get(number) or _digits(number)) * int(scale)

@@ -7,10 +7,12 @@ one: a part is missing where the answer says so. Figures are in `docs/judging.md
 
 from generator.common.language import dialog_language
 from generator.common.refusals import drop_refusals, has_refusal
+from generator.common.support import read_terms, term_keys
 from generator.dialogs.later_turns import content_of
 from generator.schema import Answerability
 
-# An answer that says what isn't known, and has as many other content words that the question lacks, gives a part.
+# An answer that says what isn't known, and has as many other content words that the question lacks, gives a part; so
+# does one with a number or a name.
 PART = 3
 
 
@@ -26,5 +28,7 @@ def measure_answerability(query: str, answer: str, own: Answerability) -> Answer
         return own
     if not has_refusal(answer):
         return "answerable"
-    told = content_of(drop_refusals(answer)) - content_of(query)
-    return "partial" if len(told) >= PART else "unanswerable"
+    rest = drop_refusals(answer)
+    if any(term.kind != "word" for term in read_terms(rest) if term.key not in term_keys(query)):
+        return "partial"
+    return "partial" if len(content_of(rest) - content_of(query)) >= PART else "unanswerable"

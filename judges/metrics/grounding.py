@@ -7,12 +7,13 @@ attribution (BEGIN's, Dziri et al. 2022; Q²'s, Honovich et al. 2021). `benchmar
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from itertools import pairwise
 from math import exp, log1p
 from pathlib import Path
 
 from generator.common.language import cached_by_language, dialog_language, languages
+from generator.common.refusals import drop_refusals
 from generator.common.scripts import QUESTION_MARKS, is_unspaced
 from generator.common.shingles import words
 from generator.common.support import Term, drop_item_numbers, find_unsupported, read_terms, term_keys
@@ -25,6 +26,7 @@ from judges.base import UNJUDGED, ComputingJudge, ComputingJudgeSettings
 # that it learned from, people found no more than so many of these grounded.
 WRONG_NUMBER = 0.2
 _COUNTS = {"two", "three"}
+SHORT = 12  # words: longer ones with a refusal in each clause mostly claim something
 LONG = 12  # content words and numbers: nine in ten of the responses that it learned from have fewer
 
 
@@ -56,9 +58,10 @@ def load_weights() -> Weights:
     return Weights.model_validate_json(Path(__file__).with_suffix(".json").read_bytes())
 
 
-@lru_cache(maxsize=4096)  # passages come again with every turn
+@cached_by_language(4096)  # passages come again with every turn
 def _count_words(text: str) -> Counter[str]:
-    return Counter(words(text))
+    numbers = dialog_language().numbers
+    return Counter(numbers.get(word, word) for word in words(text))  # “two” as “2”
 
 
 def strip_refusal(answer: str) -> str:
@@ -79,7 +82,7 @@ def features(answer: str, passages: Sequence[str], said: Sequence[str]) -> dict[
         said: the dialog up to it. Its words count as half known: a question may have put them wrongly.
     """
     claim = strip_refusal(answer)
-    counts = Counter(words(drop_item_numbers(claim)))
+    counts = _count_words(drop_item_numbers(claim))
     total = max(1, counts.total())
     sources = [_count_words(text) for text in passages]
     shared = sum(min(count, sum(source[word] for source in sources)) for word, count in counts.items())
@@ -128,6 +131,8 @@ class GroundingJudge(ComputingJudge):
 
     async def judge(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
         """Judge one turn's answer; see `generator.schema.Judge`."""
+        if turn.answerability == "conversational":
+            return self.verdict("correct", "claims nothing", 1.0)
         shown = {p.id for p in passages}
         # An earlier answer that rests on these passages adds only what it made up.
         own = [t for t in history if not t.evidence or not shown.issuperset(e.passage_id for e in t.evidence)]
@@ -152,6 +157,8 @@ class GroundingJudge(ComputingJudge):
         answer = drop_requests(answer)
         claim = strip_refusal(answer)
         stated = {term.key for term in read_terms(claim)}
+        if len(words(answer)) <= SHORT and not any(c.isalnum() for c in drop_refusals(answer)):
+            return self.verdict("correct", "claims nothing", 1.0)
         if stated <= _courtesy() and (stated or claim != answer or not words(claim)):
             return self.verdict("correct", "claims nothing", 1.0)
         if not passages:
@@ -168,6 +175,8 @@ class GroundingJudge(ComputingJudge):
             return self.verdict(UNJUDGED, "no word of it tells what it claims", round(score, 3))
         named = [text for of in (missing.numbers, missing.names, missing.words) for text in of]
         label = "correct" if score >= weights.correct else "incorrect" if score < weights.incorrect else UNJUDGED
+        if label == "correct" and (missing.names or any(c.isdigit() for word in missing.words for c in word)):
+            label = UNJUDGED  # one name or code in place of another is a small share of the words
         why = f"nothing supports: {', '.join(named[:12])}" if named else "all of its words are supported"
         return self.verdict(label, why, round(score, 3))
 
