@@ -173,7 +173,7 @@ def _find_input(settings: JudgingSettings) -> DialogSet:
     try:
         return dialog_set(path, settings.format)
     except ConfigError as error:
-        raise ConfigError(str(error).replace("corpus=NAME", "format=NAME")) from error
+        raise ConfigError(str(error).replace("NAME:PATH", "format=NAME")) from error
 
 
 def _readable(source: DialogSet) -> Iterator[Dialog]:
