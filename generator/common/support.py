@@ -33,6 +33,7 @@ _FEWEST_DIGITS, _MOST_DIGITS = 5, 18
 # Texts with fewer words may have none by which one sees their language.
 _TOO_SHORT = 5
 _SOME_LENGTH = 40
+_TITLES = frozenset(("dr", "mr", "mrs", "ms", "prof", "st"))  # whose full stop ends no sentence
 _SENTENCE_END = frozenset(".!?。！？؟।:;…\"“”'‘’()[]*#•-–—\n")
 
 
@@ -70,7 +71,7 @@ def read_terms(text: str) -> tuple[Term, ...]:
     lows = [word.casefold() for word, _ in spelt]
     numbers = {match.start(): (match.group(), _digits(match.group())) for match in _NUMBER.finditer(text)}
     numbers |= {start: (text[start:end], digits) for start, end, digits in _find_scaled(text)}
-    end, opens = 0, True  # the end of the last number; whether a sentence begins here
+    end, opens, before = 0, True, ""  # the end of the last number; whether a sentence begins here; the last word
     for (word, start), low, stem in zip(spelt, lows, language.stem(lows), strict=True):
         if start in numbers and start >= end:
             number, digits = numbers[start]
@@ -82,7 +83,8 @@ def read_terms(text: str) -> tuple[Term, ...]:
             elif spaced or not _UNSPACED_LETTER.match(word):
                 named = capitals and word[0].isupper() and not opens
                 found.append(Term(word, _fold(stem), "name" if named else "word"))
-        opens = word in _SENTENCE_END or (opens and not word[0].isalnum())
+        opens = (word in _SENTENCE_END and before not in _TITLES) or (opens and not word[0].isalnum())
+        before = low
     if not language.spaced:
         grams = (gram for run in _UNSPACED_RUN.findall(text) for gram in language.cut_content(run))
         found += (Term(gram, gram, "word") for gram in grams)

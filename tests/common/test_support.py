@@ -30,6 +30,8 @@ def test_words_are_compared_by_stems_in_any_of_the_sources() -> None:
         ("Motorhead drew on Skoda and Malaga.", "Motörhead drew on Škoda and Málaga."),
         ("Motörhead drew.", "Motorhead drew."),
         ("They met in the 70's, in the late '70s.", "They met in the late 1970s."),
+        ("Bake 35 of 300 g.", "Bake thirty-five of three hundred g."),
+        ("It has 8 GB.", "It has 8GB."),
     ],
 )
 def test_short_forms_are_supported(short: str, source: str) -> None:
@@ -62,6 +64,14 @@ def test_the_numbers_of_a_list_are_no_numbers() -> None:
     text = "Do this: 1. Ask before 7. 2. Pay 12. Then go. 3. Sign"
     assert [term.text for term in read_terms(text)] == ["Ask", "7", "Pay", "12", "go", "Sign"]
     assert [term.text for term in read_terms("It opens on May 1. Come.") if term.kind == "number"] == ["1"]
+
+
+def test_a_number_with_a_unit_is_one() -> None:
+    assert find_unsupported("100Mbps", ["500Mbps"]).numbers == ("100",)
+
+
+def test_a_name_may_follow_a_title() -> None:
+    assert find_unsupported("Dr. Patel treats it.", ["Dr. Miller treats it."]).names == ("Patel",)
 
 
 def test_a_word_that_opens_a_sentence_is_no_name() -> None:

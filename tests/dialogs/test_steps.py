@@ -3,7 +3,7 @@
 import pytest
 from dspy import lm15
 
-from generator.dialogs.checks import LIKE_THE_PROMPT, copies_documents, find_fault, speaks_like_the_prompt
+from generator.dialogs.checks import LIKE_THE_PROMPT, OFF_SUBJECT, copies_documents, find_fault, speaks_like_the_prompt
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Documents
 from generator.dialogs.signatures import REJECTED
@@ -140,6 +140,15 @@ def test_a_copied_statement_is_no_message() -> None:
     assert copies_documents(copied, [BUS, guide]) and not copies_documents(copied, [BUS])
     assert not copies_documents(f"Is it true that {copied}?", [guide])
     assert not copies_documents("I hear that trams run every ten minutes", [guide])
+
+
+def test_a_short_later_question_need_not_share_a_word() -> None:
+    documents = Documents(passages=(piece("m", f"{TRAM.text} {BUS.text} " * 9),))
+    faults = [
+        find_fault(question, documents, history, KINDS["direct"], Repetition(0.8))
+        for question, history in (("How expensive is it?", SAID), ("How expensive are elephants?", ()))
+    ]
+    assert faults == [None, OFF_SUBJECT]
 
 
 BAD = {

@@ -36,6 +36,8 @@ def verdict(answer: str, query: str = "And then?", passage: object = PASS) -> Ve
         "I'm sorry, but I don't have an answer to that.",
         "The documents do not include information on parking.",
         "No information about parking is available.",
+        "Nothing is said about the price of parking.",
+        "You're welcome! Let me know if you have any other questions.",
         "It isn't stated whether there is parking.",
         "Which of these do you mean? Could you tell me what you want to park?",
         "Refunds are paid: 1) within 60 days, 7) by bank transfer. Which one are you referring to?",
@@ -52,6 +54,8 @@ def test_a_copied_answer_a_refusal_and_a_courtesy_are_correct(answer: str) -> No
         ("Refunds are paid within six months.", "unjudged", ("months",)),
         ("I don't have information on parking, but a garage has 200 places.", "incorrect", ("200", "garage")),
         ("There is no garage for bicycles.", "incorrect", ("garage", "bicycles")),
+        ("The hall of Berlin seats six people.", "unjudged", ("Berlin",)),
+        ("The hall K12 seats six people.", "unjudged", ("K12",)),
         ("Router lamps blink when pensions are late.", "incorrect", ("Router", "pensions")),
     ],
 )
