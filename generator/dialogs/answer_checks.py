@@ -18,6 +18,9 @@ from generator.schema import Passage, Turn
 
 # Of stems, of both answers. Fewer may well be the same: “Yes, it does.”, “In May 1983.”
 _LEAST_STEMS, _REPEATED = 5, 0.8
+# Words of a sentence that comes twice in a dialog's answers: in 2 of 637 of mtRAG, in 7 of 1,701 of DialDoc21, and in 65
+# of 1,357 of Qwen 1.5B.
+_LONG = 8
 # “I don't have information on that” is said of any question. Five of people's 34 longer refusals share less with their
 # dialog: they speak of documents or of “relevant information”.
 _LEAST_UNKNOWN, _LEAST_ASKED = 4, 0.25
@@ -51,6 +54,8 @@ def find_answer_fault(
         return "answers nothing: say what you don't know of the question"
     if _repeats(told, history):
         return "repeats an earlier answer"
+    if (again := _find_sentence_again(told, history)) is not None:
+        return f"repeats a sentence: write “{again}”" if again else "repeats a sentence"
     if passages and shares_nothing(told, [*(p.titled for p in passages), question, *said_in(history)]):
         return OFF_SUBJECT
     return None
@@ -82,6 +87,23 @@ def _repeats(told: str, history: Sequence[Turn]) -> bool:
     mine = content_of(told)
     others = [content_of(turn.answer) for turn in history] if len(mine) >= _LEAST_STEMS else []
     return any(len(mine & other) >= _REPEATED * len(mine | other) for other in others)
+
+
+def _find_sentence_again(told: str, history: Sequence[Turn]) -> str | None:
+    """Return an answer without the sentences that come twice in it or were in an earlier one; None if none does."""
+    known = {said for turn in history for said, _ in _split(turn.answer)}
+    kept, parts = list[str](), _split(told)
+    for said, sentence in parts:
+        if len(said) < _LONG or said not in known:
+            kept.append(sentence)
+        known.add(said)
+    return None if len(kept) == len(parts) else " ".join(kept)
+
+
+def _split(text: str) -> list[tuple[tuple[str, ...], str]]:
+    """Return the words of each sentence, and the sentence."""
+    parts = [text[start:end] for start, end in sentences(text)]
+    return [(tuple(words(part)), part) for part in parts]
 
 
 def _gives_number(answer: str) -> bool:

@@ -107,6 +107,13 @@ def test_an_answer_that_repeats_an_earlier_one_is_refused() -> None:
     assert fault(reordered, "Is that right?", LONG) == "repeats an earlier answer"
 
 
+def test_a_sentence_that_was_said_is_left_out() -> None:
+    new = "Children under six travel free of charge in the company of an adult."
+    for answer, earlier in ((f"{LONG} {new}", LONG), (f"{new} {new}", "Yes.")):
+        assert find_answer_fault(answer, WHAT, said((WHAT, earlier))) == f"repeats a sentence: write “{new}”"
+    assert fault(f"Yes. {new} Yes.", WHAT, "Yes.") is None
+
+
 @pytest.mark.parametrize(
     ("answer", "earlier"),
     [
