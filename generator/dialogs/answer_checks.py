@@ -18,8 +18,8 @@ from generator.schema import Passage, Turn
 
 # Of stems, of both answers. Fewer may well be the same: “Yes, it does.”, “In May 1983.”
 _LEAST_STEMS, _REPEATED = 5, 0.8
-# Words of a sentence that comes twice in a dialog's answers: in 2 of 637 of mtRAG, in 7 of 1,701 of DialDoc21, and in 65
-# of 1,357 of Qwen 1.5B.
+# Words of a sentence that comes twice in a dialog's answers: in 2 of 637 of mtRAG, in 7 of 1,701 of DialDoc21, in 65 of
+# 1,357 of Qwen 1.5B.
 _LONG = 8
 # “I don't have information on that” is said of any question. Five of people's 34 longer refusals share less with their
 # dialog: they speak of documents or of “relevant information”.
