@@ -28,6 +28,7 @@ def fault(answer: str, question: str = WHAT, *earlier: str) -> str | None:
         "The provided information does not include a price.",
         "As stated in sentence 3, it costs three crowns.",
         "It costs three crowns [2].",
+        "Pay three crowns at [insert address].",
         "It costs three crowns by day. They do not provide any information about the night.",
         "It is cheap, but it doesn’t provide enough information to tell the price.",
         "It costs three crowns, which is given in the 'Tariff 2024' document.",
