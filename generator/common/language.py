@@ -135,9 +135,8 @@ class Language(Record):
     @cached_property
     def scaled(self) -> re.Pattern[str] | None:
         """Find a number with a word that scales it, such as “8.5 million”; None if it has no such words."""
-        scales = "|".join(
-            re.escape(word) for word, digits in self.numbers.items() if len(digits) > 2 and digits[0] == "1"
-        )
+        scaling = (word for word, digits in self.numbers.items() if len(digits) > 2 and digits[0] == "1")
+        scales = "|".join(map(re.escape, scaling))
         if not scales:
             return None
         number = "|".join([r"\d+(?:[.,]\d{3})*(?:[.,]\d+)?", *map(re.escape, self.numbers)])
@@ -146,9 +145,9 @@ class Language(Record):
     @cached_property
     def compound(self) -> re.Pattern[str] | None:
         """Find tens with a unit, such as “thirty-five”; None if it has no such words."""
-        units = [word for word, digits in self.numbers.items() if len(digits) == 1 and digits != "0"]
+        units = [word for word, digits in self.numbers.items() if digits in tuple("123456789")]
         tens = [
-            word for word, digits in self.numbers.items() if len(digits) == 2 and digits > "19" and digits[1] == "0"
+            word for word, digits in self.numbers.items() if digits in ("20", "30", "40", "50", "60", "70", "80", "90")
         ]
         if not (units and tens):
             return None
