@@ -28,7 +28,6 @@ def measure_answerability(query: str, answer: str, own: Answerability) -> Answer
         return own
     if not has_refusal(answer):
         return "answerable"
-    rest = drop_refusals(answer)
-    if any(term.kind != "word" for term in read_terms(rest) if term.key not in term_keys(query)):
-        return "partial"
-    return "partial" if len(content_of(rest) - content_of(query)) >= PART else "unanswerable"
+    rest, asked = drop_refusals(answer), term_keys(query)
+    telling = any(term.kind != "word" and term.key not in asked for term in read_terms(rest))
+    return "partial" if telling or len(content_of(rest) - content_of(query)) >= PART else "unanswerable"

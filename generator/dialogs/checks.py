@@ -18,8 +18,8 @@ from generator.dialogs.request_checks import find_request_fault
 from generator.schema import Passage, Turn
 from taxonomy import QuestionType
 
-# “What do you mean?”, “And how hot?”, “It depends.”: fewer content words may well be about what was said.
-LEAST_SAID = 3
+# “What do you mean?”, “And how hot?”: a later question with fewer content words may well be about what was said.
+_LEAST_SAID = 3
 OFF_SUBJECT = "shares no word with the documents and the dialog"
 UNFINISHED = "is only the beginning of a question"
 NAMELESS = "names nothing that it is about"
@@ -98,7 +98,7 @@ def find_fault(
     if speaks_like_the_prompt(question, documents.passages):
         return LIKE_THE_PROMPT
     sources = [*(p.titled for p in documents.passages), *said_in(history), focus]
-    if shares_nothing(question, sources, LEAST_SAID if history else 1):
+    if shares_nothing(question, sources, _LEAST_SAID if history else 1):
         return OFF_SUBJECT
     if copies_documents(question, documents.passages):
         return COPIED
