@@ -25,13 +25,27 @@ COMMAND = Command(
 
 
 def write(cfg: "DictConfig", job: "Job") -> None:
-    """Write the human dialogs of the configured corpus."""
+    """Write the human dialogs of the configured corpus.
+
+    Raises:
+        ConfigError: it has none.
+        CorpusError, RunError, ExportError: as `write_human`.
+    """
     from omegaconf import OmegaConf
 
+    from generator.common.language import use_languages
     from generator.config.settings import load
+    from generator.corpora.human import DialogCorpus
+    from generator.errors import ConfigError
     from generator.results import write_human
+    from generator.sets import DialogSet
 
-    write_human(load(cfg), OmegaConf.to_yaml(cfg, resolve=True), job.command)
+    settings = load(cfg)
+    corpus = settings.corpus
+    if not isinstance(corpus, DialogCorpus):
+        raise ConfigError(f"corpus={corpus.name}: has no human dialogs; docs/corpora.md lists the corpora that have")
+    with use_languages(DialogSet(corpus.name, corpus.dialogs, {}, None).languages(corpus.language)):
+        write_human(settings, corpus, OmegaConf.to_yaml(cfg, resolve=True), job.command)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from generator.common.console import note
+from generator.common.language import languages
 from generator.config.settings import near_duplicates
 from generator.corpora.files import local_file
 from generator.corpora.json_records import read_numbered_lines, skipped
@@ -60,6 +61,7 @@ def report_set(
         drops=lambda: readable(str(drops), _drops(drops), "", tell=tell) if drops else iter(()),
         targets=found.targets,
         dialogs_wanted=found.dialogs_wanted,
+        languages=languages if writing else found.languages,
         counts=counts,
         configuration=configuration.read_text(encoding="utf-8", errors="replace") if configuration else "",
         continues=f"python -m generator {quote(str(configuration))}" if counts and configuration else "",

@@ -17,7 +17,7 @@ from generator.corpora.base import read_documents, skip_broken
 from generator.corpora.human import DialogCorpus
 from generator.corpora.library import Library, split_key
 from generator.dialogs.columns import rank_turns
-from generator.errors import ConfigError, CorpusError, RunError
+from generator.errors import CorpusError, RunError
 from generator.execution.store import Store
 from generator.models.embedded import EmbeddedEndpoint
 from generator.output.base import Exporter, ExportSource
@@ -77,7 +77,7 @@ def write_results(
     return summary
 
 
-def write_human(settings: Settings, configuration: str, command: str) -> None:
+def write_human(settings: Settings, corpus: DialogCorpus, configuration: str, command: str) -> None:
     """Write the human dialogs of a corpus as those of a run are written, for training or for comparison.
 
     The folder (`run_dir`, by default `outputs/<corpus>-human`) gets `summary.json`, `dialogs.jsonl`, `skipped.jsonl` if
@@ -85,17 +85,14 @@ def write_human(settings: Settings, configuration: str, command: str) -> None:
     interruption the same command completes the folder.
 
     Args:
+        corpus: of the settings.
         configuration: the settings as YAML.
         command: the command line, for the data card.
 
     Raises:
-        ConfigError: the corpus has no human dialogs.
         CorpusError: they can't be read, or two have the same id.
         RunError, ExportError: the folder holds something else, or can't be written.
     """
-    corpus = settings.corpus
-    if not isinstance(corpus, DialogCorpus):
-        raise ConfigError(f"corpus={corpus.name}: has no human dialogs; docs/corpora.md lists the corpora that have")
     folder = settings.run_dir or Path("outputs", f"{corpus.name}-human")
     _prepare_human(folder)
     before = _dialogs_digest(folder)

@@ -1,6 +1,7 @@
 """`python -m generator.report`, and marks that a run reads back."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,9 @@ from filelock import FileLock
 from generator.__main__ import COMMAND as generate
 from generator.dialogs.marks import fingerprint
 from generator.report import COMMAND
-from generator.schema import Dialog
+from generator.schema import Dialog, Evidence
 from tests.support.openai_server import OpenAIServer, openai_server
-from tests.support.records import make_dialog, make_turn
+from tests.support.records import make_dialog, make_passage, make_turn
 from tests.support.runs import Site, command
 
 __all__ = ["openai_server"]
@@ -74,6 +75,22 @@ def test_damaged_lines_and_a_run_that_goes_on_are_said_and_shown(run_dir: Path) 
     for said in ("1 of 4 records", "1 of 1 records", "a run is writing here"):
         assert said in ended.err
         assert said in page
+
+
+def test_words_are_counted_in_the_language_of_the_set(tmp_path: Path) -> None:
+    text = "Das Museum öffnet um neun Uhr. Am Montag bleibt es geschlossen, und Kinder zahlen nichts."
+    turn = make_turn(
+        1,
+        query="Wann öffnet das Museum in Köln?",
+        answer="Es öffnet um neun Uhr.",
+        evidence=(Evidence(passage_id="p", start=0, end=30, text=text[:30]),),
+    )
+    dialogs = tmp_path / "dialogs.jsonl"
+    dialogs.write_text(make_dialog(turn, passages=[make_passage("p", text)]).model_dump_json() + "\n", encoding="utf-8")
+    output = tmp_path / "page.html"
+    assert command(str(dialogs), f"output={output}", program=COMMAND).code == 0
+    line = re.search(r"overlap of question and evidence.*?(\d\.\d+)", output.read_text(encoding="utf-8"), re.DOTALL)
+    assert line and line[1] == "0.500"  # by English rules, where “das” counts, 0.6
 
 
 def test_what_is_no_run_is_one_line(tmp_path: Path, run_dir: Path) -> None:

@@ -5,12 +5,17 @@ questions of people.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, Protocol
+from typing import Literal, Protocol, cast
 
 from generator.common.shingles import content_stems
-from generator.schema import Dialog, Evidence, Passage, Split, Turn
+from generator.schema import Dialog, Evidence, Label, Passage, Split, Turn, Verdict
 
 Difficulty = Literal["easy", "medium", "hard"]
+VerdictLabel = Literal["correct", "incorrect", "unjudged", "none"]
+# Where judges differ, the strictest decides: correct is what all of them found correct.
+_STRICTEST = ("incorrect", "unjudged", "correct")
+# The names of judges who are people begin so. Where people have judged a pair, no model decides about it.
+PERSON = "human:"
 # The judge that says whether a model without passages gives another answer (`judges/llm/needs_documents.py`).
 NEEDS_DOCUMENTS = "needs_documents"
 # A question with less of its words in the evidence is put in other words; behind the fifth hit, evidence isn't read.
@@ -79,6 +84,24 @@ def difficulty(turn: Turn) -> Difficulty | None:
     return "hard" if points > 2 else "medium"
 
 
+def deciding_verdict(turn: Turn) -> Verdict | None:
+    """Return the strictest of the verdicts that decide about a turn, of people if there are any; None without one."""
+    deciders = [verdict for verdict in turn.verdicts if verdict.decides]
+    people = [verdict for verdict in deciders if is_person(verdict)]
+    return min(people or deciders, key=lambda verdict: _STRICTEST.index(verdict.label), default=None)
+
+
+def is_person(verdict: Verdict | None) -> bool:
+    """Return whether a person gave a verdict."""
+    return verdict is not None and verdict.judge.startswith(PERSON)
+
+
+def verdict_label(turn: Turn) -> VerdictLabel:
+    """Return the label of the deciding verdict; `none` without one."""
+    verdict = deciding_verdict(turn)
+    return cast(Label, verdict.label) if verdict else "none"
+
+
 # What `judge.filter` can compare in every run beside the verdicts of its judges, by name.
 NUMBERS: Mapping[str, Callable[[Turn], float | None]] = {
     "turn": lambda turn: turn.turn,
@@ -88,9 +111,12 @@ NUMBERS: Mapping[str, Callable[[Turn], float | None]] = {
     "rank_last_turn": lambda turn: turn.rank_last_turn,
     "rank_query": lambda turn: turn.rank_query,
 }
-LABELS: Mapping[str, Callable[[Turn], str | None]] = {
-    "question_type": lambda turn: turn.question_type,
-    "multi_turn_type": lambda turn: turn.multi_turn_type,
-    "answerability": lambda turn: turn.answerability,
-    "difficulty": difficulty,
+LABELS: Mapping[str, Callable[[Dialog, Turn], str | None]] = {
+    "question_type": lambda _, turn: turn.question_type,
+    "multi_turn_type": lambda _, turn: turn.multi_turn_type,
+    "answerability": lambda _, turn: turn.answerability,
+    "difficulty": lambda _, turn: difficulty(turn),
+    "verdict": lambda _, turn: verdict_label(turn),
+    "user": lambda dialog, _: dialog.user,
+    "lm": lambda dialog, _: dialog.lm,
 }

@@ -8,9 +8,18 @@ from typing import Annotated, Any, NamedTuple, get_args
 
 from pydantic import AfterValidator
 
-from generator.dialogs.columns import LABELS, NEEDS_DOCUMENTS, NUMBERS, Difficulty
+from generator.dialogs.columns import (
+    LABELS,
+    NEEDS_DOCUMENTS,
+    NUMBERS,
+    PERSON,
+    Difficulty,
+    VerdictLabel,
+    deciding_verdict,
+    is_person,
+)
 from generator.errors import ConfigError
-from generator.schema import Answerability, Dialog, Drop, Judge, Turn, Verdict
+from generator.schema import Answerability, Dialog, Drop, Judge, Turn
 
 _MODES = ("pairs", "prefix", "dialog", "verified")
 _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
@@ -27,11 +36,8 @@ _VALUES = {
     "difficulty": get_args(Difficulty),
     "answerability": get_args(Answerability),
     NEEDS_DOCUMENTS: ("yes", "no"),
+    "verdict": get_args(VerdictLabel),
 }
-# Where judges differ, the strictest decides: correct is what all of them found correct.
-_STRICTEST = ("incorrect", "unjudged", "correct")
-# The names of judges who are people begin so. Where people have judged a pair, no model decides about it.
-PERSON = "human:"
 
 
 class Condition(NamedTuple):
@@ -42,7 +48,7 @@ class Condition(NamedTuple):
     operator: str
     value: str | float
 
-    def holds(self, turn: Turn) -> bool:
+    def holds(self, dialog: Dialog, turn: Turn) -> bool:
         """Return whether the column meets the condition; one that the pair doesn't have does.
 
         Of a judge's verdict the score is compared with numbers, and the label with labels.
@@ -51,7 +57,7 @@ class Condition(NamedTuple):
         if isinstance(self.value, float):
             number = NUMBERS[self.column](turn) if self.column in NUMBERS else verdict and verdict.score
             return number is None or _OPERATORS[self.operator](number, self.value)
-        label = LABELS[self.column](turn) if self.column in LABELS else verdict.label if verdict else None
+        label = LABELS[self.column](dialog, turn) if self.column in LABELS else verdict.label if verdict else None
         return label is None or (self.value in label.split("+")) == (self.operator == "=")
 
 
@@ -68,7 +74,7 @@ def parse_filter(text: str) -> tuple[str, tuple[Condition, ...]]:
             mode = part
         elif found := _CONDITION.fullmatch(part):
             column, compare, value = found.groups()
-            number = re.fullmatch(r"-?\d+(?:\.\d+)?", value) is not None
+            number = re.fullmatch(r"-?(?:\d+\.?|\d*\.\d+)", value) is not None
             if not number and compare not in ("=", "!="):
                 raise ValueError(f"“{part}”: {compare} needs a number; a label is compared by = or !=")
             conditions.append(Condition(part, column, compare, float(value) if number else value))
@@ -111,17 +117,6 @@ def check_columns(keep: Filter, judges: Collection[Judge]) -> None:
             )
 
 
-def deciding_verdict(turn: Turn) -> Verdict | None:
-    """Return the strictest of the verdicts that decide about a turn, of people if there are any; None without one."""
-    deciders = [verdict for verdict in turn.verdicts if verdict.decides]
-    people = [verdict for verdict in deciders if _is_person(verdict)]
-    return min(people or deciders, key=lambda verdict: _STRICTEST.index(verdict.label), default=None)
-
-
-def _is_person(verdict: Verdict | None) -> bool:
-    return verdict is not None and verdict.judge.startswith(PERSON)
-
-
 def filter_pairs(dialog: Dialog, keep: Filter) -> tuple[list[Turn], list[Drop]]:
     """Return the turns whose pairs are kept, and a drop for each of the others; a task has the pair of its last turn.
 
@@ -141,14 +136,14 @@ def filter_pairs(dialog: Dialog, keep: Filter) -> tuple[list[Turn], list[Drop]]:
     for turn in dialog.own_turns:
         rejected = turn.turn in incorrect
         cause = decided[turn.turn if rejected or not incorrect else incorrect[0]]
-        stage = "human" if _is_person(cause) else "judge"
+        stage = "human" if is_person(cause) else "judge"
         if rejected:
             reason = "rejected" if stage == "human" else "judged incorrect"
         elif mode == "prefix" and incorrect and turn.turn > incorrect[0]:
             reason = "follows an incorrect answer"
         elif mode in ("dialog", "verified") and incorrect:
             reason = "in a dialog with an incorrect answer"
-        elif failed := _failed(turn, conditions):
+        elif failed := _failed(dialog, turn, conditions):
             stage, reason = "filter", f"not {failed.text}"
         else:
             kept.append(turn)
@@ -159,5 +154,5 @@ def filter_pairs(dialog: Dialog, keep: Filter) -> tuple[list[Turn], list[Drop]]:
     return kept, drops
 
 
-def _failed(turn: Turn, conditions: Collection[Condition]) -> Condition | None:
-    return next((condition for condition in conditions if not condition.holds(turn)), None)
+def _failed(dialog: Dialog, turn: Turn, conditions: Collection[Condition]) -> Condition | None:
+    return next((condition for condition in conditions if not condition.holds(dialog, turn)), None)

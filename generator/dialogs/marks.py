@@ -8,7 +8,8 @@ from typing import Annotated
 
 from pydantic import Field, ValidationError, model_validator
 
-from generator.dialogs.filter import PERSON, Filter, filter_pairs
+from generator.dialogs.columns import PERSON
+from generator.dialogs.filter import Filter, filter_pairs
 from generator.errors import ConfigError, describe
 from generator.schema import Dialog, Drop, Id, Record, Text, Verdict
 

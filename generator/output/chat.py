@@ -7,13 +7,21 @@ import re
 from collections.abc import Sequence
 from importlib.resources import files
 from string import Template
-from typing import Literal, cast
+from typing import Literal
 
 from pydantic import Field
 
-from generator.dialogs.columns import Difficulty, difficulty, needs_documents, overlap
-from generator.dialogs.filter import Filter, deciding_verdict, filter_pairs
-from generator.schema import Algorithm, Answerability, Dialog, Evidence, Label, Passage, Record, Turn
+from generator.dialogs.columns import (
+    Difficulty,
+    VerdictLabel,
+    deciding_verdict,
+    difficulty,
+    needs_documents,
+    overlap,
+    verdict_label,
+)
+from generator.dialogs.filter import Filter, filter_pairs
+from generator.schema import Algorithm, Answerability, Dialog, Evidence, Passage, Record, Turn
 
 _TEXTS = files("generator.output")
 GROUNDING = _TEXTS.joinpath("grounding.txt").read_text(encoding="utf-8").strip()
@@ -74,7 +82,7 @@ class Row(Record):
         description="`easy`, `medium` or `hard`, by overlap and ranks, and `easy` without need of documents; null "
         "without evidence"
     )
-    verdict: Literal["correct", "incorrect", "unjudged", "none"] = Field(
+    verdict: VerdictLabel = Field(
         description="the judge's label; `unjudged`: the judge failed; `none`: there was no judge"
     )
     explanation: str | None = Field(description="the judge's reasons, null without a judge")
@@ -130,7 +138,7 @@ def _row(dialog: Dialog, turn: Turn) -> Row:
         rank_query=turn.rank_query,
         needs_documents=needs_documents(turn),
         difficulty=difficulty(turn),
-        verdict=cast(Label, verdict.label) if verdict else "none",
+        verdict=verdict_label(turn),
         explanation=verdict.explanation if verdict else None,
         user=dialog.user,
         lm=dialog.lm,

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from generator.dialogs.filter import Filter, deciding_verdict, filter_pairs
+from generator.dialogs.columns import deciding_verdict
+from generator.dialogs.filter import Filter, filter_pairs
 from generator.execution.store import Store
 from generator.output.chat import rows
 from generator.output.stats.guesses import GuessTally

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from generator.dialogs.filter import PERSON
+from generator.dialogs.columns import PERSON
 from generator.dialogs.marks import Mark, human_verdicts
 from generator.errors import CorpusError
 from generator.schema import Dialog, Turn, Verdict

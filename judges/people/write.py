@@ -6,7 +6,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from generator.common.atomic_files import atomic_write
-from generator.dialogs.filter import PERSON, filter_pairs, parse_filter
+from generator.dialogs.columns import PERSON
+from generator.dialogs.filter import filter_pairs, parse_filter
 from generator.errors import ConfigError, RunError, describe
 from generator.output.stats.comparison import distinct_names
 from judges.people.annotations import ALL

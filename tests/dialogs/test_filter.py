@@ -39,6 +39,12 @@ DIALOG = make_dialog(
         ("question_type=how-to", [2]),
         ("question_type!=factoid", [1]),
         ("rank_last_turn<10 and difficulty!=easy", [2]),
+        ("overlap<.6", [2]),
+        ("verdict=none", [1, 2]),
+        ("verdict=correct", []),
+        ("user!=hurried", [1, 2]),
+        ("user=hurried", []),
+        ("lm=m", [1, 2]),
     ],
 )
 def test_a_condition_removes_the_pairs_that_have_the_column_and_do_not_meet_it(keep: str, kept: list[int]) -> None:
@@ -55,7 +61,7 @@ def test_what_is_no_filter(keep: str) -> None:
         parse_filter(keep)
 
 
-@pytest.mark.parametrize("keep", ["overlaps<0.6", "idk>0.5", "overlap=low", "bert_recall>0.5", "verdict=correct"])
+@pytest.mark.parametrize("keep", ["overlaps<0.6", "idk>0.5", "overlap=low", "bert_recall>0.5", "seed=correct"])
 def test_a_run_without_the_column_refuses_the_filter(keep: str) -> None:
     judges = [IdkJudge("m"), FaithfulnessJudge("m")]
     check_columns("rl_f>0.5 and idk!=yes and difficulty=hard and overlap<1", judges)
@@ -63,7 +69,9 @@ def test_a_run_without_the_column_refuses_the_filter(keep: str) -> None:
         check_columns(keep, judges)
 
 
-@pytest.mark.parametrize("keep", ["difficulty=esay", "answerability!=answerabel", "needs_documents=true"])
+@pytest.mark.parametrize(
+    "keep", ["difficulty=esay", "answerability!=answerabel", "needs_documents=true", "verdict=right"]
+)
 def test_a_label_that_a_column_never_has_is_refused(keep: str) -> None:
     with pytest.raises(ConfigError, match=r"is no label of .*; give one of "):
         check_columns(keep, [NeedsDocumentsJudge("m")])

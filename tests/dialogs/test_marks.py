@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.dialogs.filter import deciding_verdict
+from generator.dialogs.columns import deciding_verdict
 from generator.dialogs.marks import Mark, Marks, apply_marks, fingerprint, read_marks
 from generator.errors import ConfigError
 from generator.schema import Verdict

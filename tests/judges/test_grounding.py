@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.dialogs.filter import deciding_verdict
+from generator.dialogs.columns import deciding_verdict
 from generator.schema import Verdict
 from judges.metrics.grounding import GroundingJudge, load_weights
 from tests.support.records import make_evidence, make_passage, make_turn

@@ -12,6 +12,7 @@ from jinja2 import Environment, FunctionLoader
 from markupsafe import Markup
 
 from generator.common.atomic_files import atomic_write
+from generator.common.language import use_languages
 from generator.dialogs.dedup import DedupSettings
 from generator.dialogs.marks import Marks, fingerprint
 from generator.errors import ConfigError
@@ -91,7 +92,8 @@ def _read(number: int, each: ReportSet, near_duplicates: DedupSettings, sample: 
             sample.add(listed(number, dialog, drops.pop(dialog.id, [])), dialog)
             yield dialog
 
-    column = count(each.name, pass_on(each.dialogs()), near_duplicates, each.targets, each.dialogs_wanted)
+    with use_languages(each.languages()):
+        column = count(each.name, pass_on(each.dialogs()), near_duplicates, each.targets, each.dialogs_wanted)
     for dialog_id, of_dialog in drops.items():
         sample.add(Entry(run=number, id=dialog_id, accepted=False, drops=tuple(of_dialog)), None)
     return _Read(column, distributions, sample, fingerprint(first))

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel
 
+from generator.common.language import Languages
 from generator.output.summary import Counts, PairCost
 from generator.schema import Dialog, Drop, Usage
 
@@ -34,6 +35,7 @@ class ReportSet(NamedTuple):
         drops: reads the drops; none but for a run.
         targets: planned shares by stage and name, as `generator.sets.DialogSet` has them.
         dialogs_wanted: how many dialogs the run was to make; None if it is no run.
+        languages: tells those of the passages and the dialogs.
         notes: what can't be read, and whether the run goes on. Complete once `dialogs` and `drops` are read.
         counts: the outcome of the run; None if it is no run of dialogs.
         configuration: the run's settings, YAML; empty if it has none.
@@ -45,6 +47,7 @@ class ReportSet(NamedTuple):
     drops: Callable[[], Iterator[Drop]]
     targets: Mapping[tuple[str, str], float]
     dialogs_wanted: int | None
+    languages: Callable[[], Languages]
     notes: list[str]
     counts: RunCounts | None = None
     configuration: str = ""

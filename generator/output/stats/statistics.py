@@ -7,9 +7,8 @@ Counted over whole dialogs, before pairs are filtered, as in the papers. Words a
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 
-from generator.dialogs.columns import READ, difficulty, needs_documents, overlap
+from generator.dialogs.columns import READ, deciding_verdict, difficulty, needs_documents, overlap
 from generator.dialogs.evidence import measure_turn
-from generator.dialogs.filter import deciding_verdict
 from generator.schema import UNLABELLED, Dialog, Record, Turn
 from taxonomy import PLAIN
 

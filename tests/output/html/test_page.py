@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from generator.common.language import languages
 from generator.config.settings import near_duplicates
 from generator.output.html.charts import bars
 from generator.output.html.page import write_report
@@ -34,7 +35,7 @@ def make_set(name: str, given: list[Dialog], drops: list[Drop] | None = None, **
     def read() -> Iterator[Dialog]:
         return iter(given)
 
-    return ReportSet(name, read, lambda: iter(drops or []), {}, None, [], **more)
+    return ReportSet(name, read, lambda: iter(drops or []), {}, None, languages, [], **more)
 
 
 def write(path: Path, *sets: ReportSet, limits: tuple[int, int] = (1 << 20, 1 << 20)) -> str:
