@@ -84,7 +84,10 @@ class Language(Record):
     capitals: bool = Field(default=True, description="whether a capital inside a sentence shows a name")
     unknown: str = Field(default="", description="how an answer begins that says that it isn't known")
     numbers: dict[str, Annotated[str, Field(pattern=r"^\d+$")]] = Field(
-        default={}, description="numbers in words, with their digits; from 1,000 on they scale others (8.5 million)"
+        default={}, description="numbers in words, with their digits, if text2num doesn't know the language"
+    )
+    same: tuple[Annotated[frozenset[str], SPLIT], ...] = Field(
+        default=(), description="what says the same beside each other: words, signs, numbers, such as percent %"
     )
     words: dict[WordList, Annotated[tuple[str, ...], SPLIT]] = Field(default={}, description="lists of words")
     parts: dict[str, str] = Field(default={}, description="parts of patterns, which these name as <part>")
@@ -131,27 +134,6 @@ class Language(Record):
         """The words that its texts have most of."""
         lists: tuple[WordList, ...] = ("function", "question", "auxiliary")
         return self.idle.union(*map(self.listed, lists))
-
-    @cached_property
-    def scaled(self) -> re.Pattern[str] | None:
-        """Find a number with a word that scales it, such as “8.5 million”; None if it has no such words."""
-        scaling = (word for word, digits in self.numbers.items() if len(digits) > 2 and digits[0] == "1")
-        scales = "|".join(map(re.escape, scaling))
-        if not scales:
-            return None
-        number = "|".join([r"\d+(?:[.,]\d{3})*(?:[.,]\d+)?", *map(re.escape, self.numbers)])
-        return re.compile(rf"\b(?P<number>{number})[ -](?P<scale>{scales})\b", re.IGNORECASE)
-
-    @cached_property
-    def compound(self) -> re.Pattern[str] | None:
-        """Find tens with a unit, such as “thirty-five”; None if it has no such words."""
-        units = [word for word, digits in self.numbers.items() if digits in tuple("123456789")]
-        tens = [
-            word for word, digits in self.numbers.items() if digits in ("20", "30", "40", "50", "60", "70", "80", "90")
-        ]
-        if not (units and tens):
-            return None
-        return re.compile(rf"\b(?P<ten>{'|'.join(tens)})[ -](?P<unit>{'|'.join(units)})\b", re.IGNORECASE)
 
     @property
     def spaced(self) -> bool:

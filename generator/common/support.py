@@ -11,7 +11,8 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from generator.common.language import cached_by_language, dialog_language, languages
-from generator.common.passages import find_tokens, list_tokens
+from generator.common.numerals import find_numerals
+from generator.common.passages import find_tokens
 from generator.common.scripts import UNSPACED, words
 
 # A number, and letters that follow it (`1980s`, `20th`, `500Mbps`); a name such as `B12` is a word.
@@ -26,7 +27,13 @@ _DECADE = re.compile(r"\b(?:1\d|20)(\d0)(?=['’]?s\b)")
 # Names of several words; their initials are short for them (`NYC`, `WWI`).
 _LONG_NAME = re.compile(r"\b[A-Z][\w-]*(?: (?:of |the |and |for )?[A-Z][\w-]*)+")
 _MOST_INITIALS = 5
+# Times in the afternoon, by either clock.
+_LATE, _PM = (
+    re.compile(r"\b(1[3-9]|2[0-3])[:.h][0-5]\d\b"),
+    re.compile(r"\b(\d{1,2})(?:[:.]\d\d)? ?p\.?m\b", re.IGNORECASE),
+)
 _ACCENTS = re.compile("[\u0300-\u036f]")
+_DECIMAL, _SCALE = re.compile(r"\d+(?:\.\d+)?"), re.compile("10{2,}")
 _THOUSANDS = re.compile(r"[.,](?=\d{3}(?!\d))")
 # The digits of numbers that may be said in round figures: years and prices have fewer, and what has more is no number.
 _FEWEST_DIGITS, _MOST_DIGITS = 5, 18
@@ -64,25 +71,23 @@ class Term(NamedTuple):
 def read_terms(text: str) -> tuple[Term, ...]:
     """Return the content words and numbers of a text in their order, without the numbers of a list's items."""
     language = dialog_language()
-    stop, numerals, spaced, capitals = language.idle, language.numbers, language.spaced, language.capitals
+    stop, spaced, capitals = language.idle, language.spaced, language.capitals
     found: list[Term] = []
     text = drop_item_numbers(unicodedata.normalize("NFKC", text))
     spelt = [(match.group(), match.start()) for match in find_tokens(text)]
     lows = [word.casefold() for word, _ in spelt]
-    numbers = {match.start(): (match.group(), _digits(match.group())) for match in _NUMBER.finditer(text)}
-    numbers |= {start: (text[start:end], digits) for start, end, digits in _find_scaled(text)}
+    numbers = {m.start(): Term(m.group(), _digits(m.group()), "number") for m in _NUMBER.finditer(text)}
+    for start, end, digits, ordinal in _find_spelt_out(text, spelt):
+        numbers[start] = Term(text[start:end], digits, "word" if ordinal else "number")
     end, opens, before = 0, True, ""  # the end of the last number; whether a sentence begins here; the last word
     for (word, start), low, stem in zip(spelt, lows, language.stem(lows), strict=True):
-        if start in numbers and start >= end:
-            number, digits = numbers[start]
-            end = start + len(number)
-            found.append(Term(number, digits, "number"))
-        elif start >= end and low not in stop and word[0].isalnum():
-            if low in numerals:
-                found.append(Term(word, numerals[low], "number"))
-            elif spaced or not _UNSPACED_LETTER.match(word):
-                named = capitals and word[0].isupper() and not opens
-                found.append(Term(word, _fold(stem), "name" if named else "word"))
+        number = numbers.get(start)
+        if start >= end and number and number.text.casefold() not in stop:
+            end = start + len(number.text)
+            found.append(number)
+        elif start >= end and low not in stop and word[0].isalnum() and (spaced or not _UNSPACED_LETTER.match(word)):
+            named = capitals and word[0].isupper() and not opens
+            found.append(Term(word, _fold(stem), "name" if named else "word"))
         opens = (word in _SENTENCE_END and before not in _TITLES) or (opens and not word[0].isalnum())
         before = low
     if not language.spaced:
@@ -111,17 +116,19 @@ def term_keys(text: str) -> frozenset[str]:
     number is in round figures (`8500000` for "8,537,673").
     """
     language, text = dialog_language(), unicodedata.normalize("NFKC", text)
-    low = [token.casefold() for token in list_tokens(text)]
+    spelt = [(match.group(), match.start()) for match in find_tokens(text)]
+    low = [word.casefold() for word, _ in spelt]
     units = [unit.casefold() for unit in _UNIT.findall(text)]  # “8GB” supports “8 GB”
     keys = frozenset(map(_fold, language.stem([*low, *units])))
     numbers = [_digits(number) for number in (*_NUMBER.findall(text), *_DECADE.findall(text))]
-    numbers += [digits for _, _, digits in _find_scaled(text)]
+    numbers += [digits for _, _, digits, _ in _find_spelt_out(text, spelt)]
+    numbers += _find_times(text)
+    present = {*low, *units, *numbers}
+    same = [key for group in language.same if not present.isdisjoint(group) for key in language.stem(list(group))]
     numbers += [rounded for number in numbers for rounded in _round(number)]
-    spelt = language.numbers.keys() & frozenset(low) - language.idle
-    one = ["1"] if language.code == "en" and "one" in low else []
     grams = () if language.spaced else (*language.cut(text), *(term.key for term in read_terms(text)))
     short = _find_initials(text) if language.capitals else ()
-    return keys.union(numbers, (language.numbers[word] for word in spelt), one, grams, short)
+    return keys.union(numbers, map(_fold, same), grams, short)
 
 
 def find_unsupported(text: str, sources: Sequence[str]) -> Unsupported:
@@ -173,16 +180,29 @@ def _find_initials(text: str) -> Iterator[str]:
             yield from (letters[first : first + length] for first in range(len(letters) - length + 1))
 
 
-def _find_scaled(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield start, end and digits of numbers of two words ("8.5 million", "two hundred", "thirty-five")."""
-    language = dialog_language()
-    for match in language.compound.finditer(text) if language.compound else ():
-        ten, unit = (int(language.numbers[match[name].casefold()]) for name in ("ten", "unit"))
-        yield match.start(), match.end(), str(ten + unit)
-    for match in language.scaled.finditer(text) if language.scaled else ():
-        number, scale = match["number"].casefold(), language.numbers[match["scale"].casefold()]
-        value = Decimal(language.numbers.get(number) or _digits(number)) * int(scale)
-        yield match.start(), match.end(), _digits(f"{value:f}")
+def _find_spelt_out(text: str, tokens: Sequence[tuple[str, int]]) -> list[tuple[int, int, str, bool]]:
+    """Return start, end and digits of numbers in words ("thirty-five", "8.5 million"), and whether each is an ordinal.
+
+    Args:
+        tokens: those of the text, with their starts.
+    """
+    found = list[tuple[int, int, str, bool]]()
+    scaled = {match.end() + 1: match for match in _NUMBER.finditer(text)}
+    for first, end, digits, ordinal in find_numerals([word.casefold() for word, _ in tokens]):
+        start, last = tokens[first][1], tokens[end - 1]
+        number = _DECIMAL.fullmatch(_digits(before.group())) if (before := scaled.get(start)) else None
+        if before and number and _SCALE.fullmatch(digits):
+            start, digits = before.start(), _digits(f"{Decimal(number.group()) * int(digits):f}")
+        found.append((start, last[1] + len(last[0]), digits, ordinal))
+    return found
+
+
+def _find_times(text: str) -> Iterator[str]:
+    """Yield what times in the afternoon are by the other clock: `5` and `pm` for "17:00", `17` and `0` for "5 p.m."."""
+    for hour in _LATE.findall(text):
+        yield from (str(int(hour) - 12), "pm", "p", "m")
+    for hour in _PM.findall(text):
+        yield from (str(int(hour) + 12), "0")
 
 
 def _round(number: str) -> Iterator[str]:

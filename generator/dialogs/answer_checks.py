@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 from generator.common.language import dialog_language
+from generator.common.numerals import read_cardinal
 from generator.common.passages import sentences
 from generator.common.refusals import drop_refusals
 from generator.common.shingles import content_stems, words
@@ -107,8 +108,7 @@ def _split(text: str) -> list[tuple[tuple[str, ...], str]]:
 
 
 def _gives_number(answer: str) -> bool:
-    language = dialog_language()
-    return language.matches("quantity", answer) or not language.numbers.keys().isdisjoint(words(answer))
+    return dialog_language().matches("quantity", answer) or any(map(read_cardinal, words(answer)))
 
 
 def _refuses_something_else(answer: str, said: Sequence[str]) -> bool:

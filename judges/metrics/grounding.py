@@ -13,6 +13,7 @@ from math import exp, log1p
 from pathlib import Path
 
 from generator.common.language import cached_by_language, dialog_language, languages
+from generator.common.numerals import read_cardinal
 from generator.common.refusals import drop_refusals
 from generator.common.scripts import QUESTION_MARKS, is_unspaced
 from generator.common.shingles import words
@@ -60,8 +61,7 @@ def load_weights() -> Weights:
 
 @cached_by_language(4096)  # passages come again with every turn
 def _count_words(text: str) -> Counter[str]:
-    numbers = dialog_language().numbers
-    return Counter(numbers.get(word, word) for word in words(text))  # “two” as “2”
+    return Counter(read_cardinal(word) or word for word in words(text))  # “two” as “2”
 
 
 def strip_refusal(answer: str) -> str:

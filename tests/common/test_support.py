@@ -1,5 +1,6 @@
 import pytest
 
+from generator.common.language import Languages, load_language, use_languages
 from generator.common.support import coverage, find_unsupported, read_terms, shares_nothing
 
 TARIFF = "The yearly pass costs 1,200 crowns. Refunds are paid within 60 days by the City Library of Brno."
@@ -32,6 +33,11 @@ def test_words_are_compared_by_stems_in_any_of_the_sources() -> None:
         ("They met in the 70's, in the late '70s.", "They met in the late 1970s."),
         ("Bake 35 of 300 g.", "Bake thirty-five of three hundred g."),
         ("It has 8 GB.", "It has 8GB."),
+        ("Renew 31 of 120 in the 2nd game.", "Renew thirty-one of one hundred and twenty in the second game."),
+        ("Renew on the twenty-first.", "Renew on the 21st."),
+        ("Renew half, 5 percent, 15 kilometres on Monday.", "Renew 50%, 5%, 15 km on Mon."),
+        ("Renew until 5 pm or 17.", "Renew until 17:00."),
+        ("Renew at 17:30.", "Renew at 5:30 p.m."),
     ],
 )
 def test_short_forms_are_supported(short: str, source: str) -> None:
@@ -56,6 +62,22 @@ def test_short_forms_are_supported(short: str, source: str) -> None:
 )
 def test_large_numbers_are_supported_by_what_they_round(said: str, source: str, missing: tuple[str, ...]) -> None:
     assert find_unsupported(said, [source]).numbers == missing
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "source"),
+    [
+        ("de", "einundzwanzig Kühe, 150 Schafe", "21 Kühe, hundertfünfzig Schafe"),
+        ("fr", "97 vaches, 2 euros", "quatre-vingt-dix-sept vaches, 2 €"),
+        ("it", "ventuno mucche", "21 mucche"),
+        ("ar", "ثلاثة آلاف", "3 آلاف"),
+    ],
+)
+def test_numbers_in_words_of_other_languages(code: str, said: str, source: str) -> None:
+    language = load_language(code)
+    with use_languages(Languages(language, language)):
+        assert find_unsupported(said, [source]).numbers == ()
+        assert find_unsupported(said, ["zzz"]).numbers != ()
 
 
 def test_the_numbers_of_a_list_are_no_numbers() -> None:
