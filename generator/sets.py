@@ -103,15 +103,18 @@ def dialog_set(path: str, corpus: str | Mapping[str, Any] | None) -> DialogSet:
     if folder and (Path(path) / "run.db").exists():
         raise RunError(f"{path}: the run has no dialogs.jsonl yet; the command that started it continues it")
     published = None if corpus is None else human_corpus(corpus, path)
+    fault = ""
     if not folder:
         (file,) = list_files(path, ("",), archives=False, setting="")
         lines = partial(_lines, file)
-        if file.name.lower().endswith((".jsonl", ".jsonl.gz")) and _has_dialogs(lines):
-            return DialogSet(path, lines, {}, None)
+        if file.name.lower().endswith((".jsonl", ".jsonl.gz")):
+            if _has_dialogs(lines):
+                return DialogSet(path, lines, {}, None)
+            fault = next((f" ({skip.where}: {skip.reason})" for skip in lines() if isinstance(skip, SkippedRecord)), "")
     if published is not None:
         return DialogSet(path, published.dialogs, {}, None)
     raise ConfigError(
-        f"{path}: not a run folder or a file of dialogs as dialogs.jsonl is; give NAME:PATH to read it "
+        f"{path}: not a run folder or a file of dialogs as dialogs.jsonl is{fault}; give NAME:PATH to read it "
         f"as one of {', '.join(human_corpora())}"
     )
 
