@@ -167,6 +167,7 @@ def test_the_figures_by_hand(tmp_path: Path) -> None:
         "judges, of the turns that each judged: j: incorrect": ["0.5"],
         "worth, of turns with evidence: overlap of question and evidence": ["0.0"],
         "difficulty, of turns with evidence: medium": ["1.0"],
+        "worth, of turns with evidence: evidence in a new passage, of later turns": ["0.5"],
     }
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol, cast
 
 from generator.common.shingles import content_stems
+from generator.dialogs.focus import count_new_passages
 from generator.schema import Dialog, Evidence, Label, Passage, Split, Turn, Verdict
 
 Difficulty = Literal["easy", "medium", "hard"]
@@ -103,13 +104,14 @@ def verdict_label(turn: Turn) -> VerdictLabel:
 
 
 # What `judge.filter` can compare in every run beside the verdicts of its judges, by name.
-NUMBERS: Mapping[str, Callable[[Turn], float | None]] = {
-    "turn": lambda turn: turn.turn,
-    "query_words": lambda turn: len(turn.query.split()),
-    "answer_words": lambda turn: len(turn.answer.split()),
-    "overlap": overlap,
-    "rank_last_turn": lambda turn: turn.rank_last_turn,
-    "rank_query": lambda turn: turn.rank_query,
+NUMBERS: Mapping[str, Callable[[Dialog, Turn], float | None]] = {
+    "turn": lambda _, turn: turn.turn,
+    "query_words": lambda _, turn: len(turn.query.split()),
+    "answer_words": lambda _, turn: len(turn.answer.split()),
+    "overlap": lambda _, turn: overlap(turn),
+    "rank_last_turn": lambda _, turn: turn.rank_last_turn,
+    "rank_query": lambda _, turn: turn.rank_query,
+    "new_passages": lambda dialog, turn: count_new_passages(dialog.passages, dialog.turns[: turn.turn - 1], turn),
 }
 LABELS: Mapping[str, Callable[[Dialog, Turn], str | None]] = {
     "question_type": lambda _, turn: turn.question_type,

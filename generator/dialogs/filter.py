@@ -55,7 +55,7 @@ class Condition(NamedTuple):
         """
         verdict = next((v for v in reversed(turn.verdicts) if v.judge == self.column), None)
         if isinstance(self.value, float):
-            number = NUMBERS[self.column](turn) if self.column in NUMBERS else verdict and verdict.score
+            number = NUMBERS[self.column](dialog, turn) if self.column in NUMBERS else verdict and verdict.score
             return number is None or _OPERATORS[self.operator](number, self.value)
         label = LABELS[self.column](dialog, turn) if self.column in LABELS else verdict.label if verdict else None
         return label is None or (self.value in label.split("+")) == (self.operator == "=")

@@ -4,10 +4,11 @@ The retriever is called after every user turn, by this loop and never by the mod
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from generator.common.language import languages
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.focus import choose_focus
+from generator.dialogs.focus import choose_focus, count_new_passages
 from generator.dialogs.live import tell, tell_found
 from generator.dialogs.program import DialogProgram
 from generator.dialogs.prompt import Documents
@@ -30,7 +31,8 @@ class MultiDocumentDialog(DialogProgram):
         retriever: searches the documents of one split.
         k: passages per search, as in `retriever.k`.
         query: the form of the search query, as in `retriever.query`.
-        moving: later questions start from passages that no answer rests on yet, as in `taxonomy.focus=passages`.
+        moving: later questions start from passages that no answer rests on yet, and their answers rest on one where
+            two attempts find one, as in `taxonomy.focus=passages`.
         underspecified: some turns are planned to be underspecified.
         replies: as in `DialogProgram`.
         candidates, judges: as in `generator.dialogs.steps.Answer`.
@@ -68,7 +70,38 @@ class MultiDocumentDialog(DialogProgram):
         split: Split,
         asker: Asker,
     ) -> tuple[Turn, tuple[Passage, ...]]:
-        """Return the next turn, and all passages retrieved up to it; see `DialogProgram.turn`."""
+        """Return the next turn, and all passages retrieved up to it; see `DialogProgram.turn`.
+
+        If conversations are to move on, a turn that rests on passages of earlier answers alone is begun once more from
+        another passage; if that is no better, the first one stays.
+        """
+        first = await self.begin(source, passages, history, question_type, focus, split, asker)
+        turn, found = first
+        if not self.moving or count_new_passages(found, history, turn) != 0:
+            return first
+        tell("refused", turn.turn, turn.query, "rests on passages of earlier answers")
+        for place in (turn.turn, turn.turn - 1):
+            other = await self.later_focus(passages, history, place, split)
+            if other in ("", focus):
+                continue
+            with suppress(Rejected):
+                turn, found = await self.begin(source, passages, history, question_type, other, split, asker)
+                if count_new_passages(found, history, turn) != 0:
+                    return turn, found
+            break
+        return first
+
+    async def begin(
+        self,
+        source: Passage | str,
+        passages: tuple[Passage, ...],
+        history: tuple[Turn, ...],
+        question_type: QuestionType,
+        focus: str,
+        split: Split,
+        asker: Asker,
+    ) -> tuple[Turn, tuple[Passage, ...]]:
+        """Return what `turn` does, from one focus; `Rejected` if it isn't worth keeping."""
         if isinstance(question_type, Target) and question_type.form and (history or isinstance(source, Passage)):
             return await self.underspecified.acall(source, passages, history, question_type, focus, split)
         if isinstance(question_type, Target) and question_type.resolves:

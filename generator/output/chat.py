@@ -21,6 +21,7 @@ from generator.dialogs.columns import (
     verdict_label,
 )
 from generator.dialogs.filter import Filter, filter_pairs
+from generator.dialogs.focus import count_new_passages
 from generator.schema import Algorithm, Answerability, Dialog, Evidence, Passage, Record, Turn
 
 _TEXTS = files("generator.output")
@@ -75,6 +76,10 @@ class Row(Record):
         description="place of the evidence in a BM25 search by the question as asked, from 1; null if there was none"
     )
     rank_query: int | None = Field(description="the same by `retrieval_query`")
+    new_passages: int | None = Field(
+        description="how many passages the evidence is in that no earlier turn's is in; null for the first turn, and "
+        "without evidence"
+    )
     needs_documents: bool | None = Field(
         description="false: the judging model gave the same answer without passages; null if it wasn't asked"
     )
@@ -136,6 +141,7 @@ def _row(dialog: Dialog, turn: Turn) -> Row:
         overlap=overlap(turn),
         rank_last_turn=turn.rank_last_turn,
         rank_query=turn.rank_query,
+        new_passages=count_new_passages(dialog.passages, dialog.turns[: turn.turn - 1], turn),
         needs_documents=needs_documents(turn),
         difficulty=difficulty(turn),
         verdict=verdict_label(turn),

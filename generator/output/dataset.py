@@ -108,7 +108,7 @@ def arrow_schema() -> Any:
         "evidence": pa.list_(pa.struct([("passage_id", text), ("start", number), ("end", number), ("text", text)])),
         "document_ids": texts,
         "passage_ids": texts,
-        **dict.fromkeys(("turn", "seed", "rank_last_turn", "rank_query"), number),
+        **dict.fromkeys(("turn", "seed", "rank_last_turn", "rank_query", "new_passages"), number),
         "overlap": pa.float64(),
         "needs_documents": pa.bool_(),
     }

@@ -1,6 +1,7 @@
 """Columns of a pair: overlap, ranks of the evidence, difficulty."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,10 @@ import pytest
 
 from generator.corpora.library import Library
 from generator.dialogs.columns import difficulty, needs_documents, overlap, rank_turns
+from generator.dialogs.focus import count_new_passages
 from generator.retrievers.bm25 import Bm25, PassagePool
 from generator.schema import Document, Evidence, Passage, Turn, Verdict
-from tests.support.records import make_dialog, make_turn
+from tests.support.records import make_dialog, make_evidence, make_turn
 
 TEXTS = {
     "ferry": "The ferry to Holm costs 60 crowns. Dogs travel free. The harbour kiosk sells tickets.",
@@ -97,3 +99,16 @@ def test_difficulty(fields: dict[str, Any], expected: str | None) -> None:
 def test_needs_documents_is_what_the_judge_said_last() -> None:
     said = [needs_documents(asked("?", verdicts=v)) for v in ((), judged("unjudged"), judged("no") + judged("yes"))]
     assert said == [None, None, True]
+
+
+def test_new_passages_are_those_whose_text_no_earlier_evidence_shares() -> None:
+    def cut(name: str, document_id: str, start: int, end: int) -> Passage:
+        return Passage(id=name, document_id=document_id, text="t" * (end - start), start=start, end=end)
+
+    passages = (cut("a1", "a", 0, 9), cut("a2", "a", 5, 15), cut("a3", "a", 15, 20), cut("b", "b", 0, 9))
+
+    def count(*turns: Sequence[str]) -> list[int | None]:
+        made = [make_turn(number, evidence=make_evidence(*cited)) for number, cited in enumerate(turns, 1)]
+        return [count_new_passages(passages, made[:place], turn) for place, turn in enumerate(made)]
+
+    assert count(["a1"], ["a1"], ["a2"], ["a3", "a1"], ["a2", "b"], []) == [None, 0, 0, 1, 1, None]

@@ -162,6 +162,7 @@ def _rows(columns: Sequence[Column]) -> Iterator[_Row]:
         ("overlap", "overlap of question and evidence", _RATIO),
         ("rank_last_turn", f"evidence in the first {READ} by the last turn", _SHARE),
         ("rank_query", f"evidence in the first {READ} by the retrieval query", _SHARE),
+        ("new_passages", "evidence in a new passage, of later turns", _SHARE),
     ):
         worth = [s.worth.get(name) for s in statistics]
         if any(value is not None for value in worth):

@@ -7,15 +7,18 @@ Counted over whole dialogs, before pairs are filtered, as in the papers. Words a
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 
-from generator.dialogs.columns import READ, deciding_verdict, difficulty, needs_documents, overlap
+from generator.dialogs.columns import NUMBERS, READ, deciding_verdict, difficulty, needs_documents, overlap
 from generator.dialogs.evidence import measure_turn
 from generator.schema import UNLABELLED, Dialog, Record, Turn
 from taxonomy import PLAIN
 
-_WORTH: Mapping[str, Callable[[Turn], float | None]] = {
-    "overlap": overlap,
-    "rank_last_turn": lambda turn: None if turn.rank_last_turn is None else float(turn.rank_last_turn <= READ),
-    "rank_query": lambda turn: None if turn.rank_query is None else float(turn.rank_query <= READ),
+_WORTH: Mapping[str, Callable[[Dialog, Turn], float | None]] = {
+    "overlap": lambda _, turn: overlap(turn),
+    "rank_last_turn": lambda _, turn: None if turn.rank_last_turn is None else float(turn.rank_last_turn <= READ),
+    "rank_query": lambda _, turn: None if turn.rank_query is None else float(turn.rank_query <= READ),
+    "new_passages": lambda dialog, turn: (
+        None if (new := NUMBERS["new_passages"](dialog, turn)) is None else float(new > 0)
+    ),
 }
 
 
@@ -68,7 +71,7 @@ class Statistics(Record):
         judges: labels of each judge's last verdict, of the turns that it judged, by its name; empty if it only scores.
         scores: means of each judge's scores.
         worth: means of the turns that have the column: `overlap`, and the share of turns whose evidence is among the
-            first five hits of the last turn, and of the retrieval query.
+            first five hits of the last turn, and of the retrieval query, and in a passage that no earlier one's is in.
     """
 
     by_type: tuple[tuple[str, Means], ...]
@@ -144,7 +147,7 @@ class Tally:
                     self._scores[judge] += verdict.score
                     self._scores_of[judge] += 1
         for name, value_of in _WORTH.items():
-            values = [value for t in turns if (value := value_of(t)) is not None]
+            values = [value for t in turns if (value := value_of(dialog, t)) is not None]
             self._worth[name] += sum(values)
             self._worth_of[name] += len(values)
 
