@@ -26,6 +26,7 @@ T = TypeVar("T")
 WordList = Literal[
     "stop",  # of no use in a search
     "little",  # beside those, say nothing that a source could support
+    "proper",  # of those, what is a name with a capital (May)
     "function",  # change no question's meaning
     "telltale",  # one of them is in nearly every text of the language, and in no other language
     "question",

@@ -1,14 +1,16 @@
 """Find numbers in words, such as “thirty-five”: by text2num in its languages, else by a language's list."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
 from text_to_num import find_numbers
 
-from generator.common.language import cached_by_language, dialog_language
+from generator.common.language import Language, dialog_language
 
 _LANGUAGES = frozenset(("da", "de", "en", "es", "fr", "it", "nl", "pt"))
+_MOST_WORDS = 100_000
 
 
 class Numeral(NamedTuple):
@@ -35,32 +37,48 @@ class _Token(str):
         return False
 
 
+class _Words(dict[str, Numeral | None]):
+    """What each word of a language is by itself, as far as it was asked for."""
+
+    def __init__(self, language: Language) -> None:
+        super().__init__()
+        self.language = language
+
+    def __missing__(self, word: str) -> Numeral | None:
+        if len(self) > _MOST_WORDS:
+            self.clear()
+        self[word] = next(iter(_read([word], self.language)), None) if word[0].isalpha() else None
+        return self[word]
+
+
+_words = lru_cache(maxsize=64)(_Words)
+
+
 def find_numerals(tokens: Sequence[str]) -> Iterator[Numeral]:
     """Yield the numbers in words among the tokens of a text, which are in lower case."""
-    places = [place for place, token in enumerate(tokens) if _read_word(token)]
+    language = dialog_language()
+    known = _words(language)
+    places = [place for place, token in enumerate(tokens) if known[token]]
     while places:
         length = 1  # of a run of numerals, with at most a hyphen or an “and” between two of them
         while length < len(places) and places[length] - places[length - 1] <= 2:
             length += 1
         first, end = places[0], places[length - 1] + 1
-        for numeral in _read(tokens[first:end]):
+        for numeral in _read(tokens[first:end], language):
             yield numeral._replace(first=first + numeral.first, end=first + numeral.end)
         del places[:length]
 
 
-def read_cardinal(word: str) -> str | None:
-    """Return the digits of a number that is one word; None for other words, ordinals, and what is an article, too."""
-    numeral = None if word in dialog_language().idle else _read_word(word)
-    return None if numeral is None or numeral.ordinal else numeral.digits
-
-
-@cached_by_language(65536)
-def _read_word(word: str) -> Numeral | None:
-    return next(iter(_read([word])), None) if word[0].isalpha() else None
-
-
-def _read(tokens: Sequence[str]) -> list[Numeral]:
+def digits_of(words: Iterable[str]) -> Iterator[str | None]:
+    """Yield for each word the digits of the number that it is; None for others, ordinals, and what is an article, too."""
     language = dialog_language()
+    known = _words(language)
+    for word in words:
+        numeral = known[word]
+        yield None if numeral is None or numeral.ordinal or word in language.idle else numeral.digits
+
+
+def _read(tokens: Sequence[str], language: Language) -> list[Numeral]:
     if language.numbers:
         return [
             Numeral(place, place + 1, language.numbers[token], False)

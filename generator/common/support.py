@@ -27,6 +27,11 @@ _DECADE = re.compile(r"\b(?:1\d|20)(\d0)(?=['’]?s\b)")
 # Names of several words; their initials are short for them (`NYC`, `WWI`).
 _LONG_NAME = re.compile(r"\b[A-Z][\w-]*(?: (?:of |the |and |for )?[A-Z][\w-]*)+")
 _MOST_INITIALS = 5
+_DOTTED = re.compile(r"\b([ap])\.\s?m\b\.?", re.IGNORECASE)
+_TIME = re.compile(r"\b([01]?\d|2[0-4])(?: ?h ?|[.](?=[0-5]\d ?(?:[ap]m|uhr|h)\b))([0-5]\d)\b( ?h\b)?", re.IGNORECASE)
+_FULL_HOUR, _SPACED_THOUSANDS = re.compile(r"(?<=\d):00\b(?!:)"), re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
+# One number, and no date or list.
+_WITH_POINT = re.compile(r"\d+\.\d+|\d+,\d{1,3}|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+(?:,\d+)?")
 # Times in the afternoon, by either clock.
 _LATE, _PM = (
     re.compile(r"\b(1[3-9]|2[0-3])[:.h][0-5]\d\b"),
@@ -34,7 +39,7 @@ _LATE, _PM = (
 )
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _DECIMAL, _SCALE = re.compile(r"\d+(?:\.\d+)?"), re.compile("10{2,}")
-_THOUSANDS = re.compile(r"[.,](?=\d{3}(?!\d))")
+_THOUSANDS = re.compile(r"(?<=\d)[.,](?=\d{3}(?!\d))")
 # The digits of numbers that may be said in round figures: years and prices have fewer, and what has more is no number.
 _FEWEST_DIGITS, _MOST_DIGITS = 5, 18
 # Texts with fewer words may have none by which one sees their language.
@@ -71,9 +76,9 @@ class Term(NamedTuple):
 def read_terms(text: str) -> tuple[Term, ...]:
     """Return the content words and numbers of a text in their order, without the numbers of a list's items."""
     language = dialog_language()
-    stop, spaced, capitals = language.idle, language.spaced, language.capitals
+    stop, proper, spaced, capitals = language.idle, language.listed("proper"), language.spaced, language.capitals
     found: list[Term] = []
-    text = drop_item_numbers(unicodedata.normalize("NFKC", text))
+    text = drop_item_numbers(write_plainly(text))
     spelt = [(match.group(), match.start()) for match in find_tokens(text)]
     lows = [word.casefold() for word, _ in spelt]
     numbers = {m.start(): Term(m.group(), _digits(m.group()), "number") for m in _NUMBER.finditer(text)}
@@ -85,15 +90,31 @@ def read_terms(text: str) -> tuple[Term, ...]:
         if start >= end and number and number.text.casefold() not in stop:
             end = start + len(number.text)
             found.append(number)
-        elif start >= end and low not in stop and word[0].isalnum() and (spaced or not _UNSPACED_LETTER.match(word)):
+        elif start >= end and word[0].isalnum() and (spaced or not _UNSPACED_LETTER.match(word)):
             named = capitals and word[0].isupper() and not opens
-            found.append(Term(word, _fold(stem), "name" if named else "word"))
+            if named and low in proper:
+                found.append(Term(word, word, "name"))
+            elif low not in stop:
+                found.append(Term(word, _fold(stem), "name" if named else "word"))
         opens = (word in _SENTENCE_END and before not in _TITLES) or (opens and not word[0].isalnum())
         before = low
     if not language.spaced:
         grams = (gram for run in _UNSPACED_RUN.findall(text) for gram in language.cut_content(run))
         found += (Term(gram, gram, "word") for gram in grams)
     return tuple(found)
+
+
+def write_plainly(text: str) -> str:
+    """Return a text with letters, times and thousands in one form: "9.30 a.m." and "9 h 30" as `9:30`, "9:00" as `9`."""
+    text = _DOTTED.sub(r"\1m", unicodedata.normalize("NFKC", text))
+    text = _FULL_HOUR.sub("", _TIME.sub(r"\1:\2\3", text))
+    # English parts no thousands by spaces, and has numbers beside each other (“in 2020 500 people”).
+    return text if dialog_language().code == "en" else _SPACED_THOUSANDS.sub("", text)
+
+
+def join_thousands(text: str) -> str:
+    """Return a text with large numbers in one piece: "1,200" as `1200`."""
+    return _THOUSANDS.sub("", text)
 
 
 def drop_item_numbers(text: str) -> str:
@@ -115,20 +136,23 @@ def term_keys(text: str) -> frozenset[str]:
     Short forms are among them: the initials of a name (`NYC`), a decade's last digits (`the '70s`), and what a large
     number is in round figures (`8500000` for "8,537,673").
     """
-    language, text = dialog_language(), unicodedata.normalize("NFKC", text)
+    language, times, text = dialog_language(), _find_times(text), write_plainly(text)
     spelt = [(match.group(), match.start()) for match in find_tokens(text)]
-    low = [word.casefold() for word, _ in spelt]
+    # The 5 of 0.5 is no number by itself.
+    parts = {at for m in _NUMBER.finditer(text) if _WITH_POINT.fullmatch(m.group()) for at in range(*m.span())}
+    low = [word.casefold() for word, start in spelt if start not in parts]
     units = [unit.casefold() for unit in _UNIT.findall(text)]  # “8GB” supports “8 GB”
     keys = frozenset(map(_fold, language.stem([*low, *units])))
     numbers = [_digits(number) for number in (*_NUMBER.findall(text), *_DECADE.findall(text))]
     numbers += [digits for _, _, digits, _ in _find_spelt_out(text, spelt)]
-    numbers += _find_times(text)
+    numbers += times
     present = {*low, *units, *numbers}
     same = [key for group in language.same if not present.isdisjoint(group) for key in language.stem(list(group))]
     numbers += [rounded for number in numbers for rounded in _round(number)]
     grams = () if language.spaced else (*language.cut(text), *(term.key for term in read_terms(text)))
     short = _find_initials(text) if language.capitals else ()
-    return keys.union(numbers, map(_fold, same), grams, short)
+    proper = (word for word, _ in spelt if word[0].isupper() and word.casefold() in language.listed("proper"))
+    return keys.union(numbers, map(_fold, same), grams, short, proper)
 
 
 def find_unsupported(text: str, sources: Sequence[str]) -> Unsupported:

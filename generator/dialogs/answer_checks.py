@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from generator.common.language import dialog_language
-from generator.common.numerals import read_cardinal
+from generator.common.numerals import digits_of
 from generator.common.passages import sentences
 from generator.common.refusals import drop_refusals
 from generator.common.shingles import content_stems, words
@@ -108,7 +108,7 @@ def _split(text: str) -> list[tuple[tuple[str, ...], str]]:
 
 
 def _gives_number(answer: str) -> bool:
-    return dialog_language().matches("quantity", answer) or any(map(read_cardinal, words(answer)))
+    return dialog_language().matches("quantity", answer) or any(digits_of(words(answer)))
 
 
 def _refuses_something_else(answer: str, said: Sequence[str]) -> bool:

@@ -13,11 +13,19 @@ from math import exp, log1p
 from pathlib import Path
 
 from generator.common.language import cached_by_language, dialog_language, languages
-from generator.common.numerals import read_cardinal
+from generator.common.numerals import digits_of
 from generator.common.refusals import drop_refusals
 from generator.common.scripts import QUESTION_MARKS, is_unspaced
 from generator.common.shingles import words
-from generator.common.support import Term, drop_item_numbers, find_unsupported, read_terms, term_keys
+from generator.common.support import (
+    Term,
+    drop_item_numbers,
+    find_unsupported,
+    join_thousands,
+    read_terms,
+    term_keys,
+    write_plainly,
+)
 from generator.dialogs.asks_back import drop_requests
 from generator.dialogs.evidence import find_uncovered
 from generator.schema import Passage, Record, Turn, Verdict
@@ -61,7 +69,8 @@ def load_weights() -> Weights:
 
 @cached_by_language(4096)  # passages come again with every turn
 def _count_words(text: str) -> Counter[str]:
-    return Counter(read_cardinal(word) or word for word in words(text))  # “two” as “2”
+    spelt = words(join_thousands(write_plainly(text)))
+    return Counter(digits or word for word, digits in zip(spelt, digits_of(spelt), strict=True))  # “two” as “2”
 
 
 def strip_refusal(answer: str) -> str:
@@ -175,9 +184,13 @@ class GroundingJudge(ComputingJudge):
             return self.verdict(UNJUDGED, "no word of it tells what it claims", round(score, 3))
         named = [text for of in (missing.numbers, missing.names, missing.words) for text in of]
         label = "correct" if score >= weights.correct else "incorrect" if score < weights.incorrect else UNJUDGED
-        if label == "correct" and (missing.names or any(c.isdigit() for word in missing.words for c in word)):
-            label = UNJUDGED  # one name or code in place of another is a small share of the words
-        why = f"nothing supports: {', '.join(named[:12])}" if named else "all of its words are supported"
+        # One name, count or code in place of another is a small share of the words.
+        small = missing.names or missing.numbers or any(c.isdigit() for word in missing.words for c in word)
+        if (label == "correct" and small) or (label == "incorrect" and not named):
+            label = UNJUDGED
+        why = f"nothing supports: {', '.join(named[:12])}" if named else "all of its content words are supported"
+        if label == UNJUDGED and not named:
+            why += ", and few of the others"
         return self.verdict(label, why, round(score, 3))
 
 
