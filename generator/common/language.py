@@ -41,6 +41,8 @@ WordList = Literal[
 ]
 PatternName = Literal[
     "refusal",  # a clause that says that something isn't known
+    "referral",  # sends the user elsewhere, which beside a refusal claims nothing
+    "several",  # says that there are several, which beside a question back claims nothing
     "concession",  # a clause before a claim, whose first group is kept
     "clause",  # what parts clauses
     "unknown_claim",  # of an answer, what says that it isn't known

@@ -70,7 +70,7 @@ def find_numerals(tokens: Sequence[str]) -> Iterator[Numeral]:
 
 
 def digits_of(words: Iterable[str]) -> Iterator[str | None]:
-    """Yield for each word the digits of the number that it is; None for others, ordinals, and what is an article, too."""
+    """Yield for each word the digits of the number that it is; None for other words, ordinals and articles."""
     language = dialog_language()
     known = _words(language)
     for word in words:

@@ -7,9 +7,18 @@ from generator.common.language import dialog_language
 
 
 def drop_refusals(answer: str) -> str:
-    """Return an answer without the clauses that say that something isn't known."""
+    """Return an answer without the clauses that say that something isn't known, or who may know."""
     matches = dialog_language().matches
-    return " ".join(clause for clause in _clauses(answer) if not matches("refusal", clause))
+    return " ".join(clause for clause in _clauses(drop_referrals(answer)) if not matches("refusal", clause))
+
+
+def drop_referrals(answer: str) -> str:
+    """Return an answer with a refusal without the sentences that send the user elsewhere; others as they are."""
+    matches = dialog_language().matches
+    clauses = _clauses(answer)
+    kept = [clause for clause in clauses if matches("refusal", clause) or not matches("referral", clause)]
+    refuses = len(kept) < len(clauses) and any(matches("refusal", clause) for clause in kept)
+    return " ".join(kept) if refuses else answer
 
 
 def has_refusal(answer: str) -> bool:

@@ -105,7 +105,7 @@ def read_terms(text: str) -> tuple[Term, ...]:
 
 
 def write_plainly(text: str) -> str:
-    """Return a text with letters, times and thousands in one form: "9.30 a.m." and "9 h 30" as `9:30`, "9:00" as `9`."""
+    """Return a text with times and thousands in one form: `9:30` for "9.30 a.m." and "9 h 30", `9` for "9:00"."""
     text = _DOTTED.sub(r"\1m", unicodedata.normalize("NFKC", text))
     text = _FULL_HOUR.sub("", _TIME.sub(r"\1:\2\3", text))
     # English parts no thousands by spaces, and has numbers beside each other (“in 2020 500 people”).

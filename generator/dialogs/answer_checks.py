@@ -123,7 +123,7 @@ def _says_something(answer: str, question: str) -> bool:
     language = dialog_language()
     announcement, open_question = language.pattern("announcement"), language.pattern("open_question")
     rest = announcement.sub("", answer) if announcement else answer
-    if not any(c.isalnum() for c in rest) or words(answer) == words(question):
+    if not any(c.isalnum() for c in rest) or words(answer) == words(question) or rest.endswith((":", "：")):
         return False
     told = drop_refusals(answer)
     is_open = open_question is not None and open_question.match(question)

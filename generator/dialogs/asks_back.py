@@ -22,9 +22,13 @@ def find_request(response: str) -> str:
 
 
 def drop_requests(response: str) -> str:
-    """Return a response without the sentences that ask the user back."""
-    for start, end in reversed(list(_find_requests(response))):
+    """Return a response without the sentences that ask the user back, or say before that there are several."""
+    requests = list(_find_requests(response))
+    for start, end in reversed(requests):
         response = response[:start] + response[end:]
+    if requests:
+        kept = [response[start:end] for start, end in sentences(response, dialog_language().code)]
+        response = " ".join(text for text in kept if not dialog_language().matches("several", text))
     return response
 
 

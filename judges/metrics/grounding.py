@@ -14,7 +14,7 @@ from pathlib import Path
 
 from generator.common.language import cached_by_language, dialog_language, languages
 from generator.common.numerals import digits_of
-from generator.common.refusals import drop_refusals
+from generator.common.refusals import drop_referrals, drop_refusals
 from generator.common.scripts import QUESTION_MARKS, is_unspaced
 from generator.common.shingles import words
 from generator.common.support import (
@@ -163,7 +163,7 @@ class GroundingJudge(ComputingJudge):
         if languages().differ:
             of = languages()
             return self.verdict(UNJUDGED, f"no words can be compared: {of.dialog.name} about {of.documents.name}")
-        answer = drop_requests(answer)
+        answer = drop_referrals(drop_requests(answer))
         claim = strip_refusal(answer)
         stated = {term.key for term in read_terms(claim)}
         if len(words(answer)) <= SHORT and not any(c.isalnum() for c in drop_refusals(answer)):

@@ -17,6 +17,11 @@ from generator.common.refusals import drop_refusals
         "It is unclear who built it.",
         "There is no information available on the price.",
         "Nobody knows.",
+        "There's nothing about parking in what I have.",
+        "The opening hours are not given.",
+        "I'd need more information to answer that.",
+        "I don't know whether there is parking. Please contact the pool directly.",
+        "Parking isn't mentioned, so I can't tell you. I can tell you the opening hours if you like.",
     ],
 )
 def test_a_refusal_claims_nothing(answer: str) -> None:
@@ -31,6 +36,8 @@ def test_a_refusal_claims_nothing(answer: str) -> None:
         "Breakfast isn't included.",
         "I know the answer: it opened in May.",
         "The clerk will inform you of the details.",
+        "Please contact the clerk.",
+        "You can ask at the desk until 9 pm.",
     ],
 )
 def test_a_claim_stays(answer: str) -> None:

@@ -32,6 +32,9 @@ def fault(answer: str, question: str = WHAT, *earlier: str) -> str | None:
         "It costs three crowns by day. They do not provide any information about the night.",
         "It is cheap, but it doesn’t provide enough information to tell the price.",
         "It costs three crowns, which is given in the 'Tariff 2024' document.",
+        "The information provided does not mention a price.",
+        "It is stated in the document that it costs three crowns.",
+        "The retrieved documents say three crowns.",
     ],
 )
 def test_an_answer_that_speaks_of_the_documents_is_refused(answer: str) -> None:
@@ -48,6 +51,7 @@ def test_an_answer_that_speaks_of_the_documents_is_refused(answer: str) -> None:
         "According to the ministry, it costs three crowns.",
         "Your documents must be shown in the tram.",
         "The article was written in 1990.",
+        "The information provided by the ministry is free.",
     ],
 )
 def test_the_same_words_in_another_sense_are_accepted(answer: str) -> None:
@@ -63,6 +67,8 @@ def test_the_same_words_in_another_sense_are_accepted(answer: str) -> None:
         (WHAT, WHAT),
         (DOES, DOES),
         ("Yes.", WHAT),
+        ("N/A", WHAT),
+        ("The prices are as follows:", WHAT),
         ("No, it does not.", "How does it get to the harbour?"),
         ("The cost of a ticket for the night tram.", WHAT),
         ("You pay your fee at the counter.", "Why do I pay my fee at the counter?"),

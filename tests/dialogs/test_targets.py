@@ -190,8 +190,9 @@ def test_the_start_stands_in_the_prompt_only_if_conversations_are_to_move() -> N
 @pytest.mark.parametrize(("again", "kept"), [(4, "Is the quay blue?"), (1, "Is the pier blue?")])
 def test_a_turn_on_passages_of_earlier_answers_is_begun_once_more(again: int, kept: str) -> None:
     questions = ("When did the pier open?", "Is the pier blue?", "Is the quay blue?")
-    cited = zip(("The pier opened in May.", "The pier has a blue door.", "The quay has a blue door."), (1, 2, again))
-    model = Scripted(ask=asks(*questions), answer=[{"answer": text, "evidence": [place]} for text, place in cited])
+    told = {"The pier opened in May.": 1, "The pier has a blue door.": 2, "The quay has a blue door.": again}
+    answers = [{"answer": text, "evidence": [place]} for text, place in told.items()]
+    model = Scripted(ask=asks(*questions), answer=answers)
     draft = multi(model, Shelf([[A, B], [A], [C], [B]]), [target(link=None), target()], moving=True)
     assert [turn.query for turn in draft.turns] == [questions[0], kept]
     assert len(model.of("ask")) == 3

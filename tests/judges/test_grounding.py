@@ -29,6 +29,7 @@ def verdict(answer: str, query: str = "And then?", passage: object = PASS) -> Ve
         "The yearly pass costs 120 crowns.",
         "Refunds are paid within 60 days, by bank transfer.",
         "The City Library seats six people.",
+        "There are several passes. Which one do you mean?",
         "I don't have information on parking.",
         "I'm not sure, but refunds are paid within 60 days.",
         "You are welcome.",
@@ -56,6 +57,7 @@ def test_a_copied_answer_a_refusal_and_a_courtesy_are_correct(answer: str) -> No
         ("There is no garage for bicycles.", "incorrect", ("garage", "bicycles")),
         ("The hall of Berlin seats six people.", "unjudged", ("Berlin",)),
         ("The hall K12 seats six people.", "unjudged", ("K12",)),
+        ("The yearly pass costs 20 crowns.", "incorrect", ("20",)),
         ("Router lamps blink when pensions are late.", "incorrect", ("Router", "pensions")),
     ],
 )
@@ -63,6 +65,22 @@ def test_what_no_passage_has_is_named(answer: str, label: str, named: tuple[str,
     found = verdict(answer)
     assert found.label == label
     assert found.explanation.startswith("nothing supports: ") and all(word in found.explanation for word in named)
+
+
+def test_a_part_of_a_number_supports_no_other_and_a_verb_no_month() -> None:
+    ticket = make_passage("t", "The ticket costs 19.99 euros since 2021 and may be returned.")
+    for wrong in ("The ticket costs 99 euros.", "The ticket costs 19 euros."):
+        assert verdict(wrong, passage=ticket).label == "incorrect"
+    assert verdict("The ticket costs 19.99 euros since May 2021.", passage=ticket).label == "unjudged"
+    assert verdict("The ticket costs 19,99 euros.", passage=ticket).label == "correct"
+
+
+def test_an_explanation_never_contradicts_its_label() -> None:
+    seats = make_passage("s", "The stadium of Torvale seats 41,200 spectators.")
+    for answer in ("41200", "There are 41200.", "It is 41,200, and it was that before."):
+        found = verdict(answer, passage=seats)
+        assert found.label != "incorrect"
+        assert (found.explanation == "all of its content words are supported") == (found.label == "correct")
 
 
 @pytest.mark.parametrize("answer", ["Yes.", "It was.", "No, it isn't."])
