@@ -38,7 +38,7 @@ from generator.models.endpoints import Endpoint, VllmEndpoint
 from generator.models.lm import Clients
 from generator.retrievers.bm25 import Bm25, Bm25Settings
 from generator.schema import Document, Judge
-from taxonomy import Taxonomy, UserShare
+from taxonomy import PLAIN, Taxonomy, UserShare
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Components:
     def __init__(self, spec: WorkerSpec, spread: Spread = one_by_one) -> None:
         self.settings, self.taxonomy = settings, taxonomy = spec.settings, spec.taxonomy
         self.judges = _build_judges(settings, taxonomy)
-        check_columns(settings.judge.filter, self.judges)
+        check_columns(settings.judge.filter, self.judges, _labels(taxonomy, spec.users))
         self.library = open_library(settings, spec.fingerprint)
         self.languages, self.language_note = find_languages(settings, self.library)
         if self.languages.differ and taxonomy.underspecified:
@@ -220,6 +220,19 @@ class Components:
             return await stack.enter_async_context(_share(endpoint, workers).open(self.settings.folder))
         except ModelError as error:
             raise ModelError(re.sub(r"\blm\.", f"{setting}.", str(error))) from error
+
+
+def _labels(taxonomy: Taxonomy, users: Sequence[UserShare]) -> dict[str, set[str]]:
+    """Return the labels that a run's turns can get, by the columns of `judge.filter`."""
+    known = {"user": {share.type.name for share in users} or {PLAIN.name}}
+    asked = [share.type for share in (*taxonomy.first, *taxonomy.later)]
+    if asked:
+        links = [share.type for share in taxonomy.multi_turn]
+        links += [share.type.resolution for share in taxonomy.answerability if share.type.resolution]
+        known["multi_turn_type"] = {link.kind for link in links} | {each.multi_turn_type for each in asked}
+    if asked and "question_type" not in taxonomy.measure:
+        known["question_type"] = {each.name for each in asked}
+    return known
 
 
 def _build_judges(settings: Settings, taxonomy: Taxonomy) -> tuple[Judge, ...]:

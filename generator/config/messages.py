@@ -82,7 +82,7 @@ def describe_hydra_error(error: Exception) -> str:
             return f"{error.missing_cfg_file}: no such configuration file"
         near = difflib.get_close_matches(name, options, 1)
         advice = f"did you mean {near[0]}? " if near else ""
-        own_name = "; a model's own name goes into lm.model (or judge.lm.model)" if group == "lm" else ""
+        own_name = "; a model's own name goes into lm.model (judge.lm.model, user.lm.model)" if group == "lm" else ""
         return f"{group}={name}: unknown {group}; {advice}choose from: {', '.join(options)}{own_name}"
     if isinstance(error, MissingMandatoryValue):
         name = error.full_key or str(text)

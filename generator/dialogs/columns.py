@@ -10,6 +10,7 @@ from typing import Literal, Protocol, cast
 from generator.common.shingles import content_stems
 from generator.dialogs.focus import count_new_passages
 from generator.schema import Dialog, Evidence, Label, Passage, Split, Turn, Verdict
+from taxonomy import PLAIN
 
 Difficulty = Literal["easy", "medium", "hard"]
 VerdictLabel = Literal["correct", "incorrect", "unjudged", "none"]
@@ -119,6 +120,6 @@ LABELS: Mapping[str, Callable[[Dialog, Turn], str | None]] = {
     "answerability": lambda _, turn: turn.answerability,
     "difficulty": lambda _, turn: difficulty(turn),
     "verdict": lambda _, turn: verdict_label(turn),
-    "user": lambda dialog, _: dialog.user,
+    "user": lambda dialog, _: dialog.user or PLAIN.name,
     "lm": lambda dialog, _: dialog.lm,
 }

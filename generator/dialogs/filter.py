@@ -2,8 +2,9 @@
 
 import operator
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple, get_args
 
 from pydantic import AfterValidator
@@ -19,7 +20,7 @@ from generator.dialogs.columns import (
     is_person,
 )
 from generator.errors import ConfigError
-from generator.schema import Answerability, Dialog, Drop, Judge, Turn
+from generator.schema import Answerability, Dialog, Drop, Judge, Label, Turn
 
 _MODES = ("pairs", "prefix", "dialog", "verified")
 _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
@@ -92,28 +93,38 @@ def _check(text: str) -> str:
 Filter = Annotated[str, AfterValidator(_check)]
 
 
-def check_columns(keep: Filter, judges: Collection[Judge]) -> None:
-    """Check that a run has the columns of a filter.
+def check_columns(
+    keep: Filter, judges: Collection[Judge], labels: Mapping[str, Collection[str]] = MappingProxyType({})
+) -> None:
+    """Check that a run has the columns of a filter, and the labels that they are compared with.
+
+    Args:
+        labels: those that the run's turns can get, by column; what isn't there may have any.
 
     Raises:
         ConfigError: it has one of them not, or compares a label with a number.
     """
+    known_labels: dict[str, Collection[str]] = {
+        **_VALUES,
+        **labels,
+        **{judge.name: get_args(Label) for judge in judges if judge.decides},
+    }
     numbers = [*NUMBERS, *(judge.name for judge in judges if judge.best is not None)]
-    labels = [*LABELS, *(judge.name for judge in judges)]
+    labelled = [*LABELS, *(judge.name for judge in judges)]
     for condition in parse_filter(keep)[1]:
         if condition.column.startswith(PERSON):  # people judge a run when it is there
             continue
-        kind, known = ("numbers", numbers) if isinstance(condition.value, float) else ("labels", labels)
+        kind, known = ("numbers", numbers) if isinstance(condition.value, float) else ("labels", labelled)
         if condition.column not in known:
             raise ConfigError(
                 f"judge.filter: {condition.text}: {condition.column} is none of the {kind} that this run has: "
                 f"{', '.join(known)}"
             )
-        values = _VALUES.get(condition.column, ())
+        values = known_labels.get(condition.column, ())
         if values and condition.value not in values:
             raise ConfigError(
                 f"judge.filter: {condition.text}: {condition.value} is no label of {condition.column}; give one of "
-                f"{', '.join(values)}"
+                f"{', '.join(sorted(values))}"
             )
 
 

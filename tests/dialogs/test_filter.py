@@ -44,6 +44,7 @@ DIALOG = make_dialog(
         ("verdict=correct", []),
         ("user!=hurried", [1, 2]),
         ("user=hurried", []),
+        ("user=plain", [1, 2]),
         ("lm=m", [1, 2]),
     ],
 )
@@ -75,6 +76,16 @@ def test_a_run_without_the_column_refuses_the_filter(keep: str) -> None:
 def test_a_label_that_a_column_never_has_is_refused(keep: str) -> None:
     with pytest.raises(ConfigError, match=r"is no label of .*; give one of "):
         check_columns(keep, [NeedsDocumentsJudge("m")])
+
+
+@pytest.mark.parametrize(
+    "keep", ["user=plane", "multi_turn_type=followup", "question_type!=drect", "correctness=corect"]
+)
+def test_a_label_that_the_run_never_gives_is_refused(keep: str, openai_server: OpenAIServer, tmp_path: Path) -> None:
+    ended = Site(tmp_path).run(openai_server, "taxonomy=direct", f"judge.filter={keep}")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert ended.error.startswith(f"judge.filter: {keep}: ")
+    assert not openai_server.bodies
 
 
 def test_a_run_filters_by_columns(openai_server: OpenAIServer, tmp_path: Path) -> None:
