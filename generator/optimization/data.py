@@ -29,6 +29,7 @@ class Example(NamedTuple):
         keys: what a document is recognised by: its id, its text, a message about it.
         passages, history, turn: the turn, the ones before it, and its grounding.
         label: what people say of it; empty if nothing is known.
+        uneven: its set may have few of some labels, so that parts of a split aren't balanced by them.
         query: the turn's query as people rewrote it to stand alone; empty if none did.
     """
 
@@ -40,6 +41,12 @@ class Example(NamedTuple):
     turn: Turn
     label: str
     query: str = ""
+    uneven: bool = False
+
+    @property
+    def stratum(self) -> Stratum:
+        """What parts of a split have equally many of."""
+        return self.source, "" if self.uneven else self.label
 
 
 class Split(NamedTuple):
@@ -85,7 +92,10 @@ def _turns(number: int, source: str, dialog: Dialog, criterion: str) -> Iterator
     for turn in dialog.own_turns:
         if turn.answerability != "conversational":
             labels = [verdict.label for verdict in turn.verdicts if verdict.judge in wanted]
-            yield _example(number, source, dialog, turn, labels[-1] if labels else "")
+            example = _example(number, source, dialog, turn, labels[-1] if labels else "")
+            if not labels and dialog.lm == HUMAN and criterion == "answerability":  # who answered knew
+                example = example._replace(label=turn.answerability, uneven=True)
+            yield example
 
 
 def _example(number: int, source: str, dialog: Dialog, turn: Turn, label: str) -> Example:
@@ -123,7 +133,7 @@ def split_examples(examples: Sequence[Example], sizes: Mapping[str, int], seed: 
     """
     if not examples:
         raise ConfigError("data: no turn of it can be used for this target: `ask_next` needs dialogs of several turns")
-    strata = sorted({(example.source, example.label) for example in examples})
+    strata = sorted({example.stratum for example in examples})
     needs = {
         part: Counter({each: size // len(strata) + (place < size % len(strata)) for place, each in enumerate(strata)})
         for part, size in sizes.items()
@@ -149,7 +159,7 @@ def _draw(
     drawn: dict[str, list[Example]] = {part: [] for part in wanted}
     for group in chance.sample(groups, len(groups)):
         few = chance.sample(group, min(most, len(group)))
-        have = Counter((example.source, example.label) for example in few)
+        have = Counter(example.stratum for example in few)
 
         def worth(part: str, have: Counter[Stratum] = have) -> float:
             useful = sum(min(number, needs[part][each]) for each, number in have.items())
@@ -157,7 +167,7 @@ def _draw(
 
         part = max(wanted, key=worth)
         for example in few if worth(part) else ():
-            stratum = example.source, example.label
+            stratum = example.stratum
             if needs[part][stratum] > 0:
                 needs[part][stratum] -= 1
                 drawn[part].append(example)

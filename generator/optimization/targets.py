@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from statistics import fmean
 from typing import Any, NamedTuple, cast, get_args
 from zlib import crc32
@@ -265,8 +266,10 @@ def find_target(name: str, model: str) -> Target:
         return AskTarget(name, ("direct", "comparative", "aggregate"))
     if name == "ask_next":
         return AskTarget(name, ("follow-up", "clarification", "correction"))
-    judges = [each for each in choices("judge") if build_choice("judge", each).asks_model]
-    known = ["answer", "ask_first", "ask_next", "rewrite", *(f"{_JUDGE}{each}" for each in judges)]
+    known = ["answer", "ask_first", "ask_next", "rewrite"]
+    for judge in choices("judge"):
+        with suppress(ConfigError):  # it gives no labels
+            known.append(JudgeTarget(judge, model).name)
     raise ConfigError(f"target={name}: unknown; choose from: {', '.join(known)}")
 
 

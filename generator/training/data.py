@@ -4,6 +4,7 @@ import hashlib
 import json
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple, cast
 from omegaconf import DictConfig
 from pydantic import BaseModel, Field, field_validator
 from pydantic_core import to_jsonable_python
+from scipy.cluster.hierarchy import DisjointSet
 
 from generator.common.console import note
 from generator.config.parts import build_choice, identify, plain, validate
@@ -60,12 +62,14 @@ class Pair(NamedTuple):
 
     Attributes:
         messages: the chat, `role` and `content`; the last one is the response.
-        document: the first document of its dialog.
+        documents: those of its dialog, the one that it began with first.
+        texts: what its passages say, as hashes: publishers have several ids for one passage.
         validation: whether its dialog is of the validation split.
     """
 
     messages: list[dict[str, str]]
-    document: str
+    documents: tuple[str, ...]
+    texts: tuple[str, ...]
     validation: bool
 
 
@@ -101,9 +105,10 @@ def read_pairs(settings: Finetuning) -> list[list[Pair]]:
 def draw_pairs(
     settings: Finetuning, read: Sequence[Sequence[Pair]], measure: Callable[[Pair], int]
 ) -> tuple[list[Pair], list[Pair]]:
-    """Return the pairs to learn from and those to validate with; no document has both.
+    """Return the pairs to learn from and those to validate with; where it can be, no document or passage has both.
 
-    Pairs that are too long are counted and left out before any is drawn: a set has as many as are wanted.
+    Pairs that are too long are counted and left out before any is drawn. Of `pairs`, each set gives the same number to
+    either side.
 
     Args:
         read: the pairs of each of `data`.
@@ -112,7 +117,8 @@ def draw_pairs(
     Raises:
         CorpusError: there are too few pairs.
     """
-    chance, drawn, most = random.Random(settings.seed), list[Pair](), settings.student.max_tokens
+    chance, most = random.Random(settings.seed), settings.student.max_tokens
+    sets, needs = list[list[Pair]](), list[_Need]()
     for number, (path, pairs) in enumerate(zip(settings.data, read, strict=True)):
         short = [pair for pair in pairs if measure(pair) <= most]
         if len(short) < len(pairs):
@@ -125,19 +131,79 @@ def draw_pairs(
                 f"pairs={settings.pairs}: {path} has {len(short)} pairs of at most student.max_tokens={most} tokens, "
                 f"{wanted} are needed; lower pairs or passage_tokens, or raise student.max_tokens"
             )
-        drawn += short if wanted is None else chance.sample(short, wanted)
-    chance.shuffle(drawn)
-    held = {pair.document for pair in drawn if pair.validation}
-    if not held:
-        documents = sorted({pair.document for pair in drawn})
-        held = set(chance.sample(documents, min(len(documents), max(1, round(len(documents) * settings.held_out)))))
-    training = [pair for pair in drawn if pair.document not in held]
-    if not training:
+        validation = max(1, round((wanted or len(short)) * settings.held_out))
+        least = wanted - validation if wanted else len(short) - 2 * validation
+        sets.append(short)
+        needs.append(_Need(max(1, least), validation, wanted is not None))
+    for keys in (
+        lambda pair: pair.documents + pair.texts,
+        lambda pair: pair.documents,
+        lambda pair: pair.documents[:1],
+    ):
+        groups = _group(sets, keys)
+        held = _hold_out(sets, groups, needs, chance)
+        if held is not None:
+            break
+    else:
         raise CorpusError(
             f"data={settings.data[0]}: pairs of at least two documents, of at most student.max_tokens={most} tokens, "
             "are needed, to learn and to validate"
         )
-    return training, [pair for pair in drawn if pair.document in held]
+    training, validating = list[Pair](), list[Pair]()
+    for pairs, of, need in zip(sets, groups, needs, strict=True):
+        learned = [pair for pair, group in zip(pairs, of, strict=True) if group not in held]
+        others = [pair for pair, group in zip(pairs, of, strict=True) if group in held]
+        training += chance.sample(learned, need.training) if need.exactly else learned
+        validating += chance.sample(others, min(len(others), need.validation)) if need.exactly else others
+    shared = {d for pair in training for d in pair.documents} & {d for pair in validating for d in pair.documents}
+    if shared:
+        note(f"data: its dialogs share documents; {len(shared)} are both learned from and validated with")
+    chance.shuffle(training)
+    chance.shuffle(validating)
+    return training, validating
+
+
+class _Need(NamedTuple):
+    """The pairs of one set to learn from, at least or exactly, and to validate with."""
+
+    training: int
+    validation: int
+    exactly: bool
+
+
+def _group(sets: Sequence[Sequence[Pair]], keys: Callable[[Pair], tuple[str, ...]]) -> list[list[int]]:
+    """Return for each pair of each set the group that it is in: those that share a key, directly or through others."""
+    linked, first = DisjointSet(range(sum(map(len, sets)))), dict[str, int]()
+    places = iter(range(len(linked)))
+    numbered = [[next(places) for _ in pairs] for pairs in sets]
+    for pairs, numbers in zip(sets, numbered, strict=True):
+        for pair, number in zip(pairs, numbers, strict=True):
+            for key in keys(pair):
+                linked.merge(number, first.setdefault(key, number))
+    return [[linked[number] for number in numbers] for numbers in numbered]
+
+
+def _hold_out(
+    sets: Sequence[Sequence[Pair]], groups: Sequence[Sequence[int]], needs: Sequence[_Need], chance: random.Random
+) -> set[int] | None:
+    """Return the groups to validate with: those of the validation split, else some by chance; None if there are none.
+
+    Each set gives as many pairs as it needs, and keeps as many to learn from.
+    """
+    held = {
+        g for pairs, of in zip(sets, groups, strict=True) for pair, g in zip(pairs, of, strict=True) if pair.validation
+    }
+    for pairs, of, need in zip(sets, groups, needs, strict=True):
+        sizes = Counter(of)
+        for group in chance.sample(sorted(sizes), len(sizes)):
+            have = sum(sizes[each] for each in held)
+            if have >= need.validation or any(pair.validation for pair in pairs):
+                break
+            if group not in held and len(pairs) - have - sizes[group] >= need.training:
+                held.add(group)
+    counts = [(len(of), sum(group in held for group in of)) for of in groups]
+    enough = [count - out >= need.training and out for (count, out), need in zip(counts, needs, strict=True)]
+    return held if all(enough) else None
 
 
 def _read(path: str, settings: Finetuning) -> Iterator[Pair]:
@@ -153,12 +219,14 @@ def _read(path: str, settings: Finetuning) -> Iterator[Pair]:
         splits = load_dataset(path)
     except Exception as error:  # whatever datasets, pyarrow or the hub raise
         raise CorpusError(f"data={path}: can't be read as a dataset: {describe(error)}") from error
+    if tests := len(splits.pop("test", ())):
+        note(f"data={path}: its test split, {tests} pairs, is left out")
     for split, rows in splits.items():
         for number, row in enumerate(rows, start=1):
             pair = require_record(_Row, f"data={path}: row {number} of {split}", row, "a dataset of this project fits")
             messages = [message.model_dump() for message in pair.messages]
-            document = next(iter(pair.document_ids or ()), f"{split} {number}")
-            yield Pair(messages, document, split == "validation")
+            documents = tuple(pair.document_ids or ()) or (f"{split} {number}",)
+            yield Pair(messages, documents, (), split == "validation")
 
 
 def _is_dataset(path: str) -> bool:
@@ -170,10 +238,12 @@ def _is_dataset(path: str) -> bool:
 
 def _pairs(dialog: Dialog, settings: Finetuning) -> Iterator[Pair]:
     for turn in kept_turns(dialog, settings.keep):
-        passages = excerpts(dialog.grounding(turn.turn), turn.evidence, settings.passage_tokens)
+        grounding = dialog.grounding(turn.turn)
+        passages = excerpts(grounding, turn.evidence, settings.passage_tokens)
         messages = [m.model_dump() for m in to_messages(dialog.turns[: turn.turn], passages)]
         messages[-1]["content"] = messages[-1]["content"].strip()  # white space before it merges with the prompt's end
-        yield Pair(messages, next(iter(dialog.document_ids), ""), dialog.split == "validation")
+        texts = tuple(hashlib.sha256(" ".join(p.text.split()).encode()).hexdigest()[:16] for p in grounding)
+        yield Pair(messages, dialog.document_ids or ("",), texts, dialog.split == "validation")
 
 
 def has_training(folder: Path, identity: Mapping[str, Any], fresh: bool = False) -> bool:

@@ -45,7 +45,7 @@ class FinetuneSettings(Record):
     held_out: float = Field(
         gt=0,
         lt=1,
-        description="Share of the documents whose pairs validate, where no dialog is of the validation split.",
+        description="Share of the pairs that validate, of other documents; a validation split does instead.",
     )
     seed: int = Field(ge=0, description="Seed of the draw, of the order of pairs, and of the adapter.")
     merged: Annotated[bool, Operational] = Field(

@@ -118,9 +118,11 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
 
 
 def _merge(model: Any, tokenizer: Any, folder: Path) -> None:
-    """Write the model with the adapter in its weights."""
-    model.merge_and_unload().save_pretrained(folder / "model")
-    tokenizer.save_pretrained(folder / "model")
+    """Write the model with the adapter in its weights; the folder `model` is there when it is whole."""
+    unfinished = folder / "model.part"
+    model.merge_and_unload().save_pretrained(unfinished)
+    tokenizer.save_pretrained(unfinished)
+    unfinished.rename(folder / "model")
 
 
 def _load(settings: Finetuning) -> tuple[Any, Any]:

@@ -60,6 +60,10 @@ class Benchmark(Record, ABC):
         """
         return dialog_set(str(path), self.corpus or self.name).records()
 
+    def compared(self, turn: Turn) -> Turn:
+        """Return an answered turn as `judges` are to see it."""
+        return turn
+
     def rated(self, dialog: Dialog) -> list[Rated]:
         """Return the scores of an answered item's turns."""
         return rated_turns(dialog)

@@ -15,6 +15,7 @@ import numpy as np
 from pydantic import Field
 from scipy import stats
 
+from generator.common.refusals import drop_refusals
 from generator.config.choices import compose_choice
 from generator.dialogs.judging import JudgeSettings
 from generator.errors import CorpusError, MissingSplit
@@ -26,10 +27,13 @@ from generator.schema import Context, Dialog, Judge, SkippedRecord, Turn
 from generator.sets import dialog_set
 from judges.benchmarks.base import Benchmark
 from judges.benchmarks.scores import DIGITS, Rated, Ratings, Score
+from judges.metrics.words import has_words, words
 
 # Whose files, which lie in one folder, name the split of their dialogs.
 _SPLIT_BY_FILE = {"multidoc2dial", "orquac"}
 _SPLITS = ("test", "validation", "train")
+# What the publishers write where a question can't be answered.
+_MARKS = (["unknown"], ["cannotanswer"])
 
 
 class HumanDialogs(Benchmark):
@@ -88,6 +92,23 @@ class HumanDialogs(Benchmark):
         ]
         chat = to_messages(shown, passages)[:-1]
         return tuple(Message(role=message.role, content=message.content) for message in chat)
+
+    @cached_property
+    def no_answer(self) -> str:
+        """What stands in place of an answer where the publisher marks a question as unanswerable; empty: nothing."""
+        return str(compose_choice("corpus", self.name).get("no_answer") or "")
+
+    def compared(self, turn: Turn) -> Turn:
+        """Return an answered turn whose refusal, in whatever words, equals the publisher's mark, and nothing else does.
+
+        So a refusal is right or wrong, as in the official evaluations of CoQA and QuAC.
+        """
+        if not self.no_answer:
+            return turn
+        if words(turn.answer) in _MARKS or (has_words(turn.answer) and not has_words(drop_refusals(turn.answer))):
+            return turn.model_copy(update={"answer": self.no_answer})
+        answered = tuple(text for text in turn.other_answers if text != self.no_answer)
+        return turn.model_copy(update={"other_answers": answered} if answered else {"answer": ""})
 
     def rated(self, dialog: Dialog) -> list[Rated]:
         return rated_by_metric(dialog)

@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -42,6 +42,7 @@ from judges.llm.task import RatingAdapter, RatingJudge
 from judges.panel import Member, median_of, open_greedy
 from judges.work import check_apart, load_named, work_through, write_lines
 
+NO_ANSWER = "no answer"
 # Settings that are part of a run folder's name.
 _NAMED = {"benchmark", "input", "answers", "judgments", "lm", "lm.model", "run_dir"}
 
@@ -191,12 +192,13 @@ class EvaluationRun(Session[Result]):
     ) -> Outcome:
         judged = self.benchmark.judged(item)
         golden = golden_item(item, judged)
+        failed: Collection[int] = {turn.turn for turn in judged if not turn.answer}
         if tested is None:
             answers = {turn.turn: turn for turn in judged}
         else:
             with tested.for_dialog(item.id) as client:
                 lm = LanguageModel(client, journal, self.settings.seed)
-                answers = await self._answer(golden, context, lm)
+                answers, failed = await self._answer(golden, context, lm)
         found = await together(self._judge(golden, context, answers, member, journal) for member in members)
         turns = []
         for turn in golden.turns:
@@ -214,8 +216,9 @@ class EvaluationRun(Session[Result]):
             }
             answered = turn.model_copy(update=update)
             for metric in self.benchmark.judges:
-                missing = Verdict(judge=metric.name, label=UNJUDGED, explanation="no answer", model="")
-                verdicts.append(await metric.judge((), (), answered) if answered.answer else missing)
+                missing = Verdict(judge=metric.name, label=UNJUDGED, explanation=NO_ANSWER, model="")
+                compared = self.benchmark.compared(answered)
+                verdicts.append(missing if turn.turn in failed else await metric.judge((), (), compared))
             turns.append(answered.model_copy(update={"verdicts": tuple(verdicts)}))
         update = {
             "turns": tuple(turns),
@@ -224,16 +227,20 @@ class EvaluationRun(Session[Result]):
         }
         return Outcome(dialog=golden.model_copy(update=update), drops=(), usage=journal.by_stage())
 
-    async def _answer(self, item: Dialog, context: Context, lm: LanguageModel) -> dict[int, Turn]:
-        """Return the turns with the model's answers by number; an answer that doesn't come is empty."""
-        answers: dict[int, Turn] = {}
+    async def _answer(
+        self, item: Dialog, context: Context, lm: LanguageModel
+    ) -> tuple[dict[int, Turn], Collection[int]]:
+        """Return the turns with the model's answers by number, and the numbers of those whose answer didn't come."""
+        answers, failed = dict[int, Turn](), set[int]()
 
         async def answer(turn: Turn) -> None:
-            earlier = self._earlier(item, turn, context, answers)
+            earlier = None if context == "own" and failed else self._earlier(item, turn, context, answers)
             reply: ChatReply | None = None
             with suppress(Rejected):
-                if earlier is not None:
+                if earlier is not None:  # else an answer before it is missing
                     reply = await chat(lm, self.benchmark.chat(item, turn, earlier), "respond", turn.turn)
+            if reply is None:
+                failed.add(turn.turn)
             text = reply.text.strip() if reply else ""
             cut = reply is not None and reply.finish_reason == "length"
             answers[turn.turn] = turn.model_copy(update={"answer": text, "truncated": cut})
@@ -244,15 +251,12 @@ class EvaluationRun(Session[Result]):
         else:
             for turn in judged:
                 await answer(turn)
-        return answers
+        return answers, failed
 
-    def _earlier(self, item: Dialog, turn: Turn, context: Context, answers: Mapping[int, Turn]) -> list[str] | None:
-        """Return the answers that stand before a turn; None if one of the model's own is missing."""
+    def _earlier(self, item: Dialog, turn: Turn, context: Context, answers: Mapping[int, Turn]) -> list[str]:
+        """Return the answers that stand before a turn."""
         before = item.turns[: turn.turn - 1]
-        if context == "golden":
-            return [t.answer for t in before]
-        shown = [answers.get(t.turn, t).answer for t in before]
-        return None if any(t.turn in answers and not text for t, text in zip(before, shown, strict=True)) else shown
+        return [(t if context == "golden" else answers.get(t.turn, t)).answer for t in before]
 
     async def _judge(
         self,
@@ -268,8 +272,8 @@ class EvaluationRun(Session[Result]):
 
         async def verdict(turn: Turn) -> Verdict:
             if not turn.answer:
-                return judge.verdict(UNJUDGED, "no answer")
-            question = benchmark.question(item, turn, self._earlier(item, turn, context, answers) or ())
+                return judge.verdict(UNJUDGED, NO_ANSWER)
+            question = benchmark.question(item, turn, self._earlier(item, turn, context, answers))
             try:
                 rating = await judge.rate(question, turn)
             except Rejected as failure:
@@ -298,7 +302,9 @@ class EvaluationRun(Session[Result]):
             ratings.setdefault(dialog.lm, {}).setdefault(dialog.context, []).extend(rated)
             every += {one.turn: one for one in rated}.values()  # several metrics fail for the same reason
             counts.update(dialogs=1, answers=len(judged), truncated=sum(turn.truncated for turn in judged))
-            counts.update(without_answer=sum(not turn.answer for turn in judged))
+            empty = [turn for turn in judged if not turn.answer]
+            failed = sum(any(verdict.explanation == NO_ANSWER for verdict in turn.verdicts) for turn in empty)
+            counts.update(without_answer=failed, empty=len(empty) - failed)
         failures = count_reasons(every)
         scores = self._facts(store, counts) | (self.benchmark.score(ratings, self.settings.seed) if ratings else {})
         _write(self.folder, scores | {"complete": complete}, self.configuration)
@@ -316,7 +322,7 @@ class EvaluationRun(Session[Result]):
             "judge": [endpoint.model for endpoint in self.settings.endpoints.values()],
             "decoding": None if self.answered else sampling | {"max_tokens": self.settings.lm.max_tokens},
             "prompt_version": self.version,
-            **{name: counts[name] for name in ("dialogs", "answers", "without_answer", "truncated")},
+            **{name: counts[name] for name in ("dialogs", "answers", "without_answer", "empty", "truncated")},
             **({"lacking": self.lacking} if self.settings.answers else {}),
             "skipped": len(self.skipped),
             "lm_calls": usage.calls,
@@ -332,6 +338,8 @@ class EvaluationRun(Session[Result]):
         print(f"{scores['lm_calls']} calls, {scores['tokens']['prompt']} prompt tokens", flush=True)
         for reason, count in result.failures.items():
             note(f"{count} of {scores['answers']} answers have no score: {reason}")
+        if scores["empty"]:
+            note(f"{scores['empty']} of {scores['answers']} answers are empty, and count as 0")
         if scores["truncated"]:
             note(f"{scores['truncated']} of {scores['answers']} answers were cut off; raise lm.max_tokens")
 

@@ -74,8 +74,10 @@ def run_students(settings: StudentsSettings) -> None:
             take(step)
         rows[name] = read_scores(step.result.parent for step in steps if step.module == "judges.evaluate")
         metrics = list(dict.fromkeys(metric for found in rows.values() for metric in found))
-        cells = [[name, *(_cell(found.get(metric, [])) for metric in metrics)] for name, found in rows.items()]
-        text = table(["training set", *metrics], cells)
+        cells = [
+            [name, _count(found), *(_cell(found.get(metric, [])) for metric in metrics)] for name, found in rows.items()
+        ]
+        text = table(["training set", "answers", *metrics], cells)
         settings.run_dir.mkdir(parents=True, exist_ok=True)
         with atomic_write(settings.run_dir / "table.md") as file:
             file.write(text + "\n")
@@ -107,6 +109,13 @@ def read_scores(folders: Iterable[Path]) -> dict[str, list[Rated]]:
             for rated in rated_by_metric(dialog):
                 found.setdefault(rated.task, []).append(rated)
     return found
+
+
+def _count(found: Mapping[str, list[Rated]]) -> str:
+    """Return how many answers have a score, and of how many if some didn't come."""
+    rated = next(iter(found.values()), [])
+    scored = sum(one.score is not None for one in rated)
+    return str(scored) if scored == len(rated) else f"{scored} of {len(rated)}"
 
 
 def _cell(rated: list[Rated]) -> str:

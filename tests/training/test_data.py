@@ -58,25 +58,61 @@ def responses(pairs: list[Pair]) -> list[str]:
 def test_documents_are_held_out_and_incorrect_pairs_left_out(tmp_path: Path) -> None:
     training, validation = drawn(settings(tmp_path, [dialog(n, "correct", "incorrect") for n in range(8)]))
     assert len(training) == 6 and len(validation) == 2 and set(responses(training)) == {"A1."}
-    assert not {pair.document for pair in training} & {pair.document for pair in validation}
+    assert not {pair.documents for pair in training} & {pair.documents for pair in validation}
     assert TEXT in training[0].messages[0]["content"]
 
 
 def test_all_pairs_are_learned_from_without_a_filter(tmp_path: Path) -> None:
     dialogs = [dialog(n, "correct", "incorrect", split="validation" if n == 3 else "train") for n in range(4)]
     training, validation = drawn(settings(tmp_path, dialogs, keep=None))
-    assert len(training) == 6 and {pair.document for pair in validation} == {"d3"}
+    assert len(training) == 6 and {pair.documents for pair in validation} == {("d3",)}
 
 
 def test_sets_give_the_same_number_of_pairs(tmp_path: Path) -> None:
     one, other = [dialog(n, "correct") for n in range(30)], [dialog(n, "correct") for n in range(40, 45)]
     wanted = settings(tmp_path, one, other, pairs=8, seed=3)
     training, validation = drawn(wanted)
-    numbers = [int(pair.document[1:]) for pair in (*training, *validation)]
+    numbers = [int(pair.documents[0][1:]) for pair in (*training, *validation)]
     assert len(numbers) == 8 and sum(number >= 40 for number in numbers) == 4
     assert drawn(wanted) == (training, validation)
     with pytest.raises(CorpusError, match=r"pairs=20: .* has 5 pairs .*, 10 are needed"):
         drawn(settings(tmp_path, one, other, pairs=20))
+
+
+def test_no_document_of_a_dialog_is_learned_from_and_validated_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chained = [dialog(n, "correct", document_ids=(f"d{n}", f"d{n // 3}0")) for n in range(30)]
+    for seed in range(5):
+        training, validation = drawn(settings(tmp_path, chained, pairs=20, seed=seed))
+        sides = [{document for pair in side for document in pair.documents} for side in (training, validation)]
+        assert (len(training), len(validation)) == (15, 5) and not sides[0] & sides[1]
+    assert capsys.readouterr().err == ""
+    star = [dialog(n, "correct", document_ids=(f"d{n}", "hub")) for n in range(8)]
+    training, validation = drawn(settings(tmp_path, star))
+    assert (len(training), len(validation)) == (6, 2)
+    assert "data: its dialogs share documents; 1 are both" in capsys.readouterr().err
+
+
+def test_a_passage_of_two_ids_is_on_one_side(tmp_path: Path) -> None:
+    texts = [f"Passage {n // 2} says this." for n in range(16)]
+    dialogs = [
+        make_dialog(make_turn(1), passages=[make_passage(f"p{n}", text, document_id=f"d{n}")], document_ids=(f"d{n}",))
+        for n, text in enumerate(texts)
+    ]
+    dialogs = [one.model_copy(update={"id": f"dialog{n}"}) for n, one in enumerate(dialogs)]
+    training, validation = drawn(settings(tmp_path, dialogs))
+    assert validation and not {pair.texts for pair in training} & {pair.texts for pair in validation}
+
+
+def test_the_test_split_of_a_dataset_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "set").mkdir()
+    row = {"messages": [{"role": "user", "content": "Hm?"}, {"role": "assistant", "content": "Yes."}]}
+    for split, count in (("train", 4), ("validation", 2), ("test", 3)):
+        (tmp_path / "set" / f"{split}.jsonl").write_text("\n".join([json.dumps(row)] * count), encoding="utf-8")
+    (read,) = read_pairs(settings(tmp_path, []).model_copy(update={"data": (str(tmp_path / "set"),)}))
+    assert [pair.validation for pair in read] == [False] * 4 + [True] * 2
+    assert "its test split, 3 pairs, is left out" in capsys.readouterr().err
 
 
 def test_a_set_of_long_pairs_gives_as_many_as_one_of_short_ones(

@@ -74,6 +74,34 @@ def test_a_model_answers_after_peoples_answers_and_is_compared_with_them(
     assert site.run(openai_server).code == 0 and len(openai_server.bodies) == 3
 
 
+def test_a_refusal_is_right_or_wrong_in_whatever_words(site: Answering, openai_server: OpenAIServer) -> None:
+    dialog = Dialog.model_validate_json(site.input.read_text(encoding="utf-8"))
+    references = [("I don't know.", ()), ("I don't know.", ("Nine.",)), ("Made of iron.", ())]
+    turns = [
+        turn.model_copy(update={"answer": answer, "other_answers": others})
+        for turn, (answer, others) in zip(dialog.turns, references, strict=True)
+    ]
+    site.input.write_text(dialog.model_copy(update={"turns": tuple(turns)}).model_dump_json() + "\n", encoding="utf-8")
+    for number, (said, scored) in enumerate(
+        [("unknown", [1, 1, 0]), ("The passage doesn't say.", [1, 1, 0]), ("Nine, I don't.", [0, 1 / 2, 0])]
+    ):
+        openai_server.responder = lambda body, said=said: said
+        assert site.run(openai_server, f"run_dir={site.run_dir}{number}").code == 0
+        file = site.run_dir.with_name(f"{site.run_dir.name}{number}") / "dialogs.jsonl"
+        written = Dialog.model_validate_json(file.read_text(encoding="utf-8"))
+        assert [turn.answer for turn in written.turns] == [said] * 3
+        assert [turn.verdicts[0].score for turn in written.turns] == pytest.approx(scored, abs=0.01)
+
+
+def test_an_empty_answer_is_wrong_and_a_missing_one_has_no_score(site: Answering, openai_server: OpenAIServer) -> None:
+    openai_server.responder = lambda body: "" if len(chat(body)) == 3 else PAIRS[len(chat(body)) // 2][1]
+    done = site.run(openai_server, "context=own")
+    assert done.code == 0 and "1 of 3 answers are empty, and count as 0" in done.err
+    file = json.loads((site.run_dir / "scores.json").read_text(encoding="utf-8"))
+    assert (file["answers"], file["empty"], file["without_answer"]) == (3, 1, 0)
+    assert file["models"][openai_server.model]["own"]["token_f1"]["score"] == pytest.approx(2 / 3)
+
+
 def test_a_small_model_is_shown_what_is_around_the_evidence(site: Answering, openai_server: OpenAIServer) -> None:
     assert site.run(openai_server, "benchmark.passage_tokens=8", "benchmark.questions=1").code == 0
     (body,) = openai_server.bodies
