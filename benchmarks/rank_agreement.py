@@ -47,15 +47,20 @@ FORMS: tuple[QueryForm, ...] = get_args(QueryForm)
 RETRIEVERS = ("bm25", "dense", "hybrid")
 SIZES = (15, 30, 60, 120, 240)
 METRICS = (f"nDCG@{CUT}", f"R@{CUT}")
+NEW = "kept, new passages"
 
 
 class Question(NamedTuple):
-    """A question of a conversation with the passages that its answer rests on, by their ids in the pool."""
+    """A question of a conversation with the passages that its answer rests on, by their ids in the pool.
+
+    `new` if none of these is relevant to an earlier question of the conversation.
+    """
 
     conversation: str
     texts: Mapping[QueryForm, str]
     relevant: frozenset[str]
     kept: bool
+    new: bool = True
 
 
 Pools = Mapping[str, Path]
@@ -115,6 +120,7 @@ def read_questions(dialogs: Iterable[Dialog], domains: Mapping[str, str], keep: 
     for dialog in dialogs:
         passages = {passage.id: passage for passage in dialog.passages}
         kept = {turn.turn for turn in filter_pairs(dialog, keep)[0]}
+        earlier = set[str]()
         for number, turn in enumerate(dialog.turns):
             relevant = {_name(passages[evidence.passage_id], domains) for evidence in turn.evidence}
             if not relevant or turn.answerability not in ("answerable", "partial"):
@@ -126,7 +132,8 @@ def read_questions(dialogs: Iterable[Dialog], domains: Mapping[str, str], keep: 
                     "set; make the companion set from its passages (corpus=mtrag corpus.path=… corpus.domain=…)"
                 )
             texts = {f: form_query(f, dialog.turns[:number], turn.query, turn.retrieval_query) for f in FORMS}
-            question = Question(dialog.id, texts, frozenset(relevant), turn.turn in kept)
+            question = Question(dialog.id, texts, frozenset(relevant), turn.turn in kept, relevant.isdisjoint(earlier))
+            earlier |= relevant
             found.setdefault(domain, []).append(question)
     return found
 
@@ -233,21 +240,24 @@ def measure_agreement(
         for domain, questions in read_run(run, domains).items():
             made.setdefault(domain, []).extend(questions)
     people: dict[str, Sample] = {}
-    companion: dict[str, dict[str, Sample]] = {"all": {}, "kept": {}}
+    companion: dict[str, dict[str, Sample]] = {"all": {}, "kept": {}, NEW: {}}
     if lacking := sorted(made.keys() - asked.keys()):
         raise CorpusError(f"{human}: has no questions of people about {lacking[0]}, as the companion set has")
     for domain, generated in sorted(made.items()):
         questions = [*asked[domain], *generated]
         figures = measure_systems(domain, pools[domain], questions, variants, cache)
         of_people = np.arange(len(questions)) < len(asked[domain])
-        kept = np.array([question.kept for question in questions])
+        kept, new = np.array([(question.kept, question.new) for question in questions]).T
         for samples, chosen in (
             (people, of_people),
             (companion["all"], ~of_people),
             (companion["kept"], ~of_people & kept),
+            (companion[NEW], ~of_people & kept & new),
         ):
             if found := sample(questions, figures, chosen):
                 samples[domain] = found
+    for name in (name for name, samples in companion.items() if companion["all"] and not samples):
+        note(f"COMPANION: no question is left of those {name}")
     companion = {name: samples for name, samples in companion.items() if samples}
     if not companion:
         raise CorpusError("COMPANION: no run has a question that rests on a passage")
@@ -281,6 +291,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.draws < 2 or given.seed < 0:
         parser.error("--draws must be 2 or more, and --seed 0 or more")
+    if len({run.resolve() for run in given.companion}) < len(given.companion):
+        parser.error("COMPANION: a run is given twice; give it once")
     variants = {
         name: variant._replace(changes=(*variant.changes, *([f"model={given.model}"] if given.model else [])))
         if variant.retriever != "bm25"

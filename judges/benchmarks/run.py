@@ -7,6 +7,7 @@ counted apart: an answer that doesn't come, or a judge without a rating, leaves 
 import asyncio
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Collection, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -43,6 +44,8 @@ from judges.panel import Member, median_of, open_greedy
 from judges.work import check_apart, load_named, work_through, write_lines
 
 NO_ANSWER = "no answer"
+# What a reasoning model writes before its answer, where the server leaves it there.
+_THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 # Settings that are part of a run folder's name.
 _NAMED = {"benchmark", "input", "answers", "judgments", "lm", "lm.model", "run_dir"}
 
@@ -241,7 +244,7 @@ class EvaluationRun(Session[Result]):
                     reply = await chat(lm, self.benchmark.chat(item, turn, earlier), "respond", turn.turn)
             if reply is None:
                 failed.add(turn.turn)
-            text = reply.text.strip() if reply else ""
+            text = _THOUGHTS.sub("", reply.text).strip() if reply else ""
             cut = reply is not None and reply.finish_reason == "length"
             answers[turn.turn] = turn.model_copy(update={"answer": text, "truncated": cut})
 
