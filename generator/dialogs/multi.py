@@ -81,6 +81,8 @@ class MultiDocumentDialog(DialogProgram):
             return first
         tell("refused", turn.turn, turn.query, "rests on passages of earlier answers")
         for place in (turn.turn, turn.turn - 1):
+            if place % 2 and asker.switch is not None:  # odd places go back to what was found, perhaps for a topic left
+                continue
             other = await self.later_focus(passages, history, place, split)
             if other in ("", focus):
                 continue

@@ -135,11 +135,14 @@ def draw_pairs(
         least = wanted - validation if wanted else len(short) - 2 * validation
         sets.append(short)
         needs.append(_Need(max(1, least), validation, wanted is not None))
-    for keys in (
+    links: list[Callable[[Pair], tuple[str, ...]]] = [
         lambda pair: pair.documents + pair.texts,
         lambda pair: pair.documents,
         lambda pair: pair.documents[:1],
-    ):
+    ]
+    if any(pair.validation for pairs in sets for pair in pairs):
+        links.append(lambda pair: ())  # a validation split that shares its documents is taken as it is
+    for keys in links:
         groups = _group(sets, keys)
         held = _hold_out(sets, groups, needs, chance)
         if held is not None:

@@ -32,7 +32,8 @@ def dialog(number: int, *labels: str, **fields: Any) -> Dialog:
         )
         for turn, label in enumerate(labels, start=1)
     ]
-    return make_dialog(*turns, id=f"dialog{number}", passages=(passage,), algorithm="single", **fields)
+    fields = {"id": f"dialog{number}", "passages": (passage,), "algorithm": "single"} | fields
+    return make_dialog(*turns, **fields)
 
 
 def settings(folder: Path, *sets: list[Dialog], **fields: Any) -> Finetuning:
@@ -88,6 +89,9 @@ def test_no_document_of_a_dialog_is_learned_from_and_validated_with(
         sides = [{document for pair in side for document in pair.documents} for side in (training, validation)]
         assert (len(training), len(validation)) == (15, 5) and not sides[0] & sides[1]
     assert capsys.readouterr().err == ""
+    split = [dialog(0, "correct", id=f"s{n}", split="validation" if n < 2 else "train") for n in range(6)]
+    assert [len(side) for side in drawn(settings(tmp_path, split))] == [4, 2]
+    assert "1 are both" in capsys.readouterr().err
     star = [dialog(n, "correct", document_ids=(f"d{n}", "hub")) for n in range(8)]
     training, validation = drawn(settings(tmp_path, star))
     assert (len(training), len(validation)) == (6, 2)
