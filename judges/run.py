@@ -18,7 +18,7 @@ from omegaconf import DictConfig
 from generator.common.atomic_files import atomic_write
 from generator.common.concurrency import together
 from generator.common.console import note
-from generator.common.language import IN_ENGLISH, use_languages
+from generator.common.language import IN_ENGLISH, known_codes, use_languages
 from generator.config.compose import Job, RunFailed
 from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.calls import use_model
@@ -92,6 +92,8 @@ class JudgingRun(Session[JudgingSummary]):
         self.total = len(self.known)
         prompts = prompt_version(judge.signatures, SharedPrefixAdapter().rules)
         self.languages = self.input.languages(settings.language)
+        if settings.language and settings.language not in known_codes():
+            note(f"language={settings.language}: no data for it; docs/languages.md says what isn't compared")
         self.identity = judging_identity(settings, fingerprint, prompts)
         if self.languages != IN_ENGLISH:
             self.identity["language"] = "/".join(each.code for each in self.languages)

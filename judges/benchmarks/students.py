@@ -74,10 +74,13 @@ def run_students(settings: StudentsSettings) -> None:
             take(step)
         rows[name] = read_scores(step.result.parent for step in steps if step.module == "judges.evaluate")
         metrics = list(dict.fromkeys(metric for found in rows.values() for metric in found))
-        cells = [
-            [name, _count(found), *(_cell(found.get(metric, [])) for metric in metrics)] for name, found in rows.items()
-        ]
-        text = table(["training set", "answers", *metrics], cells)
+        header = ["training set", *metrics]
+        cells = [[name, *(_cell(found.get(metric, [])) for metric in metrics)] for name, found in rows.items()]
+        counts = {name: _count(found) for name, found in rows.items()}
+        if any(scored < of for scored, of in counts.values()):
+            header.append("answers with a score")
+            cells = [[*row, "{} of {}".format(*counts[row[0]])] for row in cells]
+        text = table(header, cells)
         settings.run_dir.mkdir(parents=True, exist_ok=True)
         with atomic_write(settings.run_dir / "table.md") as file:
             file.write(text + "\n")
@@ -111,11 +114,10 @@ def read_scores(folders: Iterable[Path]) -> dict[str, list[Rated]]:
     return found
 
 
-def _count(found: Mapping[str, list[Rated]]) -> str:
-    """Return how many answers have a score, and of how many if some didn't come."""
+def _count(found: Mapping[str, list[Rated]]) -> tuple[int, int]:
+    """Return how many answers have a score, and of how many: some may not have come."""
     rated = next(iter(found.values()), [])
-    scored = sum(one.score is not None for one in rated)
-    return str(scored) if scored == len(rated) else f"{scored} of {len(rated)}"
+    return sum(one.score is not None for one in rated), len(rated)
 
 
 def _cell(rated: list[Rated]) -> str:
