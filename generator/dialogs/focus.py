@@ -44,16 +44,18 @@ def count_new_passages(passages: Iterable[Passage], history: Sequence[Turn], tur
     None for the first turn, and without evidence.
 
     Args:
-        passages: those that evidence points to, at least.
+        passages: one that isn't among them shares no text with others.
     """
     if not history or not turn.evidence:
         return None
-    found = {passage.id: passage for passage in passages}
-    used = [found[evidence.passage_id] for each in history for evidence in each.evidence]
-    own = {evidence.passage_id: found[evidence.passage_id] for evidence in turn.evidence}.values()
-    return sum(
-        not any(p.document_id == q.document_id and p.start < q.end and q.start < p.end for q in used) for p in own
-    )
+    places = {passage.id: (passage.document_id, passage.start, passage.end) for passage in passages}
+
+    def find(turns: Sequence[Turn]) -> set[tuple[str, int, int]]:
+        cited = (evidence.passage_id for each in turns for evidence in each.evidence)
+        return {places.get(name, (name, 0, 1)) for name in cited}
+
+    used = find(history)
+    return sum(not any(a == b and x < end and start < y for b, start, end in used) for a, x, y in find([turn]))
 
 
 def _beginning(passage: Passage) -> str:
