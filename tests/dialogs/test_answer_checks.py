@@ -35,6 +35,8 @@ def fault(answer: str, question: str = WHAT, *earlier: str) -> str | None:
         "The information provided does not mention a price.",
         "It is stated in the document that it costs three crowns.",
         "The retrieved documents say three crowns.",
+        "The article doesn't mention a price.",
+        "It is mentioned that it costs three crowns.",
     ],
 )
 def test_an_answer_that_speaks_of_the_documents_is_refused(answer: str) -> None:
