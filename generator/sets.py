@@ -110,7 +110,9 @@ def dialog_set(path: str, corpus: str | Mapping[str, Any] | None) -> DialogSet:
         if file.name.lower().endswith((".jsonl", ".jsonl.gz")):
             if _has_dialogs(lines):
                 return DialogSet(path, lines, {}, None)
-            fault = next((f" ({skip.where}: {skip.reason})" for skip in lines() if isinstance(skip, SkippedRecord)), "")
+            if published is None:  # then it should have been one
+                skips = (record for record in lines() if isinstance(record, SkippedRecord))
+                fault = next((f" ({skip.where}: {skip.reason})" for skip in skips), "")
     if published is not None:
         return DialogSet(path, published.dialogs, {}, None)
     raise ConfigError(

@@ -90,7 +90,8 @@ class Language(Record):
         default={}, description="numbers in words, with their digits, if text2num doesn't know the language"
     )
     same: tuple[Annotated[frozenset[str], SPLIT], ...] = Field(
-        default=(), description="what says the same beside each other: words, signs, numbers, such as percent %"
+        default=(),
+        description="what says the same: words, signs, numbers (percent %); with a capital only so (sunday Sun)",
     )
     words: dict[WordList, Annotated[tuple[str, ...], SPLIT]] = Field(default={}, description="lists of words")
     parts: dict[str, str] = Field(default={}, description="parts of patterns, which these name as <part>")

@@ -38,7 +38,7 @@ class _Token(str):
 
 
 class _Words(dict[str, Numeral | None]):
-    """What each word of a language is by itself, as far as it was asked for."""
+    """Keeps the number that each word of a language is by itself; None if it is none."""
 
     def __init__(self, language: Language) -> None:
         super().__init__()

@@ -27,9 +27,12 @@ _DECADE = re.compile(r"\b(?:1\d|20)(\d0)(?=['’]?s\b)")
 # Names of several words; their initials are short for them (`NYC`, `WWI`).
 _LONG_NAME = re.compile(r"\b[A-Z][\w-]*(?: (?:of |the |and |for )?[A-Z][\w-]*)+")
 _MOST_INITIALS = 5
-_DOTTED = re.compile(r"\b([ap])\.\s?m\b\.?", re.IGNORECASE)
+_DOTTED = re.compile(r"\b([ap])\.\s?m\b(?:\.(?!\s+[A-Z]))?", re.IGNORECASE)  # not the end of a sentence
 _TIME = re.compile(r"\b([01]?\d|2[0-4])(?: ?h ?|[.](?=[0-5]\d ?(?:[ap]m|uhr|h)\b))([0-5]\d)\b( ?h\b)?", re.IGNORECASE)
-_FULL_HOUR, _SPACED_THOUSANDS = re.compile(r"(?<=\d):00\b(?!:)"), re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
+_FULL_HOUR, _SPACED_THOUSANDS = (
+    re.compile(r"(?<=\d)(?::00\b(?!:)| o['’]clock\b)"),
+    re.compile(r"(?<=\d) (?=\d{3}(?!\d))"),
+)
 # One number, and no date or list.
 _WITH_POINT = re.compile(r"\d+\.\d+|\d+,\d{1,3}|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+(?:,\d+)?")
 # Times in the afternoon, by either clock.
@@ -146,8 +149,9 @@ def term_keys(text: str) -> frozenset[str]:
     numbers = [_digits(number) for number in (*_NUMBER.findall(text), *_DECADE.findall(text))]
     numbers += [digits for _, _, digits, _ in _find_spelt_out(text, spelt)]
     numbers += times
-    present = {*low, *units, *numbers}
-    same = [key for group in language.same if not present.isdisjoint(group) for key in language.stem(list(group))]
+    present = {*low, *units, *numbers, *(word for word, _ in spelt)}
+    groups = (group for group in language.same if not present.isdisjoint(group))
+    same = [key for group in groups for key in language.stem([each.casefold() for each in group])]
     numbers += [rounded for number in numbers for rounded in _round(number)]
     grams = () if language.spaced else (*language.cut(text), *(term.key for term in read_terms(text)))
     short = _find_initials(text) if language.capitals else ()

@@ -4,7 +4,6 @@ import operator
 import re
 from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple, get_args
 
 from pydantic import AfterValidator
@@ -93,9 +92,7 @@ def _check(text: str) -> str:
 Filter = Annotated[str, AfterValidator(_check)]
 
 
-def check_columns(
-    keep: Filter, judges: Collection[Judge], labels: Mapping[str, Collection[str]] = MappingProxyType({})
-) -> None:
+def check_columns(keep: Filter, judges: Collection[Judge], labels: Mapping[str, Collection[str]] | None = None) -> None:
     """Check that a run has the columns of a filter, and the labels that they are compared with.
 
     Args:
@@ -106,7 +103,7 @@ def check_columns(
     """
     known_labels: dict[str, Collection[str]] = {
         **_VALUES,
-        **labels,
+        **(labels or {}),
         **{judge.name: get_args(Label) for judge in judges if judge.decides},
     }
     numbers = [*NUMBERS, *(judge.name for judge in judges if judge.best is not None)]

@@ -55,22 +55,16 @@ def load_program(path: Path, predictors: Mapping[str, dspy.Predict]) -> None:
         note(f"dspy_program={path}: its prompts of {unasked} are left out, which nothing here asks")
     try:
         for name in states.keys() & predictors.keys():
-            _check_fields(path, name, states[name], predictors[name])
+            # DSPy would put what a file says of its fields on others, by their place.
+            if _list_fields(states[name]) != _list_fields(predictors[name].dump_state()):
+                raise ValueError(f"its prompt of {name} has other fields than this version's: optimise again")
             predictors[name].load_state(states[name])
-    except ConfigError:
-        raise
     except Exception as error:  # DSPy raises what it meets
         raise _unusable(path, error) from error
 
 
-def _check_fields(path: Path, name: str, state: Mapping[str, Any], predictor: dspy.Predict) -> None:
-    """Check that a state is of the predictor's signature: DSPy puts what it says of fields on others by their place."""
-    saved, own = (each["fields"] for each in (state["signature"], predictor.dump_state()["signature"]))
-    if [field["prefix"] for field in saved] != [field["prefix"] for field in own]:
-        raise ConfigError(
-            f"dspy_program={path}: its prompt of {name} has other fields than this version's; optimise again, or give "
-            "a program of this version"
-        )
+def _list_fields(state: Mapping[str, Any]) -> list[str]:
+    return [field["prefix"] for field in state["signature"]["fields"]]
 
 
 def write_program(path: Path, states: Mapping[str, Any]) -> None:

@@ -45,7 +45,7 @@ class Example(NamedTuple):
 
     @property
     def stratum(self) -> Stratum:
-        """What parts of a split have equally many of."""
+        """The kind of example that parts of a split have equally many of."""
         return self.source, "" if self.uneven else self.label
 
 

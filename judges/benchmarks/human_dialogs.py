@@ -95,7 +95,7 @@ class HumanDialogs(Benchmark):
 
     @cached_property
     def no_answer(self) -> str:
-        """What stands in place of an answer where the publisher marks a question as unanswerable; empty: nothing."""
+        """The answer that stands where the publisher marks a question as unanswerable; empty if none does."""
         return str(compose_choice("corpus", self.name).get("no_answer") or "")
 
     def compared(self, turn: Turn) -> Turn:

@@ -185,7 +185,8 @@ class GroundingJudge(ComputingJudge):
         named = [text for of in (missing.numbers, missing.names, missing.words) for text in of]
         label = "correct" if score >= weights.correct else "incorrect" if score < weights.incorrect else UNJUDGED
         # One name, count or code in place of another is a small share of the words.
-        small = missing.names or missing.numbers or any(c.isdigit() for word in missing.words for c in word)
+        small = missing.names or any(c.isdigit() for word in missing.words for c in word)
+        small = small or find_unsupported(claim, [*texts, *said]).numbers
         if (label == "correct" and small) or (label == "incorrect" and not named):
             label = UNJUDGED
         why = f"nothing supports: {', '.join(named[:12])}" if named else "all of its content words are supported"

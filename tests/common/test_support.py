@@ -38,6 +38,7 @@ def test_words_are_compared_by_stems_in_any_of_the_sources() -> None:
         ("Renew half, 5 percent, 15 kilometres on Monday.", "Renew 50%, 5%, 15 km on Mon."),
         ("Renew until 5 pm or 17.", "Renew until 17:00."),
         ("Renew at 17:30.", "Renew at 5:30 p.m."),
+        ("Renew at 8 o'clock on Sunday.", "Renew at 8:00 on Sun."),
     ],
 )
 def test_short_forms_are_supported(short: str, source: str) -> None:
@@ -86,6 +87,11 @@ def test_the_numbers_of_a_list_are_no_numbers() -> None:
     text = "Do this: 1. Ask before 7. 2. Pay 12. Then go. 3. Sign"
     assert [term.text for term in read_terms(text)] == ["Ask", "7", "Pay", "12", "go", "Sign"]
     assert [term.text for term in read_terms("It opens on May 1. Come.") if term.kind == "number"] == ["1"]
+
+
+def test_short_words_that_say_something_else_support_no_unit_or_day() -> None:
+    assert find_unsupported("On Sunday, 5 inches.", ["In the sun, 5 in all."]) == (("inches",), (), ("Sunday",))
+    assert [term.kind for term in read_terms("It opens at 9 a.m. Bring a towel.")][-2:] == ["word", "word"]
 
 
 def test_a_number_with_a_unit_is_one() -> None:

@@ -75,6 +75,12 @@ def test_a_part_of_a_number_supports_no_other_and_a_verb_no_month() -> None:
     assert verdict("The ticket costs 19,99 euros.", passage=ticket).label == "correct"
 
 
+def test_a_number_that_the_user_said_needs_no_passage() -> None:
+    told = "Since there are two of you: the hall seats six people, and the yearly pass costs 120 crowns."
+    said, unsaid = verdict(told, "We are two. And then?"), verdict(told)
+    assert (said.label, unsaid.label) == ("correct", "unjudged")
+
+
 def test_an_explanation_never_contradicts_its_label() -> None:
     seats = make_passage("s", "The stadium of Torvale seats 41,200 spectators.")
     for answer in ("41200", "There are 41200.", "It is 41,200, and it was that before."):
