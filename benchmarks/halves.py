@@ -2,10 +2,13 @@
 
     uv run python -m benchmarks.halves mtrag ../shared/data FOLDER
     uv run python -m benchmarks.halves multidoc2dial ../shared/data FOLDER
+    uv run python -m benchmarks.halves quac ../shared/data FOLDER
 
 Of mtRAG (Katsis et al. 2025) `train.json` and `test.json`, as published. Of MultiDoc2Dial's documents, and DialDoc21's
 test dialogs on them, `train/` and `test/` in the format of Doc2Dial (Feng et al. 2020). These dialogs have no
-references: the sentence that shares most with what the agent says stands for them.
+references: the sentence that shares most with what the agent says stands for them. Of the dialogs of QuAC (Choi et al.
+2018) that CANARD (Elgohary et al. 2019) has, `train.json` and `test.json` in QuAC's format; CANARD has no sections, so
+that the answers given about a section, which are spans of it, stand for its text.
 
 `passages.jsonl` has passages of the training half's documents, whole sentences of 60 to 150 words. What is written from
 them teaches nothing of the test half's documents.
@@ -29,6 +32,7 @@ from generator.dialogs.evidence import rank_sentences
 from judges.benchmarks.mtrag.retrieval_tasks import read_collections, read_documents
 
 SHORTEST, LONGEST = 60, 150  # words of a passage
+UNKNOWN = "I don't know."  # CANARD's words for QuAC's CANNOTANSWER
 Conversation = Mapping[str, Any]
 DocumentKey = tuple[str, str]  # domain, document
 Record = Mapping[str, str]  # a passage's id, title and text
@@ -37,7 +41,7 @@ Record = Mapping[str, str]  # a passage's id, title and text
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("name", choices=SPLIT)
-    parser.add_argument("data", type=Path, help="the folder with doc2dial/, mtrag/ and multidoc2dial_docs/")
+    parser.add_argument("data", type=Path, help="the folder with canard/, doc2dial/, mtrag/ and multidoc2dial_docs/")
     parser.add_argument("folder", type=Path, help="where the halves and passages.jsonl go")
     args = parser.parse_args()
     passages = list(SPLIT[args.name](args.data, args.folder))
@@ -125,6 +129,55 @@ def add_references(dialog: Conversation, text: str) -> Conversation:
     return {**dialog, "turns": turns}
 
 
+def split_quac(data: Path, folder: Path) -> Iterator[Record]:
+    """Write the halves of QuAC's dialogs on sections made of their answers and yield the long ones to write from."""
+    dialogs: dict[str, list[str]] = {}  # title, section's title, question, answer, question, answer, …
+    for record in read(data / "canard/dev.json"):
+        history = record["History"]
+        if len(history) > len(dialogs.get(record["QuAC_dialog_id"], ())):
+            dialogs[record["QuAC_dialog_id"]] = history
+    dialogs = {
+        name: [*history[:2], *(text.rstrip(" ,;:") for text in history[2:])]
+        for name, history in dialogs.items()
+        if set(history[3::2]) - {UNKNOWN}
+    }
+    sections: dict[tuple[str, ...], list[str]] = {}
+    for history in dialogs.values():
+        sections.setdefault(tuple(history[:2]), []).extend(history[3::2])
+    texts = {titles: join_answers(answers) for titles, answers in sections.items()}
+    articles = [{("quac", history[0])} for history in dialogs.values()]
+    halves = halve(["quac"] * len(dialogs), articles, random.Random(0))
+    for name, half in zip(("train", "test"), halves, strict=True):
+        listed = [make_section(*list(dialogs.items())[number], texts) for number in half]
+        write(folder / f"{name}.json", {"data": listed})
+        print(f"{name}: {len(listed)} dialogs, {sum(len(each['paragraphs'][0]['qas']) for each in listed)} questions")
+    learned_from = {key for number in halves[0] for key in articles[number]}
+    for number, ((title, section), text) in enumerate(texts.items()):
+        if ("quac", title) in learned_from and is_long(text):
+            yield {"id": f"quac-{number}", "title": f"{title}: {section}", "text": text}
+
+
+def join_answers(answers: Sequence[str]) -> str:
+    """Return a text of which all answers are spans, but for those that nobody knew, in the order they were given in."""
+    kept: list[str] = []
+    for answer in answers:
+        if answer != UNKNOWN and not any(answer in other for other in kept):
+            kept.append(answer)
+    return " ".join(answer if answer.endswith((".", "!", "?", '."')) else f"{answer}." for answer in kept)
+
+
+def make_section(name: str, history: Sequence[str], texts: Mapping[tuple[str, ...], str]) -> dict[str, Any]:
+    """Return a dialog as QuAC has it."""
+    context = f"{texts[tuple(history[:2])]} CANNOTANSWER"
+    questions = []
+    for number, (question, said) in enumerate(zip(history[2::2], history[3::2], strict=True)):
+        text = "CANNOTANSWER" if said == UNKNOWN else said
+        answer = {"text": text, "answer_start": context.index(text)}
+        questions.append({"id": f"{name}_q#{number}", "question": question, "orig_answer": answer, "answers": [answer]})
+    section = {"id": name, "context": context, "qas": questions}
+    return {"title": history[0], "section_title": history[1], "background": "", "paragraphs": [section]}
+
+
 def halve(
     domains: Sequence[str], documents: Sequence[set[DocumentKey]], rng: random.Random
 ) -> tuple[list[int], list[int]]:
@@ -196,7 +249,7 @@ def write(path: Path, content: object) -> None:
     path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
 
 
-SPLIT = {"mtrag": split_mtrag, "multidoc2dial": split_multidoc2dial}
+SPLIT = {"mtrag": split_mtrag, "multidoc2dial": split_multidoc2dial, "quac": split_quac}
 
 if __name__ == "__main__":
     main()

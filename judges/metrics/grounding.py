@@ -189,7 +189,8 @@ class GroundingJudge(ComputingJudge):
         small = small or find_unsupported(claim, [*texts, *said]).numbers
         if (label == "correct" and small) or (label == "incorrect" and not named):
             label = UNJUDGED
-        why = f"nothing supports: {', '.join(named[:12])}" if named else "all of its content words are supported"
+        lead = "all but these are supported" if label == "correct" else "nothing supports"
+        why = f"{lead}: {', '.join(named[:12])}" if named else "all of its content words are supported"
         if label == UNJUDGED and not named:
             why += ", and few of the others"
         return self.verdict(label, why, round(score, 3))

@@ -4,7 +4,7 @@ import json
 import random
 from pathlib import Path
 
-from benchmarks.halves import cut_all, find_documents, halve, split_multidoc2dial
+from benchmarks.halves import cut_all, find_documents, halve, split_multidoc2dial, split_quac
 from tests.support.corpora import dialogs
 
 
@@ -55,3 +55,23 @@ def test_dialogs_without_references_refer_to_the_sentence_that_shares_most(tmp_p
     assert [len(half) for half in read] == [1, 1]
     assert [e.text for half in read for e in half[0].turns[0].evidence] == ["A new plate costs six crowns."] * 2
     assert {passage["title"] for passage in passages} < {"Plates", "Permits"}
+
+
+def test_answers_about_a_section_stand_for_its_text(tmp_path: Path) -> None:
+    def history(article: str) -> list[str]:
+        asked = [(f"What is {number}?", f"The {number}th part of {article},") for number in range(20)]
+        return [article, "Parts", *(text for pair in asked for text in pair), "And the rest?", "I don't know."]
+
+    records = [
+        {"QuAC_dialog_id": f"C_{article}", "History": history(article)[:length]}
+        for article in ("Fermat", "Gauss")
+        for length in (2, 44)
+    ]
+    (tmp_path / "canard").mkdir()
+    (tmp_path / "canard/dev.json").write_text(json.dumps(records))
+    (passage,) = split_quac(tmp_path, tmp_path / "halves")
+    (train,), (test,) = (dialogs("quac", path=str(tmp_path / "halves" / f"{half}.json")) for half in ("train", "test"))
+    assert passage["title"] == train.passages[0].title != test.passages[0].title
+    assert passage["text"] == train.passages[0].text
+    assert [turn.answerability for turn in train.turns] == ["answerable"] * 20 + ["unanswerable"]
+    assert all([e.text for e in turn.evidence] == [turn.answer] for turn in train.turns[:-1])
