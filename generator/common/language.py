@@ -55,6 +55,7 @@ PatternName = Literal[
     "announcement",  # announces or offers an answer
     "open_question",  # can't be answered by a part of itself
     "asks_number",
+    "and_half",  # behind a number
     "quantity",  # beside numbers in words
     "opener",  # what may stand before the same question
     "corrects_question",
@@ -88,6 +89,9 @@ class Language(Record):
     unknown: str = Field(default="", description="how an answer begins that says that it isn't known")
     numbers: dict[str, Annotated[str, Field(pattern=r"^\d+$")]] = Field(
         default={}, description="numbers in words, with their digits, if text2num doesn't know the language"
+    )
+    months: Annotated[tuple[str, ...], SPLIT] = Field(
+        default=(), description="the names of the twelve months, as dates have them; else dates in digits stay so"
     )
     same: tuple[Annotated[frozenset[str], SPLIT], ...] = Field(
         default=(),

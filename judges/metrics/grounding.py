@@ -105,7 +105,10 @@ def features(answer: str, passages: Sequence[str], said: Sequence[str]) -> dict[
         # A long answer may reword more; how many of twelve terms, so that length alone counts against none.
         "terms said by nobody": log1p(len(unheard) * min(1, LONG / max(1, len(terms)))),
         "numbers said by nobody": log1p(len(list(filter(_is_telling, unheard)))),
-        "first person": sum(counts[word] for word in dialog_language().listed("first_person")) / total,
+        "first person": sum(
+            counts[word] for word in dialog_language().listed("first_person") if not any(word in of for of in sources)
+        )
+        / total,
         "asks": float(not set(QUESTION_MARKS).isdisjoint(claim)),
         "refuses": float(claim != answer),
     }

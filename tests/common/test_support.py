@@ -39,6 +39,10 @@ def test_words_are_compared_by_stems_in_any_of_the_sources() -> None:
         ("Renew until 5 pm or 17.", "Renew until 17:00."),
         ("Renew at 17:30.", "Renew at 5:30 p.m."),
         ("Renew at 8 o'clock on Sunday.", "Renew at 8:00 on Sun."),
+        ("Renew at 8.30am, or 12:15 p.m.", "Renew at 08:30, or 12:15."),
+        ("Renew 2.5 of 0.5, 1½.", "Renew two and a half of 1/2, 1.5."),
+        ("Renew $11k, €2bn, 3.5M.", "Renew $11,000, 2 billion euros, 3.5 million."),
+        ("Renew on 30.06.2024, 2024-07-01.", "Renew on June 30, 2024, 1 July 2024."),
     ],
 )
 def test_short_forms_are_supported(short: str, source: str) -> None:
@@ -57,6 +61,10 @@ def test_short_forms_are_supported(short: str, source: str) -> None:
         ("7 million people", "8.5 million people", ("7 million",)),
         ("8.5 billion people", "8.5 million people", ("8.5 billion",)),
         ("in 1850", "in 1851", ("1850",)),
+        ("at 11:15 or 11", "at 11:45", ("11:15", "11")),
+        ("45 rooms", "at 11:45", ("45",)),
+        ("11 cups", "1½ cups", ("11",)),
+        ("on 05/06/2024", "on June 5, 2024", ("06",)),
         ("a million people", "1,000,000 people", ()),
         ("in 1.2.3 million", "7" * 5000, ("1.2.3", "million")),
     ],
@@ -72,6 +80,7 @@ def test_large_numbers_are_supported_by_what_they_round(said: str, source: str, 
         ("fr", "97 vaches, 2 euros", "quatre-vingt-dix-sept vaches, 2 €"),
         ("it", "ventuno mucche", "21 mucche"),
         ("ar", "ثلاثة آلاف", "3 آلاف"),
+        ("es", "el 14/07/2024, 2 horas y media", "el 14 de julio de 2024, 2,5 horas"),
     ],
 )
 def test_numbers_in_words_of_other_languages(code: str, said: str, source: str) -> None:
@@ -96,6 +105,20 @@ def test_short_words_that_say_something_else_support_no_unit_or_day() -> None:
 
 def test_a_number_with_a_unit_is_one() -> None:
     assert find_unsupported("100Mbps", ["500Mbps"]).numbers == ("100",)
+
+
+@pytest.mark.parametrize(
+    ("said", "source"),
+    [
+        ("Set retry_limit.", "Set max_retries and the limit to retry."),
+        ("Set connectTimeout.", "Set maxRetries."),
+        ("Set --force.", "Set --yes, which uses force."),
+        ("Set info@museum.example.", "Set groups@museum.example for info."),
+    ],
+)
+def test_a_name_made_for_programs_stands_for_no_other(said: str, source: str) -> None:
+    assert find_unsupported(said, [source]).names
+    assert not find_unsupported(said, [said]).names
 
 
 def test_a_name_may_follow_a_title() -> None:
