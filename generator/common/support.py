@@ -149,14 +149,13 @@ def _write_scaled(found: re.Match[str]) -> str:
 
 
 def _write_date(found: re.Match[str]) -> str:
-    parts, months = found.groupdict(), dialog_language().months
+    parts, language = found.groupdict(), dialog_language()
     day, month = int(parts["day"]), int(parts["month"])
-    if parts.get("sign") == "/" and (day <= 12 and dialog_language().code == "en" or month > 12):
-        if day <= 12 < month:
-            day, month = month, day
-        else:
-            return found.group()  # the fifth of June, or the sixth of May
-    return f"{day} {months[month - 1]} {parts['year']}" if months and 1 <= month <= 12 else found.group()
+    if parts.get("sign") == "/" and language.code == "en":
+        day, month = (month, day) if day <= 12 else (day, month)
+        month = 0 if day <= 12 else month  # the fifth of June, or the sixth of May
+    known = language.months and 1 <= month <= 12
+    return f"{day} {language.months[month - 1]} {parts['year']}" if known else found.group()
 
 
 def join_thousands(text: str) -> str:

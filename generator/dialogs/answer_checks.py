@@ -13,7 +13,8 @@ from generator.common.passages import sentences
 from generator.common.refusals import drop_refusals
 from generator.common.shingles import content_stems, words
 from generator.common.support import shares_nothing
-from generator.dialogs.checks import LIKE_THE_PROMPT, OFF_SUBJECT, said_in, speaks_like_the_prompt
+from generator.dialogs.asks_back import drop_requests
+from generator.dialogs.checks import LEAST_SAID, LIKE_THE_PROMPT, OFF_SUBJECT, said_in, speaks_like_the_prompt
 from generator.dialogs.later_turns import content_of
 from generator.schema import Passage, Turn
 
@@ -49,7 +50,7 @@ def find_answer_fault(
     if not _says_something(answer, question):
         return "answers nothing"
     told = drop_refusals(answer)  # what isn't known may be said twice
-    if told and dialog_language().matches("asks_number", question) and not _gives_number(told):
+    if drop_requests(told) and dialog_language().matches("asks_number", question) and not _gives_number(told):
         return "answers nothing: give the number"
     if not told and _refuses_something_else(answer, [question, *said_in(history)]):
         return "answers nothing: say what you don't know of the question"
@@ -57,7 +58,8 @@ def find_answer_fault(
         return "repeats an earlier answer"
     if (again := _find_sentence_again(told, history)) is not None:
         return f"repeats a sentence: write “{again}”" if again else "repeats a sentence"
-    if passages and shares_nothing(told, [*(p.titled for p in passages), question, *said_in(history)]):
+    least = 1 if any(map(str.isdigit, told)) else LEAST_SAID
+    if passages and shares_nothing(told, [*(p.titled for p in passages), question, *said_in(history)], least):
         return OFF_SUBJECT
     return None
 
@@ -129,4 +131,6 @@ def _says_something(answer: str, question: str) -> bool:
     is_open = open_question is not None and open_question.match(question)
     names = {word.lower() for word in _INSIDE.findall(told) if word[0].isupper()}  # “in May”
     said = content_of(told) | names
+    if language.matches("asks_number", question) and _gives_number(told):  # “They don't pay.”
+        return True
     return not is_open or not told or not said <= {*content_stems(question), *words(question)}

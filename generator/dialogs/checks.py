@@ -18,8 +18,8 @@ from generator.dialogs.request_checks import find_request_fault
 from generator.schema import Passage, Turn
 from taxonomy import QuestionType
 
-# “What do you mean?”, “And how hot?”: a later question with fewer content words may well be about what was said.
-_LEAST_SAID = 3
+# “What do you mean?”, “And how hot?”, “Not necessarily.”: what has fewer content words may well be about what was said.
+LEAST_SAID = 3
 OFF_SUBJECT = "shares no word with the documents and the dialog"
 UNFINISHED = "is only the beginning of a question"
 NAMELESS = "names nothing that it is about"
@@ -32,13 +32,17 @@ _LEAST_COPIED, _MOST_COPIED = 8, 2 / 3
 GAP = re.compile(r"(?:^|\s)(?:…|\.{3})(?:\s|$)")
 # What our prompts, which are English whatever the dialog, call those who speak and what they said last.
 _PROMPT_WORDS = re.compile(
-    r"\b[Tt]he (User|Agent|last answer|last question|user(?= (?:\w+s|can|must|should|will|would|may|might|who)\b))\b"
+    r"\b[Tt]he (User|Agent|last answer|last question|"
+    r"user(?= (?:\w+s|asked|wanted|can|must|should|will|would|may|might|who)\b))\b"
 )
+_LABEL = re.compile(r"\W*(?:user|agent|assistant|question|answer|response|[qa]) ?:", re.IGNORECASE)
 LIKE_THE_PROMPT = "speaks of the User, the Agent or their last words"
 
 
 def speaks_like_the_prompt(text: str, passages: Sequence[Passage]) -> bool:
-    """Return True if a text has words that only our prompts use, such as “the User”, and that no passage has."""
+    """Return True if a text begins with a speaker's name or has words of our prompts, “the User”, as no passage has."""
+    if _LABEL.match(text):
+        return True
     known = " ".join(p.titled for p in passages)
     found = _PROMPT_WORDS.findall(text)
     return any(word not in (known.lower() if word.islower() else known) for word in found)
@@ -98,7 +102,7 @@ def find_fault(
     if speaks_like_the_prompt(question, documents.passages):
         return LIKE_THE_PROMPT
     sources = [*(p.titled for p in documents.passages), *said_in(history), focus]
-    if shares_nothing(question, sources, _LEAST_SAID if history else 1):
+    if not (history and len(content_of(question)) < LEAST_SAID) and shares_nothing(question, sources):
         return OFF_SUBJECT
     if copies_documents(question, documents.passages):
         return COPIED

@@ -8,6 +8,7 @@ patterns of the dialog's language; without such lists nothing is checked.
 from collections.abc import Sequence
 
 from generator.common.language import Language, WordList, cached_by_language, dialog_language, languages
+from generator.common.passages import sentences
 from generator.common.scripts import QUESTION_MARKS
 from generator.common.shingles import content_stems, words
 from generator.dialogs.prompt import Documents
@@ -104,7 +105,11 @@ def _takes_up_question(question: str, content: frozenset[str], last: Turn, known
     rejects = dialog_language().pattern("rejects")
     rejected = content_of(" ".join(rejects.findall(question))) if rejects else frozenset[str]()
     named = content & content_of(last.query) or rejected & content_of(last.answer)
-    return bool(named) or not content or (not _asks(question) and not content.isdisjoint(known))
+    corrects = dialog_language().pattern("corrects_question")
+    parts = [question[start:end] for start, end in sentences(question)]
+    # “No, I meant the ferry. When does it leave?”
+    correction = next((part for part in parts if corrects and corrects.search(part)), question)
+    return bool(named) or not content or (not _asks(correction) and not content_of(correction).isdisjoint(known))
 
 
 def _find_old_matter(question: str, content: frozenset[str], last: Turn) -> str | None:

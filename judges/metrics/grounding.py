@@ -190,7 +190,9 @@ class GroundingJudge(ComputingJudge):
         # One name, count or code in place of another is a small share of the words.
         small = missing.names or any(c.isdigit() for word in missing.words for c in word)
         small = small or find_unsupported(claim, [*texts, *said]).numbers
-        if (label == "correct" and small) or (label == "incorrect" and not named):
+        # Where a language has no such patterns, any answer may be an honest refusal that names nothing.
+        vague = dialog_language().pattern("refusal") is None and not (missing.names or missing.numbers)
+        if (label == "correct" and small) or (label == "incorrect" and (vague or not named)):
             label = UNJUDGED
         lead = "all but these are supported" if label == "correct" else "nothing supports"
         why = f"{lead}: {', '.join(named[:12])}" if named else "all of its content words are supported"

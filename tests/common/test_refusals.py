@@ -1,7 +1,10 @@
 """Clauses that say that something isn't known."""
 
+from time import process_time
+
 import pytest
 
+from generator.common.language import Languages, load_language, use_languages
 from generator.common.refusals import drop_refusals
 
 
@@ -21,6 +24,12 @@ from generator.common.refusals import drop_refusals
         "The opening hours are not given.",
         "I'd need more information to answer that.",
         "I don't know whether there is parking. Please contact the pool directly.",
+        "That information isn't available.",
+        "I can't give medical advice.",
+        "That is outside my knowledge.",
+        "Neither the price nor the timetable is known.",
+        "I don't know what parking costs. You could look at the website or call the pool.",
+        "I don't know what parking costs. It would be best to call the pool.",
         "Parking isn't mentioned, so I can't tell you. I can tell you the opening hours if you like.",
     ],
 )
@@ -38,10 +47,28 @@ def test_a_refusal_claims_nothing(answer: str) -> None:
         "The clerk will inform you of the details.",
         "Please contact the clerk.",
         "You can ask at the desk until 9 pm.",
+        "Visit the castle.",
+        "The ferry is not available on Sundays.",
     ],
 )
 def test_a_claim_stays(answer: str) -> None:
     assert drop_refusals(answer) == answer
+
+
+@pytest.mark.parametrize(
+    ("code", "answer"),
+    [
+        ("en", "I do not "),
+        ("de", "Es gibt keine Gebühr und "),
+        ("fr", "Il n'y a pas "),
+        ("es", "No puedo y no se "),
+    ],
+)
+def test_a_text_that_goes_round_in_circles_is_read_in_no_time(code: str, answer: str) -> None:
+    start, language = process_time(), load_language(code)
+    with use_languages(Languages(language, language)):
+        drop_refusals(answer * 1000)
+    assert process_time() - start < 2
 
 
 def test_what_a_refusal_adds_stays() -> None:

@@ -37,6 +37,10 @@ def fault(answer: str, question: str = WHAT, *earlier: str) -> str | None:
         "The retrieved documents say three crowns.",
         "The article doesn't mention a price.",
         "It is mentioned that it costs three crowns.",
+        "In the article, three crowns are named.",
+        "The author says three crowns.",
+        "According to the source, it costs three crowns.",
+        "It costs three crowns [doc 1].",
     ],
 )
 def test_an_answer_that_speaks_of_the_documents_is_refused(answer: str) -> None:
@@ -54,6 +58,8 @@ def test_an_answer_that_speaks_of_the_documents_is_refused(answer: str) -> None:
         "Your documents must be shown in the tram.",
         "The article was written in 1990.",
         "The information provided by the ministry is free.",
+        "You can send in the documents online.",
+        "The source of the river is a lake.",
     ],
 )
 def test_the_same_words_in_another_sense_are_accepted(answer: str) -> None:
@@ -70,6 +76,7 @@ def test_the_same_words_in_another_sense_are_accepted(answer: str) -> None:
         (DOES, DOES),
         ("Yes.", WHAT),
         ("N/A", WHAT),
+        ("Thank you.", WHAT),
         ("The prices are as follows:", WHAT),
         ("No, it does not.", "How does it get to the harbour?"),
         ("The cost of a ticket for the night tram.", WHAT),
@@ -94,6 +101,9 @@ def test_an_answer_that_answers_nothing_is_refused(answer: str, question: str) -
         ("Yes.", DOES),
         ("Two.", "How many lines are there?"),
         ("None of them.", "How many lines stop there?"),
+        ("Do you mean the day ticket or the night ticket?", "How much is it?"),
+        ("They don't pay.", "How much do children pay?"),
+        ("It doubles every night.", "How much is it?"),
         ("I don't know.", "How many lines are there?"),
         ("In May.", "When did it open?"),
         ("The harbour opened in May.", "When did the harbour open?"),
@@ -162,8 +172,13 @@ def test_an_answer_about_something_else_is_refused() -> None:
     def about(answer: str) -> str | None:
         return find_answer_fault(answer, WHAT, (), [tariff])
 
-    assert about("10,536") == about("Elephants can't jump.") == "shares no word with the documents and the dialog"
+    assert (
+        about("10,536")
+        == about("Elephants can't jump over walls.")
+        == "shares no word with the documents and the dialog"
+    )
     assert about("I don't have information on that.") is about("Three crowns for a ticket.") is None
+    assert about("Not necessarily.") is about("It depends on your age.") is None
 
 
 def test_an_answer_that_speaks_of_the_user_as_the_prompt_does_is_refused() -> None:

@@ -32,7 +32,6 @@ def fault(question: str, question_type: str, history: tuple[Turn, ...] = HISTORY
     [
         "No, I meant the lamp on my router. What does red mean?",
         "No, I meant the lamp on my router.",
-        "Sorry, I was asking about widows. What do they get?",
     ],
 )
 def test_a_correction_takes_up_the_question_before(question: str) -> None:
@@ -44,7 +43,7 @@ def test_a_correction_takes_up_the_question_before(question: str) -> None:
     [
         "No, I meant the widow's pension. What is it?",
         "No, I meant the supplement for widows.",  # only the thing that was meant
-        "Sorry, I was asking about widows, not the deduction. What do they get?",  # names what was wrong
+        "Sorry, I was asking about widows. What do they get?",
         "That's not what I asked.",
     ],
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from generator.common.language import Languages, load_language, use_languages
 from generator.dialogs.columns import deciding_verdict
 from generator.schema import Verdict
 from judges.metrics.grounding import GroundingJudge, load_weights
@@ -114,6 +115,23 @@ def test_german_is_judged_and_text_without_spaces_is_not() -> None:
     assert "130" in verdict("Die Jahreskarte kostet 130 Kronen.", passage=CARD).explanation
     assert verdict("図書館は九時に開きます。").explanation == "no spaces part its words"
     assert verdict("It costs 120 crowns.", passage=None).explanation == "no passages"
+
+
+@pytest.mark.parametrize(
+    ("code", "answer", "label"),
+    [
+        ("de", "Ich weiß leider nicht, ob es in der Bücherei einen Kaffeeautomaten für die Besucher gibt.", "correct"),
+        ("de", "Leider liegen mir keine Angaben zu einem Café vor.", "correct"),
+        ("fr", "Je ne sais pas si les casques sont fournis avec les vélos dans toutes les stations.", "correct"),
+        ("es", "Lo siento, no sé si los pendientes de plata se pueden devolver en la tienda.", "correct"),
+        ("it", "Non ho informazioni sul parcheggio.", "unjudged"),  # it has no patterns for refusals
+        ("it", "Il museo apre alle 99.", "incorrect"),
+    ],
+)
+def test_an_honest_refusal_is_never_incorrect(code: str, answer: str, label: str) -> None:
+    language = load_language(code)
+    with use_languages(Languages(language, language)):
+        assert verdict(answer, passage=make_passage("m", "1 2 3")).label == label
 
 
 def test_only_a_sure_verdict_decides_beside_another_judge() -> None:
