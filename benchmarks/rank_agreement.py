@@ -29,7 +29,7 @@ from scipy.stats import rankdata
 
 from benchmarks.rank_statistics import OVERALL, Matrix, Sample, Samples, compare, compare_people, set_means
 from benchmarks.rank_systems import CUT, VARIANTS, Variant, rank_texts
-from generator.common.atomic_files import atomic_write
+from generator.common.atomic_files import atomic_write, digest
 from generator.common.console import note
 from generator.corpora.mtrag.names import domain_of
 from generator.dialogs.filter import filter_pairs, parse_filter
@@ -109,12 +109,20 @@ def read_run(run: Path, domains: Mapping[str, str]) -> dict[str, list[Question]]
         parse_filter(keep)
     except ValueError as error:
         raise CorpusError(f"{run}/config.yaml: judge.filter={keep}: {error}") from error
-    return read_questions(dialog_set(str(run), None).dialogs(), domains, keep)
+    dialogs = list(dialog_set(str(run), None).dialogs())
+    if any(dialog.algorithm not in ("multi", "progressive") for dialog in dialogs):
+        raise CorpusError(f"{run}: no rewritten questions; make it with algorithm=multi retriever.query=rewrite")
+    return read_questions(dialogs, domains, keep, f"{run}: ")
 
 
-def read_questions(dialogs: Iterable[Dialog], domains: Mapping[str, str], keep: str) -> dict[str, list[Question]]:
+def read_questions(
+    dialogs: Iterable[Dialog], domains: Mapping[str, str], keep: str, run: str = ""
+) -> dict[str, list[Question]]:
     """Return the questions that rest on passages, by the domain of these; those that shouldn't, as unanswerable ones,
     are left out.
+
+    Args:
+        run: what tells its dialogs from those of other runs with the same plans.
     """
     found: dict[str, list[Question]] = {}
     for dialog in dialogs:
@@ -132,7 +140,8 @@ def read_questions(dialogs: Iterable[Dialog], domains: Mapping[str, str], keep: 
                     "set; make the companion set from its passages (corpus=mtrag corpus.path=… corpus.domain=…)"
                 )
             texts = {f: form_query(f, dialog.turns[:number], turn.query, turn.retrieval_query) for f in FORMS}
-            question = Question(dialog.id, texts, frozenset(relevant), turn.turn in kept, relevant.isdisjoint(earlier))
+            new, name = relevant.isdisjoint(earlier), f"{run}{dialog.id}"
+            question = Question(name, texts, frozenset(relevant), turn.turn in kept, new)
             earlier |= relevant
             found.setdefault(domain, []).append(question)
     return found
@@ -275,6 +284,12 @@ def measure_agreement(
     }
 
 
+def _identify(run: Path) -> str:
+    """Return what is equal for a run and a copy of it."""
+    file = run / "dialogs.jsonl"
+    return digest(file) if file.is_file() else str(run.resolve())
+
+
 def main() -> None:
     """Print the tables, and write them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -291,7 +306,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.draws < 2 or given.seed < 0:
         parser.error("--draws must be 2 or more, and --seed 0 or more")
-    if len({run.resolve() for run in given.companion}) < len(given.companion):
+    if len({_identify(run) for run in given.companion}) < len(given.companion):
         parser.error("COMPANION: a run is given twice; give it once")
     variants = {
         name: variant._replace(changes=(*variant.changes, *([f"model={given.model}"] if given.model else [])))

@@ -80,7 +80,11 @@ class Components:
     def __init__(self, spec: WorkerSpec, spread: Spread = one_by_one) -> None:
         self.settings, self.taxonomy = settings, taxonomy = spec.settings, spec.taxonomy
         self.judges = _build_judges(settings, taxonomy)
-        check_columns(settings.judge.filter, self.judges, _labels(taxonomy, spec.users))
+        self.searches = settings.algorithm.name in ("multi", "progressive")
+        # Those of hybrid are such settings too.
+        self.ranks = self.searches and isinstance(settings.retriever, Bm25Settings)
+        labels = _labels(taxonomy, spec.users) | {"lm": {settings.lm.model}}
+        check_columns(settings.judge.filter, self.judges, labels, self.ranks)
         self.library = open_library(settings, spec.fingerprint)
         self.languages, self.language_note = find_languages(settings, self.library)
         if self.languages.differ and taxonomy.underspecified:
@@ -93,9 +97,8 @@ class Components:
 
     def _build(self, spec: WorkerSpec, spread: Spread) -> None:
         settings, taxonomy, algorithm = self.settings, self.taxonomy, self.settings.algorithm
-        searches = algorithm.name in ("multi", "progressive")
         # A validation dialog retrieves from validation documents alone, so it needs a few of them.
-        validation = self.library.validation(settings.validation, settings.retriever.k if searches else 1)
+        validation = self.library.validation(settings.validation, settings.retriever.k if self.searches else 1)
         self.planner = Planner(
             library=self.library,
             validation=validation,
@@ -107,15 +110,16 @@ class Components:
             first_questions=spec.first_questions,
             topics=settings.corpus.topics,
             users=spec.users,
-            searches=searches,
+            searches=self.searches,
         )
         switching = any(share.type.switch for share in spec.users)
         repetition = Repetition(settings.dedup.threshold)
         self.ranker: EvidenceRanker | None = None
-        if searches:
+        if self.searches:
             settings.retriever.build(self.library, spread)
             retriever = settings.retriever.open(self.library, validation)
-            if isinstance(settings.retriever, Bm25Settings):  # those of hybrid are such settings too
+            if self.ranks:
+                assert isinstance(settings.retriever, Bm25Settings)
                 self.ranker = Bm25(self.library, validation, settings.retriever.k1, settings.retriever.b)
         free = [judge for judge in self.judges if judge.decides and not judge.asks_model]
         self.program: Program
@@ -131,7 +135,7 @@ class Components:
                 ("", *sorted(name for name in algorithm.endpoints if "generators" in name)),
                 sorted(name for name in algorithm.endpoints if "scorers" in name) or ("",),
             )
-        elif searches:
+        elif self.searches:
             self.program = MultiDocumentDialog(
                 repetition,
                 retriever,

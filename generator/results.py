@@ -17,6 +17,7 @@ from generator.corpora.base import read_documents, skip_broken
 from generator.corpora.human import DialogCorpus
 from generator.corpora.library import Library, split_key
 from generator.dialogs.columns import rank_turns
+from generator.dialogs.filter import check_columns
 from generator.errors import CorpusError, RunError
 from generator.execution.store import Store
 from generator.models.embedded import EmbeddedEndpoint
@@ -93,6 +94,7 @@ def write_human(settings: Settings, corpus: DialogCorpus, configuration: str, co
         CorpusError: they can't be read, or two have the same id.
         RunError, ExportError: the folder holds something else, or can't be written.
     """
+    check_columns(settings.judge.filter, ())
     folder = settings.run_dir or Path("outputs", f"{corpus.name}-human")
     _prepare_human(folder)
     before = _dialogs_digest(folder)
@@ -105,8 +107,8 @@ def write_human(settings: Settings, corpus: DialogCorpus, configuration: str, co
             if dialog.id in ids:
                 raise CorpusError(f"corpus.path: two dialogs have the id {dialog.id!r}; name only one file with them")
             ids.add(dialog.id)
-            pairs += len(rows(dialog, "pairs"))
             ranked = asyncio.run(rank_turns(_in_split(dialog, settings), pool))
+            pairs += len(rows(ranked, settings.judge.filter))
             file.write(ranked.model_dump_json() + "\n")
         # The first file in place: `_prepare_human` knows the folder by it if anything fails from here on.
         summary = HumanSummary(human=len(ids), pairs=pairs, skipped=len(skipped))
@@ -124,6 +126,7 @@ def write_human(settings: Settings, corpus: DialogCorpus, configuration: str, co
         licence=corpus.licence,
         source=corpus.source,
         language=corpus.language,
+        filter=settings.judge.filter,
     )
     write_dataset(_read_dialogs(folder), folder / "dataset", origin)
     source = ExportSource(

@@ -9,7 +9,7 @@ from typing import Literal, Protocol, cast
 
 from generator.common.shingles import content_stems
 from generator.dialogs.focus import count_new_passages
-from generator.schema import Dialog, Evidence, Label, Passage, Split, Turn, Verdict
+from generator.schema import TASK, Dialog, Evidence, Label, Passage, Split, Turn, Verdict
 from taxonomy import PLAIN
 
 Difficulty = Literal["easy", "medium", "hard"]
@@ -104,6 +104,15 @@ def verdict_label(turn: Turn) -> VerdictLabel:
     return cast(Label, verdict.label) if verdict else "none"
 
 
+def new_passages(dialog: Dialog, turn: Turn) -> int | None:
+    """Return how many passages a later turn's evidence is in that no earlier turn's is in; see `count_new_passages`.
+
+    None also in a task, whose earlier turns came without evidence.
+    """
+    history = dialog.turns[: turn.turn - 1]
+    return None if dialog.ended == TASK else count_new_passages(dialog.passages, history, turn)
+
+
 # What `judge.filter` can compare in every run beside the verdicts of its judges, by name.
 NUMBERS: Mapping[str, Callable[[Dialog, Turn], float | None]] = {
     "turn": lambda _, turn: turn.turn,
@@ -112,13 +121,14 @@ NUMBERS: Mapping[str, Callable[[Dialog, Turn], float | None]] = {
     "overlap": lambda _, turn: overlap(turn),
     "rank_last_turn": lambda _, turn: turn.rank_last_turn,
     "rank_query": lambda _, turn: turn.rank_query,
-    "new_passages": lambda dialog, turn: count_new_passages(dialog.passages, dialog.turns[: turn.turn - 1], turn),
+    "new_passages": new_passages,
 }
 LABELS: Mapping[str, Callable[[Dialog, Turn], str | None]] = {
     "question_type": lambda _, turn: turn.question_type,
     "multi_turn_type": lambda _, turn: turn.multi_turn_type,
     "answerability": lambda _, turn: turn.answerability,
     "difficulty": lambda _, turn: difficulty(turn),
+    NEEDS_DOCUMENTS: lambda _, turn: {True: "yes", False: "no", None: None}[needs_documents(turn)],
     "verdict": lambda _, turn: verdict_label(turn),
     "user": lambda dialog, _: dialog.user or PLAIN.name,
     "lm": lambda dialog, _: dialog.lm,

@@ -67,7 +67,10 @@ def measure_turn(passages: Sequence[Passage], history: Sequence[Turn], turn: Tur
     """
     if turn.answerability == "conversational" or not passages or not (turn.evidence or _is_generated(turn)):
         return None
-    return measure_support(turn.answer, list_said(turn.query, history, passages), [e.text for e in turn.evidence])
+    cited = {e.passage_id for e in turn.evidence}
+    titles = (p.title for p in passages if p.id in cited)  # “Which one …?” – “The Larkin library.”
+    evidence = [*(e.text for e in turn.evidence), *titles]
+    return measure_support(turn.answer, list_said(turn.query, history, passages), evidence)
 
 
 def find_uncovered(passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> str | None:

@@ -2,7 +2,7 @@
 
 import operator
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Annotated, Any, NamedTuple, get_args
 
@@ -92,11 +92,32 @@ def _check(text: str) -> str:
 Filter = Annotated[str, AfterValidator(_check)]
 
 
-def check_columns(keep: Filter, judges: Collection[Judge], labels: Mapping[str, Collection[str]] | None = None) -> None:
+class KnownJudge(NamedTuple):
+    """What a filter must know of a judge; see `generator.schema.Judge`."""
+
+    name: str
+    decides: bool
+    best: float | None
+
+
+def list_judges(turns: Iterable[Turn]) -> list[KnownJudge]:
+    """Return the judges whose verdicts turns have."""
+    verdicts = {(v.judge, v.decides, v.score is not None) for turn in turns for v in turn.verdicts}
+    return [KnownJudge(name, decides, 1 if scores else None) for name, decides, scores in sorted(verdicts)]
+
+
+def check_columns(
+    keep: Filter,
+    judges: Collection[Judge | KnownJudge],
+    labels: Mapping[str, Collection[str]] | None = None,
+    ranked: bool = True,
+    setting: str = "judge.filter",
+) -> None:
     """Check that a run has the columns of a filter, and the labels that they are compared with.
 
     Args:
         labels: those that the run's turns can get, by column; what isn't there may have any.
+        ranked: whether it ranks evidence.
 
     Raises:
         ConfigError: it has one of them not, or compares a label with a number.
@@ -106,21 +127,24 @@ def check_columns(keep: Filter, judges: Collection[Judge], labels: Mapping[str, 
         **(labels or {}),
         **{judge.name: get_args(Label) for judge in judges if judge.decides},
     }
-    numbers = [*NUMBERS, *(judge.name for judge in judges if judge.best is not None)]
-    labelled = [*LABELS, *(judge.name for judge in judges)]
+    if not any(judge.decides for judge in judges):
+        known_labels["verdict"] = ("none",)
+    numbers = [name for name in NUMBERS if ranked or not name.startswith("rank_")]
+    numbers += [judge.name for judge in judges if judge.best is not None]
+    labelled = [*(name for name in LABELS if name != NEEDS_DOCUMENTS), *(judge.name for judge in judges)]
     for condition in parse_filter(keep)[1]:
         if condition.column.startswith(PERSON):  # people judge a run when it is there
             continue
         kind, known = ("numbers", numbers) if isinstance(condition.value, float) else ("labels", labelled)
         if condition.column not in known:
             raise ConfigError(
-                f"judge.filter: {condition.text}: {condition.column} is none of the {kind} that this run has: "
+                f"{setting}: {condition.text}: {condition.column} is none of the {kind} that this run has: "
                 f"{', '.join(known)}"
             )
-        values = known_labels.get(condition.column, ())
+        values = known_labels.get(condition.column, ()) if kind == "labels" else ()
         if values and condition.value not in values:
             raise ConfigError(
-                f"judge.filter: {condition.text}: {condition.value} is no label of {condition.column}; give one of "
+                f"{setting}: {condition.text}: {condition.value} is no label of {condition.column}; give one of "
                 f"{', '.join(sorted(values))}"
             )
 

@@ -105,7 +105,7 @@ class MultiDocumentDialog(DialogProgram):
     ) -> tuple[Turn, tuple[Passage, ...]]:
         """Return what `turn` does, from one focus; `Rejected` if it isn't worth keeping."""
         if isinstance(question_type, Target) and question_type.form and (history or isinstance(source, Passage)):
-            return await self.underspecified.acall(source, passages, history, question_type, focus, split)
+            return await self.underspecified.acall(source, passages, history, question_type, focus, split, asker)
         if isinstance(question_type, Target) and question_type.resolves:
             with asker.speaking():
                 question = await self.underspecified.resolve(passages, history, question_type)

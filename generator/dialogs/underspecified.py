@@ -21,6 +21,7 @@ from generator.dialogs.readings import Reading, find_readings, list_readings, ow
 from generator.dialogs.request_checks import topic_stems
 from generator.dialogs.signatures import REJECTED
 from generator.dialogs.steps import on_one_line
+from generator.dialogs.users import Asker, note_clean
 from generator.errors import Rejected
 from generator.models.lm import Profile
 from generator.schema import Hit, Passage, Retriever, Split, Turn
@@ -96,6 +97,7 @@ class Underspecified(dspy.Module):
         target: Target,
         focus: str,
         split: Split,
+        asker: Asker,
     ) -> tuple[Turn, tuple[Passage, ...]]:
         """Return the finished turn, and all passages retrieved up to it.
 
@@ -104,12 +106,14 @@ class Underspecified(dspy.Module):
         """
         assert target.form
         readings = await self._search_readings(source, passages, history, target.form.readings, focus, split)
-        question, hits, new, readings = await self._ask(passages, history, target, readings, split)
+        with asker.speaking():
+            question, hits, new, readings = await self._ask(passages, history, target, readings, split)
+        typed = asker.type_out(question, len(history) + 1)
         passages = (*passages, *new)
-        answer = await self._answer(passages, history, target, question, readings)
+        answer = await self._answer(passages, history, target, typed, readings)
         turn = Turn(
             turn=len(history) + 1,
-            query=question,
+            query=typed,
             question_type=target.name,
             multi_turn_type=target.multi_turn_type if history else None,
             answerability="underspecified",
@@ -121,7 +125,7 @@ class Underspecified(dspy.Module):
             consistent=True,
             evidence=tuple(reading.evidence for reading in readings),
         )
-        return turn, passages
+        return note_clean(turn, question), passages
 
     async def resolve(self, passages: Sequence[Passage], history: Sequence[Turn], target: Target) -> str:
         """Return the message by which the User says which reading of the last question was meant.

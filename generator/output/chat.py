@@ -17,11 +17,11 @@ from generator.dialogs.columns import (
     deciding_verdict,
     difficulty,
     needs_documents,
+    new_passages,
     overlap,
     verdict_label,
 )
 from generator.dialogs.filter import Filter, filter_pairs
-from generator.dialogs.focus import count_new_passages
 from generator.schema import Algorithm, Answerability, Dialog, Evidence, Passage, Record, Turn
 
 _TEXTS = files("generator.output")
@@ -141,7 +141,7 @@ def _row(dialog: Dialog, turn: Turn) -> Row:
         overlap=overlap(turn),
         rank_last_turn=turn.rank_last_turn,
         rank_query=turn.rank_query,
-        new_passages=count_new_passages(dialog.passages, dialog.turns[: turn.turn - 1], turn),
+        new_passages=new_passages(dialog, turn),
         needs_documents=needs_documents(turn),
         difficulty=difficulty(turn),
         verdict=verdict_label(turn),

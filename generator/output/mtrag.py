@@ -80,7 +80,7 @@ class MtragExport(Record):
                     before = ",\n"
                 turns = filter_pairs(dialog, source.filter)[0]
                 if self.tasks == "one":
-                    turns = random.Random(dialog.id).choices(turns[1:] or turns)
+                    turns = random.Random(dialog.id).choices([turn for turn in turns if turn.turn > 1] or turns)
                 for turn in turns:
                     if (contexts := shown.of(dialog, turn)) is not None:
                         reference.write(_json(_task(dialog, turn, collection, contexts)) + "\n")

@@ -17,6 +17,7 @@ from scipy.cluster.hierarchy import DisjointSet
 from generator.common.console import note
 from generator.config.parts import build_choice, identify, plain, validate
 from generator.corpora.json_records import require_record
+from generator.dialogs.filter import check_columns, list_judges, parse_filter
 from generator.errors import ConfigError, CorpusError, describe
 from generator.models.lm import Message
 from generator.output.chat import kept_turns, to_messages
@@ -97,8 +98,15 @@ def read_pairs(settings: Finetuning) -> list[list[Pair]]:
     """Return the pairs of each of `data`.
 
     Raises:
+        ConfigError: none of them has a column of `keep`.
         CorpusError, RunError: the data can't be read.
     """
+    if settings.keep and parse_filter(settings.keep)[1]:
+        dialogs = (
+            dialog for path in settings.data if not _is_dataset(path) for dialog in dialog_set(path, None).dialogs()
+        )
+        judges = list_judges(turn for dialog in dialogs for turn in dialog.own_turns)
+        check_columns(settings.keep, judges, setting="keep")
     return [list(_read(path, settings)) for path in settings.data]
 
 
@@ -119,19 +127,24 @@ def draw_pairs(
     """
     chance, most = random.Random(settings.seed), settings.student.max_tokens
     sets, needs = list[list[Pair]](), list[_Need]()
+    if settings.pairs and settings.pairs < 2 * len(settings.data):
+        raise ConfigError(
+            f"pairs={settings.pairs}: too few of {len(settings.data)} sets; give {2 * len(settings.data)}"
+        )
+    validations = max(1, round((settings.pairs or 0) * settings.held_out))
     for number, (path, pairs) in enumerate(zip(settings.data, read, strict=True)):
         short = [pair for pair in pairs if measure(pair) <= most]
         if len(short) < len(pairs):
             note(f"student.max_tokens={most}: {len(pairs) - len(short)} of {len(pairs)} pairs of {path} are left out")
-        wanted = settings.pairs and settings.pairs // len(settings.data) + (
-            number < settings.pairs % len(settings.data)
-        )
+        wanted = settings.pairs and _share(settings.pairs, number, len(settings.data))
         if len(short) < (wanted or 0):
             raise CorpusError(
                 f"pairs={settings.pairs}: {path} has {len(short)} pairs of at most student.max_tokens={most} tokens, "
                 f"{wanted} are needed; lower pairs or passage_tokens, or raise student.max_tokens"
             )
-        validation = max(1, round((wanted or len(short)) * settings.held_out))
+        validation = max(1, round(len(short) * settings.held_out))
+        if wanted:
+            validation = _share(validations, number, len(settings.data))
         least = wanted - validation if wanted else len(short) - 2 * validation
         sets.append(short)
         needs.append(_Need(max(1, least), validation, wanted is not None))
@@ -164,6 +177,11 @@ def draw_pairs(
     chance.shuffle(training)
     chance.shuffle(validating)
     return training, validating
+
+
+def _share(count: int, number: int, of: int) -> int:
+    """Return how many of `count` are set number `number`'s, from 0, if `of` sets share them."""
+    return count // of + (number < count % of)
 
 
 class _Need(NamedTuple):
@@ -205,7 +223,10 @@ def _hold_out(
             if group not in held and len(pairs) - have - sizes[group] >= need.training:
                 held.add(group)
     counts = [(len(of), sum(group in held for group in of)) for of in groups]
-    enough = [count - out >= need.training and out for (count, out), need in zip(counts, needs, strict=True)]
+    enough = [
+        count - out >= need.training and out >= min(1, need.validation)
+        for (count, out), need in zip(counts, needs, strict=True)
+    ]
     return held if all(enough) else None
 
 

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, field_validator
 from scipy import stats
 
 from generator.common.refusals import drop_refusals
 from generator.config.choices import compose_choice
+from generator.config.messages import choices
 from generator.dialogs.judging import JudgeSettings
-from generator.errors import CorpusError, MissingSplit
+from generator.errors import ConfigError, CorpusError, MissingSplit
 from generator.models.lm import Message
 from generator.output.chat import GROUNDING, to_messages
 from generator.output.excerpts import excerpts
@@ -55,6 +56,13 @@ class HumanDialogs(Benchmark):
         "people's answer; null: all of them.",
     )
 
+    @field_validator("metrics")
+    @classmethod
+    def _check_metrics(cls, value: dict[str, JudgeSettings | None]) -> dict[str, JudgeSettings | None]:
+        if not any(value.values()):
+            raise ValueError("all of them are null; leave one in")
+        return value
+
     @property
     def prompts(self) -> Sequence[str]:
         return [GROUNDING]
@@ -64,11 +72,16 @@ class HumanDialogs(Benchmark):
         return [judge for metric in self.metrics.values() if metric and (judge := metric.build("")) is not None]
 
     def items(self, path: Path) -> Iterator[Dialog | SkippedRecord]:
+        corpus, _, rest = str(path).partition(":")
+        if rest and corpus in choices("corpus"):  # quac:FOLDER
+            if corpus != self.name:
+                raise ConfigError(f"input={path}: benchmark={self.name} has no dialogs of {corpus}; give its files")
+            path = Path(rest)
         if self.name not in _SPLIT_BY_FILE:
             return super().items(path)
-        corpus = compose_choice("corpus", self.name)
+        chosen = compose_choice("corpus", self.name)
         for split in (self.split,) if self.split else _SPLITS:
-            records = dialog_set(str(path), {**corpus, "split": split}).records()
+            records = dialog_set(str(path), {**chosen, "split": split}).records()
             with suppress(MissingSplit):
                 first = next(records, None)
                 return chain([first] if first else [], records)
@@ -79,6 +92,8 @@ class HumanDialogs(Benchmark):
 
     def judged(self, item: Dialog) -> Sequence[Turn]:
         turns = [turn for turn in item.own_turns if turn.answer or turn.other_answers]
+        if item.context is not None:  # of a dialog that a model answered, what it answered
+            turns = [turn for turn in turns if turn.verdicts] or turns
         if self.questions is None or self.questions >= len(turns):
             return turns
         drawn = random.Random(item.id).sample(range(len(turns)), self.questions)
@@ -106,7 +121,10 @@ class HumanDialogs(Benchmark):
         if not self.no_answer:
             return turn
         if words(turn.answer) in _MARKS or (has_words(turn.answer) and not has_words(drop_refusals(turn.answer))):
-            return turn.model_copy(update={"answer": self.no_answer})
+            marked = self.no_answer in turn.other_answers
+            return turn.model_copy(
+                update={"answer": self.no_answer, "other_answers": (self.no_answer,)} if marked else {"answer": ""}
+            )
         answered = tuple(text for text in turn.other_answers if text != self.no_answer)
         return turn.model_copy(update={"other_answers": answered} if answered else {"answer": ""})
 

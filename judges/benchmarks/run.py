@@ -44,8 +44,8 @@ from judges.panel import Member, median_of, open_greedy
 from judges.work import check_apart, load_named, work_through, write_lines
 
 NO_ANSWER = "no answer"
-# What a reasoning model writes before its answer, where the server leaves it there.
-_THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
+# What a reasoning model writes before its answer, where the server leaves it there; some begin it in the prompt.
+_THOUGHTS = re.compile(r"\A(?:\s*<think>)?(?:(?!<think>).)*?</think>|\A\s*<think>.*\Z", re.DOTALL)
 # Settings that are part of a run folder's name.
 _NAMED = {"benchmark", "input", "answers", "judgments", "lm", "lm.model", "run_dir"}
 
@@ -195,7 +195,7 @@ class EvaluationRun(Session[Result]):
     ) -> Outcome:
         judged = self.benchmark.judged(item)
         golden = golden_item(item, judged)
-        failed: Collection[int] = {turn.turn for turn in judged if not turn.answer}
+        failed: Collection[int] = {turn.turn for turn in judged if not turn.answer and not _came_empty(turn)}
         if tested is None:
             answers = {turn.turn: turn for turn in judged}
         else:
@@ -352,3 +352,8 @@ def _write(folder: Path, scores: Mapping[str, Any], configuration: str) -> None:
         file.write(json.dumps(scores, indent=2, ensure_ascii=False) + "\n")
     with atomic_write(folder / "config.yaml") as file:
         file.write(configuration)
+
+
+def _came_empty(turn: Turn) -> bool:
+    """Return True if an earlier evaluation has scored a turn's answer, which is empty and came so."""
+    return bool(turn.verdicts) and all(verdict.explanation != NO_ANSWER for verdict in turn.verdicts)

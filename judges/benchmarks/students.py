@@ -70,8 +70,12 @@ def run_students(settings: StudentsSettings) -> None:
     """
     rows: dict[str, dict[str, list[Rated]]] = {}
     for name, steps in list(plan_steps(settings)):
+        trained = None
         for step in steps:
+            if step.module == "judges.evaluate" and _is_older(step.result.parent / "config.yaml", trained):
+                step = step._replace(settings={**step.settings, "fresh": True})
             take(step)
+            trained = step.result
         rows[name] = read_scores(step.result.parent for step in steps if step.module == "judges.evaluate")
         metrics = list(dict.fromkeys(metric for found in rows.values() for metric in found))
         header = ["training set", *metrics]
@@ -102,6 +106,11 @@ def take(step: Step) -> None:
     if code:
         note(f"{step.result.parent}: ended with exit code {code}; the same command goes on from there")
         raise RunFailed(code)
+
+
+def _is_older(answers: Path, student: Path | None) -> bool:
+    """Return True if answers were begun before their student was trained: they are another one's."""
+    return student is not None and answers.exists() and answers.stat().st_mtime < student.stat().st_mtime
 
 
 def read_scores(folders: Iterable[Path]) -> dict[str, list[Rated]]:

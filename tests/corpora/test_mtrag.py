@@ -162,7 +162,8 @@ def test_a_conversation_is_a_dialog_with_what_was_retrieved_and_what_people_foun
         ("5-0-9", "5", "", None),
         ("6-7-8", "6", "", None),
     ]
-    assert {(p.start, p.end == len(p.text), p.text == f"Text of {p.id}.") for p in dialog.passages} == {(0, True, True)}
+    assert [p.start for p in dialog.passages] == [0, 0, 7]
+    assert {(p.end - p.start == len(p.text), p.text == f"Text of {p.id}.") for p in dialog.passages} == {(True, True)}
     first, second = dialog.turns
     assert (first.query, first.answer, first.answerability) == ("Who?", "He.", "answerable")
     assert (first.question_type, first.multi_turn_type) == ("how-to+non-question", None)

@@ -1,11 +1,15 @@
 """Hold the forms of mtRAG's files (Katsis et al. 2025): conversations, tasks, responses, queries."""
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Field
 
 from generator.corpora.mtrag.names import domain_of, parse_turn_id
 from generator.schema import Answerability, Passage
+
+# As mtRAG's passages are named, and those that we write (`farrow.md:0-699`).
+_OFFSETS = re.compile(r"(?P<document>.+)[-:](?P<start>\d+)-\d+")
 
 
 def _check_collection(collection: object) -> str:
@@ -49,16 +53,18 @@ class Context(BaseModel):
         return bool(self.marks) and list(self.marks.values())[-1].value == "yes"
 
     def passage(self) -> Passage:
-        """Return the passage; its document is named without the passage's offsets."""
+        """Return the passage; offsets at the end of its id, `b45…-2983-5131`, are those in its document."""
+        found = _OFFSETS.fullmatch(self.document_id)
+        start = int(found["start"]) if found else 0
         return Passage(
             id=self.document_id,
-            document_id=self.document_id.rsplit("-", 2)[0],
+            document_id=found["document"] if found else self.document_id,
             title=self.title or "",
             text=self.text,
             # Some files have a regular expression in place of the address.
             url=self.url if self.url and self.url.startswith(("http://", "https://")) else None,
-            start=0,
-            end=len(self.text),
+            start=start,
+            end=start + len(self.text),
         )
 
 

@@ -89,6 +89,7 @@ def _losses(dropped: Mapping[str, Mapping[str, int]]) -> list[_Step]:
 def _steps(title: str, what: str, steps: Sequence[_Step], text: str = "") -> Figure:
     """Return bars of what is there and what is lost; beyond ten kinds of losses the rest are one bar."""
     drawn = steps
+    whole = sum(step.number for step in steps) if steps[0].lost else steps[0].number
     if len(steps) > 14:
         end = len(steps) if steps[-1].lost else len(steps) - 1
         rest = _Step("− other reasons", sum(step.number for step in steps[11:end]), True)
@@ -99,7 +100,7 @@ def _steps(title: str, what: str, steps: Sequence[_Step], text: str = "") -> Fig
         title,
         stacks(title, labels, {"left": left, "dropped": lost}, lambda n: f"{n:,.0f}" if n else "", values=True),
         (what, "number", "share"),
-        [(label, f"{n:,}", _SHARE(n / steps[0].number) if steps[0].number else "–") for label, n, _ in steps],
+        [(label, f"{n:,}", _SHARE(n / whole) if whole else "–") for label, n, _ in steps],
         text,
     )
 
