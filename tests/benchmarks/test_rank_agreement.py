@@ -133,6 +133,18 @@ def test_what_the_filter_removes_counts_only_before_it(human: Path, tmp_path: Pa
     assert [result["agreement"][name][0]["questions"] for name in ("all", "kept")] == [2, 1]
 
 
+def test_a_run_without_rewritten_questions_or_a_copy_of_a_run_is_refused(
+    human: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = make_dialog(make_turn(1, query="Which fox?"), algorithm="single")
+    for runs, reason in (([run(tmp_path / "a", made)], "no rewritten questions"), (["a", "b"], "given twice")):
+        given = [str(run(tmp_path / str(name), made)) if isinstance(name, str) else str(name) for name in runs]
+        monkeypatch.setattr(sys, "argv", ["rank_agreement", str(human), *given, "--retrievers", "bm25"])
+        with pytest.raises(SystemExit, match="2"):
+            main()
+        assert reason in capsys.readouterr().err
+
+
 def test_texts_that_were_ranked_are_not_ranked_again(human: Path, tmp_path: Path) -> None:
     first = measured(human, run(tmp_path / "one", dialog("govt")))
     kept = sorted((tmp_path / "cache").glob("rankings-*.json"))

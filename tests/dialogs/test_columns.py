@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from generator.corpora.library import Library
-from generator.dialogs.columns import difficulty, needs_documents, overlap, rank_turns
+from generator.dialogs.columns import difficulty, needs_documents, new_passages, overlap, rank_turns
 from generator.dialogs.focus import count_new_passages
 from generator.retrievers.bm25 import Bm25, PassagePool
 from generator.schema import Document, Evidence, Passage, Turn, Verdict
@@ -99,6 +99,13 @@ def test_difficulty(fields: dict[str, Any], expected: str | None) -> None:
 def test_needs_documents_is_what_the_judge_said_last() -> None:
     said = [needs_documents(asked("?", verdicts=v)) for v in ((), judged("unjudged"), judged("no") + judged("yes"))]
     assert said == [None, None, True]
+
+
+def test_a_task_has_no_new_passages() -> None:
+    first, second = make_turn(1), asked("And dogs?").model_copy(update={"turn": 2})
+    dialog = make_dialog(first, second)
+    assert new_passages(dialog, second) == 1
+    assert new_passages(dialog.model_copy(update={"ended": "task"}), second) is None
 
 
 def test_new_passages_are_those_whose_text_no_earlier_evidence_shares() -> None:

@@ -5,10 +5,10 @@ from itertools import product
 
 import pytest
 
-from generator.dialogs.evidence import measure_support, measure_turn, rank_sentences
+from generator.dialogs.evidence import find_uncovered, measure_support, measure_turn, rank_sentences
 from generator.schema import Evidence, Passage, Planned
 from judges.metrics.grounding import GroundingJudge
-from tests.support.records import make_turn
+from tests.support.records import make_passage, make_turn
 from tests.support.scripted import piece
 
 ASKED = "What does a ticket for the tram cost?"
@@ -45,6 +45,19 @@ def test_evidence_covers_what_an_answer_adds(
     support = measure_support(answer, [ASKED], evidence)
     assert support.covered == covered
     assert set(missing) <= set(support.missing) and bool(missing) == bool(support.missing)
+
+
+def test_the_title_of_a_cited_passage_is_an_answer() -> None:
+    pool = make_passage("p", "It opens on Sundays from nine.", title="Quillon swimming pool")
+    turn = make_turn(
+        1,
+        query="Which one opens on Sundays?",
+        answer="The Quillon swimming pool.",
+        reasoning="It does.",
+        evidence=(make_evidence_of(pool, pool.text),),
+    )
+    assert find_uncovered([pool], [], turn) is None
+    assert find_uncovered([pool], [], turn.model_copy(update={"evidence": ()})) is not None
 
 
 def test_words_said_before_need_no_proof() -> None:

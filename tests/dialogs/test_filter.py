@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from generator.dialogs.filter import check_columns, filter_pairs, parse_filter
+from generator.dialogs.filter import check_columns, filter_pairs, list_judges, parse_filter
 from generator.errors import ConfigError
 from generator.schema import Evidence, Verdict
 from judges.llm.idk import IdkJudge
 from judges.llm.needs_documents import NeedsDocumentsJudge
 from judges.llm.rl_f import FaithfulnessJudge
+from judges.metrics.grounding import GroundingJudge
 from tests.support.openai_server import OpenAIServer, openai_server
 from tests.support.records import make_dialog, make_turn
 from tests.support.runs import Site, command
@@ -68,6 +69,18 @@ def test_a_run_without_the_column_refuses_the_filter(keep: str) -> None:
     check_columns("rl_f>0.5 and idk!=yes and difficulty=hard and overlap<1", judges)
     with pytest.raises(ConfigError, match=rf"^judge\.filter: {keep}: .* that this run has: .*rl_f"):
         check_columns(keep, judges)
+
+
+def test_scores_of_a_judge_that_decides_are_compared_with_numbers() -> None:
+    check_columns("grounding>=0.8 and verdict=correct", [GroundingJudge()])
+    with pytest.raises(ConfigError, match="right is no label of verdict"):
+        check_columns("verdict=right", [GroundingJudge()])
+    with pytest.raises(ConfigError, match="correct is no label of verdict; give one of none"):
+        check_columns("verdict=correct", [IdkJudge("m")])
+    with pytest.raises(ConfigError, match="rank_query is none of the numbers"):
+        check_columns("rank_query>1", [], ranked=False)
+    with pytest.raises(ConfigError, match=r"^keep: needs_documents=yes: needs_documents is none of the labels"):
+        check_columns("needs_documents=yes", list_judges([make_turn(1)]), setting="keep")
 
 
 @pytest.mark.parametrize(

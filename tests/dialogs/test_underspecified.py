@@ -13,8 +13,9 @@ from generator.dialogs.program import Draft
 from generator.dialogs.readings import find_readings, own_stems
 from generator.dialogs.relabel import relabel_turn
 from generator.dialogs.signatures import REJECTED
+from generator.dialogs.users import Asker
 from generator.schema import Passage, Verdict
-from taxonomy import Mix, QuestionType, Target, first_type, load, read_facets, turn_types
+from taxonomy import Mix, QuestionType, Target, User, first_type, load, read_facets, turn_types
 from tests.support.openai_server import Body, OpenAIServer, prompt
 from tests.support.runs import Site, replying
 from tests.support.scripted import KINDS, Scripted, Shelf, piece, task
@@ -98,6 +99,15 @@ def test_an_underspecified_turn_is_resolved_by_the_next() -> None:
         "answerable",
     )
     assert "Pool: A lost season ticket" in task(model.prompts("ask")[1])
+
+
+def test_an_underspecified_question_is_typed_as_the_user_types() -> None:
+    model = Scripted(ask=[QUESTION], answer=[{"answer": HEDGES}])
+    program = MultiDocumentDialog(Repetition(0.8), shelf([POOL]), 2, "last_turn", planned=True, underspecified=True)
+    who = Asker(User(name="u", typing=("lower-case",)))
+    draft: Draft = model.run(lambda: program.acall(FERRY, [unclear()], "season tickets", "train", who))
+    (turn,) = draft.turns
+    assert (turn.query, turn.clean_query) == (QUESTION["question"].lower().rstrip("?"), QUESTION["question"])
 
 
 @pytest.mark.parametrize(

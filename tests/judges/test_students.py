@@ -1,16 +1,21 @@
 """`python -m judges.students`: which students it trains, and what stands in its table."""
 
+import os
 from pathlib import Path
+from time import time
 from typing import Any
 
 import pytest
 
 from generator.errors import ConfigError
-from judges.benchmarks.students import plan_steps
+from generator.schema import Verdict
+from judges.benchmarks import students
+from judges.benchmarks.students import Step, plan_steps
 from judges.students import COMMAND, StudentsSettings
 from tests.judges.benchmarks.test_evaluate import reached
 from tests.judges.benchmarks.test_human_dialogs import Answering
 from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.records import make_dialog, make_turn
 from tests.support.runs import command
 
 __all__ = ["openai_server"]
@@ -31,6 +36,39 @@ def test_each_set_has_a_student_for_each_seed_at_equal_numbers_of_pairs(tmp_path
     assert planned["human+synthetic"][0].settings["data"] == ["quac:h", "run"]
     with pytest.raises(ConfigError, match="sets=more"):
         list(plan_steps(settings(tmp_path, "more")))
+
+
+def test_a_new_student_answers_again_and_the_table_has_its_scores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = list[tuple[str, object]]()
+
+    def take(step: Step) -> None:
+        taken.append((step.module, step.settings.get("fresh")))
+        folder = step.result.parent
+        if step.result.exists() and not step.settings.get("fresh"):
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        if step.module == "judges.evaluate":
+            verdict = Verdict(
+                judge="token_f1", label="scored", explanation="", model="", score=len(taken) / 8, decides=False
+            )
+            dialog = make_dialog(make_turn(1, verdicts=(verdict,)), context="golden")
+            (folder / "dialogs.jsonl").write_text(dialog.model_dump_json() + "\n", encoding="utf-8")
+            (folder / "config.yaml").touch()
+        step.result.touch()
+
+    monkeypatch.setattr(students, "take", take)
+    of = settings(tmp_path, "human").model_copy(update={"seeds": (1,)})
+    for _ in range(2):
+        students.run_students(of)
+        assert "| human | 0.250 |" in (tmp_path / "table.md").read_text(encoding="utf-8")
+    assert [fresh for _, fresh in taken] == [None] * 4
+    trained = tmp_path / "human-1/student/result.json"
+    os.utime(trained, (time() + 9, time() + 9))
+    students.run_students(of)
+    assert taken[-1] == ("judges.evaluate", True)
+    assert "| human | 0.750 |" in (tmp_path / "table.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

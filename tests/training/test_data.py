@@ -80,6 +80,23 @@ def test_sets_give_the_same_number_of_pairs(tmp_path: Path) -> None:
         drawn(settings(tmp_path, one, other, pairs=20))
 
 
+@pytest.mark.parametrize("pairs", [4, 10, 20, 30])
+def test_two_sets_give_as_many_to_learn_from_as_one(tmp_path: Path, pairs: int) -> None:
+    one, other = ([dialog(n, "correct") for n in range(first, first + 40)] for first in (0, 40))
+    sizes = [
+        tuple(map(len, drawn(settings(tmp_path, *sets, pairs=pairs, held_out=0.1)))) for sets in ([one], [one, other])
+    ]
+    assert sizes[0] == sizes[1] and sum(sizes[0]) == pairs
+    with pytest.raises(ConfigError, match=r"pairs=3: too few"):
+        drawn(settings(tmp_path, one, other, pairs=3))
+
+
+@pytest.mark.parametrize("keep", ["pairs and overlp<0.1", "pairs and grounding>0.9", "pairs and verdict=corect"])
+def test_a_filter_by_what_no_data_has_is_refused(tmp_path: Path, keep: str) -> None:
+    with pytest.raises(ConfigError, match=r"^keep: .* is no"):
+        drawn(settings(tmp_path, [dialog(n, "correct") for n in range(8)], keep=keep))
+
+
 def test_no_document_of_a_dialog_is_learned_from_and_validated_with(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

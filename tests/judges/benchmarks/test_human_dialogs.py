@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from generator.config.parts import build_choice
+from generator.errors import ConfigError
 from generator.output.excerpts import excerpts
 from generator.schema import Dialog, Evidence, Verdict
 from judges.benchmarks.human_dialogs import mean_of_questions
 from judges.benchmarks.scores import Rated
+from tests.corpora.test_orquac import BIRTH, question
 from tests.judges.benchmarks.test_evaluate import PAIRS, Evaluating, reached
 from tests.support.openai_server import Body, OpenAIServer, openai_server
 from tests.support.records import make_dialog, make_passage, make_turn
@@ -76,7 +79,7 @@ def test_a_model_answers_after_peoples_answers_and_is_compared_with_them(
 
 def test_a_refusal_is_right_or_wrong_in_whatever_words(site: Answering, openai_server: OpenAIServer) -> None:
     dialog = Dialog.model_validate_json(site.input.read_text(encoding="utf-8"))
-    references = [("I don't know.", ()), ("I don't know.", ("Nine.",)), ("Made of iron.", ())]
+    references = [("I don't know.", ()), ("I don't know.", ("Nine.",)), ("The passage says iron.", ())]
     turns = [
         turn.model_copy(update={"answer": answer, "other_answers": others})
         for turn, (answer, others) in zip(dialog.turns, references, strict=True)
@@ -100,6 +103,48 @@ def test_an_empty_answer_is_wrong_and_a_missing_one_has_no_score(site: Answering
     file = json.loads((site.run_dir / "scores.json").read_text(encoding="utf-8"))
     assert (file["answers"], file["empty"], file["without_answer"]) == (3, 1, 0)
     assert file["models"][openai_server.model]["own"]["token_f1"]["score"] == pytest.approx(2 / 3)
+
+
+def test_answers_that_are_judged_again_have_the_same_scores(site: Answering, openai_server: OpenAIServer) -> None:
+    answers = {1: "", 3: "Wrong stuff."}
+    openai_server.responder = lambda body: answers.get(len(chat(body)), "Both")
+    assert site.run(openai_server).code == 0
+    again = site.run_dir.with_name("again")
+    assert site.run(openai_server, f"input={site.run_dir}", f"run_dir={again}").code == 0
+    assert len(openai_server.bodies) == 3
+    first, second = (json.loads((f / "scores.json").read_text(encoding="utf-8")) for f in (site.run_dir, again))
+    assert (first["models"], first["empty"]) == (second["models"], second["empty"])
+    fewer = site.run_dir.with_name("fewer")
+    assert site.run(openai_server, "benchmark.questions=1", f"run_dir={fewer}").code == 0
+    again = site.run_dir.with_name("more")
+    assert site.run(openai_server, f"input={fewer}", f"run_dir={again}").code == 0
+    assert json.loads((again / "scores.json").read_text(encoding="utf-8"))["answers"] == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        ("<think>Nine?</think> Both", "Both"),
+        ("So, nine.\n</think>\n\nBoth", "Both"),
+        ("<think>Both is probably", ""),
+    ],
+)
+def test_thoughts_are_no_answer(site: Answering, openai_server: OpenAIServer, reply: str, answer: str) -> None:
+    openai_server.responder = lambda body: reply
+    assert site.run(openai_server).code == 0
+    written = Dialog.model_validate_json((site.run_dir / "dialogs.jsonl").read_text(encoding="utf-8"))
+    assert [turn.answer for turn in written.turns] == [answer] * 3
+
+
+def test_the_benchmarks_own_prefix_reads_the_split_that_is_asked_for(tmp_path: Path) -> None:
+    benchmark = build_choice("benchmark", "orquac")
+    for name in ("train", "test"):
+        line = question(0, "Where was he born?", "Mell", 17, BIRTH, f"C_{name}_0")
+        (tmp_path / f"{name}.txt").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    for path in (tmp_path, Path(f"orquac:{tmp_path}")):
+        assert [item.id for item in benchmark.items(path)] == ["C_test_0"]
+    with pytest.raises(ConfigError, match="benchmark=orquac has no dialogs of quac"):
+        benchmark.items(Path(f"quac:{tmp_path}"))
 
 
 def test_a_small_model_is_shown_what_is_around_the_evidence(site: Answering, openai_server: OpenAIServer) -> None:
