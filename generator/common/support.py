@@ -16,13 +16,15 @@ from generator.common.numerals import find_numerals
 from generator.common.passages import find_tokens
 from generator.common.scripts import UNSPACED, words
 
-# A number, and letters that follow it (`1980s`, `20th`, `500Mbps`); a name such as `B12` is a word.
+_DIGIT = re.compile(r"\d")
 _CLOCK = r"(?:[01]?\d|2[0-4]):[0-5]\d(?![:\d])"  # 9:30, one number
+# A number, and letters that follow it (`1980s`, `20th`, `500Mbps`); a name such as `B12` is a word.
 _NUMBER = re.compile(rf"(?<![^\W{UNSPACED}])(?:(?<!:){_CLOCK}|\d+(?:[.,]\d+)*)(?=[^\W\d_]{{0,4}}\b|[{UNSPACED}])")
 _UNIT = re.compile(r"(?<=\d)[^\W\d_]{1,4}\b")
 _UNSPACED_LETTER, _UNSPACED_RUN = re.compile(f"[{UNSPACED}]"), re.compile(f"[{UNSPACED}]+")
 # A name made for programs, which another one doesn't stand for: `max_retries`, `maxRetries`, `--force`, an address.
 _CODE = re.compile(r"[\w.+-]+@[\w-]+(?:\.\w+)+|(?<!\S)--\w[\w-]*|\b[^\W\d_]+_\w+|\b[a-z]+[A-Z][A-Za-z]+\b")
+_MAYBE_CODE = re.compile(r"[@_]|--|[a-z][A-Z]")
 # The number of a list's item: “1. ” at the start of a line, “1) ” and “(1) ” anywhere; and what may be one elsewhere.
 _ITEM = re.compile(r"^\s*\d{1,2}[.)](?=\s)|(?<!\S)\(?\d{1,2}\)(?=\s)", re.MULTILINE)
 _INNER_ITEM = re.compile(r"(?<=\s)(\d{1,2})\.(?=\s)")
@@ -95,6 +97,7 @@ def read_terms(text: str) -> tuple[Term, ...]:
     stop, proper, spaced, capitals = language.idle, language.listed("proper"), language.spaced, language.capitals
     found: list[Term] = []
     text = drop_item_numbers(write_plainly(text))
+    codes = _find_codes(text)
     spelt = [(match.group(), match.start()) for match in find_tokens(text)]
     lows = [word.casefold() for word, _ in spelt]
     numbers = {m.start(): Term(m.group(), _digits(m.group()), "number") for m in _NUMBER.finditer(text)}
@@ -107,7 +110,7 @@ def read_terms(text: str) -> tuple[Term, ...]:
             end = start + len(number.text)
             found.append(number)
         elif start >= end and word[0].isalnum() and (spaced or not _UNSPACED_LETTER.match(word)):
-            named = (capitals and word[0].isupper() and not opens) or _CODE.fullmatch(word) is not None
+            named = (capitals and word[0].isupper() and not opens) or word in codes
             if named and low in proper:
                 found.append(Term(word, word, "name"))
             elif low not in stop:
@@ -117,7 +120,7 @@ def read_terms(text: str) -> tuple[Term, ...]:
     if not language.spaced:
         grams = (gram for run in _UNSPACED_RUN.findall(text) for gram in language.cut_content(run))
         found += (Term(gram, gram, "word") for gram in grams)
-    found += (Term(code, code.casefold(), "name") for code in _CODE.findall(text))
+    found += (Term(code, code.casefold(), "name") for code in codes)
     return tuple(found)
 
 
@@ -128,6 +131,8 @@ def write_plainly(text: str) -> str:
     `30 June 2024` for "2024-06-30" if it is clear which number is the month.
     """
     text = unicodedata.normalize("NFKC", _FRACTION.sub(_write_fraction, text))
+    if not _DIGIT.search(text):
+        return text
     if half := dialog_language().pattern("and_half"):
         text = re.sub(rf"(?<=\d){half.pattern}", ".5", text, flags=re.IGNORECASE)
     text = _SCALED.sub(_write_scaled, _ISO_DATE.sub(_write_date, _DATE.sub(_write_date, text)))
@@ -199,8 +204,7 @@ def term_keys(text: str) -> frozenset[str]:
     grams = () if language.spaced else (*language.cut(text), *(term.key for term in read_terms(text)))
     short = _find_initials(text) if language.capitals else ()
     proper = (word for word, _ in spelt if word[0].isupper() and word.casefold() in language.listed("proper"))
-    codes = map(str.casefold, _CODE.findall(text))
-    return keys.union(numbers, map(_fold, same), grams, short, proper, codes)
+    return keys.union(numbers, map(_fold, same), grams, short, proper, map(str.casefold, _find_codes(text)))
 
 
 def find_unsupported(text: str, sources: Sequence[str]) -> Unsupported:
@@ -242,6 +246,10 @@ def _fold(word: str) -> str:
     if word.isascii():
         return word
     return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", word)))
+
+
+def _find_codes(text: str) -> list[str]:
+    return _CODE.findall(text) if _MAYBE_CODE.search(text) else []
 
 
 def _find_initials(text: str) -> Iterator[str]:
