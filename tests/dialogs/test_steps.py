@@ -96,8 +96,6 @@ def test_a_question_about_something_else_is_refused() -> None:
         ("Does the tram run this week?", False),
         ("Why are some trams late, and where are these trams?", False),
         ("Why does a tram carry these things?", True),
-        ("Does that also go for the tram?", True),
-        ("Is it the tram that is better?", False),
     ],
 )
 def test_a_first_question_names_what_it_is_about(question: str, nameless: bool) -> None:
