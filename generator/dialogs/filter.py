@@ -93,7 +93,7 @@ Filter = Annotated[str, AfterValidator(_check)]
 
 
 class KnownJudge(NamedTuple):
-    """What a filter must know of a judge; see `generator.schema.Judge`."""
+    """A judge, as far as a filter must know it; see `generator.schema.Judge`."""
 
     name: str
     decides: bool
