@@ -82,9 +82,9 @@ class Components:
         self.judges = _build_judges(settings, taxonomy)
         self.searches = settings.algorithm.name in ("multi", "progressive")
         # Those of hybrid are such settings too.
-        self.ranks = self.searches and isinstance(settings.retriever, Bm25Settings)
+        self.ranking = settings.retriever if self.searches and isinstance(settings.retriever, Bm25Settings) else None
         labels = _labels(taxonomy, spec.users) | {"lm": {settings.lm.model}}
-        check_columns(settings.judge.filter, self.judges, labels, self.ranks)
+        check_columns(settings.judge.filter, self.judges, labels, self.ranking is not None)
         self.library = open_library(settings, spec.fingerprint)
         self.languages, self.language_note = find_languages(settings, self.library)
         if self.languages.differ and taxonomy.underspecified:
@@ -118,9 +118,8 @@ class Components:
         if self.searches:
             settings.retriever.build(self.library, spread)
             retriever = settings.retriever.open(self.library, validation)
-            if self.ranks:
-                assert isinstance(settings.retriever, Bm25Settings)
-                self.ranker = Bm25(self.library, validation, settings.retriever.k1, settings.retriever.b)
+            if self.ranking:
+                self.ranker = Bm25(self.library, validation, self.ranking.k1, self.ranking.b)
         free = [judge for judge in self.judges if judge.decides and not judge.asks_model]
         self.program: Program
         if algorithm.name == "whole":

@@ -17,7 +17,7 @@ from generator.common.concurrency import together
 from generator.common.shingles import words
 from generator.common.support import coverage, read_terms, term_keys
 from generator.dialogs.calls import use_model
-from generator.dialogs.evidence import list_said, measure_support
+from generator.dialogs.evidence import list_said, list_told, measure_support
 from generator.dialogs.journal import metered
 from generator.dialogs.live import tell
 from generator.dialogs.prompt import Documents
@@ -184,7 +184,9 @@ async def rate_answer(
     evidence = [each.text for each in turn.evidence]
     shares = (
         coverage(turn.answer, [turn.query, *(passage.titled for passage in passages)]),
-        measure_support(turn.answer, list_said(turn.query, history, passages), evidence).share,
+        measure_support(
+            turn.answer, list_said(turn.query, history, passages), list_told(turn.evidence, passages)
+        ).share,
         coverage(turn.query, [turn.answer, *evidence]),
         min(1, len(read_terms(turn.answer)) / FEW_TERMS, LONG_ANSWER / len(words(turn.answer))),
     )

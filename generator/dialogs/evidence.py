@@ -67,10 +67,7 @@ def measure_turn(passages: Sequence[Passage], history: Sequence[Turn], turn: Tur
     """
     if turn.answerability == "conversational" or not passages or not (turn.evidence or _is_generated(turn)):
         return None
-    cited = {e.passage_id for e in turn.evidence}
-    titles = (p.title for p in passages if p.id in cited)  # “Which one …?” – “The Larkin library.”
-    evidence = [*(e.text for e in turn.evidence), *titles]
-    return measure_support(turn.answer, list_said(turn.query, history, passages), evidence)
+    return measure_support(turn.answer, list_said(turn.query, history, passages), list_told(turn.evidence, passages))
 
 
 def find_uncovered(passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> str | None:
@@ -94,6 +91,12 @@ def list_said(question: str, history: Sequence[Turn], passages: Sequence[Passage
         *(text for turn in history[-1:] for text in (turn.query, turn.answer)),
         *(p.title for p in passages),
     ]
+
+
+def list_told(evidence: Sequence[Evidence], passages: Sequence[Passage]) -> list[str]:
+    """Return what evidence tells: its sentences, and the titles of their passages (“Which one?” – “The library.”)."""
+    cited = {each.passage_id for each in evidence}
+    return [*(each.text for each in evidence), *(p.title for p in passages if p.id in cited)]
 
 
 def rank_sentences(sentences: Sequence[str], answer: str, question: str) -> list[int]:

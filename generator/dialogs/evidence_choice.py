@@ -6,7 +6,7 @@ import dspy
 
 from generator.common.language import languages
 from generator.dialogs.calls import call
-from generator.dialogs.evidence import SHOWN, drop_idle, list_said, measure_support, rank_sentences
+from generator.dialogs.evidence import SHOWN, drop_idle, list_said, list_told, measure_support, rank_sentences
 from generator.dialogs.prompt import Conversation, Documents, quote
 from generator.errors import Rejected
 from generator.schema import Evidence, Turn
@@ -31,7 +31,7 @@ async def choose_evidence(
     said = list_said(question, history, documents.passages)
 
     def rate(evidence: Sequence[Evidence]) -> tuple[bool, float]:
-        found = measure_support(answer, said, [each.text for each in evidence])
+        found = measure_support(answer, said, list_told(evidence, documents.passages))
         return found.covered, found.share
 
     if languages().differ:  # no words can be compared

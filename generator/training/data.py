@@ -129,7 +129,8 @@ def draw_pairs(
     sets, needs = list[list[Pair]](), list[_Need]()
     if settings.pairs and settings.pairs < 2 * len(settings.data):
         raise ConfigError(
-            f"pairs={settings.pairs}: too few of {len(settings.data)} sets; give {2 * len(settings.data)}"
+            f"pairs={settings.pairs}: each set of data gives one to learn from and one to validate with at least; "
+            f"give {2 * len(settings.data)} or more"
         )
     validations = max(1, round((settings.pairs or 0) * settings.held_out))
     for number, (path, pairs) in enumerate(zip(settings.data, read, strict=True)):

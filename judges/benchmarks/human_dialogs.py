@@ -72,16 +72,16 @@ class HumanDialogs(Benchmark):
         return [judge for metric in self.metrics.values() if metric and (judge := metric.build("")) is not None]
 
     def items(self, path: Path) -> Iterator[Dialog | SkippedRecord]:
-        corpus, _, rest = str(path).partition(":")
-        if rest and corpus in choices("corpus"):  # quac:FOLDER
-            if corpus != self.name:
-                raise ConfigError(f"input={path}: benchmark={self.name} has no dialogs of {corpus}; give its files")
+        name, _, rest = str(path).partition(":")
+        if rest and name in choices("corpus"):  # quac:FOLDER
+            if name != self.name:
+                raise ConfigError(f"input={path}: benchmark={self.name} has no dialogs of {name}; give its files")
             path = Path(rest)
         if self.name not in _SPLIT_BY_FILE:
             return super().items(path)
-        chosen = compose_choice("corpus", self.name)
+        corpus = compose_choice("corpus", self.name)
         for split in (self.split,) if self.split else _SPLITS:
-            records = dialog_set(str(path), {**chosen, "split": split}).records()
+            records = dialog_set(str(path), {**corpus, "split": split}).records()
             with suppress(MissingSplit):
                 first = next(records, None)
                 return chain([first] if first else [], records)
