@@ -13,19 +13,12 @@ from math import exp, log1p
 from pathlib import Path
 
 from generator.common.language import cached_by_language, dialog_language, languages
+from generator.common.numbers import drop_item_numbers, join_thousands, write_plainly
 from generator.common.numerals import digits_of
 from generator.common.refusals import drop_referrals, drop_refusals
 from generator.common.scripts import QUESTION_MARKS, is_unspaced
 from generator.common.shingles import words
-from generator.common.support import (
-    Term,
-    drop_item_numbers,
-    find_unsupported,
-    join_thousands,
-    read_terms,
-    term_keys,
-    write_plainly,
-)
+from generator.common.support import Term, find_unsupported, read_terms, term_keys
 from generator.dialogs.asks_back import drop_requests
 from generator.dialogs.evidence import find_uncovered
 from generator.schema import Passage, Record, Turn, Verdict

@@ -1,0 +1,125 @@
+"""Write numbers, times and dates in one form, by which equal ones are known, and list the other forms of one."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+
+from generator.common.language import dialog_language
+from generator.common.scripts import UNSPACED
+
+_DIGIT = re.compile(r"\d")
+_CLOCK = r"(?:[01]?\d|2[0-4]):[0-5]\d(?![:\d])"  # 9:30, one number
+# A number, and letters that follow it (`1980s`, `20th`, `500Mbps`); a name such as `B12` is a word.
+NUMBER = re.compile(rf"(?<![^\W{UNSPACED}])(?:(?<!:){_CLOCK}|\d+(?:[.,]\d+)*)(?=[^\W\d_]{{0,4}}\b|[{UNSPACED}])")
+# The number of a list's item: “1. ” at the start of a line, “1) ” and “(1) ” anywhere; and what may be one elsewhere.
+_ITEM = re.compile(r"^\s*\d{1,2}[.)](?=\s)|(?<!\S)\(?\d{1,2}\)(?=\s)", re.MULTILINE)
+_INNER_ITEM = re.compile(r"(?<=\s)(\d{1,2})\.(?=\s)")
+_FRACTION = re.compile(r"(?:(?<![\d.,/])(\d{1,4})[ ]?)?(?:([½¼¾⅛⅜⅝⅞⅕⅖⅗⅘])|(?<![\d/])\b([1357])/([248])\b(?![/\d]))")
+# “$11k”, “3.5M”, “€2bn”
+_SCALED = re.compile(
+    r"(?:(?:(?<=[$€£])|(?<=[$€£] ))(\d+(?:[.,]\d{1,2})?) ?([kKmM]|bn|[bB])|(\d+(?:[.,]\d{1,2})?)(M|bn))\b"
+)
+_ISO_DATE = re.compile(r"\b(?P<year>[12]\d{3})-(?P<month>[01]?\d)-(?P<day>[0-3]?\d)\b")
+_DATE = re.compile(r"\b(?P<day>[0-3]?\d)(?P<sign>[./])(?P<month>[0-3]?\d)(?P=sign)(?P<year>[12]\d{3})\b")
+_DOTTED = re.compile(r"\b([ap])\.\s?m\b(?:\.(?!\s+[A-Z]))?", re.IGNORECASE)  # not the end of a sentence
+_TIME = re.compile(
+    r"\b([01]?\d|2[0-4])(?: ?h ?|[.](?=[0-5]\d ?(?:[ap]m|uhr|h)\b))([0-5]\d)(?:\b|(?=[ap]m\b))( ?h\b)?", re.IGNORECASE
+)
+_FULL_HOUR = re.compile(r"(?<=\d)(?::00\b(?!:)| o['’]clock\b)")
+_SPACED_THOUSANDS = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
+# One number, and no date or list.
+WITH_POINT = re.compile(r"\d+[.:]\d+|\d+,\d{1,3}|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+(?:,\d+)?")
+# Times in the afternoon, by either clock.
+_LATE = re.compile(r"\b(1[2-9]|2[0-3])(?:[:.h]00|[:.h]([0-5]\d))\b")
+_PM = re.compile(r"\b(\d{1,2})(?:[:.]00|[:.]([0-5]\d))? ?p\.?m\b", re.IGNORECASE)
+_THOUSANDS = re.compile(r"(?<=\d)[.,](?=\d{3}(?!\d))")
+# The digits of numbers that may be said in round figures: years and prices have fewer, and what has more is no number.
+_FEWEST_DIGITS, _MOST_DIGITS = 5, 18
+
+
+def write_plainly(text: str) -> str:
+    """Return a text with numbers in one form.
+
+    `9:30` for "9.30 a.m." and "9 h 30", `9` for "9:00", `2.5` for "2½" and "2 1/2", `11000` for "$11k", and
+    `30 June 2024` for "2024-06-30" if it is clear which number is the month.
+    """
+    text = unicodedata.normalize("NFKC", _FRACTION.sub(_write_fraction, text))
+    if not _DIGIT.search(text):
+        return text
+    if half := dialog_language().pattern("and_half"):
+        text = re.sub(rf"(?<=\d){half.pattern}", ".5", text, flags=re.IGNORECASE)
+    text = _SCALED.sub(_write_scaled, _ISO_DATE.sub(_write_date, _DATE.sub(_write_date, text)))
+    text = _FULL_HOUR.sub("", _TIME.sub(r"\1:\2\3", _DOTTED.sub(r"\1m", text)))
+    # English parts no thousands by spaces, and has numbers beside each other (“in 2020 500 people”).
+    return text if dialog_language().code == "en" else _SPACED_THOUSANDS.sub("", text)
+
+
+def _write_fraction(found: re.Match[str]) -> str:
+    whole, sign, top, bottom = found.groups()
+    part = Fraction(unicodedata.numeric(sign)).limit_denominator(10) if sign else Fraction(int(top), int(bottom))
+    return f"{int(whole or 0) + float(part):g}"
+
+
+def _write_scaled(found: re.Match[str]) -> str:
+    number, letters = filter(None, found.groups())
+    scale = {"k": 3, "m": 6, "b": 9}[letters[0].casefold()]
+    return f"{Decimal(number.replace(',', '.')).scaleb(scale):f}"
+
+
+def _write_date(found: re.Match[str]) -> str:
+    parts, language = found.groupdict(), dialog_language()
+    day, month = int(parts["day"]), int(parts["month"])
+    if parts.get("sign") == "/" and language.code == "en":
+        day, month = (month, day) if day <= 12 else (day, month)
+        month = 0 if day <= 12 else month  # the fifth of June, or the sixth of May
+    known = language.months and 1 <= month <= 12
+    return f"{day} {language.months[month - 1]} {parts['year']}" if known else found.group()
+
+
+def join_thousands(text: str) -> str:
+    """Return a text with large numbers in one piece: "1,200" as `1200`."""
+    return _THOUSANDS.sub("", text)
+
+
+def drop_item_numbers(text: str) -> str:
+    """Return a text without the numbers of a list's items; those inside a line count from 1 on (“: 1. Ask 2. Pay”)."""
+    text = _ITEM.sub(" ", text)
+    items = list[re.Match[str]]()
+    for match in _INNER_ITEM.finditer(text):
+        if int(match[1]) == len(items) + 1:
+            items.append(match)
+    for item in reversed(items if len(items) > 1 else []):
+        text = f"{text[: item.start()]} {text[item.end() :]}"
+    return text
+
+
+def find_times(text: str) -> Iterator[str]:
+    """Yield what times in the afternoon are by the other clock: `5:30` and `pm` for "17:30", `17` for "5 p.m."."""
+    for hour, minutes in _LATE.findall(text):
+        yield from (_join_time((int(hour) - 1) % 12 + 1, minutes), "pm", "p", "m")
+    for hour, minutes in _PM.findall(text):
+        yield _join_time(int(hour) % 12 + 12, minutes)
+
+
+def _join_time(hour: int, minutes: str) -> str:
+    return f"{hour}:{minutes}" if minutes else str(hour)
+
+
+def round_off(number: str) -> Iterator[str]:
+    """Yield a large number in one to three figures, rounded and cut off, as one says it."""
+    whole = number.partition(".")[0]
+    if whole.isdigit() and _FEWEST_DIGITS <= len(whole) <= _MOST_DIGITS:
+        for unit in (10 ** (len(whole) - figures) for figures in (1, 2, 3)):
+            yield from (str((int(whole) + more) // unit * unit) for more in (0, unit // 2))
+
+
+def write_digits(number: str) -> str:
+    """Return a number as `1200`, `2.5` or `9:30`, whatever its digits, signs and zeros are."""
+    number = "".join(str(unicodedata.digit(c)) if c.isdigit() else c for c in number)
+    if ":" in number:
+        return number.lstrip("0") if number[1] != ":" else number
+    whole, point, fraction = _THOUSANDS.sub("", number).replace(",", ".").partition(".")
+    fraction = fraction.rstrip("0")
+    return (whole.lstrip("0") or "0") + (point + fraction if fraction else "")
