@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from functools import partial
 from io import StringIO
+from statistics import fmean
 from typing import Any
 
 import dspy
@@ -66,13 +67,13 @@ class Proposer:
         for name in components_to_update:
             if examples := reflective_dataset.get(name):
                 self.rounds += 1
-                note(f"instructions of {name} are rewritten, round {self.rounds}")
+                note(f"round {self.rounds}: instructions are rewritten")
                 try:
                     proposals[name] = self.bench.wait(
                         self.bench.once(name, partial(self._propose, candidate[name], examples))
                     )
                 except Rejected as why:
-                    note(f"round {self.rounds} is left out: {why.reason}")
+                    note(f"round {self.rounds}: left out, since {why.reason}")
         return proposals
 
     async def _propose(self, instructions: str, examples: Sequence[Mapping[str, Any]]) -> str:
@@ -109,6 +110,13 @@ def optimise(bench: Bench, student: Student, split: Split, calls: int, minibatch
     def metric(gold: Any, pred: Any, trace: Any = None, name: Any = None, calls: Any = None) -> dspy.Prediction:
         return dspy.Prediction(score=pred.score, feedback=pred.feedback)
 
+    def watch(state: Any) -> bool:
+        """Report a round's beginning; return true if there is to be none."""
+        scores = [fmean(found.values()) for found in state.prog_candidate_val_subscores]
+        kept = f"{len(scores)} instructions, on validation {scores[0]:.2f} at first and {max(scores):.2f} at best"
+        note(f"{state.total_num_evals} of {calls} examples tried: {kept}")
+        return bench.failure is not None
+
     gepa = dspy.GEPA(
         metric=metric,
         max_metric_calls=calls,
@@ -119,7 +127,7 @@ def optimise(bench: Bench, student: Student, split: Split, calls: int, minibatch
         warn_on_score_mismatch=False,
         track_stats=True,
         seed=bench.seed,
-        gepa_kwargs={"stop_callbacks": [lambda state: bench.failure is not None]},
+        gepa_kwargs={"stop_callbacks": [watch]},
     )
     try:
         with redirect_stdout(StringIO()):  # DSPy's progress bars
