@@ -18,6 +18,9 @@ from generator.config.installed import CONF, conf_folders
 from generator.config.messages import describe_hydra_error
 from generator.errors import ConfigError
 
+# What Hydra, OmegaConf and PyYAML raise at settings that can't be composed.
+COMPOSE_ERRORS = (HydraException, OmegaConfBaseException, YAMLError)
+
 
 class _InstalledConf(SearchPathPlugin):
     """Lets Hydra find the files of installed packages, behind ours."""
@@ -52,7 +55,7 @@ def compose_choice(group: str, name: str, changes: Sequence[str] = ()) -> dict[s
             with open_conf():
                 composed = compose(f"{group}/{name}", overrides)
         return cast(dict[str, Any], OmegaConf.to_container(composed, resolve=True))[group]
-    except (HydraException, OmegaConfBaseException, YAMLError) as error:
+    except COMPOSE_ERRORS as error:
         raise ConfigError(describe_hydra_error(error)) from error
 
 

@@ -21,15 +21,12 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, Sweep
-from hydra.errors import HydraException
 from hydra.main import get_args_parser
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
-from yaml import YAMLError
 
 from generator.common.sanitize import printable
-from generator.config.choices import open_conf
+from generator.config.choices import COMPOSE_ERRORS, open_conf
 from generator.config.installed import CONF
 from generator.config.messages import choices, describe_hydra_error, groups
 from generator.errors import ConfigError, GroundedDialogsError
@@ -39,8 +36,6 @@ _STORED = "stored"
 # Groups of which a stored configuration takes another choice.
 _CHOSEN_AGAIN = {"executor", "export"}
 _SWEPT = "GROUNDED_DIALOGS_SWEPT"
-# What Hydra, OmegaConf and PyYAML raise at settings that can't be composed.
-COMPOSE_ERRORS = (HydraException, OmegaConfBaseException, YAMLError)
 
 
 class RunFailed(Exception):
@@ -237,7 +232,7 @@ def _store(file: Path, chosen: dict[str, str], primary: str) -> None:
         settings: Any = OmegaConf.create(text)
     except FileNotFoundError as error:
         raise ConfigError(f"{file}: no such configuration file; give the config.yaml of a run folder") from error
-    except (OSError, ValueError, RecursionError, YAMLError, OmegaConfBaseException) as error:
+    except (OSError, ValueError, RecursionError, *COMPOSE_ERRORS) as error:
         raise ConfigError(f"{file}: is not valid YAML: {error}") from error
     if not isinstance(settings, DictConfig):
         raise ConfigError(f"{file}: holds no settings; give the config.yaml of a run folder")

@@ -84,11 +84,9 @@ def describe_hydra_error(error: Exception) -> str:
         advice = f"did you mean {near[0]}? " if near else ""
         own_name = "; a model's own name goes into lm.model (judge.lm.model, user.lm.model)" if group == "lm" else ""
         return f"{group}={name}: unknown {group}; {advice}choose from: {', '.join(options)}{own_name}"
-    if isinstance(error, MissingMandatoryValue):
-        name = error.full_key or str(text)
+    if isinstance(error, MissingMandatoryValue | InterpolationKeyError):
+        name = error.full_key or text
         return f"{name}: has no value; give {name}=… on the command line"
-    if isinstance(error, InterpolationKeyError):
-        return f"{error.full_key}: has no value; give {error.full_key}=… on the command line"
     if isinstance(error, InterpolationResolutionError):
         return f"{error.full_key}: can't be resolved: {text.partition(' full_key: ')[0]}"
     if found := re.match(r"Error merging override \+*([^=]+)", text):

@@ -226,14 +226,13 @@ def hash_models(endpoints: Mapping[str, Endpoint | None]) -> dict[str, str]:
 
     Raises:
         ConfigError: a file can't be read.
-        ModelError: one can't be fetched.
+        ModelError: one isn't there, or can't be fetched.
     """
     hashes: dict[str, str] = {}
     for name, endpoint in endpoints.items():
         if isinstance(endpoint, EmbeddedEndpoint) and (path := endpoint.path) is not None:
             setting = f"{name}.path"
-            file = find_model(path, setting) if isinstance(path, str) else path
-            hashes[f"{setting} (content)"] = f"{endpoint.model} {hash_files(setting, [file])}"
+            hashes[f"{setting} (content)"] = f"{endpoint.model} {hash_files(setting, [find_model(path, setting)])}"
     return hashes
 
 

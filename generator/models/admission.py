@@ -317,7 +317,6 @@ class Admission:
         )
 
     def _warn(self, window: _Window) -> None:
-        self._warned = True
         capacity = f" don't fit its {self._capacity * self._processes:,}" if self._capacity else " are too many for it"
         tokens = round(self._dialog_tokens() or 0, -2)
         could = (window.cached + window.known - window.kept) / window.prompt
