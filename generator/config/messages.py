@@ -75,8 +75,6 @@ def describe_hydra_error(error: Exception) -> str:
         return f"{name}: can't be parsed; {advice}: '{name}={quoted}'"
     if isinstance(error, MissingConfigException):
         group, _, name = str(error.missing_cfg_file).rpartition("/")
-        if name == "None":  # the group was deleted
-            return f"{group}: is missing; `python -m generator --help` lists the choices of {group}="
         options = [option for option in error.options or choices(group) if not option.startswith("_")]
         if not options:
             return f"{error.missing_cfg_file}: no such configuration file"
@@ -84,10 +82,9 @@ def describe_hydra_error(error: Exception) -> str:
         advice = f"did you mean {near[0]}? " if near else ""
         own_name = "; a model's own name goes into lm.model (judge.lm.model, user.lm.model)" if group == "lm" else ""
         return f"{group}={name}: unknown {group}; {advice}choose from: {', '.join(options)}{own_name}"
-    if isinstance(error, MissingMandatoryValue | InterpolationKeyError):
-        name = error.full_key or text
-        return f"{name}: has no value; give {name}=… on the command line"
-    if isinstance(error, InterpolationResolutionError):
+    if isinstance(error, MissingMandatoryValue | InterpolationKeyError) and error.full_key:
+        return f"{error.full_key}: has no value; give {error.full_key}=… on the command line"
+    if isinstance(error, InterpolationResolutionError) and error.full_key:
         return f"{error.full_key}: can't be resolved: {text.partition(' full_key: ')[0]}"
     if found := re.match(r"Error merging override \+*([^=]+)", text):
         return f"{found[1]}: wrong type; {_SHOW_ALL}"
