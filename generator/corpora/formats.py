@@ -52,10 +52,8 @@ def read_document(file: File, formats: Mapping[str, Reader] | None = None) -> Do
     try:
         with open_file(file, unpack=False) as stream:
             title, text = (formats or FORMATS)[file.suffix](stream.read())
-    except OSError as error:
+    except (OSError, FormatError) as error:
         return SkippedRecord(where=file.where, reason=describe(error))
-    except FormatError as error:
-        return SkippedRecord(where=file.where, reason=str(error))
     return make_document(file.where, file.name, text, " ".join(title.split()) or PurePosixPath(file.name).stem)
 
 
