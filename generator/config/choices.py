@@ -1,7 +1,7 @@
 """The choices of `conf/`: which files a group has, and what one of them says, composed with the files it builds on."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
 from hydra import compose, initialize_config_dir
@@ -49,11 +49,8 @@ def compose_choice(group: str, name: str, changes: Sequence[str] = ()) -> dict[s
     """
     overrides = [f"{group}.{change}" for change in changes]
     try:
-        if GlobalHydra.instance().is_initialized():
+        with nullcontext() if GlobalHydra.instance().is_initialized() else open_conf():
             composed = compose(f"{group}/{name}", overrides)
-        else:
-            with open_conf():
-                composed = compose(f"{group}/{name}", overrides)
         return cast(dict[str, Any], OmegaConf.to_container(composed, resolve=True))[group]
     except COMPOSE_ERRORS as error:
         raise ConfigError(describe_hydra_error(error)) from error

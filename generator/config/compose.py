@@ -93,9 +93,7 @@ class _Runner:
             return task(cfg, self._job())
         except RunFailed as failed:
             code = failed.code
-        except COMPOSE_ERRORS as error:
-            code = _report(ConfigError(describe_hydra_error(error)))
-        except GroundedDialogsError as error:
+        except (GroundedDialogsError, *COMPOSE_ERRORS) as error:
             code = _report(error)
         if HydraConfig.get().mode == RunMode.MULTIRUN:  # the other runs go on, and Hydra names this one
             raise RunFailed(code)
@@ -134,9 +132,7 @@ def run_hydra(primary: str, task: str, arguments: Sequence[str], program: str, s
             hydra.main(str(CONF), primary, _VERSION)(runner)()
     except RunFailed as failed:
         return failed.code
-    except COMPOSE_ERRORS as error:
-        return _report(ConfigError(describe_hydra_error(error)))
-    except GroundedDialogsError as error:
+    except (GroundedDialogsError, *COMPOSE_ERRORS) as error:
         return _report(error)
     except SystemExit as end:
         return int(end.code or 0)
@@ -212,7 +208,9 @@ def _command_line(arguments: list[str]) -> Iterator[None]:
         sys.argv = given
 
 
-def _report(error: GroundedDialogsError) -> int:
+def _report(error: Exception) -> int:
+    if not isinstance(error, GroundedDialogsError):
+        error = ConfigError(describe_hydra_error(error))
     print(f"error: {printable(str(error))}", file=sys.stderr)
     return error.exit_code
 

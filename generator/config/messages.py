@@ -15,11 +15,9 @@ from hydra.errors import MissingConfigException, OverrideParseException
 from omegaconf.errors import InterpolationKeyError, InterpolationResolutionError, MissingMandatoryValue
 
 from generator.config.installed import CONF, conf_folders
-from generator.config.shares import OWN_MODEL
+from generator.config.shares import OWN_MODEL, WEIGHTS
 
 _SHOW_ALL = "`python -m generator --cfg job` shows all settings"
-# Their names are those of question types, which users may add.
-_FREE = ("first", "later", "multi_turn", "answerability", "scenarios", "types")
 
 
 @cache
@@ -157,7 +155,7 @@ def _keys(file: Path) -> dict[str, Any]:
 
 def _names(prefix: str, node: dict[str, Any]) -> Iterator[str]:
     for key, value in node.items():
-        if isinstance(value, dict) and value and key not in _FREE:
+        if isinstance(value, dict) and value and not re.fullmatch(WEIGHTS, f"{prefix}{key}"):
             yield from _names(f"{prefix}{key}.", value)
         else:
             yield f"{prefix}{key}"

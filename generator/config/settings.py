@@ -29,20 +29,6 @@ from generator.retrievers.base import RetrieverSettings
 from generator.schema import Algorithm, LocalPath, Operational, Record
 from taxonomy import Mix, ScenarioMix, TaskMix, Weights
 
-_PARTS = (
-    "algorithm",
-    "corpus",
-    "taxonomy",
-    "user",
-    "dialog",
-    "lm",
-    "retriever",
-    "judge",
-    "dedup",
-    "executor",
-    "export",
-)
-
 
 class AlgorithmSettings(Record):
     """Algorithm 1 (`single`) or 2 (`multi`) of Lee et al. 2024, a whole dialog in one call (`whole`), or a subclass."""
@@ -176,7 +162,8 @@ def load(cfg: DictConfig) -> Settings:
     """
     data = plain(cfg)
     data.setdefault("dialog", "default")  # configurations of earlier releases have none
-    parts = {group: build_choice(group, data.get(group)) for group in _PARTS}
+    groups = (name for name in Settings.model_fields if name not in RunSettings.model_fields)
+    parts = {group: build_choice(group, data.get(group)) for group in groups}
     parts["export"] = parts["export"] if isinstance(parts["export"], Record) else None
     return cast(Settings, validate(Settings, "", data | parts))
 
