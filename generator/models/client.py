@@ -218,7 +218,7 @@ class HttpClient:
         # The slot is released while a failed call waits.
         async with self._limiter.slot(age) as number:
             try:
-                content = await self._send(url, self._endpoint.spell(request))
+                content = await self._send(url, self._endpoint.encode(request))
             except lm15.LM15Error as error:
                 if is_overload(error):
                     self._limiter.shrink(number)
