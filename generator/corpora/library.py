@@ -76,9 +76,7 @@ class Library:
             self.document_rows, self._starts, self._ends = np.load(folder / "passages.npy", mmap_mode="r")
             address = f"{(folder / 'documents.db').resolve().as_uri()}?mode=ro"
             self._db = sqlite3.connect(address, uri=True, check_same_thread=False)
-            self._documents = int(self._db.execute("SELECT coalesce(max(row) + 1, 0) FROM documents").fetchone()[0])
-            if not self._documents:
-                raise ValueError("no documents")
+            (self._documents,) = self._db.execute("SELECT max(row) + 1 FROM documents").fetchone()
             self._given = self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'passages'").fetchone() is not None
 
     @classmethod
@@ -135,10 +133,8 @@ class Library:
         """
         query = "SELECT id, title, url, text FROM documents WHERE row = ?"
         with _as_retriever_error(self.folder):
-            columns = self._db.execute(query, (int(row),)).fetchone()
-            if columns is None:
-                raise ValueError(f"no document {row}")
-            return Document(id=columns[0], title=columns[1], url=columns[2], text=columns[3])
+            name, title, url, text = self._db.execute(query, (int(row),)).fetchone()
+            return Document(id=name, title=title, url=url, text=text)
 
     def find(self, document_id: str) -> int:
         """Return the row of the document with this id."""
