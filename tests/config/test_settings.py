@@ -116,7 +116,6 @@ WRONG = [
     ("nowhere.yaml", "nowhere.yaml: no such configuration file"),
     # files
     ("dspy_program=nowhere.json", "dspy_program=nowhere.json: no such file"),
-    ("taxonomy.path=nowhere", "taxonomy.path"),
     ("cache_dir=/dev/null/x", "/dev/null/x"),
     # shares
     ("taxonomy.measure=[idkk]", "judge=idkk: "),
@@ -124,7 +123,6 @@ WRONG = [
     ("taxonomy.first.direct=much", "taxonomy.first.direct=much: must be a number"),
     # corpora
     ("corpus=jsonl", "corpus.path"),
-    ("corpus=jsonl corpus.path=nowhere.jsonl", "corpus.path=nowhere.jsonl"),
     ("corpus=jsonl corpus.max_broken=3 corpus.path=x", "corpus.max_broken=3: must be 1 or less"),
 ]
 
@@ -145,13 +143,6 @@ def test_an_unknown_choice_is_told_what_there_is(group: str) -> None:
 def test_a_broken_file_is_named_with_its_line(content: str, said: str) -> None:
     Path("documents.jsonl").write_text(content.replace("{}", '{"id": "a", "text": "One."}'), encoding="utf-8")
     assert said in refused(*NOBODY, "corpus=jsonl", "corpus.path=documents.jsonl")
-
-
-def test_a_folder_without_documents_says_what_it_looked_for() -> None:
-    Path("types").mkdir()
-    Path("types/a.docx").touch()
-    message = refused(*NOBODY, "corpus=folder", "corpus.path=types")
-    assert ".pdf" in message and "found 1 .docx" in message
 
 
 def test_a_type_file_that_cannot_be_used_is_named_with_its_line() -> None:
