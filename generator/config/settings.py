@@ -147,7 +147,6 @@ class Settings(RunSettings):
 
     @property
     def folder(self) -> Path:
-        """The run folder."""
         model = self.lm.model.rstrip("/").rpartition("/")[2]
         user = "" if self.user.name == "default" else f"-{self.user.name}"
         name = f"{self.corpus.name}-{self.taxonomy.name}{user}-{self.algorithm.name}-{model}-{self.seed}"

@@ -151,7 +151,6 @@ class Admission:
 
     @property
     def under_way(self) -> int:
-        """The dialogs under way."""
         return min(len(self._places), self.limit)
 
     @property
@@ -328,7 +327,6 @@ class Admission:
 
 
 def _common_prefix(one: bytes, other: bytes) -> int:
-    """Return the length of the longest common prefix."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

@@ -75,7 +75,6 @@ class HttpClient:
         self._timeout = aiohttp.ClientTimeout(total=endpoint.timeout_s, sock_connect=min(30, endpoint.timeout_s))
 
     def sampling(self, profile: Profile) -> Sampling:
-        """Return the sampling parameters of a decoding profile."""
         return self._endpoint.greedy if profile == "greedy" else self._endpoint.sampled
 
     @contextmanager

@@ -86,7 +86,6 @@ class Endpoint(Record, ABC):
 
     @property
     def most_dialogs(self) -> int:
-        """The most dialogs under way."""
         # Some more dialogs than calls, so that there is always one that has a call to make.
         return self.dialogs or self.concurrency + self.concurrency // 4
 
