@@ -124,10 +124,11 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
     standalone = _standalone(taxonomy, seed, index, links, unclear)
     forms = _draw_forms(aims, unclear, index, f"{seed}/form")
     non_question = next((share.type for share in taxonomy.later if share.type.name == _NON_QUESTION), None)
+    asks_nothing = resolving | {place for place, aim in enumerate(aims) if aim and aim.name == _CONVERSATIONAL}
     return tuple(
         # Not validated again: a type may be shown without the examples that its file must have.
         Target.model_construct(
-            **dict(non_question if non_question and _asks_nothing(aim, place in resolving) else type_)
+            **dict(non_question if non_question and place in asks_nothing else type_)
             | ({"checks": (), "reply": None} if place in resolving else {}),
             multi_turn=link,
             aim=aim,
@@ -136,10 +137,6 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
         )
         for place, (type_, link, aim, alone) in enumerate(zip(types, links, aims, standalone, strict=True))
     )
-
-
-def _asks_nothing(aim: Facet | None, resolves: bool) -> bool:
-    return resolves or (aim is not None and aim.name == _CONVERSATIONAL)
 
 
 def _resolve(links: list[Facet | None], aims: list[Facet | None], unclear: set[int]) -> set[int]:

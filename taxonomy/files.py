@@ -77,7 +77,7 @@ def read_facets(dimension: Dimension) -> dict[str, Facet]:
 
 
 def _read_all(ours: str, path: Path | None, model: type[N], noun: str, setting: str) -> dict[str, N]:
-    theirs = _read_folder(path.expanduser(), model, noun, setting) if path else {}
+    theirs = _read_folder(path, model, noun, setting) if path else {}
     return _read_folder(OURS / ours, model, noun, setting) | theirs
 
 

@@ -147,5 +147,4 @@ class Criteria(Record):
         return tuple(criterion for criterion in self.criteria if (criterion.of == "dialog") == whole)
 
     def by_name(self) -> dict[str, Criterion]:
-        """Return the criteria by name."""
         return {criterion.name: criterion for criterion in self.criteria}

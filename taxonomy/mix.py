@@ -1,9 +1,9 @@
 """The mix of question types that a run asks for: its settings, and the types with their shares that they stand for."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field
 
@@ -15,6 +15,7 @@ from taxonomy.tasks import Task
 from taxonomy.types import Facet, QuestionType
 from taxonomy.users import User
 
+T = TypeVar("T")
 Focus = Literal["sentences", "passages", "none"]
 Weights = dict[str, Annotated[float, Field(ge=0)]]
 _DIMENSIONS: dict[Dimension, str] = {"multi_turn": "multi-turn type", "answerability": "answerability"}
@@ -209,11 +210,8 @@ def load_users(weights: Weights, path: Path | None) -> tuple[UserShare, ...]:
     Raises:
         TaxonomyError: as `load`.
     """
-    known = read_users(path)
-    for name in weights:
-        if name not in known:
-            raise _unknown(f"user.types.{name}", name, known, "user type")
-    return tuple(UserShare(type=known[name], share=share) for name, share in _normalise("user.types", weights).items())
+    shares = _resolve("user.types", weights, read_users(path), "user type")
+    return tuple(UserShare(type=user, share=share) for user, share in shares)
 
 
 def _type_shares(
@@ -221,16 +219,14 @@ def _type_shares(
 ) -> tuple[Share, ...]:
     setting = f"taxonomy.{stage}"
     for name in weights:
-        if name not in types:
-            raise _unknown(f"{setting}.{name}", name, types)
-        if types[name].stage not in (stage, "any"):
+        if name in types and types[name].stage not in (stage, "any"):
             raise TaxonomyError(
                 f"{setting}.{name}: is a type for {types[name].stage} turns; move it to taxonomy.{types[name].stage}"
             )
     kept = {name: weight for name, weight in weights.items() if name not in mix.without}
     if not mix.examples:
         types = {name: type.model_copy(update={"examples": ()}) for name, type in types.items()}
-    shares = tuple(Share(type=types[name], share=share) for name, share in _normalise(setting, kept).items())
+    shares = tuple(Share(type=type, share=share) for type, share in _resolve(setting, kept, types))
     for each in shares:
         if not each.type.may_repeat and each.share > 0.5 + 1e-9:
             raise TaxonomyError(
@@ -241,29 +237,29 @@ def _type_shares(
 
 
 def _facet_shares(dimension: Dimension, weights: Weights) -> tuple[FacetShare, ...]:
-    setting = f"taxonomy.{dimension}"
-    facets = read_facets(dimension)
-    for name in weights:
-        if name not in facets:
-            raise _unknown(f"{setting}.{name}", name, facets, _DIMENSIONS[dimension])
-    shares = _normalise(setting, weights) if weights else {}
-    return tuple(FacetShare(type=facets[name], share=share) for name, share in shares.items())
+    if not weights:
+        return ()
+    shares = _resolve(f"taxonomy.{dimension}", weights, read_facets(dimension), _DIMENSIONS[dimension])
+    return tuple(FacetShare(type=facet, share=share) for facet, share in shares)
 
 
 def _task_shares(noun: str, weights: Weights, known: Mapping[str, Task | Scenario]) -> tuple[TaskShare, ...]:
-    setting = f"taxonomy.{noun}s"
+    return tuple(
+        TaskShare(type=kind, share=share) for kind, share in _resolve(f"taxonomy.{noun}s", weights, known, noun)
+    )
+
+
+def _resolve(
+    setting: str, weights: Weights, known: Mapping[str, T], noun: str = "question type"
+) -> Iterator[tuple[T, float]]:
+    """Yield what has a weight above 0, with its share; the shares sum to 1."""
     for name in weights:
         if name not in known:
             raise _unknown(f"{setting}.{name}", name, known, noun)
-    return tuple(TaskShare(type=known[name], share=share) for name, share in _normalise(setting, weights).items())
-
-
-def _normalise(setting: str, weights: Weights) -> dict[str, float]:
-    """Return the shares of the weights above 0; they sum to 1."""
     total = sum(weights.values())
     if total == 0:
         raise TaxonomyError(f"{setting}: no type has a weight above 0; give one, such as {setting}={{TYPE: 1}}")
-    return {name: weight / total for name, weight in weights.items() if weight}
+    yield from ((known[name], weight / total) for name, weight in weights.items() if weight)
 
 
 def _unknown(setting: str, name: str, known: Iterable[str], noun: str = "question type") -> TaxonomyError:

@@ -1,7 +1,7 @@
 """The choices of `conf/`: which files a group has, and what one of them says, composed with the files it builds on."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
 from hydra import compose, initialize_config_dir
@@ -17,6 +17,9 @@ from yaml import YAMLError
 from generator.config.installed import CONF, conf_folders
 from generator.config.messages import describe_hydra_error
 from generator.errors import ConfigError
+
+# What Hydra, OmegaConf and PyYAML raise at settings that can't be composed.
+COMPOSE_ERRORS = (HydraException, OmegaConfBaseException, YAMLError)
 
 
 class _InstalledConf(SearchPathPlugin):
@@ -46,13 +49,10 @@ def compose_choice(group: str, name: str, changes: Sequence[str] = ()) -> dict[s
     """
     overrides = [f"{group}.{change}" for change in changes]
     try:
-        if GlobalHydra.instance().is_initialized():
+        with nullcontext() if GlobalHydra.instance().is_initialized() else open_conf():
             composed = compose(f"{group}/{name}", overrides)
-        else:
-            with open_conf():
-                composed = compose(f"{group}/{name}", overrides)
         return cast(dict[str, Any], OmegaConf.to_container(composed, resolve=True))[group]
-    except (HydraException, OmegaConfBaseException, YAMLError) as error:
+    except COMPOSE_ERRORS as error:
         raise ConfigError(describe_hydra_error(error)) from error
 
 

@@ -21,15 +21,12 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, Sweep
-from hydra.errors import HydraException
 from hydra.main import get_args_parser
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
-from yaml import YAMLError
 
 from generator.common.sanitize import printable
-from generator.config.choices import open_conf
+from generator.config.choices import COMPOSE_ERRORS, open_conf
 from generator.config.installed import CONF
 from generator.config.messages import choices, describe_hydra_error, groups
 from generator.errors import ConfigError, GroundedDialogsError
@@ -39,8 +36,6 @@ _STORED = "stored"
 # Groups of which a stored configuration takes another choice.
 _CHOSEN_AGAIN = {"executor", "export"}
 _SWEPT = "GROUNDED_DIALOGS_SWEPT"
-# What Hydra, OmegaConf and PyYAML raise at settings that can't be composed.
-COMPOSE_ERRORS = (HydraException, OmegaConfBaseException, YAMLError)
 
 
 class RunFailed(Exception):
@@ -98,9 +93,7 @@ class _Runner:
             return task(cfg, self._job())
         except RunFailed as failed:
             code = failed.code
-        except COMPOSE_ERRORS as error:
-            code = _report(ConfigError(describe_hydra_error(error)))
-        except GroundedDialogsError as error:
+        except (GroundedDialogsError, *COMPOSE_ERRORS) as error:
             code = _report(error)
         if HydraConfig.get().mode == RunMode.MULTIRUN:  # the other runs go on, and Hydra names this one
             raise RunFailed(code)
@@ -139,9 +132,7 @@ def run_hydra(primary: str, task: str, arguments: Sequence[str], program: str, s
             hydra.main(str(CONF), primary, _VERSION)(runner)()
     except RunFailed as failed:
         return failed.code
-    except COMPOSE_ERRORS as error:
-        return _report(ConfigError(describe_hydra_error(error)))
-    except GroundedDialogsError as error:
+    except (GroundedDialogsError, *COMPOSE_ERRORS) as error:
         return _report(error)
     except SystemExit as end:
         return int(end.code or 0)
@@ -217,7 +208,9 @@ def _command_line(arguments: list[str]) -> Iterator[None]:
         sys.argv = given
 
 
-def _report(error: GroundedDialogsError) -> int:
+def _report(error: Exception) -> int:
+    if not isinstance(error, GroundedDialogsError):
+        error = ConfigError(describe_hydra_error(error))
     print(f"error: {printable(str(error))}", file=sys.stderr)
     return error.exit_code
 
@@ -237,7 +230,7 @@ def _store(file: Path, chosen: dict[str, str], primary: str) -> None:
         settings: Any = OmegaConf.create(text)
     except FileNotFoundError as error:
         raise ConfigError(f"{file}: no such configuration file; give the config.yaml of a run folder") from error
-    except (OSError, ValueError, RecursionError, YAMLError, OmegaConfBaseException) as error:
+    except (OSError, ValueError, RecursionError, *COMPOSE_ERRORS) as error:
         raise ConfigError(f"{file}: is not valid YAML: {error}") from error
     if not isinstance(settings, DictConfig):
         raise ConfigError(f"{file}: holds no settings; give the config.yaml of a run folder")

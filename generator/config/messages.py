@@ -15,11 +15,9 @@ from hydra.errors import MissingConfigException, OverrideParseException
 from omegaconf.errors import InterpolationKeyError, InterpolationResolutionError, MissingMandatoryValue
 
 from generator.config.installed import CONF, conf_folders
-from generator.config.shares import OWN_MODEL
+from generator.config.shares import OWN_MODEL, WEIGHTS
 
 _SHOW_ALL = "`python -m generator --cfg job` shows all settings"
-# Their names are those of question types, which users may add.
-_FREE = ("first", "later", "multi_turn", "answerability", "scenarios", "types")
 
 
 @cache
@@ -75,8 +73,6 @@ def describe_hydra_error(error: Exception) -> str:
         return f"{name}: can't be parsed; {advice}: '{name}={quoted}'"
     if isinstance(error, MissingConfigException):
         group, _, name = str(error.missing_cfg_file).rpartition("/")
-        if name == "None":  # the group was deleted
-            return f"{group}: is missing; `python -m generator --help` lists the choices of {group}="
         options = [option for option in error.options or choices(group) if not option.startswith("_")]
         if not options:
             return f"{error.missing_cfg_file}: no such configuration file"
@@ -84,12 +80,9 @@ def describe_hydra_error(error: Exception) -> str:
         advice = f"did you mean {near[0]}? " if near else ""
         own_name = "; a model's own name goes into lm.model (judge.lm.model, user.lm.model)" if group == "lm" else ""
         return f"{group}={name}: unknown {group}; {advice}choose from: {', '.join(options)}{own_name}"
-    if isinstance(error, MissingMandatoryValue):
-        name = error.full_key or str(text)
-        return f"{name}: has no value; give {name}=… on the command line"
-    if isinstance(error, InterpolationKeyError):
+    if isinstance(error, MissingMandatoryValue | InterpolationKeyError) and error.full_key:
         return f"{error.full_key}: has no value; give {error.full_key}=… on the command line"
-    if isinstance(error, InterpolationResolutionError):
+    if isinstance(error, InterpolationResolutionError) and error.full_key:
         return f"{error.full_key}: can't be resolved: {text.partition(' full_key: ')[0]}"
     if found := re.match(r"Error merging override \+*([^=]+)", text):
         return f"{found[1]}: wrong type; {_SHOW_ALL}"
@@ -162,7 +155,7 @@ def _keys(file: Path) -> dict[str, Any]:
 
 def _names(prefix: str, node: dict[str, Any]) -> Iterator[str]:
     for key, value in node.items():
-        if isinstance(value, dict) and value and key not in _FREE:
+        if isinstance(value, dict) and value and not re.fullmatch(WEIGHTS, f"{prefix}{key}"):
             yield from _names(f"{prefix}{key}.", value)
         else:
             yield f"{prefix}{key}"

@@ -29,20 +29,6 @@ from generator.retrievers.base import RetrieverSettings
 from generator.schema import Algorithm, LocalPath, Operational, Record
 from taxonomy import Mix, ScenarioMix, TaskMix, Weights
 
-_PARTS = (
-    "algorithm",
-    "corpus",
-    "taxonomy",
-    "user",
-    "dialog",
-    "lm",
-    "retriever",
-    "judge",
-    "dedup",
-    "executor",
-    "export",
-)
-
 
 class AlgorithmSettings(Record):
     """Algorithm 1 (`single`) or 2 (`multi`) of Lee et al. 2024, a whole dialog in one call (`whole`), or a subclass."""
@@ -161,7 +147,6 @@ class Settings(RunSettings):
 
     @property
     def folder(self) -> Path:
-        """The run folder."""
         model = self.lm.model.rstrip("/").rpartition("/")[2]
         user = "" if self.user.name == "default" else f"-{self.user.name}"
         name = f"{self.corpus.name}-{self.taxonomy.name}{user}-{self.algorithm.name}-{model}-{self.seed}"
@@ -176,7 +161,8 @@ def load(cfg: DictConfig) -> Settings:
     """
     data = plain(cfg)
     data.setdefault("dialog", "default")  # configurations of earlier releases have none
-    parts = {group: build_choice(group, data.get(group)) for group in _PARTS}
+    groups = (name for name in Settings.model_fields if name not in RunSettings.model_fields)
+    parts = {group: build_choice(group, data.get(group)) for group in groups}
     parts["export"] = parts["export"] if isinstance(parts["export"], Record) else None
     return cast(Settings, validate(Settings, "", data | parts))
 
@@ -226,14 +212,13 @@ def hash_models(endpoints: Mapping[str, Endpoint | None]) -> dict[str, str]:
 
     Raises:
         ConfigError: a file can't be read.
-        ModelError: one can't be fetched.
+        ModelError: one isn't there, or can't be fetched.
     """
     hashes: dict[str, str] = {}
     for name, endpoint in endpoints.items():
         if isinstance(endpoint, EmbeddedEndpoint) and (path := endpoint.path) is not None:
             setting = f"{name}.path"
-            file = find_model(path, setting) if isinstance(path, str) else path
-            hashes[f"{setting} (content)"] = f"{endpoint.model} {hash_files(setting, [file])}"
+            hashes[f"{setting} (content)"] = f"{endpoint.model} {hash_files(setting, [find_model(path, setting)])}"
     return hashes
 
 

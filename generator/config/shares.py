@@ -4,7 +4,8 @@ being merged into them, and some settings name a model of the group `lm`.
 
 import re
 
-_WEIGHTS = r"(?:taxonomy\.(?:first|later|multi_turn|answerability|tasks|scenarios)|user\.types)"
+# Settings whose names are those of question types, tasks or users, which one may add.
+WEIGHTS = r"(?:taxonomy\.(?:first|later|multi_turn|answerability|tasks|scenarios)|user\.types)"
 # Settings that name a model of the group `lm` beside `lm` itself.
 OWN_MODEL = r"user\.lm|reflection\.lm|judge\.(?:lm|panel\.[\w-]+)|algorithm\.(?:generators|scorers)\.[\w-]+"
 
@@ -18,8 +19,8 @@ def normalise_shares(arguments: list[str]) -> list[str]:
     """
     done: list[str] = []
     for argument in arguments:
-        if whole := re.match(rf"({_WEIGHTS})=(?=\s*\{{)", argument):
+        if whole := re.match(rf"({WEIGHTS})=(?=\s*\{{)", argument):
             done += [f"{whole[1]}=null", f"++{argument}"]
         else:
-            done.append(re.sub(rf"^\+*({_WEIGHTS}\.)", r"++\1", argument))
+            done.append(re.sub(rf"^\+*({WEIGHTS}\.)", r"++\1", argument))
     return done

@@ -52,14 +52,12 @@ def read_document(file: File, formats: Mapping[str, Reader] | None = None) -> Do
     try:
         with open_file(file, unpack=False) as stream:
             title, text = (formats or FORMATS)[file.suffix](stream.read())
-    except OSError as error:
+    except (OSError, FormatError) as error:
         return SkippedRecord(where=file.where, reason=describe(error))
-    except FormatError as error:
-        return SkippedRecord(where=file.where, reason=str(error))
     return make_document(file.where, file.name, text, " ".join(title.split()) or PurePosixPath(file.name).stem)
 
 
-def _decoded(data: bytes, encoding: str = "utf-8") -> str:
+def _decode(data: bytes, encoding: str = "utf-8") -> str:
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
@@ -72,12 +70,12 @@ def _decoded(data: bytes, encoding: str = "utf-8") -> str:
 
 
 def _plain(data: bytes) -> tuple[str, str]:
-    return "", _decoded(data)
+    return "", _decode(data)
 
 
 def _markdown(data: bytes) -> tuple[str, str]:
     """Return the title (from the front matter, or a heading at the start) and the text without front matter."""
-    text = _decoded(data)
+    text = _decode(data)
     if front := _FRONT_MATTER.match(text):
         try:
             settings = yaml.safe_load(front[1])
@@ -121,7 +119,7 @@ def _parse_html(data: bytes) -> tuple[str, "BeautifulSoup"]:
 
     declared = EncodingDetector.find_declared_encoding(data, is_html=True)
     try:
-        soup = BeautifulSoup(_decoded(data, declared or "utf-8"), "html.parser")
+        soup = BeautifulSoup(_decode(data, declared or "utf-8"), "html.parser")
     except ParserRejectedMarkup as error:
         raise FormatError(f"not HTML: {describe(error)}") from error
     heading = soup.title or soup.h1

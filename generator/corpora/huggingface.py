@@ -83,7 +83,7 @@ class HuggingFaceCorpus(FieldCorpus):
         rows = self._open(path)
         names = rows.column_names or list(next(iter(rows), {}))
         fields = (self.id_field, self.text_field, self.title_field, self.url_field)
-        wanted = [name for name in (*fields, self.document_field if self.chunks == "as_given" else None) if name]
+        wanted = [name for name in (*fields, self.document_field if self._as_given else None) if name]
         for name in wanted:
             if name not in names:
                 raise CorpusError(

@@ -125,7 +125,6 @@ def human_dialog(
         references: answers are references, which a question may have none of.
         last_only: the turns before the last were given as a task, as they are to a model; it may have no passage.
     """
-    last_only = last_only or model != HUMAN
     if not turns:
         return SkippedRecord(where=where, reason="it has no question with an answer")
     if not passages and not last_only and algorithm != "whole":

@@ -72,13 +72,11 @@ class Library:
     ) -> None:
         self.folder, self.language = folder, language
         self.corpus, self.fingerprint, self.size, self.overlap = corpus, fingerprint, size, overlap
-        with _explained(folder):
+        with _as_retriever_error(folder):
             self.document_rows, self._starts, self._ends = np.load(folder / "passages.npy", mmap_mode="r")
             address = f"{(folder / 'documents.db').resolve().as_uri()}?mode=ro"
             self._db = sqlite3.connect(address, uri=True, check_same_thread=False)
-            self._documents = int(self._db.execute("SELECT coalesce(max(row) + 1, 0) FROM documents").fetchone()[0])
-            if not self._documents:
-                raise ValueError("no documents")
+            (self._documents,) = self._db.execute("SELECT max(row) + 1 FROM documents").fetchone()
             self._given = self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'passages'").fetchone() is not None
 
     @classmethod
@@ -134,16 +132,14 @@ class Library:
             RetrieverError: the library is damaged. So does every method that reads documents, passages or ids.
         """
         query = "SELECT id, title, url, text FROM documents WHERE row = ?"
-        with _explained(self.folder):
-            columns = self._db.execute(query, (int(row),)).fetchone()
-            if columns is None:
-                raise ValueError(f"no document {row}")
-            return Document(id=columns[0], title=columns[1], url=columns[2], text=columns[3])
+        with _as_retriever_error(self.folder):
+            name, title, url, text = self._db.execute(query, (int(row),)).fetchone()
+            return Document(id=name, title=title, url=url, text=text)
 
     def find(self, document_id: str) -> int:
         """Return the row of the document with this id."""
         row = self._find(document_id)
-        with _explained(self.folder):
+        with _as_retriever_error(self.folder):
             if row is None:
                 raise ValueError(f"no document {document_id!r}")
             return row
@@ -154,7 +150,7 @@ class Library:
         return None if row is None else self.document(row)
 
     def _find(self, document_id: str) -> int | None:
-        with _explained(self.folder):
+        with _as_retriever_error(self.folder):
             found = self._db.execute("SELECT row FROM documents WHERE id = ?", (document_id,)).fetchone()
             return None if found is None else int(found[0])
 
@@ -204,7 +200,7 @@ class Library:
 
     def split_keys(self) -> NDArray[np.uint64]:
         """Return the hashes of the documents' ids, the lowest of which are validation's; shape (documents,)."""
-        with _explained(self.folder):
+        with _as_retriever_error(self.folder):
             rows = self._db.execute("SELECT id FROM documents ORDER BY row")
             return np.fromiter((split_key(row[0]) for row in rows), dtype=np.uint64, count=len(self))
 
@@ -212,7 +208,7 @@ class Library:
         cut = passage(document, int(self._starts[row]), int(self._ends[row]))
         if not self._given:
             return cut
-        with _explained(self.folder):
+        with _as_retriever_error(self.folder):
             name, title, url = self._db.execute(
                 "SELECT id, title, url FROM passages WHERE row = ?", (int(row),)
             ).fetchone()
@@ -232,7 +228,7 @@ def split_key(document_id: str) -> int:
 
 
 @contextmanager
-def _explained(folder: Path) -> Iterator[None]:
+def _as_retriever_error(folder: Path) -> Iterator[None]:
     """Raise RetrieverError, one line, at a damaged library or disk."""
     try:
         yield

@@ -85,29 +85,13 @@ class QuacCorpus(SplitCorpus):
                 yield rewrite
             else:
                 rewrites[rewrite.dialog, rewrite.number] = where, rewrite
-
-        def make_dialog(where: str, record: _Conversation) -> list[Dialog | SkippedRecord] | SkippedRecord:
-            section = _document(where, record)
-            if isinstance(section, SkippedRecord):
-                return section
-            document_id = first_ids.setdefault(hash((section.title, section.text)), section.id)
-            standalone: dict[int, str] = {}
-            bad: list[Dialog | SkippedRecord] = []
-            for number, question in enumerate(record.qas, start=1):
-                if (record.id, number) in rewrites:
-                    place, rewrite = rewrites[record.id, number]
-                    if rewrite.question.split() == question.question.split():
-                        standalone[number] = rewrite.rewrite
-                    else:
-                        bad.append(
-                            SkippedRecord(where=place, reason=f"Question: isn't question {number} of {record.id}")
-                        )
-            document = section.model_copy(update={"id": document_id})
-            return [*bad, self._dialog(where, record, document, standalone)]
-
         for file in self.files():
-            for found in convert_records(read_paragraphs(file, "QuAC"), _Conversation, make_dialog):
-                yield from [found] if isinstance(found, SkippedRecord) else found
+            for where, item in read_paragraphs(file, "QuAC"):
+                record = validate_record(_Conversation, where, item)
+                if isinstance(record, SkippedRecord):
+                    yield record
+                else:
+                    yield from self._dialog(where, record, first_ids, rewrites)
 
     def _rewrites(self) -> Iterator[tuple[str, _Rewrite | SkippedRecord]]:
         if self.rewrites is None:
@@ -117,15 +101,28 @@ class QuacCorpus(SplitCorpus):
                 yield where, validate_record(_Rewrite, where, item)
 
     def _dialog(
-        self, where: str, record: _Conversation, section: Document, standalone: Mapping[int, str]
-    ) -> Dialog | SkippedRecord:
-        """Return the dialog; `standalone` are rewrites of its questions by their number from 1."""
-        whole = passage(section, 0, len(section.text))
+        self,
+        where: str,
+        record: _Conversation,
+        first_ids: dict[int, str],
+        rewrites: Mapping[tuple[str, int], tuple[str, _Rewrite]],
+    ) -> Iterator[Dialog | SkippedRecord]:
+        """Yield the dialog, after the rewrites that aren't of its questions; `first_ids` are those of the sections."""
+        section = _document(where, record)
+        if isinstance(section, SkippedRecord):
+            yield section
+            return
+        first_id = first_ids.setdefault(hash((section.title, section.text)), section.id)
+        whole = passage(section.model_copy(update={"id": first_id}), 0, len(section.text))
         turns = []
         for number, question in enumerate(record.qas, start=1):
             answer = question.orig_answer
             answerable = answer.text != _NO_ANSWER
             others = [other.text for other in question.answers if other.text != answer.text]
+            place, rewrite = rewrites.get((record.id, number), ("", None))
+            if rewrite and rewrite.question.split() != question.question.split():
+                yield SkippedRecord(where=place, reason=f"Question: isn't question {number} of {record.id}")
+                rewrite = None
             turns.append(
                 human_turn(
                     number,
@@ -133,11 +130,11 @@ class QuacCorpus(SplitCorpus):
                     answer.text if answerable else self.no_answer,
                     "answerable" if answerable else "unanswerable",
                     other_answers=[self.no_answer if other == _NO_ANSWER else other for other in others],
-                    rewrite=standalone.get(number, ""),
+                    rewrite=rewrite.rewrite if rewrite else "",
                     evidence=find_evidence(whole, answer.text, answer.answer_start) if answerable else (),
                 )
             )
-        return human_dialog(where, self.name, record.id, "single", turns, [whole])
+        yield human_dialog(where, self.name, record.id, "single", turns, [whole])
 
 
 def _document(where: str, record: _Section) -> Document | SkippedRecord:

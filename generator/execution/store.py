@@ -142,7 +142,6 @@ class Store:
                 yield dialog_id, key, ChatReply.model_validate_json(reply)
 
     def add_call(self, dialog_id: str, key: str, stage: str, turn: int, reply: ChatReply) -> None:
-        """Record a finished call."""
         with self._writing():
             row = (dialog_id, key, stage, turn, reply.model_dump_json())
             self._db.execute("INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?)", row)
@@ -215,7 +214,6 @@ class Store:
 
     @property
     def accepted(self) -> int:
-        """The number of accepted dialogs."""
         return int(self._row("SELECT count(dialog) FROM plans")[0])
 
     @property

@@ -59,11 +59,11 @@ def capacity_of(metrics: str) -> int | None:
         labels = dict(_LABEL.findall(line))
         if labels.get("enable_prefix_caching") == "False":
             return None
-        said, blocks, size = (labels.get(name, "") for name in ("kv_cache_size_tokens", "num_gpu_blocks", "block_size"))
-        if said.isdecimal():  # the number of blocks says less where layers have caches of different kinds
-            tokens += int(said)
-        elif blocks.isdecimal() and size.isdecimal():
-            tokens += int(blocks) * int(size)
+        size, blocks, of_block = (labels.get(n, "") for n in ("kv_cache_size_tokens", "num_gpu_blocks", "block_size"))
+        if size.isdecimal():  # the number of blocks says less where layers have caches of different kinds
+            tokens += int(size)
+        elif blocks.isdecimal() and of_block.isdecimal():
+            tokens += int(blocks) * int(of_block)
     return tokens or None
 
 
@@ -124,9 +124,9 @@ class Admission:
         self._ended: deque[tuple[int, int]] = deque()
         self._ended_sum, self._ended_calls, self._calls = 0, 0, 0
         self._rules = 0  # tokens that all prompts begin with
-        self._says_cached = False
+        self._reports_cached = False
         self._losses, self._rates = LossCorrection(), RateTrials()
-        self._said, self._said_at, self._peak = 0, 0.0, 0
+        self._reported, self._reported_at, self._peak = 0, 0.0, 0
         self._window = _Window(time.monotonic())
 
     def set_capacity(self, tokens: int | None, context: int) -> None:
@@ -151,7 +151,6 @@ class Admission:
 
     @property
     def under_way(self) -> int:
-        """The dialogs under way."""
         return min(len(self._places), self.limit)
 
     @property
@@ -197,7 +196,7 @@ class Admission:
             window.skipped -= 1
             if not window.skipped:
                 self._window = window = _Window(time.monotonic())
-        self._says_cached |= usage.cached > 0
+        self._reports_cached |= usage.cached > 0
         window.calls += 1
         window.prompt += usage.prompt
         window.cached += usage.cached
@@ -208,7 +207,7 @@ class Admission:
             place.first, place.shared = usage.prompt, usage.cached
             self._rules = min(self._rules or usage.cached, usage.cached or self._rules)
             self._fit()
-        elif self._says_cached:
+        elif self._reports_cached:
             known = usage.prompt * _common_prefix(place.sent, request) // len(request) - self._rules
             if known > 0:
                 window.known += known
@@ -222,11 +221,11 @@ class Admission:
         window = self._window
         if window.calls < max(_WINDOW * self.under_way, _WINDOW_CALLS):
             return
-        if not self._says_cached and self._capacity is None:
+        if not self._reports_cached and self._capacity is None:
             self._compare_rates(window.calls, now - window.begun)
             return
         self._window = _Window(now)
-        if self._says_cached and window.known:
+        if self._reports_cached and window.known:
             self._correct(1 - window.kept / window.known, window)
         self._fit()
         if not self._young:
@@ -300,7 +299,7 @@ class Admission:
 
     def close(self) -> None:
         """Report what was found, if the run was too short to do so before."""
-        if not self._said:
+        if not self._reported:
             self._report(time.monotonic())
 
     def _report(self, now: float) -> None:
@@ -308,16 +307,15 @@ class Admission:
         room, tokens = self._room(), self._dialog_tokens()
         if room is None or tokens is None or (self._capacity is None and self.limit == self._most):
             return
-        if self._said and (abs(room / self._said - 1) < _NEWS or now - self._said_at < _NEWS_S):
+        if self._reported and (abs(room / self._reported - 1) < _NEWS or now - self._reported_at < _NEWS_S):
             return
-        self._said, self._said_at = max(1, int(room)), now
+        self._reported, self._reported_at = max(1, int(room)), now
         note(
-            f"{self._server}: room for {self._said * self._processes} dialogs of {round(tokens, -2):,.0f} tokens; "
+            f"{self._server}: room for {self._reported * self._processes} dialogs of {round(tokens, -2):,.0f} tokens; "
             f"{(self.under_way or self._peak) * self._processes} under way"
         )
 
     def _warn(self, window: _Window) -> None:
-        self._warned = True
         capacity = f" don't fit its {self._capacity * self._processes:,}" if self._capacity else " are too many for it"
         tokens = round(self._dialog_tokens() or 0, -2)
         could = (window.cached + window.known - window.kept) / window.prompt
@@ -329,7 +327,6 @@ class Admission:
 
 
 def _common_prefix(one: bytes, other: bytes) -> int:
-    """Return the length of the longest common prefix."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

@@ -8,8 +8,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -75,17 +74,11 @@ class HttpClient:
         self._timeout = aiohttp.ClientTimeout(total=endpoint.timeout_s, sock_connect=min(30, endpoint.timeout_s))
 
     def sampling(self, profile: Profile) -> Sampling:
-        """Return the sampling parameters of a decoding profile."""
         return self._endpoint.greedy if profile == "greedy" else self._endpoint.sampled
 
-    @contextmanager
-    def for_dialog(self, document: str) -> Iterator[Client]:
-        """Yield the client for the calls of one dialog."""
-        client = DialogClient(self)
-        try:
-            yield client
-        finally:
-            client.leave()
+    def for_dialog(self, document: str) -> AbstractContextManager[Client]:
+        """Return the client for the calls of one dialog."""
+        return closing(DialogClient(self))
 
     async def chat(self, request: ChatRequest, age: int = -1) -> ChatReply:
         """Make one call, with retries of transient failures: few while the server answers other calls.
@@ -218,7 +211,7 @@ class HttpClient:
         # The slot is released while a failed call waits.
         async with self._limiter.slot(age) as number:
             try:
-                content = await self._send(url, self._endpoint.spell(request))
+                content = await self._send(url, self._endpoint.encode(request))
             except lm15.LM15Error as error:
                 if is_overload(error):
                     self._limiter.shrink(number)
@@ -293,13 +286,13 @@ class DialogClient:
         server.admission.record(place, request.content, reply.usage)
         return reply
 
-    def leave(self) -> None:
+    def close(self) -> None:
         """Release the dialog's place on its server."""
         self.server.admission.leave(self.place)
 
     def move(self, server: HttpClient) -> None:
         """Continue on another server."""
-        self.leave()
+        self.close()
         self.server, self.place = server, server.admission.enter(self.place.age)
 
 

@@ -86,11 +86,10 @@ class Endpoint(Record, ABC):
 
     @property
     def most_dialogs(self) -> int:
-        """The most dialogs under way."""
         # Some more dialogs than calls, so that there is always one that has a call to make.
         return self.dialogs or self.concurrency + self.concurrency // 4
 
-    def spell(self, request: ChatRequest) -> bytes:
+    def encode(self, request: ChatRequest) -> bytes:
         """Return the body of a request as this API takes it."""
         return request.content
 
@@ -150,7 +149,7 @@ class OpenAIEndpoint(Endpoint):
             raise ValueError("lists a server twice")
         return addresses
 
-    def spell(self, request: ChatRequest) -> bytes:
+    def encode(self, request: ChatRequest) -> bytes:
         if all(name == own for name, own in self.fields.items()):
             return request.content
         body = {self.fields.get(name, name): value for name, value in request.body().items()}

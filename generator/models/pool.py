@@ -1,8 +1,8 @@
 """A pool of servers with the same model. A dialog stays on one of them, where its prompts are cached."""
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, closing
 from zlib import crc32
 
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
@@ -35,14 +35,9 @@ class ServerPool:
         self._stop, self._wait = stop_after_attempt(retries + 1), backoff(retry_wait_s)
         self._down_until: dict[HttpClient, float] = {}
 
-    @contextmanager
-    def for_dialog(self, document: str) -> Iterator[Client]:
+    def for_dialog(self, document: str) -> AbstractContextManager[Client]:
         """Return the client for the calls of one dialog."""
-        client = _DialogClient(self, document)
-        try:
-            yield client
-        finally:
-            client.leave()
+        return closing(_DialogClient(self, document))
 
     def choose(self, document: str) -> HttpClient:
         """Return the server for a further dialog on `document`: one that has room for it, if there is any."""

@@ -18,7 +18,6 @@ _GRACE_S = 15
 
 
 def main() -> int:
-    """Run the command and return its exit code."""
     process = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, start_new_session=True)
     while process.poll() is None:
         if select.select([sys.stdin], [], [], 0.5)[0]:  # nothing is ever written: readable means closed

@@ -162,10 +162,7 @@ def _tokenize_documents(library: Library, rows: range) -> tuple[list[str], list[
     places: dict[str, int] = {}
     language = library.language
     passages = [
-        np.array(
-            [places.setdefault(word, len(places)) for word in tokenize(f"{p.title}\n{p.text}", language)],
-            dtype=np.int32,
-        )
+        np.array([places.setdefault(word, len(places)) for word in tokenize(p.titled, language)], dtype=np.int32)
         for _, of_document in library.documents(rows)
         for p in of_document
     ]

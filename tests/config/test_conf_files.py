@@ -12,7 +12,7 @@ from generator.command import CONF, help_text, normalise
 from generator.config.choices import compose_config
 from generator.config.parts import build_choice, plain
 from generator.config.settings import Settings, hash_models, identity, load
-from generator.errors import ConfigError
+from generator.errors import ModelError
 from generator.execution.ray.executor import RaySettings
 from generator.finetune import COMMAND as FINETUNE
 from generator.models.embedded import EmbeddedEndpoint
@@ -135,7 +135,7 @@ def test_a_model_file_counts_by_its_content_wherever_it_lies(tmp_path: Path) -> 
     assert hashes(moved) == there
     moved.write_text("other weights")
     assert hashes(moved) != there
-    with pytest.raises(ConfigError, match=rf"^lm\.path={file}: "):
+    with pytest.raises(ModelError, match=rf"^lm\.path={file}: "):
         hashes(file)
     assert hash_models({"lm": settings().lm, "judge.lm": None}) == {}, "the bundled model has a version"
 

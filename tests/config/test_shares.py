@@ -8,7 +8,6 @@ from generator.__main__ import COMMAND
 from generator.command import normalise
 from generator.config.choices import compose_config
 from generator.config.settings import load
-from generator.errors import GroundedDialogsError
 from taxonomy import Taxonomy
 from taxonomy import load as load_taxonomy
 from tests.support.runs import command
@@ -36,20 +35,6 @@ def compose(*arguments: str) -> Taxonomy:
 )
 def test_weights_are_changed_added_and_replaced(arguments: list[str], first: dict[str, float]) -> None:
     assert {share.type.name: round(share.share, 4) for share in compose(*arguments).first} == first
-
-
-@pytest.mark.parametrize(
-    ("argument", "message"),
-    [
-        ("taxonomy.first.direct=-1", "taxonomy.first.direct=-1: must be 0 or more"),
-        ("taxonomy.first={}", "taxonomy.first: no type has a weight above 0"),
-        ("taxonomy.first={drect: 1}", "taxonomy.first.drect: unknown question type; did you mean 'direct'?"),
-    ],
-)
-def test_unusable_weights_are_one_line(argument: str, message: str) -> None:
-    with pytest.raises(GroundedDialogsError) as error:
-        compose(argument)
-    assert str(error.value).startswith(message)
 
 
 def test_each_run_of_a_sweep_replaces_the_mix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

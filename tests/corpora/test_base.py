@@ -1,27 +1,19 @@
-"""The settings that every corpus has, and what broken records lead to."""
+"""What every corpus says of itself, and what broken records lead to."""
 
-import re
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
 from generator.config.messages import choices
 from generator.corpora.base import CorpusSettings, read_documents
 from generator.schema import SkippedRecord
-from tests.support.corpora import CONF, corpus, lines, message
+from tests.support.corpora import corpus, lines, message
 
 
 @pytest.mark.parametrize("name", choices("corpus"))
-def test_every_corpus_describes_itself_and_its_settings_and_refuses_unknown_ones(name: str) -> None:
-    assert re.match(r"# \S.{20,}\n", (CONF / f"{name}.yaml").read_text())
+def test_every_corpus_names_its_licence_and_its_source(name: str) -> None:
     built = corpus(name)
-    assert built.name == name
     assert built.licence and built.source
-    assert all(field.description for field in type(built).model_fields.values())
-    for wrong in ({"colour": "red"}, {"max_broken": 1.5}, {"strict": "perhaps"}):
-        with pytest.raises(ValidationError):
-            corpus(name, **wrong)
 
 
 def listed(where: CorpusSettings, strict: bool = False, max_broken: float = 0.1) -> tuple[list[str], list[str]]:

@@ -54,7 +54,3 @@ def test_a_large_file_is_not_held_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "large.jsonl"
     lines(path, *({"id": n, "text": f"{n} " + "word " * 1000} for n in range(1000)))
     assert peak_bytes(lambda: sum(1 for _ in corpus("jsonl", path=str(path)).read())) < path.stat().st_size / 4
-
-
-def test_the_documents_of_multidoc2dial_are_read_whole(data: Path) -> None:
-    assert len(good(read("jsonl", path=str(data / "multidoc2dial_docs")))) == 486

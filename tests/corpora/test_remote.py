@@ -1,8 +1,7 @@
-"""Documents from S3, the Hugging Face Hub and an address, each with real text, from servers on 127.0.0.1."""
+"""Documents from S3 and the Hugging Face Hub, with real text, from servers on 127.0.0.1."""
 
 import os
 import sys
-import zipfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from generator.__main__ import COMMAND
-from tests.support.corpora import corpus, good, message, read, served
+from tests.support.corpora import corpus, good, message, read
 from tests.support.hub import Hub
 from tests.support.runs import command
 
@@ -95,16 +94,6 @@ def test_a_snapshot_of_the_hub_is_read_through_its_links(hub: Hub, tmp_path: Pat
     german, japanese = (read_here() for read_here in HERE)
     assert texts("folder", snapshot / "de") == german
     assert texts("jsonl", snapshot) == japanese
-
-
-def test_a_zip_archive_at_an_address_is_read(tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "docs.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in (*GERMAN, JAPANESE):
-            archive.write(file, f"v2/{file.name}")
-    german, japanese = (read_here() for read_here in HERE)
-    with served(tmp_path) as address:
-        assert texts("folder", f"{address}/docs.zip") == {f"docs.zip/v2/{name}": german[name] for name in german}
-        assert texts("jsonl", f"{address}/docs.zip") == japanese
 
 
 def test_what_is_not_there_is_one_line(s3: str, hub: Hub) -> None:

@@ -17,7 +17,7 @@ from dspy.utils import exceptions as lm_errors
 from generator.errors import ModelError
 from generator.models import failing
 from generator.models.client import HttpClient, ServerGone
-from generator.models.endpoints import OpenAIEndpoint
+from generator.models.endpoints import Endpoint
 from generator.models.http_errors import status_error
 from generator.models.lm import ChatReply, ChatRequest, LanguageModel, Message, Sampling
 from generator.schema import Usage
@@ -54,7 +54,7 @@ def request(prompt: str = "Say something: “né”.", **fields: Any) -> ChatReq
     return ChatRequest(messages=(Message(role="user", content=prompt),), **{**usual, **fields})
 
 
-def asked(endpoint: OpenAIEndpoint, work: Callable[[HttpClient], Awaitable[T]]) -> T:
+def asked(endpoint: Endpoint, work: Callable[[HttpClient], Awaitable[T]]) -> T:
     """Return the result of `work` with an open client."""
 
     async def main() -> T:
@@ -64,7 +64,7 @@ def asked(endpoint: OpenAIEndpoint, work: Callable[[HttpClient], Awaitable[T]]) 
     return asyncio.run(main())
 
 
-def chat(endpoint: OpenAIEndpoint, what: ChatRequest | None = None) -> ChatReply:
+def chat(endpoint: Endpoint, what: ChatRequest | None = None) -> ChatReply:
     return asked(endpoint, lambda client: client.chat(what or request()))
 
 
@@ -77,7 +77,7 @@ async def replies(lm: LanguageModel, *prompts: str, profile: str = "greedy", tur
     ]
 
 
-def opening_error(endpoint: OpenAIEndpoint) -> str:
+def opening_error(endpoint: Endpoint) -> str:
     with pytest.raises(ModelError) as caught:
         chat(endpoint)
     message = str(caught.value)

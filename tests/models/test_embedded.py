@@ -3,7 +3,6 @@
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,12 @@ from generator.command import normalise
 from generator.components import Components, WorkerSpec
 from generator.config.choices import compose_config
 from generator.config.settings import load
-from generator.errors import ModelError
 from generator.models import gguf
 from generator.models.client import HttpClient
 from generator.models.embedded import EmbeddedEndpoint
 from generator.models.lm import ChatReply, ChatRequest, Message
 from taxonomy import load as load_taxonomy
+from tests.models.test_client import asked, opening_error
 from tests.support.runs import command
 
 FACTS = " ".join(f"[{n}] Ferry {n} leaves the harbour of Lorsund at {n + 5} o'clock." for n in range(1, 13))
@@ -42,21 +41,6 @@ SCHEMA = {
 def endpoint(**settings: Any) -> EmbeddedEndpoint:
     usual = {"context": 2048, "max_tokens": 200, "concurrency": 1, "timeout_s": 300, "retries": 0, "retry_wait_s": 1}
     return EmbeddedEndpoint(**{**usual, **settings})
-
-
-def opened(settings: EmbeddedEndpoint, work: Callable[[HttpClient], Awaitable[Any]]) -> Any:
-    async def main() -> Any:
-        async with settings.open(Path()) as client:
-            return await work(client)
-
-    return asyncio.run(main())
-
-
-def opening_error(settings: EmbeddedEndpoint) -> str:
-    with pytest.raises(ModelError) as caught:
-        opened(settings, lambda client: client.check())
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 @pytest.mark.slow
@@ -80,7 +64,7 @@ def test_it_answers_by_the_schema_and_keeps_the_prefix(capfd: pytest.CaptureFixt
             for task in tasks
         ]
 
-    first, second = opened(settings, work)
+    first, second = asked(settings, work)
     for reply in (first, second):
         data = json.loads(reply.text)
         assert set(data) - {"note"} == {"answer", "sure", "kind", "evidence"}
@@ -112,7 +96,7 @@ def test_it_stops_with_the_run_even_in_the_middle_of_a_reply() -> None:
             await client.chat(request)
 
     with pytest.raises(TimeoutError):
-        opened(settings, work)
+        asked(settings, work)
 
     async def probe() -> None:
         async with aiohttp.ClientSession() as session:

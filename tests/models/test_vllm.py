@@ -6,7 +6,7 @@ Slow to start (a minute), so one server serves most tests. `.ci/engines` install
 import asyncio
 import importlib.util
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from dspy import lm15
 from benchmarks.smollm2 import convert
 from generator.models.endpoints import VllmEndpoint
 from generator.models.lm import ChatReply, ChatRequest, Message, Sampling
-from tests.models.test_client import free_port
+from tests.models.test_client import asked, free_port
 from tests.models.test_embedded import SCHEMA
 from tests.support.openai_server import OpenAIServer
 from tests.support.runs import Ended, Site
@@ -80,14 +80,6 @@ def server(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vll
     yield settings.model_copy(update={"serve": False})
     loop.run_until_complete(serving.__aexit__(None, None, None))
     loop.close()
-
-
-def asked(settings: VllmEndpoint, work: Callable[[Any], Awaitable[Any]]) -> Any:
-    async def main() -> Any:
-        async with settings.open(Path()) as client:
-            return await work(client)
-
-    return asyncio.run(main())
 
 
 def chat(settings: VllmEndpoint, prompt: str, **fields: Any) -> ChatReply:

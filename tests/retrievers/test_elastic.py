@@ -424,18 +424,7 @@ def test_too_many_passages_are_reported(server: ElasticsearchServer, tmp_path: P
         opened(lib, server)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"hosts": "http://me:hunter2@127.0.0.1:9200"},
-        {"hosts": ["http://127.0.0.1:9200", "localhost:9200"]},
-        {"hosts": ["http://"]},
-        {"parts": ["bm25"]},
-        {"weights": [1]},
-        {"weights": [1, 0]},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("change", [{"hosts": ["http://"]}, {"weights": [1]}], ids=str)
 def test_bad_settings_are_refused(change: dict[str, object]) -> None:
     with pytest.raises(ValidationError, match=next(iter(change))):
         ElasticsearchSettings(**SETTINGS | change)

@@ -13,6 +13,7 @@ from generator.retrievers.bm25 import Bm25
 from generator.retrievers.dense import Dense
 from generator.retrievers.hybrid import HybridSettings, fuse
 from generator.schema import Document, Scored, Split
+from tests.retrievers.test_bm25 import library
 from tests.retrievers.test_dense import many
 from tests.support.encoders import WordModel, word_model
 from tests.support.openai_server import OpenAIServer, openai_server
@@ -22,10 +23,6 @@ __all__ = ["openai_server", "word_model"]
 
 SETTINGS = compose_choice("retriever", "hybrid")
 SETTINGS.pop("_target_")
-
-
-def library(folder: Path, documents: list[Document]) -> Library:
-    return Library.open("sample", "f" * 64, lambda: documents, folder, 512, 100)
 
 
 def opened(lib: Library, held: range = range(0), **settings: object) -> Ranker:

@@ -20,8 +20,6 @@ from generator.corpora.human import DialogCorpus
 from generator.errors import CorpusError
 from generator.schema import Dialog, Document, Passage, SkippedRecord
 
-CONF = Path(__file__).parents[2] / "conf" / "corpus"
-
 
 def corpus(name: str, /, **settings: Any) -> CorpusSettings:
     """The corpus as `conf/corpus/<name>.yaml` has it, but for `settings`."""

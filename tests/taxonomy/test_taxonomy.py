@@ -224,7 +224,6 @@ def test_a_folder_that_can_not_be_used_is_one_line(tmp_path: Path) -> None:
         ({"comparativ": 1}, {}, "taxonomy.first.comparativ: unknown question type; did you mean 'comparative'?"),
         ({"follow-up": 1}, {}, "taxonomy.first.follow-up: is a type for later turns"),
         ({"direct": 1}, {"follow-up": 0.9, "direct": 0.1}, "taxonomy.later.direct: is a type for first turns"),
-        ({"direct": 0}, {}, "taxonomy.first: no type has a weight above 0"),
         ({"direct": 1}, {"correction": 3, "follow-up": 2}, "taxonomy.later.correction: has 0.6 of the weights"),
     ],
 )

@@ -42,7 +42,7 @@ class Cluster:
     """
 
     def __init__(self, address: str | None, workers: int, cpus: float, gpus: float) -> None:
-        self.ray = _imported(local=(address or _LOOPBACK).startswith(_LOOPBACK))
+        self.ray = _import_ray(local=(address or _LOOPBACK).startswith(_LOOPBACK))
         self._address, self._cpus = address, math.ceil(workers * cpus)
         self._failure: Exception | None = None
         self._connected, self._closing = Event(), Event()
@@ -82,7 +82,7 @@ class Cluster:
             if self._address not in (None, "auto"):
                 host, _, port = self._address.rpartition(":")
                 socket.create_connection((host, int(port)), _CONNECT_S).close()
-            with _silent():
+            with _silence_stderr():
                 self.ray.init(
                     **({"address": self._address} if self._address else start),
                     log_to_driver=False,
@@ -97,7 +97,7 @@ class Cluster:
         self.ray.shutdown()
 
 
-def _imported(local: bool) -> Any:
+def _import_ray(local: bool) -> Any:
     """Import Ray, without its output; `local`: its cluster listens on this machine alone."""
     # Before the import: no usage statistics, and no log lines on the terminal.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -127,7 +127,7 @@ def _imported(local: bool) -> Any:
 
 
 @contextmanager
-def _silent() -> Iterator[None]:
+def _silence_stderr() -> Iterator[None]:
     """Hide what Ray's C++ prints to the terminal, which no setting of Ray does."""
     terminal = os.dup(2)
     with Path(os.devnull).open("wb") as nowhere:
