@@ -22,6 +22,7 @@ from taxonomy import QuestionType
 LEAST_SAID = 3
 OFF_SUBJECT = "shares no word with the documents and the dialog"
 UNFINISHED = "is only the beginning of a question"
+LIKE_THE_AGENT = "says in the Agent's words what isn't known"
 NAMELESS = "names nothing that it is about"
 COPIED = "asks nothing and copies the documents"
 # So many words in a row, and this share of its words: none of the 637 messages of mtRAG's people, and 10 of 1,701 in
@@ -101,6 +102,8 @@ def find_fault(
         return "speaks of the documents"
     if speaks_like_the_prompt(question, documents.passages):
         return LIKE_THE_PROMPT
+    if (unknown := dialog_language().unknown) and question.casefold().startswith(unknown.casefold()):
+        return LIKE_THE_AGENT
     sources = [*(p.titled for p in documents.passages), *said_in(history), focus]
     if not (history and len(content_of(question)) < LEAST_SAID) and shares_nothing(question, sources):
         return OFF_SUBJECT

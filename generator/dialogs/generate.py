@@ -3,7 +3,7 @@
 So a dialog is the same whichever process generates it (`generator.execution`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 
@@ -113,16 +113,21 @@ class DialogGenerator:
                     relabel_turn(turn.model_copy(update={"verdicts": given, "usage": journal.cost(turn.turn)}))
                     for turn, given in zip(dialog.turns, verdicts, strict=True)
                 ]
+                for turn, given in zip(turns, verdicts, strict=True):
+                    for verdict in turn.verdicts[len(given) :]:
+                        tell("verdict", turn.turn, f"{verdict.label}: {verdict.explanation}", verdict.judge)
                 dialog = dialog.model_copy(update={"turns": tuple(turns)})
                 if self.ranker:
                     dialog = await rank_turns(dialog, self.ranker)
                 kept, removed = filter_pairs(dialog, self.keep)
                 if not kept:
-                    reason, dialog = _WHY_DROPPED.get(parse_filter(self.keep)[0], "no answer judged correct"), None
+                    reason = _WHY_DROPPED.get(parse_filter(self.keep)[0], "no answer judged correct")
                     first = min(removed, key=lambda drop: drop.stage == "judge")
                     if first.stage == "filter":
                         reason = f"no pair passes the filter: {first.reason}"
-                    drops.append(first.model_copy(update={"scope": "dialog", "turn": None, "reason": reason}))
+                    lost = {"scope": "dialog", "turn": None, "reason": reason, "text": _write_out(turns)}
+                    drops.append(first.model_copy(update=lost))
+                    dialog = None
             tell("end", 0, "" if dialog else next(f"{d.stage}: {d.reason}" for d in drops if d.scope == "dialog"))
             return GeneratedDialog(
                 dialog_id=plan.dialog_id, dialog=dialog, drops=tuple(drops), usage=journal.by_stage()
@@ -150,7 +155,8 @@ class DialogGenerator:
             drops.append(drop("turn" if draft.turns and why.stage != SLIP else "dialog", turn, why))
         if draft.turns and len(draft.turns) < min(self.min_turns, plan.turns):
             reason = f"fewer than min_turns={self.min_turns} turns"
-            drops.append(Drop(dialog_id=plan.dialog_id, scope="dialog", stage="turns", reason=reason))
+            text = _write_out(draft.turns)
+            drops.append(Drop(dialog_id=plan.dialog_id, scope="dialog", stage="turns", reason=reason, text=text))
         return drops
 
     def _make_record(self, plan: Plan, draft: Draft) -> Dialog:
@@ -214,3 +220,14 @@ class DialogGenerator:
             verdicts = await together(judge_turn(judge, turn) for judge in judging.judges for turn in judged)
         by_turn = {turn.turn: tuple(verdicts[place :: len(judged)]) for place, turn in enumerate(judged)}
         return [by_turn.get(turn.turn, ()) for turn in dialog.turns]
+
+
+def _write_out(turns: Iterable[Turn]) -> str:
+    """Return the questions and answers of a dialog, and what judges found wrong with them."""
+    lines = list[str]()
+    for turn in turns:
+        lines += [f"User: {turn.query}", f"Agent: {turn.answer}"]
+        lines += [
+            f"{v.judge}: {v.label}: {v.explanation}" for v in turn.verdicts if v.label in ("incorrect", "unjudged")
+        ]
+    return "\n".join(lines)

@@ -3,7 +3,14 @@
 import pytest
 from dspy import lm15
 
-from generator.dialogs.checks import LIKE_THE_PROMPT, OFF_SUBJECT, copies_documents, find_fault, speaks_like_the_prompt
+from generator.dialogs.checks import (
+    LIKE_THE_AGENT,
+    LIKE_THE_PROMPT,
+    OFF_SUBJECT,
+    copies_documents,
+    find_fault,
+    speaks_like_the_prompt,
+)
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Documents
 from generator.dialogs.signatures import REJECTED
@@ -154,6 +161,7 @@ def test_a_short_later_question_need_not_share_a_word() -> None:
 BAD = {
     "asked twice": ("How old is it? How old is it in years?", "asks the same twice"),
     "in the prompt's words": ("Does that mean what the last answer says?", LIKE_THE_PROMPT),
+    "in the Agent's words": ("I don't have information on its driver.", LIKE_THE_AGENT),
     "repeated": ("Which colour is the tram?", "repeats an earlier question"),
     "scaffolding": ("What does the passage say?", "speaks of the documents"),
     "a title": ("What is the title of the document?", "speaks of the documents"),

@@ -131,7 +131,11 @@ def test_a_dialog_with_an_incorrect_answer_can_be_dropped_whole(tmp_path: Path) 
         all_is_accounted_for(site, server)
     assert {v["label"] for dialog in site.dialogs() for t in dialog["turns"] for v in t["verdicts"]} == {"correct"}
     assert site.summary()["accepted"] == 2
-    assert sum(site.summary()["dropped"]["judge"].values()) > 0
+    lost = [drop for drop in site.drops() if drop["stage"] == "judge"]
+    assert lost and all(drop["scope"] == "dialog" for drop in lost)
+    for drop in lost:  # the whole dialog can be read there, with the judges' verdicts
+        assert drop["text"].count("User: ") == drop["text"].count("Agent: ") > 1
+        assert "correctness: incorrect: " in drop["text"]
 
 
 # Near-duplicates
