@@ -11,12 +11,15 @@ from math import log
 from typing import NamedTuple
 
 from generator.common.language import languages
+from generator.common.passages import sentences
 from generator.common.refusals import drop_refusals
 from generator.common.support import read_terms, term_keys
 from generator.schema import Evidence, Passage, Turn
 
 # Of the sentences that people cite, 0.7% (ClapNQ) and 0.1% (SQuAD 2.0) cover less; of other sentences, 99% and 88%.
 LEAST_COVERED = 0.5
+# Of each sentence of an answer with three such words or more, whether the question has them or not: costs none of these.
+_CLAIM, _LEAST_CLAIMED = 3, 1 / 3
 SHOWN = 8
 
 _QUESTION = re.compile(r"[^.!?。！？؟।\n]+[?？؟]")
@@ -26,7 +29,8 @@ class Support(NamedTuple):
     """The coverage of an answer by its evidence.
 
     Attributes:
-        covered: it has at least half of what the answer adds to the question, and all of its numbers.
+        covered: it has at least half of what the answer adds to the question, all of its numbers, and a third of each
+            sentence.
         share: of the words and numbers that the answer adds, 0 to 1; 1 if it claims nothing.
         missing: those that the evidence lacks, as the answer spells them.
     """
@@ -57,7 +61,14 @@ def measure_support(answer: str, said: Sequence[str], evidence: Sequence[str]) -
     missing = [term for key, term in wanted.items() if key not in have]
     share = 1 - len(missing) / len(wanted)
     covered = share >= LEAST_COVERED and not any(term.kind == "number" for term in missing)
+    covered = covered and not any(len(keys & have) < _LEAST_CLAIMED * len(keys) for keys in _list_claims(claims))
     return Support(covered, share, tuple(term.text for term in missing))
+
+
+def _list_claims(text: str) -> list[frozenset[str]]:
+    """Return the keys of the terms of each sentence of some length."""
+    claims = (frozenset(term.key for term in read_terms(text[start:end])) for start, end in sentences(text))
+    return [keys for keys in claims if len(keys) >= _CLAIM]
 
 
 def measure_turn(passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Support | None:
