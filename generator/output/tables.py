@@ -1,5 +1,6 @@
-"""Tables for a terminal and as Markdown. Untrusted text in a cell changes neither."""
+"""Tables for a terminal, as Markdown and as CSV. Untrusted text in a cell breaks none of them."""
 
+import csv
 import io
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -40,8 +41,15 @@ def as_markdown(names: Sequence[str], lines: Iterable[Line]) -> str:
     return markdown.table(["", *map(markdown.line, names)], rows) + "\n"
 
 
+def as_csv(rows: Iterable[Sequence[object]]) -> str:
+    """Return rows as CSV with line feeds."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
 def as_text(names: Sequence[str], lines: Iterable[Line], console: Console | None) -> str:
-    """Return the same as text, with the width and the styles of a terminal; plain and as wide as needed without one."""
+    """Return it as text, with the width and the styles of a terminal; plain and as wide as needed without one."""
     table = Table(box=None, pad_edge=False)
     table.add_column("", overflow="fold")
     for name in names:

@@ -1,7 +1,5 @@
 """Sets of dialogs side by side: a row for each figure, a column for each set; for a terminal, as Markdown, as CSV."""
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -14,7 +12,7 @@ from generator.dialogs.dedup import DedupSettings
 from generator.output.stats.guesses import Guess, GuessTally
 from generator.output.stats.statistics import Portion, Statistics, Tally
 from generator.output.stats.variety import LENGTHS, Variety, VarietyTally
-from generator.output.tables import ABSENT, Line, as_markdown, as_text
+from generator.output.tables import ABSENT, Line, as_csv, as_markdown, as_text
 from generator.schema import Dialog, Record
 from taxonomy import PLAIN
 
@@ -97,11 +95,8 @@ def comparison(columns: Sequence[Column], form: Format, console: Console | None 
     names = [printable(column.name) for column in columns]
     if form == "csv":
         rows = [row._replace(figure=printable(row.figure)) for row in _rows(columns)]
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["section", "figure", *names])
-        writer.writerows([r.section, r.figure, *("" if v is None else round(v, 6) for v in r.values)] for r in rows)
-        return text.getvalue()
+        cells = ([r.section, r.figure, *("" if v is None else round(v, 6) for v in r.values)] for r in rows)
+        return as_csv([["section", "figure", *names], *cells])
     lines = comparison_lines(columns)
     return as_markdown(names, lines) if form == "markdown" else as_text(names, lines, console)
 
