@@ -44,7 +44,8 @@ def as_markdown(names: Sequence[str], lines: Iterable[Line]) -> str:
 def as_csv(rows: Iterable[Sequence[object]]) -> str:
     """Return rows as CSV with line feeds."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
+    cells = ([printable(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+    csv.writer(text, lineterminator="\n").writerows(cells)
     return text.getvalue()
 
 
@@ -53,11 +54,11 @@ def as_text(names: Sequence[str], lines: Iterable[Line], console: Console | None
     table = Table(box=None, pad_edge=False)
     table.add_column("", overflow="fold")
     for name in names:
-        table.add_column(Text(name), justify="right", overflow="fold", min_width=6)
+        table.add_column(Text(printable(name)), justify="right", overflow="fold", min_width=6)
     for title, members in groupby(lines, lambda line: line.section):
-        table.add_row(Text(title, style="bold"))
+        table.add_row(Text(printable(title), style="bold"))
         for line in members:
-            table.add_row(Text(f"  {line.label}"), *line.cells)
+            table.add_row(Text(f"  {printable(line.label)}"), *line.cells)
     printer = console or Console(file=io.StringIO(), width=10_000)
     with printer.capture() as shown:
         printer.print(table, highlight=False)

@@ -150,6 +150,13 @@ def test_a_subset_without_queries_has_no_figures(folder: Path, table: Table) -> 
         assert line.replace("|", " ").split() == ["rewrite", "differs", "0", *(["–"] * 8)]
 
 
+@pytest.mark.parametrize("form", ["terminal", "csv"])
+def test_a_name_controls_no_terminal(tmp_path: Path, form: str) -> None:
+    tasks(tmp_path / "tasks", "trans\x1bport")
+    done = command(tmp_path / "tasks", f"cache_dir={tmp_path / 'cache'}", "queries=lastturn", f"format={form}")
+    assert done.code == 0 and "trans\N{REPLACEMENT CHARACTER}port" in done.out and "\x1b" not in done.out
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [

@@ -6,7 +6,6 @@ from typing import Literal, NamedTuple
 
 from rich.console import Console
 
-from generator.common.sanitize import printable
 from generator.dialogs.columns import READ
 from generator.dialogs.dedup import DedupSettings
 from generator.output.stats.guesses import Guess, GuessTally
@@ -92,10 +91,11 @@ def comparison(columns: Sequence[Column], form: Format, console: Console | None 
     Args:
         console: the terminal whose width and styles are used; None: plain, and as wide as needed.
     """
-    names = [printable(column.name) for column in columns]
+    names = [column.name for column in columns]
     if form == "csv":
-        rows = [row._replace(figure=printable(row.figure)) for row in _rows(columns)]
-        cells = ([r.section, r.figure, *("" if v is None else round(v, 6) for v in r.values)] for r in rows)
+        cells = (
+            [row.section, row.figure, *("" if v is None else round(v, 6) for v in row.values)] for row in _rows(columns)
+        )
         return as_csv([["section", "figure", *names], *cells])
     lines = comparison_lines(columns)
     return as_markdown(names, lines) if form == "markdown" else as_text(names, lines, console)
@@ -104,7 +104,7 @@ def comparison(columns: Sequence[Column], form: Format, console: Console | None 
 def comparison_lines(columns: Sequence[Column]) -> list[Line]:
     """Return the lines of the table, with the figures of each set as text."""
     return [
-        Line(row.section, printable(row.figure), [ABSENT if v is None else row.form.format(v) for v in row.values])
+        Line(row.section, row.figure, [ABSENT if v is None else row.form.format(v) for v in row.values])
         for row in _rows(columns)
     ]
 
