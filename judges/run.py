@@ -6,7 +6,7 @@ A plan of the store is an input dialog. Verdicts on many dialogs are requested c
 import asyncio
 import hashlib
 from array import array
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from itertools import islice
@@ -110,7 +110,7 @@ class JudgingRun(Session[JudgingSummary]):
         return partial(self._judge, opened or [Member(self.judges[0], None, SharedPrefixAdapter())])
 
     async def _judge(self, members: list[Member[Judge]], store: Store, stop: asyncio.Event) -> None:
-        dialogs = islice(_readable(self.input), store.attempted, None)
+        dialogs = islice((r for r in self.input.records() if isinstance(r, Dialog)), store.attempted, None)
         ids: dict[int, str] = {}
 
         def make(number: int) -> Coroutine[Any, Any, Outcome]:
@@ -169,10 +169,6 @@ def _find_input(settings: JudgingSettings) -> DialogSet:
         return dialog_set(path, settings.format)
     except ConfigError as error:
         raise ConfigError(str(error).replace("NAME:PATH", "format=NAME")) from error
-
-
-def _readable(source: DialogSet) -> Iterator[Dialog]:
-    return (record for record in source.records() if isinstance(record, Dialog))
 
 
 def _read_through(source: DialogSet) -> tuple[Sequence[int], str, list[SkippedRecord]]:

@@ -1,10 +1,13 @@
 """Dialogs of tasks in the file of MT-Bench-101 (Bai et al. 2024), a line each: `mtbench101.jsonl`."""
 
+import re
 from pathlib import Path
 from typing import ClassVar
 
 from generator.output.base import ExportSource, kept_items, open_text, to_json
 from generator.schema import Record
+
+_NUMBER = re.compile(r"0|[1-9][0-9]*")
 
 
 class MtBench101Export(Record):
@@ -20,13 +23,9 @@ class MtBench101Export(Record):
         Raises:
             ExportError: a dialog belongs to no task.
         """
-        numbered = all(_is_number(dialog.id) for dialog in source.dialogs())
+        numbered = all(_NUMBER.fullmatch(dialog.id) for dialog in source.dialogs())
         with open_text(folder / "mtbench101.jsonl") as file:
             for count, dialog in enumerate(kept_items(source, self.name), start=1):
                 number = int(dialog.id) if numbered else count
                 history = [{"user": turn.query, "bot": turn.answer} for turn in dialog.turns]
                 file.write(to_json({"task": dialog.task, "id": number, "history": history}) + "\n")
-
-
-def _is_number(dialog_id: str) -> bool:
-    return dialog_id.isascii() and dialog_id.isdecimal() and str(int(dialog_id)) == dialog_id
