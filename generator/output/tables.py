@@ -19,6 +19,11 @@ from generator.output import markdown
 ABSENT = "–"
 
 
+def cell(value: float | None, form: str) -> str:
+    """Return a figure as a cell; without one there is a dash."""
+    return ABSENT if value is None else form.format(value)
+
+
 class Line(NamedTuple):
     """A line of a table: the title of its section, its label, and a cell for each column."""
 

@@ -40,7 +40,7 @@ class Evaluator:
     seed: int
 
     async def evaluate(self, item: Dialog, context: Context, journal: Journal) -> Outcome:
-        """Return an item with the model's answers and the verdicts on them; its golden answers are further ones.
+        """Return an item with the model's answers and the verdicts on them; golden answers stand in `other_answers`.
 
         Args:
             context: the earlier answers that the model is shown.

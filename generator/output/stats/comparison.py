@@ -11,7 +11,7 @@ from generator.dialogs.dedup import DedupSettings
 from generator.output.stats.guesses import Guess, GuessTally
 from generator.output.stats.statistics import Portion, Statistics, Tally
 from generator.output.stats.variety import LENGTHS, Variety, VarietyTally
-from generator.output.tables import ABSENT, Line, as_csv, as_markdown, as_text
+from generator.output.tables import Line, as_csv, as_markdown, as_text, cell
 from generator.schema import Dialog, Record
 from taxonomy import PLAIN
 
@@ -103,10 +103,7 @@ def comparison(columns: Sequence[Column], form: Format, console: Console | None 
 
 def comparison_lines(columns: Sequence[Column]) -> list[Line]:
     """Return the lines of the table, with the figures of each set as text."""
-    return [
-        Line(row.section, row.figure, [ABSENT if v is None else row.form.format(v) for v in row.values])
-        for row in _rows(columns)
-    ]
+    return [Line(row.section, row.figure, [cell(value, row.form) for value in row.values]) for row in _rows(columns)]
 
 
 def _rows(columns: Sequence[Column]) -> Iterator[_Row]:
