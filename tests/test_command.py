@@ -223,13 +223,13 @@ def test_the_stored_configuration_continues_its_run(site: Site, openai_server: O
 # Endpoints
 
 
-@pytest.mark.parametrize("part", ["lm", "judge.lm"])
+@pytest.mark.parametrize("part", ["lm", "judge.lm", "user.lm"])
 def test_an_endpoint_that_is_not_there_is_named_by_its_setting(
     part: str, site: Site, openai_server: OpenAIServer
 ) -> None:
     with OpenAIServer() as gone:
         pass
-    settings = judge_of(gone) if part == "judge.lm" else [f"lm.api_base={gone.url}"]
+    settings = [f"{part}=openai", f"{part}.model=m", f"{part}.api_base={gone.url}"]
     message = site.run(openai_server, "dialogs=1", *settings).refused
     assert gone.url in message and f"{part}.api_base" in message
     assert not site.run_dir.exists()
