@@ -25,8 +25,9 @@ from generator.dialogs.candidates import rate_answer
 from generator.dialogs.evidence import rank_sentences
 from generator.output.markdown import table
 from generator.output.summary import Summary
-from generator.schema import Evidence, Passage, Turn, Turns
+from generator.schema import Evidence, Passage, Turns
 from judges.metrics.grounding import GroundingJudge
+from tests.support.records import make_passage, make_turn
 
 # Least differences of mean ratings that count: half a point of four, and 20 of 100.
 RATINGS = {"faithfulness": 0.5, "appropriateness": 0.5, "completeness": 0.5, "win-rate": 20.0}
@@ -79,22 +80,14 @@ def _score(task: Any, passages: list[Passage], answer: str) -> float:
     spans = [(passage, start, end) for passage in passages for start, end in sentences(passage.text)]
     texts = [passage.text[start:end] for passage, start, end in spans]
     cited = [spans[place] for place in rank_sentences(texts, answer, question)[:CITED]]
-    turn = Turn(
-        turn=1,
-        query=question,
-        question_type="",
-        answerability="answerable",
-        reasoning="",
-        answer=answer,
-        consistent=True,
-        evidence=tuple(Evidence(passage_id=p.id, start=s, end=e, text=p.text[s:e]) for p, s, e in cited),
-    )
+    evidence = tuple(Evidence(passage_id=p.id, start=s, end=e, text=p.text[s:e]) for p, s, e in cited)
+    turn = make_turn(1, query=question, answer=answer, evidence=evidence)
     return asyncio.run(rate_answer(turn, passages, (), (GroundingJudge(),)))
 
 
 def _passage(document: Any) -> Passage:
-    name, text = document["document_id"], document["text"]
-    return Passage(id=name, document_id=name, title=document.get("title", ""), text=text, start=0, end=len(text))
+    name = document["document_id"]
+    return make_passage(name, document["text"], document_id=name, title=document.get("title", ""))
 
 
 def _mean(ratings: Any) -> float:
@@ -110,22 +103,9 @@ def main() -> None:
     if arguments.people:
         print(table(["people's rating", "pairs of answers", "preferred alike"], read_people(arguments.people)))
     if arguments.runs:
-        header = [
-            "candidates",
-            "plans",
-            "accepted dialogs",
-            "planned turns",
-            "lost turns",
-            "removed pairs",
-            "kept pairs",
-        ]
-        header += [
-            "share",
-            "calls a pair",
-            "prompt tokens computed",
-            "completion tokens",
-            "calls for unused candidates",
-        ]
+        header = ["candidates", "plans", "accepted dialogs", "planned turns", "lost turns", "removed pairs"]
+        header += ["kept pairs", "share", "calls a pair", "prompt tokens computed", "completion tokens"]
+        header += ["calls for unused candidates"]
         print(table(header, [read_run(folder) for folder in arguments.runs]))
 
 

@@ -24,11 +24,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from itertools import accumulate, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-TURNS, QUESTION, WORDS, VOCABULARY = 6, 12, 300, 30_000
+from benchmarks.made_up import Words
+
+TURNS, QUESTION, WORDS = 6, 12, 300
 THRESHOLD, PERMUTATIONS = 0.8, 128
 CHANGED = (3, 9)
 ORIGINALS = 10_000  # that are copied
@@ -41,13 +43,12 @@ Found = tuple[float, float, list[int]]
 def generate(path: Path, count: int) -> list[tuple[int, float]]:
     """Write `count` dialogs, a line each; return the words changed in each, and its similarity to its original."""
     chance = random.Random(0)
-    words = ["".join(chance.choices("abcdefghijklmnoprstuvw", k=chance.randint(2, 9))) for _ in range(VOCABULARY)]
-    steps = list(accumulate(1 / rank for rank in range(1, VOCABULARY + 1)))
+    words = Words(chance)
     originals: list[list[str]] = []
     planted = []
     with path.open("w", encoding="utf-8") as file:
         for number in range(count):
-            text, changed, alike = chance.choices(words, cum_weights=steps, k=WORDS), 0, 0.0
+            text, changed, alike = words.draw(chance, WORDS), 0, 0.0
             if number % 10 == 9:
                 original, changed = chance.choice(originals), CHANGED[number // 10 % 2]
                 kept = set(range(WORDS)).difference(chance.sample(range(WORDS), changed))
@@ -74,35 +75,17 @@ def lines(path: Path) -> Iterator[str]:
 def ours(path: Path) -> Found:
     from generator.config.settings import near_duplicates
     from generator.dialogs.dedup import Deduplicator
-    from generator.schema import Dialog, Turn
+    from generator.schema import Dialog
+    from tests.support.records import make_dialog, make_turn
 
     def dialog(number: int, words: list[str]) -> Dialog:
         each = len(words) // TURNS
-        turns = (words[first : first + each] for first in range(0, len(words), each))
-        return Dialog(
-            id=f"{number:016}",
-            corpus="generated",
-            algorithm="single",
-            split="train",
-            document_ids=("d",),
-            turns=tuple(
-                Turn(
-                    turn=turn,
-                    query=" ".join(of_turn[:QUESTION]),
-                    question_type="direct",
-                    answerability="answerable",
-                    reasoning="",
-                    answer=" ".join(of_turn[QUESTION:]),
-                    consistent=True,
-                )
-                for turn, of_turn in enumerate(turns, start=1)
-            ),
-            passages=(),
-            ended="complete",
-            lm="none",
-            prompt_version="",
-            seed=0,
+        said = (words[first : first + each] for first in range(0, len(words), each))
+        turns = (
+            make_turn(turn, query=" ".join(of_turn[:QUESTION]), answer=" ".join(of_turn[QUESTION:]))
+            for turn, of_turn in enumerate(said, start=1)
         )
+        return make_dialog(*turns, id=f"{number:016}", algorithm="single")
 
     deduplicator = Deduplicator(near_duplicates())
     signing = total = 0.0

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.retrieval import DOMAINS, build, collections, print_table, rank
+from benchmarks.retrieval import DOMAINS, build, collections, rank
 from generator.corpora.mtrag.names import parse_turn_id
+from generator.output.markdown import table
 from generator.retrievers.bm25 import Bm25Settings
 from judges.benchmarks.mtrag.retrieval import retriever_settings
 
@@ -131,7 +132,8 @@ def main() -> None:
                     for place, at in sorted(turns.items())
                     if at.count >= 50
                 ]
-    print_table(["turn", "dialogs", "passages", "unused for three turns", "share", "relevant ones among them"], rows)
+    head = ["turn", "dialogs", "passages", "unused for three turns", "share", "relevant ones among them"]
+    print(table(head, rows) + "\n")
 
     def tokens(k: int, words: int, count: int) -> float:
         return held[k][count] * PASSAGE * words / 512 + count * TURN
@@ -139,7 +141,8 @@ def main() -> None:
     settings = [(5, 512, 4), (3, 512, 4), (10, 512, 4), (5, 256, 4), (5, 512, 2), (5, 512, 8)]
     base = room(MODELS[0], 2, 2, 2) - RULES
     rows = [[*map(str, each), f"{tokens(*each):,.0f}", f"{base / tokens(*each):.0f}"] for each in settings]
-    print_table(["retriever.k", "passage_tokens", "turns", "tokens a dialog adds", "dialogs that fit"], rows)
+    head = ["retriever.k", "passage_tokens", "turns", "tokens a dialog adds", "dialogs that fit"]
+    print(table(head, rows) + "\n")
     rows = []
     for model in MODELS:
         for gpus in (1, 2, 4):
@@ -157,18 +160,8 @@ def main() -> None:
                 rows.append(
                     [*name, f"{free:,.0f}", str(fit), f"{calls:,.0f}", f"{pairs:,.0f}", f"{thrash / calls:.0%}"]
                 )
-    header = [
-        "model",
-        "GPUs",
-        "weights",
-        "cache",
-        "tokens",
-        "dialogs",
-        "calls an hour",
-        "pairs an hour",
-        "without the cache",
-    ]
-    print_table(header, rows)
+    head = ["model", "GPUs", "weights", "cache", "tokens", "dialogs", "calls an hour", "pairs an hour"]
+    print(table([*head, "without the cache"], rows))
 
 
 if __name__ == "__main__":

@@ -16,11 +16,11 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from itertools import accumulate
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from benchmarks.made_up import Words
 from generator.common.concurrency import Wanted
 from generator.config.settings import near_duplicates
 from generator.dialogs.dedup import Deduplicator
@@ -31,11 +31,12 @@ from generator.execution.pipeline import Pipeline
 from generator.execution.ray.executor import RaySettings
 from generator.execution.store import Store
 from generator.models.lm import ChatReply
-from generator.schema import Dialog, Passage, Turn, Usage
+from generator.schema import Usage
+from tests.support.records import make_dialog, make_passage, make_turn
 
 TURNS, PASSAGES, CALLS = 4, 12, 16
 SECONDS, IN_FLIGHT = 2, 128
-QUESTION, ANSWER, PASSAGE, REPLY, VOCABULARY = 13, 50, 512, 120, 30_000
+QUESTION, ANSWER, PASSAGE, REPLY = 13, 50, 512, 120
 
 
 class Texts:
@@ -43,13 +44,9 @@ class Texts:
 
     def __init__(self) -> None:
         chance = random.Random(0)
-        letters = "abcdefghijklmnoprstuvw"
-        self._words = ["".join(chance.choices(letters, k=chance.randint(2, 9))) for _ in range(VOCABULARY)]
-        self._steps = list(accumulate(1 / rank for rank in range(1, VOCABULARY + 1)))
-        texts = [self._said(chance, PASSAGE) for _ in range(500)]
-        self._passages = [
-            Passage(id=f"{n}:0", document_id=f"{n}", text=text, start=0, end=len(text)) for n, text in enumerate(texts)
-        ]
+        self._words = Words(chance)
+        texts = [self._words.text(chance, PASSAGE) for _ in range(500)]
+        self._passages = [make_passage(f"{n}:0", text, document_id=f"{n}") for n, text in enumerate(texts)]
         self._reply = ChatReply(text="word " * REPLY, finish_reason="stop", model="none", usage=Usage(calls=1))
         self.planner = self
 
@@ -64,34 +61,19 @@ class Texts:
         return self.made(plan.number)
 
     def made(self, number: int) -> GeneratedDialog:
-        chance = random.Random(number)
+        chance, text = random.Random(number), self._words.text
         turns = [
-            Turn(
-                turn=turn,
-                query=self._said(chance, QUESTION),
-                question_type="direct",
-                answerability="answerable",
-                retrieval_query=self._said(chance, QUESTION),
-                reasoning=self._said(chance, QUESTION),
-                answer=self._said(chance, ANSWER),
-                consistent=True,
+            make_turn(
+                turn,
+                query=text(chance, QUESTION),
+                retrieval_query=text(chance, QUESTION),
+                reasoning=text(chance, QUESTION),
+                answer=text(chance, ANSWER),
             )
             for turn in range(1, TURNS + 1)
         ]
-        found = tuple(chance.sample(self._passages, PASSAGES))
-        dialog = Dialog(
-            id=f"{number:016x}",
-            corpus="generated",
-            algorithm="multi",
-            split="train",
-            document_ids=tuple(p.document_id for p in found),
-            turns=tuple(turns),
-            passages=found,
-            ended="complete",
-            lm="none",
-            prompt_version="",
-            seed=number,
-        )
+        found = chance.sample(self._passages, PASSAGES)
+        dialog = make_dialog(*turns, passages=found, id=f"{number:016x}", seed=number)
         usage = (("answer", Usage(calls=CALLS, prompt=1, completion=1)),)
         return GeneratedDialog(dialog_id=dialog.id, dialog=dialog, drops=(), usage=usage)
 
@@ -104,9 +86,6 @@ class Texts:
             for call in range(CALLS):
                 store.add_call(f"{number:016x}", f"{call:064x}", "answer", 1, ChatReply.model_validate_json(reply))
             yield number, GeneratedDialog.model_validate_json(row)
-
-    def _said(self, chance: random.Random, length: int) -> str:
-        return " ".join(chance.choices(self._words, cum_weights=self._steps, k=length))
 
 
 class WorkerSpec:

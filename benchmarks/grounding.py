@@ -7,7 +7,6 @@ judge to all sources but Q²'s dodeca, and writes its weights.
 """
 
 import argparse
-import csv
 import json
 import time
 from collections import Counter
@@ -22,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
 from benchmarks.judgements import read_ratings
-from generator.optimization.labels import item
+from generator.optimization.labels import item, read_csv
 from generator.output.markdown import table
 from generator.schema import Dialog, Verdict
 from generator.sets import dialog_set
@@ -83,22 +82,17 @@ class Response(NamedTuple):
 def read_responses(data: Path) -> Iterator[Response]:
     """Yield the labelled responses of FaithDial's audit and of Q²."""
     for source, (response, column) in AUDIT.items():
-        for number, row in enumerate(_csv(data / "faithdial_audit" / f"{source}_wow.csv")):
+        for number, row in enumerate(read_csv(data / "faithdial_audit" / f"{source}_wow.csv")):
             label = row[column].lower().strip()
             if label in GROUNDED and row[response].strip():
                 knowledge = row.get("knowledge") or row["evidence"]
                 one = item(source, number, knowledge, row["history"], row[response], label)
                 yield Response(source, one.dialog, GROUNDED[label], label in PARTIAL)
-    for number, row in enumerate(_csv(data / "q2_wow" / "cross_annotation.csv")):
+    for number, row in enumerate(read_csv(data / "q2_wow" / "cross_annotation.csv")):
         for source in ("dodeca", "memnet"):
             label = row[f"{source}_label"]  # 1: inconsistent
             one = item(source, number, row["knowledge"], row["message"], row[f"{source}_response"], label)
             yield Response(source, one.dialog, label == "0", False)
-
-
-def _csv(path: Path) -> Iterator[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        yield from csv.DictReader(file)
 
 
 def fit(responses: Sequence[Response]) -> Weights:

@@ -73,7 +73,7 @@ def agreement(judge: str, meaning: Mapping[str, str], pairs: Sequence[tuple[str,
     """Return items, unjudged, accuracy with its 95% interval (Wilson), kappa, Spearman, and counts of the verdicts.
 
     Args:
-        meaning: as in `benchmarks.judgements.Labelled`.
+        meaning: as in `generator.optimization.labels.Labelled`.
         pairs: human label and verdict.
     """
     kept = [(human, verdict) for human, verdict in pairs if verdict.label != UNJUDGED]

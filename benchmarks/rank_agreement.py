@@ -43,8 +43,8 @@ from judges.benchmarks.mtrag.retrieval_tasks import read_collections, read_docum
 from judges.metrics.ranking import CUTS, measure, to_scores
 
 FORMS: tuple[QueryForm, ...] = get_args(QueryForm)
-# Numbers of people's questions that are compared with the others of people's; at most half of them are.
 RETRIEVERS = ("bm25", "dense", "hybrid")
+# Numbers of people's questions that are compared with the others of people's; at most half of them are.
 SIZES = (15, 30, 60, 120, 240)
 METRICS = (f"nDCG@{CUT}", f"R@{CUT}")
 NEW = "kept, new passages"

@@ -12,13 +12,16 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 
+from generator.corpora.human import human_turn
 from generator.corpora.mtrag.names import parse_turn_id
 from generator.dialogs.query import form_query
+from generator.output.markdown import table
 from generator.retrievers.base import RetrieverSettings
 from generator.schema import QueryForm, Retriever, Turn
 from judges.benchmarks.mtrag.retrieval import (
@@ -83,11 +86,8 @@ def collections(data: Path) -> Iterator[Collection]:
 def turns(messages: Sequence[Mapping[str, Any]]) -> list[Turn]:
     """Return the turns of a conversation; the last may have no answer."""
     texts = [str(message["text"]).strip() for message in messages]
-    fields: dict[str, Any] = {"question_type": "", "answerability": "answerable", "reasoning": "", "consistent": True}
-    return [
-        Turn(turn=number, query=query, answer=texts[2 * number - 1] if 2 * number <= len(texts) else "", **fields)
-        for number, query in enumerate(texts[::2], start=1)
-    ]
+    pairs = zip_longest(texts[::2], texts[1::2], fillvalue="")
+    return [human_turn(number, *said) for number, said in enumerate(pairs, start=1)]
 
 
 def build(collection: Collection, settings: RetrieverSettings, cache: Path) -> tuple[Retriever, int, float | None]:
@@ -123,12 +123,6 @@ def mean_figures(relevant: Relevant, rankings: Mapping[str, Sequence[str]]) -> l
     total = mean(measure(graded, {query: to_scores(ids) for query, ids in rankings.items()}).values())
     assert total is not None
     return [*total.ndcg, *total.recall]
-
-
-def print_table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
-    for line in (header, ["---"] * len(header), *lines):
-        print(f"| {' | '.join(line)} |")
-    print()
 
 
 def cells(values: Sequence[float]) -> list[str]:
@@ -180,13 +174,13 @@ def main() -> None:
             each = [quality[name, form, domain] for domain in DOMAINS]
             lines += [[name, domain, *cells(values)] for domain, values in zip(DOMAINS, each, strict=True)]
             lines.append([name, "**mean**", *cells(np.mean(each, axis=0))])
-        print_table(["retriever", "domain", *HEADER], lines)
+        print(table(["retriever", "domain", *HEADER], lines) + "\n")
     if "last_turn" in given.forms:
         print("SciFact, a part:\n")
         lines = [[name, *cells(quality[name, "last_turn", "scifact"])] for name in given.retrievers]
-        print_table(["retriever", *HEADER], lines)
+        print(table(["retriever", *HEADER], lines) + "\n")
     print(f"Costs; a query alone (of {ALONE}), and with {CONCURRENCY} at once:\n")
-    print_table(["retriever", "pool", "passages", "build s", "median ms", "p95 ms", "queries/s"], costs)
+    print(table(["retriever", "pool", "passages", "build s", "median ms", "p95 ms", "queries/s"], costs))
 
 
 if __name__ == "__main__":

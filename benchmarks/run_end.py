@@ -32,8 +32,9 @@ from generator.execution import pipeline as module
 from generator.execution.pipeline import Pipeline
 from generator.execution.store import Store
 from generator.models.lm import ChatReply
-from generator.schema import Dialog, Drop, Turn, Usage
+from generator.schema import Drop, Usage
 from tests.support.openai_server import Body, OpenAIServer
+from tests.support.records import make_dialog, make_turn
 from tests.support.runs import Site, replying, some
 
 CALLS, MEAN_S, SIGMA = 15, 3.0, 0.8
@@ -80,7 +81,7 @@ def rule(name: str) -> Iterator[None]:
         module.PRIOR_ACCEPTED = prior
 
 
-def simulate(dialogs: int, rate: float, in_flight: int, seed: int = 0) -> Ended:
+def simulate(dialogs: int, rate: float, in_flight: int) -> Ended:
     """Run a pipeline in simulated time."""
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder), {}) as store:
 
@@ -88,7 +89,7 @@ def simulate(dialogs: int, rate: float, in_flight: int, seed: int = 0) -> Ended:
             free, loop = asyncio.Semaphore(in_flight), asyncio.get_running_loop()
 
             async def make(number: int) -> GeneratedDialog:
-                chance, name = random.Random(f"{seed} {number}"), f"{number:016x}"
+                chance, name = random.Random(f"0 {number}"), f"{number:016x}"
                 for call in range(CALLS):
                     async with free:
                         await asyncio.sleep(chance.lognormvariate(math.log(MEAN_S) - SIGMA**2 / 2, SIGMA))
@@ -119,29 +120,8 @@ def _made(name: str, number: int, accepted: bool) -> GeneratedDialog:
     if not accepted:
         drop = Drop(dialog_id=name, scope="dialog", stage="judge", reason="rejected")
         return GeneratedDialog(dialog_id=name, dialog=None, drops=(drop,), usage=usage)
-    turn = Turn(
-        turn=1,
-        query=f"Question {number}?",
-        question_type="direct",
-        answerability="answerable",
-        retrieval_query="",
-        reasoning="",
-        answer=f"Answer {number}.",
-        consistent=True,
-    )
-    dialog = Dialog(
-        id=name,
-        corpus="simulated",
-        algorithm="single",
-        split="train",
-        document_ids=("d",),
-        turns=(turn,),
-        passages=(),
-        ended="complete",
-        lm="none",
-        prompt_version="",
-        seed=number,
-    )
+    turn = make_turn(1, query=f"Question {number}?", answer=f"Answer {number}.")
+    dialog = make_dialog(turn, id=name, algorithm="single", seed=number)
     return GeneratedDialog(dialog_id=name, dialog=dialog, drops=(), usage=usage)
 
 

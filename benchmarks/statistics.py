@@ -14,52 +14,24 @@ import sys
 import tempfile
 from pathlib import Path
 
-from generator.schema import Dialog, Passage, Turn
+from benchmarks.made_up import Words
+from tests.support.records import make_dialog, make_passage, make_turn
 
-TURNS, QUESTION, ANSWER, DOCUMENT, VOCABULARY = 6, 13, 50, 300, 30_000
+TURNS, QUESTION, ANSWER, DOCUMENT = 6, 13, 50, 300
 
 
 def generate(path: Path, count: int) -> None:
     """Write `count` dialogs of made-up words."""
     chance = random.Random(0)
-    words = ["".join(chance.choices("abcdefghijklmnoprstuvw", k=chance.randint(2, 9))) for _ in range(VOCABULARY)]
-    total, steps = 0.0, []
-    for rank in range(1, VOCABULARY + 1):
-        total += 1 / rank
-        steps.append(total)
-
-    def text(length: int) -> str:
-        return " ".join(chance.choices(words, cum_weights=steps, k=length))
-
+    words = Words(chance)
     with path.open("w", encoding="utf-8") as file:
         for number in range(count):
-            document = text(DOCUMENT)
-            passage = Passage(id=f"{number}:0", document_id=f"{number}", text=document, start=0, end=len(document))
+            passage = make_passage(f"{number}:0", words.text(chance, DOCUMENT), document_id=f"{number}")
             turns = [
-                Turn(
-                    turn=turn,
-                    query=text(QUESTION),
-                    question_type="direct",
-                    answerability="answerable",
-                    reasoning="",
-                    answer=text(ANSWER),
-                    consistent=True,
-                )
+                make_turn(turn, query=words.text(chance, QUESTION), answer=words.text(chance, ANSWER))
                 for turn in range(1, TURNS + 1)
             ]
-            dialog = Dialog(
-                id=f"{number}",
-                corpus="generated",
-                algorithm="single",
-                split="train",
-                document_ids=(passage.document_id,),
-                turns=tuple(turns),
-                passages=(passage,),
-                ended="complete",
-                lm="none",
-                prompt_version="",
-                seed=0,
-            )
+            dialog = make_dialog(*turns, passages=[passage], id=f"{number}", algorithm="single")
             file.write(json.dumps(dialog.model_dump()) + "\n")
 
 

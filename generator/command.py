@@ -44,6 +44,11 @@ GENERATOR_GROUPS = (
 )
 
 
+def generator_groups(*names: str) -> tuple[tuple[str, str], ...]:
+    """Return those of the generator's groups that another program has, too, with their titles."""
+    return tuple(group for group in GENERATOR_GROUPS if group[0] in names)
+
+
 @dataclass(frozen=True)
 class Command:
     """A program with settings.

@@ -219,10 +219,19 @@ class Components:
         return Judging(self.judges, clients, self._adapter(own, self.tasks))
 
     async def _open(self, setting: str, endpoint: Endpoint, workers: int | None, stack: AsyncExitStack) -> Clients:
-        try:
-            return await stack.enter_async_context(_share(endpoint, workers).open(self.settings.folder))
-        except ModelError as error:
-            raise ModelError(re.sub(r"\blm\.", f"{setting}.", str(error))) from error
+        return await open_model(setting, _share(endpoint, workers), self.settings.folder, stack)
+
+
+async def open_model(setting: str, endpoint: Endpoint, folder: Path, stack: AsyncExitStack) -> Clients:
+    """Open a model, to be closed with the stack; errors name the setting that it was chosen by, as `judge.lm`.
+
+    Raises:
+        ModelError: the model can't be used.
+    """
+    try:
+        return await stack.enter_async_context(endpoint.open(folder))
+    except ModelError as error:
+        raise ModelError(re.sub(r"\blm\.", f"{setting}.", str(error))) from error
 
 
 def _labels(taxonomy: Taxonomy, users: Sequence[UserShare]) -> dict[str, set[str]]:

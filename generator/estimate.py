@@ -202,7 +202,7 @@ def _show(
         low, high = max(attempts.low, found.accepted), min(attempts.high, float(found.attempts.max()))
         attempts = attempts._replace(low=low, high=high)
     rows = [
-        ("dialogs", f"{found.accepted} accepted of {_spell(attempts, _whole)} attempted"),
+        ("dialogs", f"{found.accepted} accepted of {_spell(attempts, '{:,.0f}'.format)} attempted"),
         ("time", _time(found, measured, own, settings.lm.concurrency)),
         ("money", _money(found, usages, prices)),
     ]
@@ -267,10 +267,6 @@ def _spell(estimate: "Range", write: Callable[[float], str]) -> str:
     if estimate.low is None or estimate.high is None:
         return write(estimate.value)
     return f"{write(estimate.value)} ({write(estimate.low)} to {write(estimate.high)})"
-
-
-def _whole(value: float) -> str:
-    return f"{round(value):,}"
 
 
 def _duration(seconds: float) -> str:

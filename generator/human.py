@@ -3,7 +3,7 @@
 import sys
 from typing import TYPE_CHECKING
 
-from generator.command import GENERATOR_GROUPS, Command, run_command
+from generator.command import Command, generator_groups, run_command
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -20,7 +20,7 @@ COMMAND = Command(
         "",
         "Writes the human dialogs of a corpus as a run's dialogs are written, with a dataset. No model is called.",
     ),
-    groups=tuple((group, title) for group, title in GENERATOR_GROUPS if group in ("corpus", "export")),
+    groups=generator_groups("corpus", "export"),
 )
 
 

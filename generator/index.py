@@ -3,7 +3,7 @@
 import sys
 from typing import TYPE_CHECKING
 
-from generator.command import GENERATOR_GROUPS, Command, run_command
+from generator.command import Command, generator_groups, run_command
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -19,7 +19,7 @@ COMMAND = Command(
         "Reads the documents, cuts them into passages and builds the retriever's index, whatever the algorithm.",
         "A run with the same settings then begins at once.",
     ),
-    groups=tuple((group, title) for group, title in GENERATOR_GROUPS if group in ("corpus", "retriever", "executor")),
+    groups=generator_groups("corpus", "retriever", "executor"),
 )
 
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from generator.command import GENERATOR_GROUPS, Command, run_command
+from generator.command import Command, generator_groups, run_command
 
 COMMAND = Command(
     program="python -m judges",
@@ -17,7 +17,7 @@ COMMAND = Command(
         "Judges dialogs that exist: each turn gets a verdict. The same command again continues a run.",
         "`--cfg job` shows all settings, `--hydra-help` Hydra's own options.",
     ),
-    groups=tuple((group, title) for group, title in GENERATOR_GROUPS if group in ("judge", "lm")),
+    groups=generator_groups("judge", "lm"),
 )
 
 

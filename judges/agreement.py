@@ -281,11 +281,10 @@ def _mean(values: Iterable[float]) -> float | None:
 
 def print_agreement(report: AgreementReport) -> None:
     """Print the figures as a table."""
-    from generator.output.tables import ABSENT, print_table
+    from generator.output.tables import cell, print_table
 
     def row(label: str, agreement: float | None, kappa: float | None) -> list[str]:
-        percent = ABSENT if agreement is None else f"{agreement:.1%}"
-        return [label, percent, ABSENT if kappa is None else f"{kappa:.3f}"]
+        return [label, cell(agreement, "{:.1%}"), cell(kappa, "{:.3f}")]
 
     rows = [row("people among themselves", report.among_people.agreement, report.among_people.kappa)]
     for name, judge in (("minimum", report.minimum), ("mean", report.mean)):

@@ -63,7 +63,7 @@ class ModelJudge(dspy.Module):
         try:
             return await self.judge_with_model(passages, history, turn)
         except Rejected as failure:
-            return self.verdict(UNJUDGED, f"{failure.reason}: {failure.text}".strip(": "))
+            return self.unjudged(failure)
 
     def judge_without_model(self, passages: Sequence[Passage], turn: Turn) -> Verdict | None:
         """Return the verdict where none has to be asked for, else None."""
@@ -86,6 +86,10 @@ class ModelJudge(dspy.Module):
         if self.best is None:
             return self.verdict(prediction.label, prediction.explanation)
         return self.verdict(SCORED, prediction.explanation, prediction.score)
+
+    def unjudged(self, failure: Rejected) -> Verdict:
+        """Return the verdict where no reply could be used."""
+        return self.verdict(UNJUDGED, f"{failure.reason}: {failure.text}".strip(": "))
 
     def verdict(self, label: str, explanation: str, score: float | None = None) -> Verdict:
         """Return a verdict in this judge's name."""

@@ -2,7 +2,7 @@
 
 import sys
 
-from generator.command import GENERATOR_GROUPS, Command, run_command
+from generator.command import Command, generator_groups, run_command
 
 COMMAND = Command(
     program="python -m judges.evaluate",
@@ -18,7 +18,7 @@ COMMAND = Command(
         "The model lm answers the questions of a benchmark's dialogs, judge.lm rates the answers, the tables come out.",
         "The same command again continues a run. `--cfg job` shows all settings, `--hydra-help` Hydra's own options.",
     ),
-    groups=(("benchmark", "benchmarks"), *(pair for pair in GENERATOR_GROUPS if pair[0] == "lm")),
+    groups=(("benchmark", "benchmarks"), *generator_groups("lm")),
 )
 
 

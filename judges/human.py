@@ -48,7 +48,6 @@ READ = Command(
     many=True,
 )
 COMMAND = {"draw": DRAW, "read": READ}
-REPORT = "people"
 
 
 class DrawSettings(Record):
@@ -162,7 +161,7 @@ def read(cfg: "DictConfig", job: object) -> None:
     from judges.people.measures import require
     from judges.people.report import as_markdown, measure, print_report
     from judges.people.verdicts import Judged
-    from judges.people.write import check_filter, check_folder, read_key, source_names, write_judged
+    from judges.people.write import REPORT, check_filter, check_folder, read_key, source_names, write_judged
 
     settings: ReadSettings = validate(ReadSettings, "", plain(cfg))
     require()

@@ -1,17 +1,19 @@
 """The judges of a run, each with its model, and the median verdict of several (Katsis et al. 2025, appendix F.1)."""
 
-import re
-from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Generic, TypeVar
 
+from generator.components import open_model
 from generator.dialogs.adapter import SharedPrefixAdapter
-from generator.errors import ConfigError, ModelError
+from generator.dialogs.calls import use_model
+from generator.dialogs.journal import Journal
+from generator.errors import ConfigError
 from generator.models.endpoints import Endpoint
-from generator.models.lm import Clients
+from generator.models.lm import Clients, LanguageModel
 from generator.schema import Judge, Verdict
 from judges.base import SCORED, UNJUDGED
 
@@ -25,6 +27,21 @@ class Member(Generic[J]):
     judge: J
     clients: Clients | None
     adapter: SharedPrefixAdapter
+
+    @contextmanager
+    def asking(self, about: str, journal: Journal, seed: int) -> Iterator[None]:
+        """Let the judge ask its model, if it has one.
+
+        Args:
+            about: what the calls are about; those about the same go to one server, which caches their prefix.
+            journal: keeps the calls.
+            seed: of decoding.
+        """
+        if self.clients is None:
+            yield
+            return
+        with self.clients.for_dialog(about) as client, use_model(LanguageModel(client, journal, seed), self.adapter):
+            yield
 
 
 def judging_models(lm: Endpoint | None, panel: Mapping[str, Endpoint], tested: Endpoint) -> dict[str, Endpoint]:
@@ -50,11 +67,7 @@ async def open_greedy(setting: str, endpoint: Endpoint, folder: Path, stack: Asy
     Raises:
         ModelError: the model can't be used.
     """
-    greedy = endpoint.model_copy(update={"sampled": endpoint.greedy})
-    try:
-        return await stack.enter_async_context(greedy.open(folder))
-    except ModelError as error:
-        raise ModelError(re.sub(r"\blm\.", f"{setting}.", str(error))) from error
+    return await open_model(setting, endpoint.model_copy(update={"sampled": endpoint.greedy}), folder, stack)
 
 
 def median_name(models: Sequence[str]) -> str:

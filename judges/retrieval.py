@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from generator.command import GENERATOR_GROUPS, Command, run_command
+from generator.command import Command, generator_groups, run_command
 from generator.schema import LocalPath, Record
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ COMMAND = Command(
         "out. FOLDER has <collection>/<collection>_lastturn.jsonl, _questions.jsonl, _rewrite.jsonl,",
         "<collection>/qrels/ and, to be searched, <collection>/corpus*.jsonl.",
     ),
-    groups=tuple((group, title) for group, title in GENERATOR_GROUPS if group == "retriever"),
+    groups=generator_groups("retriever"),
     positional="folder",
 )
 

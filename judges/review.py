@@ -93,7 +93,7 @@ def count_votes(
     Raises:
         ConfigError: statsmodels isn't installed.
     """
-    from generator.output.tables import ABSENT
+    from generator.output.tables import cell
     from judges.people.measures import fleiss, majority_of, pair_agreement
 
     by_turn: dict[str, list[int]] = {}
@@ -114,9 +114,6 @@ def count_votes(
     ]
     kappa = fleiss([each for each in by_turn.values() if len(each) == len(votes)])
 
-    def percent(value: float | None) -> str:
-        return ABSENT if value is None else f"{value:.1%}"
-
     majorities = list(found.values())
     return [
         ("turns reviewed", str(len(found))),
@@ -124,9 +121,9 @@ def count_votes(
         ("without a majority", str(majorities.count(None))),
         ("items reviewed whole", str(len(complete))),
         ("items kept", str(len(kept))),
-        ("agreement of two people", percent(pair_agreement(by_turn.values()))),
-        ("Fleiss' kappa", ABSENT if kappa is None else f"{kappa:.3f}"),
-        ("judge with the majority", percent(fmean(judged) if judged else None)),
+        ("agreement of two people", cell(pair_agreement(by_turn.values()), "{:.1%}")),
+        ("Fleiss' kappa", cell(kappa, "{:.3f}")),
+        ("judge with the majority", cell(fmean(judged) if judged else None, "{:.1%}")),
     ], kept
 
 

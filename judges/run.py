@@ -6,7 +6,7 @@ A plan of the store is an input dialog. Verdicts on many dialogs are requested c
 import asyncio
 import hashlib
 from array import array
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from itertools import islice
@@ -21,14 +21,12 @@ from generator.common.console import note
 from generator.common.language import IN_ENGLISH, known_codes, use_languages
 from generator.config.compose import Job, RunFailed
 from generator.dialogs.adapter import SharedPrefixAdapter
-from generator.dialogs.calls import use_model
 from generator.dialogs.journal import Journal
 from generator.dialogs.program_file import list_predictors, load_program
 from generator.dialogs.signatures import prompt_version
 from generator.errors import ConfigError, CorpusError
 from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Outcome, Store
-from generator.models.lm import LanguageModel
 from generator.schema import Dialog, Judge, SkippedRecord, Turn, Verdict
 from generator.sets import DialogSet, dialog_set, note_skipped, response_set
 from judges.config import JudgingSettings, judging_identity, load_judging
@@ -112,7 +110,7 @@ class JudgingRun(Session[JudgingSummary]):
         return partial(self._judge, opened or [Member(self.judges[0], None, SharedPrefixAdapter())])
 
     async def _judge(self, members: list[Member[Judge]], store: Store, stop: asyncio.Event) -> None:
-        dialogs = islice(_readable(self.input), store.attempted, None)
+        dialogs = islice((r for r in self.input.records() if isinstance(r, Dialog)), store.attempted, None)
         ids: dict[int, str] = {}
 
         def make(number: int) -> Coroutine[Any, Any, Outcome]:
@@ -158,13 +156,8 @@ async def _verdicts(dialog: Dialog, member: Member[Judge], journal: Journal) -> 
     async def verdict(turn: Turn) -> Verdict:
         return await member.judge.judge(dialog.grounding(turn.turn), dialog.turns[: turn.turn - 1], turn)
 
-    if member.clients is None:
-        return await together(map(verdict, dialog.own_turns))
     about = dialog.document_ids[0] if dialog.document_ids else dialog.id
-    with (
-        member.clients.for_dialog(about) as client,
-        use_model(LanguageModel(client, journal, dialog.seed), member.adapter),
-    ):
+    with member.asking(about, journal, dialog.seed):
         return await together(map(verdict, dialog.own_turns))
 
 
@@ -176,10 +169,6 @@ def _find_input(settings: JudgingSettings) -> DialogSet:
         return dialog_set(path, settings.format)
     except ConfigError as error:
         raise ConfigError(str(error).replace("NAME:PATH", "format=NAME")) from error
-
-
-def _readable(source: DialogSet) -> Iterator[Dialog]:
-    return (record for record in source.records() if isinstance(record, Dialog))
 
 
 def _read_through(source: DialogSet) -> tuple[Sequence[int], str, list[SkippedRecord]]:

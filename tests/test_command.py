@@ -16,7 +16,7 @@ from generator.dialogs.single import SingleDocumentDialog
 from generator.index import COMMAND as INDEX
 from tests.support import openai_server as fake
 from tests.support.openai_server import Body, OpenAIServer, fill, openai_server
-from tests.support.runs import Ended, Site, command
+from tests.support.runs import Site, command
 
 __all__ = ["openai_server"]
 
@@ -29,13 +29,6 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     return Site(tmp_path)
-
-
-def refused(done: Ended) -> str:
-    """Return the error of a run that printed nothing else."""
-    assert done.code == 2, done.err
-    assert done.err.count("\n") == 1, done.err
-    return done.error
 
 
 def denying(body: Body) -> str:
@@ -169,7 +162,7 @@ def test_fresh_starts_over_when_the_server_is_there(site: Site) -> None:
         assert site.run(server, "dialogs=2", "seed=1", "fresh=true").code == 0
         site.check_calls(len(server.bodies) - calls)
         assert site.data() == before
-    assert "no model server" in refused(site.run(server, "dialogs=2", "fresh=true"))
+    assert "no model server" in site.run(server, "dialogs=2", "fresh=true").refused
     assert site.data() == before, "what can't be made again isn't thrown away"
 
 
@@ -197,7 +190,7 @@ def test_files_count_by_their_content_wherever_they_are(site: Site, openai_serve
     for setting, (name, more) in changes.items():
         whole = (there / name).read_text(encoding="utf-8")
         (there / name).write_text(whole + more, encoding="utf-8")
-        message = refused(site.run(openai_server, "dialogs=3", *settings(there)))
+        message = site.run(openai_server, "dialogs=3", *settings(there)).refused
         assert f"{setting} (content)" in message and message.count("(content)") == 1
         (there / name).write_text(whole, encoding="utf-8")
 
@@ -230,14 +223,14 @@ def test_the_stored_configuration_continues_its_run(site: Site, openai_server: O
 # Endpoints
 
 
-@pytest.mark.parametrize("part", ["lm", "judge.lm"])
+@pytest.mark.parametrize("part", ["lm", "judge.lm", "user.lm"])
 def test_an_endpoint_that_is_not_there_is_named_by_its_setting(
     part: str, site: Site, openai_server: OpenAIServer
 ) -> None:
     with OpenAIServer() as gone:
         pass
-    settings = judge_of(gone) if part == "judge.lm" else [f"lm.api_base={gone.url}"]
-    message = refused(site.run(openai_server, "dialogs=1", *settings))
+    settings = [f"{part}=openai", f"{part}.model=m", f"{part}.api_base={gone.url}"]
+    message = site.run(openai_server, "dialogs=1", *settings).refused
     assert gone.url in message and f"{part}.api_base" in message
     assert not site.run_dir.exists()
 

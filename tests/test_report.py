@@ -12,7 +12,7 @@ from generator.dialogs.marks import fingerprint
 from generator.report import COMMAND
 from generator.schema import Dialog, Evidence
 from tests.support.openai_server import OpenAIServer, openai_server
-from tests.support.records import make_dialog, make_passage, make_turn
+from tests.support.records import make_dialog, make_passage, make_turn, write_dialogs
 from tests.support.runs import Site, command
 
 __all__ = ["openai_server"]
@@ -58,8 +58,7 @@ def test_rejected_pairs_leave_the_dataset_and_stay_out(openai_server: OpenAIServ
 def run_dir(tmp_path: Path) -> Path:
     folder = tmp_path / "run"
     folder.mkdir()
-    lines = [make_dialog(make_turn(1), id=f"d{n}").model_dump_json() for n in range(3)]
-    (folder / "dialogs.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_dialogs(folder / "dialogs.jsonl", *(make_dialog(make_turn(1), id=f"d{n}") for n in range(3)))
     (folder / "summary.json").write_text('{"attempted": 3, "accepted": 3, "pairs": 3}', encoding="utf-8")
     return folder
 
@@ -85,8 +84,7 @@ def test_words_are_counted_in_the_language_of_the_set(tmp_path: Path) -> None:
         answer="Es öffnet um neun Uhr.",
         evidence=(Evidence(passage_id="p", start=0, end=30, text=text[:30]),),
     )
-    dialogs = tmp_path / "dialogs.jsonl"
-    dialogs.write_text(make_dialog(turn, passages=[make_passage("p", text)]).model_dump_json() + "\n", encoding="utf-8")
+    dialogs = write_dialogs(tmp_path / "dialogs.jsonl", make_dialog(turn, passages=[make_passage("p", text)]))
     output = tmp_path / "page.html"
     assert command(str(dialogs), f"output={output}", program=COMMAND).code == 0
     line = re.search(r"overlap of question and evidence.*?(\d\.\d+)", output.read_text(encoding="utf-8"), re.DOTALL)

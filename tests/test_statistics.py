@@ -5,6 +5,7 @@ import io
 import json
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,17 +14,14 @@ from generator.schema import Answerability, Dialog, Evidence, Planned, Turn, Ver
 from generator.statistics import COMMAND
 from tests.support import runs
 from tests.support.openai_server import OpenAIServer, openai_server
-from tests.support.records import make_dialog, make_evidence, make_hits, make_passage, make_turn
-from tests.support.runs import Ended, Site
+from tests.support.records import make_dialog, make_evidence, make_hits, make_passage, make_turn, write_dialogs
+from tests.support.runs import Site
 
 __all__ = ["openai_server"]
 
+command = partial(runs.command, program=COMMAND)
+
 ROOT = Path(__file__).parents[1]
-
-
-def command(*arguments: str | Path) -> Ended:
-    """Run the command in this process."""
-    return runs.command(*map(str, arguments), program=COMMAND)
 
 
 def figures(*arguments: str | Path) -> dict[str, list[str]]:
@@ -39,14 +37,6 @@ def values(text: str) -> dict[str, list[str]]:
     read = {f"{section}: {figure}": found for section, figure, *found in rows}
     assert len(read) == len(rows), "two rows have one name"
     return read
-
-
-def refused(*arguments: str | Path) -> str:
-    """Return the error of a command, which is one line."""
-    done = command(*arguments)
-    assert (done.code, done.out) == (2, "")
-    assert done.err.count("\n") == 1, done.err
-    return done.error
 
 
 def turn(
@@ -74,11 +64,6 @@ def turn(
 
 def dialog(name: str, turns: Sequence[Turn], **passages: str) -> Dialog:
     return make_dialog(*turns, id=name, passages=[make_passage(*named) for named in passages.items()])
-
-
-def written(path: Path, *dialogs: Dialog) -> Path:
-    path.write_text("".join(f"{found.model_dump_json()}\n" for found in dialogs), encoding="utf-8")
-    return path
 
 
 HARBOUR = dialog(
@@ -118,7 +103,7 @@ def test_what_pairs_are_worth_and_how_they_give_themselves_away(tmp_path: Path) 
         )
         for n in range(60)
     ]
-    found = figures(written(tmp_path / "dialogs.jsonl", *sets))
+    found = figures(write_dialogs(tmp_path / "dialogs.jsonl", *sets))
     assert found["worth, of turns with evidence: evidence in the first 5 by the last turn"] == ["0.0"]
     assert found["worth, of turns with evidence: evidence in the first 5 by the retrieval query"] == ["1.0"]
     assert found["difficulty, of turns with evidence: hard"] == ["1.0"]
@@ -128,7 +113,7 @@ def test_what_pairs_are_worth_and_how_they_give_themselves_away(tmp_path: Path) 
 
 
 def test_the_figures_by_hand(tmp_path: Path) -> None:
-    assert figures(written(tmp_path / "dialogs.jsonl", HARBOUR, FERRY)) == {
+    assert figures(write_dialogs(tmp_path / "dialogs.jsonl", HARBOUR, FERRY)) == {
         "section: figure": ["dialogs.jsonl"],
         "size: dialogs": ["2"],
         "size: turns": ["4"],
@@ -177,14 +162,16 @@ def test_evidence_that_covers_its_answer_is_counted(tmp_path: Path) -> None:
     planned = Planned(question_type="direct")
     turns = [make_turn(n, answer=text, evidence=evidence, planned=planned) for n, text in enumerate(answers, start=1)]
     without = [make_turn(5, answer="I don't know that.", planned=planned), make_turn(6, answer="In 1862.")]
-    found = figures(written(tmp_path / "dialogs.jsonl", dialog("d", [*turns, *without], a="Old town")))
+    found = figures(write_dialogs(tmp_path / "dialogs.jsonl", dialog("d", [*turns, *without], a="Old town")))
     assert found["passages: answers whose evidence covers them"] == ["0.6"], "all but two, and the last isn't counted"
 
 
 def test_of_a_task_the_last_turn_is_counted(tmp_path: Path) -> None:
     task = dialog("task", [turn(1, "where is it", "here", "direct", "answerable"), HARBOUR.turns[1]], a="", b="one")
     first = dialog("first", [turn(1, "why so late", "a b c", "direct", "answerable")], z="one")
-    read = figures(written(tmp_path / "tasks.jsonl", *(d.model_copy(update={"ended": "task"}) for d in (task, first))))
+    read = figures(
+        write_dialogs(tmp_path / "tasks.jsonl", *(d.model_copy(update={"ended": "task"}) for d in (task, first)))
+    )
     assert {name: read[f"size: {name}"] for name in ("dialogs", "turns", "turns a dialog")} == {
         "dialogs": ["2"],
         "turns": ["2"],
@@ -196,8 +183,8 @@ def test_of_a_task_the_last_turn_is_counted(tmp_path: Path) -> None:
 
 
 def test_sets_stand_beside_each_other_each_counted_for_itself(tmp_path: Path) -> None:
-    one = written(tmp_path / "one.jsonl", HARBOUR)
-    other = written(tmp_path / "other.jsonl", FERRY, HARBOUR)
+    one = write_dialogs(tmp_path / "one.jsonl", HARBOUR)
+    other = write_dialogs(tmp_path / "other.jsonl", FERRY, HARBOUR)
     read = figures(one, other)
     assert read["section: figure"] == ["one.jsonl", "other.jsonl"]
     assert read["size: dialogs"] == ["1", "2"]
@@ -205,18 +192,18 @@ def test_sets_stand_beside_each_other_each_counted_for_itself(tmp_path: Path) ->
     assert read["variety: questions that repeat one of the set"] == ["0.5", "0.5"]
     assert [value[::-1] for value in read.values()] == list(figures(other, one).values())
     assert figures(other, "dialogs=1")["size: dialogs"] == ["1"]
-    reordered = written(tmp_path / "reordered.jsonl", HARBOUR, FERRY)
+    reordered = write_dialogs(tmp_path / "reordered.jsonl", HARBOUR, FERRY)
     assert list(figures(other).values())[1:] == list(figures(reordered).values())[1:]
 
 
 def test_what_a_set_has_nothing_of_is_empty_and_not_zero(tmp_path: Path) -> None:
     lone = dialog("lone", [turn(1, "?", "!", "direct", "unanswerable")])
-    path = written(tmp_path / "lone.jsonl", lone)
+    path = write_dialogs(tmp_path / "lone.jsonl", lone)
     read = figures(path)
     assert read["length in words: response, answerable or partial"] == [""]
     assert read["variety: distinct-1 of queries"] == [""]
     assert read["length in words: response"] == ["1.0"]
-    both = figures(path, written(tmp_path / "both.jsonl", HARBOUR))
+    both = figures(path, write_dialogs(tmp_path / "both.jsonl", HARBOUR))
     assert both["multi-turn types, of later turns: follow-up"] == ["", "1.0"]
     assert re.search(r"distinct-1 of queries +–$", command(path).out, re.MULTILINE)
 
@@ -236,7 +223,7 @@ def test_a_run_and_what_it_achieved_of_its_targets(tmp_path: Path, openai_server
         row = f"achieved and target: {name}, {share['stage']} turns"
         assert float(read[f"{row}, target"][0]) == pytest.approx(share["target"], abs=1e-4)
         assert float(read[row][0]) == pytest.approx(share["achieved"], abs=1e-4)
-    beside = figures(written(tmp_path / "people.jsonl", HARBOUR), site.run_dir)
+    beside = figures(write_dialogs(tmp_path / "people.jsonl", HARBOUR), site.run_dir)
     assert beside["achieved and target: dialogs"] == ["", "8"]
     alone = figures(site.run_dir / "dialogs.jsonl")
     assert not [name for name in alone if name.startswith("achieved")]
@@ -244,7 +231,7 @@ def test_a_run_and_what_it_achieved_of_its_targets(tmp_path: Path, openai_server
 
 
 def test_lines_that_are_no_dialogs_are_counted_and_the_first_is_named(tmp_path: Path) -> None:
-    path = written(tmp_path / "dialogs.jsonl", HARBOUR)
+    path = write_dialogs(tmp_path / "dialogs.jsonl", HARBOUR)
     lost = FERRY.model_dump(mode="json")
     del lost["turns"][1]["query"]
     empty = FERRY.model_copy(update={"turns": ()})
@@ -254,8 +241,8 @@ def test_lines_that_are_no_dialogs_are_counted_and_the_first_is_named(tmp_path: 
     assert done.code == 0
     assert values(done.out)["size: dialogs"] == ["1"]
     assert f"3 of 4 records can't be read, the first: {path}:3: turns.1.query" in done.err
-    written(path, empty)
-    assert f"{path}:1: turns" in refused(tmp_path)
+    write_dialogs(path, empty)
+    assert f"{path}:1: turns" in command(tmp_path).refused
 
 
 def quac(path: Path, *answers: str, title: str = "Pell") -> Path:
@@ -290,12 +277,12 @@ def test_a_publishers_file_or_folder_is_read_by_its_corpus(tmp_path: Path) -> No
 def test_paths_without_dialogs(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").touch()
     for path in (tmp_path / "empty.jsonl", tmp_path / "gone", tmp_path / ("long" * 100)):
-        assert str(path) in refused(path)
+        assert str(path) in command(path).refused
     (tmp_path / "run.db").touch()
-    assert "dialogs.jsonl" in refused(tmp_path)
+    assert "dialogs.jsonl" in command(tmp_path).refused
     (tmp_path / "dialogs.jsonl").touch()
     (tmp_path / "config.yaml").write_text("dialogs: 3\n")
-    assert "the run has accepted none" in refused(tmp_path)
+    assert "the run has accepted none" in command(tmp_path).refused
 
 
 @pytest.mark.parametrize(
@@ -309,14 +296,14 @@ def test_paths_without_dialogs(tmp_path: Path) -> None:
 )
 def test_wrong_arguments(tmp_path: Path, arguments: list[str], words: str) -> None:
     path = [quac(tmp_path / "val.json", "He left Pell.")] if arguments else []
-    assert words in refused(*path, *arguments)
+    assert words in command(*path, *arguments).refused
 
 
 # The layout
 
 
 def test_a_table_as_markdown_and_for_the_terminal(tmp_path: Path) -> None:
-    path = written(tmp_path / "dialogs.jsonl", HARBOUR, FERRY)
+    path = write_dialogs(tmp_path / "dialogs.jsonl", HARBOUR, FERRY)
     lines = command(path, path, "format=markdown").out.splitlines()
     assert lines[:5] == [
         "|  | dialogs.jsonl | dialogs.jsonl |",
@@ -335,13 +322,13 @@ def test_sets_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> Non
     paths = [tmp_path / folder / "run" for folder in ("one", "two")]
     for path in paths:
         path.mkdir(parents=True)
-        written(path / "dialogs.jsonl", HARBOUR)
+        write_dialogs(path / "dialogs.jsonl", HARBOUR)
     assert figures(*paths)["section: figure"] == ["one/run", "two/run"]
     assert figures(paths[0], paths[0])["section: figure"] == ["run", "run"]
 
 
 def test_the_table_goes_into_a_file(tmp_path: Path) -> None:
-    path = written(tmp_path / "dialogs.jsonl", HARBOUR)
+    path = write_dialogs(tmp_path / "dialogs.jsonl", HARBOUR)
     for form in ("terminal", "csv", "markdown"):
         done = command(path, f"format={form}", f"output={tmp_path / 'table'}")
         assert (done.code, done.out, done.err) == (0, "", "")
@@ -350,11 +337,11 @@ def test_the_table_goes_into_a_file(tmp_path: Path) -> None:
 
 def test_people_of_several_corpora_stand_beside_a_run(tmp_path: Path) -> None:
     hurried = [found.model_copy(update={"user": "hurried"}) for found in (HARBOUR, FERRY)]
-    run = written(tmp_path / "run.jsonl", *hurried, HARBOUR.model_copy(update={"id": "plain"}))
+    run = write_dialogs(tmp_path / "run.jsonl", *hurried, HARBOUR.model_copy(update={"id": "plain"}))
     coqa = {"data": [{"id": "c", "source": "s", "story": "A b.", "questions": [QUESTION], "answers": [ANSWER]}]}
     (tmp_path / "coqa.json").write_text(json.dumps(coqa), encoding="utf-8")
     found = figures(run, f"coqa:{tmp_path / 'coqa.json'}")
     assert found["section: figure"] == ["run.jsonl", "coqa.json"]
     assert found["length in words: query"] == ["3.0", "2.0"]
     assert found["users, of all dialogs: hurried"] == ["0.666667", ""]
-    assert refused(f"sample:{tmp_path}").startswith("corpus=sample: has no human dialogs")
+    assert command(f"sample:{tmp_path}").refused.startswith("corpus=sample: has no human dialogs")

@@ -49,12 +49,6 @@ def test_a_run_with_users_goes_on_where_it_stopped(site: Site, tmp_path: Path) -
             assert bool(turn["clean_query"]) == typed and turn["query"].islower() == typed
 
 
-def test_a_model_of_the_users_that_is_not_there_is_named_by_its_setting(site: Site) -> None:
-    with OpenAIServer() as server:
-        done = site.run(server, "user.lm=openai", "user.lm.model=m", "user.lm.api_base=http://127.0.0.1:9/v1")
-    assert done.code == 2 and "user.lm.api_base" in done.error
-
-
 @pytest.mark.parametrize("given", [["user=mixed"], ["user.lm=openai", "user.lm.model=m"]])
 def test_dialogs_that_are_written_as_a_whole_have_no_user(site: Site, given: list[str]) -> None:
     with OpenAIServer() as server:

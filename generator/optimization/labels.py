@@ -73,11 +73,17 @@ def task(
     )
 
 
+def read_csv(path: Path) -> Iterator[dict[str, str]]:
+    """Yield the rows of a file by the names of its columns."""
+    with path.open(encoding="utf-8", newline="") as file:
+        yield from csv.DictReader(file)
+
+
 def q2_wow(data: Path) -> Iterator[Item]:
     """Yield responses of two systems to Wizard of Wikipedia, labelled as supported by the knowledge or not."""
     for system in ("dodeca", "memnet"):
         for label in ("consistent", "inconsistent"):
-            for number, row in enumerate(_csv(data / "q2_wow" / f"{system}_{label}.csv")):
+            for number, row in enumerate(read_csv(data / "q2_wow" / f"{system}_{label}.csv")):
                 name = f"q2_wow-{system}-{label}"
                 yield item(name, number, row["knowledge"], row["message"], row["response"], label, row["topic"])
 
@@ -93,7 +99,7 @@ def faithdial_audit(data: Path) -> Iterator[Item]:
         ("gpt2", "gpt2", "begin_label"),
         ("gold", "response", "BEGIN"),
     ):
-        for number, row in enumerate(_csv(data / "faithdial_audit" / f"{system}_wow.csv")):
+        for number, row in enumerate(read_csv(data / "faithdial_audit" / f"{system}_wow.csv")):
             given = row[labels].lower().strip()
             label = {"entailment,hallucination": "partial hallucination"}.get(given, given)
             if label in FAITHFUL and row["history"].strip() and row[response].strip():
@@ -167,8 +173,3 @@ SETS = {
     # Queries in place of labels.
     "canard": Labelled(canard, {"": ""}, ()),
 }
-
-
-def _csv(path: Path) -> Iterator[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        yield from csv.DictReader(file)

@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import re
 import time
 import warnings
 from collections.abc import Coroutine, Sequence
@@ -19,12 +18,12 @@ from generator.common.atomic_files import atomic_write
 from generator.common.concurrency import cancel, together
 from generator.common.console import note
 from generator.common.interruption import interruptible
+from generator.components import open_model
 from generator.config.parts import build_choice, plain, validate
 from generator.config.settings import hash_files, hash_models, identity
 from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.program_file import list_predictors, load_program, read_program, write_program
 from generator.dialogs.signatures import prompt_version
-from generator.errors import ModelError
 from generator.execution.session import Session, Work
 from generator.execution.store import Store
 from generator.models.endpoints import Endpoint
@@ -154,10 +153,7 @@ class OptimizationRun(Session[Ended]):
         model = Connection(asked, clients)
         reflection = Connection(lm, clients)
         if other is not None:
-            try:
-                reflection = Connection(other, await stack.enter_async_context(other.open(self.folder)))
-            except ModelError as error:
-                raise ModelError(re.sub(r"\blm\.", "reflection.lm.", str(error))) from error
+            reflection = Connection(other, await open_model("reflection.lm", other, self.folder, stack))
         return partial(self._work, model, reflection)
 
     async def _work(self, model: Connection, reflection: Connection, store: Store, stop: asyncio.Event) -> None:

@@ -1,8 +1,9 @@
-"""The protocol of exporters, and what they read from."""
+"""The protocol of exporters, what they read from, and how they write."""
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TextIO
 
 from generator.common.console import note
 from generator.dialogs.filter import Filter, filter_pairs
@@ -62,3 +63,13 @@ class Exporter(Protocol):
             OSError: a file can't be written.
         """
         ...
+
+
+def open_text(path: Path) -> TextIO:
+    """Open a file to write, with the same bytes on every system."""
+    return path.open("w", encoding="utf-8", newline="\n")
+
+
+def to_json(value: object) -> str:
+    """Return JSON on one line."""
+    return json.dumps(value, ensure_ascii=False)

@@ -1,11 +1,13 @@
 """Dialogs of tasks in the file of MT-Bench-101 (Bai et al. 2024), a line each: `mtbench101.jsonl`."""
 
-import json
+import re
 from pathlib import Path
 from typing import ClassVar
 
-from generator.output.base import ExportSource, kept_items
+from generator.output.base import ExportSource, kept_items, open_text, to_json
 from generator.schema import Record
+
+_NUMBER = re.compile(r"0|[1-9][0-9]*")
 
 
 class MtBench101Export(Record):
@@ -21,14 +23,9 @@ class MtBench101Export(Record):
         Raises:
             ExportError: a dialog belongs to no task.
         """
-        numbered = all(_is_number(dialog.id) for dialog in source.dialogs())
-        with (folder / "mtbench101.jsonl").open("w", encoding="utf-8", newline="\n") as file:
+        numbered = all(_NUMBER.fullmatch(dialog.id) for dialog in source.dialogs())
+        with open_text(folder / "mtbench101.jsonl") as file:
             for count, dialog in enumerate(kept_items(source, self.name), start=1):
                 number = int(dialog.id) if numbered else count
                 history = [{"user": turn.query, "bot": turn.answer} for turn in dialog.turns]
-                line = {"task": dialog.task, "id": number, "history": history}
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
-
-
-def _is_number(dialog_id: str) -> bool:
-    return dialog_id.isascii() and dialog_id.isdecimal() and str(int(dialog_id)) == dialog_id
+                file.write(to_json({"task": dialog.task, "id": number, "history": history}) + "\n")

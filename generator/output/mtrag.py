@@ -2,36 +2,28 @@
 
     conversations.json                                  whole conversations, with all retrieved passages
     generation_tasks/reference.jsonl                    a task for each pair, by default with the relevant passages
-    retrieval_tasks/<name>/<name>_lastturn.jsonl        queries of the turns with relevant passages,
-    retrieval_tasks/<name>/<name>_questions.jsonl       in three forms
-    retrieval_tasks/<name>/<name>_rewrite.jsonl
-    retrieval_tasks/<name>/qrels/dev.tsv
-    retrieval_tasks/<name>/corpus.jsonl                 the collection in BEIR's format
+    retrieval_tasks/<name>/                             queries and passages (`mtrag_retrieval.py`)
 
 A passage is relevant to a turn if the turn's evidence is from it. `docs/export.md` describes each field.
 """
 
-import csv
-import hashlib
-import json
 import random
-import re
 import shutil
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TextIO
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from generator.common.console import note
-from generator.common.passages import passage as cut_passage
-from generator.corpora.mtrag.names import NO_LABEL, SPEAKER, domain_of, format_turn_id, to_published_label
+from generator.corpora.mtrag.names import NO_LABEL, format_turn_id, to_published_label
 from generator.dialogs.filter import filter_pairs
-from generator.errors import CorpusError, ExportError
-from generator.output.base import ExportSource
-from generator.schema import TASK, UNLABELLED, Dialog, Document, Operational, Passage, Record, Turn
+from generator.errors import CorpusError
+from generator.output.base import ExportSource, open_text, to_json
+from generator.output.mtrag_retrieval import RetrievalTask, write_collections
+from generator.schema import TASK, UNLABELLED, Dialog, Operational, Passage, Record, Turn
 
 Contexts = Literal["relevant", "retrieved"]
 Tasks = Literal["all", "one"]
@@ -59,16 +51,16 @@ class MtragExport(Record):
         tasks, retrieval = folder / "generation_tasks", folder / "retrieval_tasks"
         tasks.mkdir()
         try:
-            collections = _write_collections(source, retrieval, source.documents())
+            collections = write_collections(source, retrieval, source.documents())
         except CorpusError as error:
             note(f"export=mtrag: the collections hold only the passages of the dialogs, because {error}")
             shutil.rmtree(retrieval)
-            collections = _write_collections(source, retrieval, ())
+            collections = write_collections(source, retrieval, ())
         with ExitStack() as stack:
-            conversations = stack.enter_context(_open_text(folder / "conversations.json"))
-            reference = stack.enter_context(_open_text(tasks / "reference.jsonl"))
+            conversations = stack.enter_context(open_text(folder / "conversations.json"))
+            reference = stack.enter_context(open_text(tasks / "reference.jsonl"))
             queries = {
-                name: stack.enter_context(_RetrievalTask(retrieval / name, name)) for name in collections.names.values()
+                name: stack.enter_context(RetrievalTask(retrieval / name, name)) for name in collections.names.values()
             }
             before = "[\n"
             shown = _Contexts(self.contexts, source)
@@ -76,15 +68,17 @@ class MtragExport(Record):
                 collection = collections.collection_of(dialog)
                 if dialog.ended != TASK:  # whose turns before the last have neither labels nor passages
                     size = collections.sizes[collection]
-                    conversations.write(before + _json(_conversation(dialog, collection, size)))
+                    conversations.write(before + to_json(_conversation(dialog, collection, size)))
                     before = ",\n"
                 turns = filter_pairs(dialog, source.filter)[0]
                 if self.tasks == "one":
                     turns = random.Random(dialog.id).choices([turn for turn in turns if turn.turn > 1] or turns)
                 for turn in turns:
                     if (contexts := shown.of(dialog, turn)) is not None:
-                        reference.write(_json(_task(dialog, turn, collection, contexts)) + "\n")
-                        queries[collections.names[collection]].add(dialog, turn, source.rewritten)
+                        reference.write(to_json(_task(dialog, turn, collection, contexts)) + "\n")
+                        queries[collections.names[collection]].add(
+                            dialog, turn, _relevant(dialog, turn), source.rewritten
+                        )
             conversations.write("\n]\n")
         if before == "[\n":
             (folder / "conversations.json").unlink()
@@ -141,138 +135,6 @@ class _Contexts:
                 f"export=mtrag: left out {self._contradicted} unanswerable tasks that the judge answerability found "
                 "answerable; export.contexts=relevant keeps them"
             )
-
-
-class _Collections(ExitStack):
-    """The collections that the dialogs are about, written while the documents are read.
-
-    Attributes:
-        names: folder names by collection.
-        sizes: numbers of passages by collection.
-    """
-
-    def __init__(self, corpus: str, dialogs: Iterable[Dialog], folder: Path) -> None:
-        super().__init__()
-        self.names: dict[str, str] = {}
-        self.sizes: Counter[str] = Counter()
-        self._corpus, self._folder = corpus, folder
-        self._files: dict[str, TextIO] = {}
-        # By document, the passages that dialogs have of it: id to span.
-        self._spans: dict[str, dict[str, tuple[int, int]]] = {}
-        self._ids: set[str] = set()
-        for dialog in dialogs:
-            if not (dialog.passages or dialog.collection):
-                raise ExportError(
-                    f"export=mtrag: the dialog {dialog.id} rests on no document; choose another export, or none"
-                )
-            for name in dialog.document_ids[:1]:
-                self._spans.setdefault(name, {})
-            for passage in dialog.passages:
-                self._spans.setdefault(passage.document_id, {})[passage.id] = (passage.start, passage.end)
-                self._ids.add(passage.id)
-        self._collection_of: dict[str, str] = {}
-        self._written: set[tuple[str, str]] = set()
-
-    def collection_of(self, dialog: Dialog) -> str:
-        """Return the collection that a dialog is about: that of its first document."""
-        return dialog.collection or self._collection_of.get(dialog.document_ids[0], self._corpus)
-
-    def add(self, document: Document, passages: Sequence[Passage]) -> None:
-        """Write the passages of a document; without any those that dialogs have of it, or else the whole document."""
-        collection = document.collection or self._corpus
-        if document.id in self._spans:
-            self._collection_of[document.id] = collection
-        for passage in passages or self._pieces(document):
-            self._write(collection, passage)
-
-    def add_missing(self, dialogs: Iterable[Dialog]) -> None:
-        """Write the passages of dialogs that are still missing, and remove collections without a dialog."""
-        used = set()
-        for dialog in dialogs:
-            used.add(collection := self.collection_of(dialog))
-            self._file(collection)  # the tasks about it may all be unanswerable, without a passage
-            for passage in dialog.passages:
-                if (collection, passage.id) not in self._written:
-                    self._write(collection, passage)
-        for collection in self.names.keys() - used:
-            shutil.rmtree(self._folder / self.names.pop(collection))
-
-    def _pieces(self, document: Document) -> list[Passage]:
-        spans = self._spans.get(document.id, {})
-        if document.id in self._ids or not spans:
-            # The documents of mtRAG and OR-QuAC are passages already.
-            spans = {document.id: (0, len(document.text))}
-        ordered = sorted(spans.items(), key=lambda item: (item[1], item[0]))
-        return [cut_passage(document, start, end, name) for name, (start, end) in ordered]
-
-    def _file(self, collection: str) -> TextIO:
-        if collection not in self._files:
-            self.names[collection] = _folder_name(collection, self.names.values())
-            folder = self._folder / self.names[collection]
-            folder.mkdir(parents=True)
-            self._files[collection] = self.enter_context(_open_text(folder / "corpus.jsonl"))
-        return self._files[collection]
-
-    def _write(self, collection: str, passage: Passage) -> None:
-        record = {"_id": passage.id, "title": passage.title, "text": passage.text, "url": passage.url or ""}
-        self._file(collection).write(_json(record) + "\n")
-        self.sizes[collection] += 1
-        if passage.id in self._ids:
-            self._written.add((collection, passage.id))
-
-
-def _write_collections(
-    source: ExportSource, folder: Path, documents: Iterable[tuple[Document, Sequence[Passage]]]
-) -> _Collections:
-    folder.mkdir()
-    with _Collections(source.corpus, source.dialogs(), folder) as collections:
-        for document, passages in documents:
-            collections.add(document, passages)
-        collections.add_missing(source.dialogs())
-    return collections
-
-
-class _RetrievalTask(ExitStack):
-    """The retrieval task of a collection.
-
-    Rewrites are written for all of its queries or for none: BEIR's loader needs a query for each of the qrels, and a
-    question that depends on earlier turns is not a rewrite.
-    """
-
-    def __init__(self, folder: Path, name: str) -> None:
-        super().__init__()
-        self.callback(self._check_rewrites)  # once the files are closed
-        self._all = self._without = 0
-        (folder / "qrels").mkdir()
-        self._last, self._questions, self._rewrites, qrels = (
-            self.enter_context(_open_text(folder / file))
-            for file in (f"{name}_lastturn.jsonl", f"{name}_questions.jsonl", f"{name}_rewrite.jsonl", "qrels/dev.tsv")
-        )
-        self._qrels = csv.writer(qrels, delimiter="\t", lineterminator="\n")
-        self._qrels.writerow(("query-id", "corpus-id", "score"))
-
-    def _check_rewrites(self) -> None:
-        if self._without:
-            path = Path(self._rewrites.name)
-            path.unlink()
-            note(
-                f"export=mtrag: {path.name} is not written, because {self._without} of {self._all} questions have no "
-                "standalone form (docs/export.md)"
-            )
-
-    def add(self, dialog: Dialog, turn: Turn, rewritten: bool) -> None:
-        """Add a turn if it is answerable or partial and has relevant passages."""
-        relevant = [passage.id for passage in _relevant(dialog, turn)]
-        if not relevant or turn.answerability not in ("answerable", "partial"):
-            return
-        name = format_turn_id(dialog.id, turn.turn)
-        self._last.write(_query(name, [turn.query]))
-        self._questions.write(_query(name, [t.query for t in dialog.turns[: turn.turn]]))
-        alone = _standalone(turn, rewritten)
-        self._all += 1
-        self._without += not alone
-        self._rewrites.write(_query(name, [alone]))
-        self._qrels.writerows((name, passage_id, 1) for passage_id in relevant)
 
 
 def _conversation(dialog: Dialog, collection: str, size: int) -> dict[str, Any]:
@@ -362,37 +224,3 @@ def _context(dialog: Dialog, turn: Turn, passage: Passage) -> dict[str, Any]:
         "score": scores[-1] if scores else 0.0,
         "feedback": {"relevant": {dialog.lm: {"value": "yes" if passage.id in _cited(turn) else "no"}}},
     }
-
-
-def _standalone(turn: Turn, rewritten: bool) -> str:
-    """Return the standalone form of a question; empty if there is none."""
-    if rewritten and turn.retrieval_query:
-        return turn.retrieval_query
-    alone = turn.turn == 1 or (turn.planned is not None and turn.planned.standalone is True)
-    return turn.query if alone else ""
-
-
-def _query(name: str, questions: Sequence[str]) -> str:
-    """Return a line of a query file, byte for byte as the publisher writes it."""
-    record = {"_id": name, "text": "\n".join(f"{SPEAKER} {question}" for question in questions)}
-    return json.dumps(record, separators=(",", ":")).replace("/", "\\/") + "\n"
-
-
-def _folder_name(collection: str, taken: Collection[str]) -> str:
-    """Return the publisher's domain of a collection, or else its name as a portable file name."""
-    try:
-        name = domain_of(collection)
-    except ValueError:
-        name = collection
-    safe = re.sub(r"[^A-Za-z0-9_.-]+", "_", name).lstrip(".")[:80]
-    if safe == name and name not in taken:
-        return name
-    return f"{safe}-{hashlib.sha256(collection.encode()).hexdigest()[:8]}"
-
-
-def _open_text(path: Path) -> TextIO:
-    return path.open("w", encoding="utf-8", newline="\n")
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)

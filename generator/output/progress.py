@@ -15,7 +15,7 @@ from generator.dialogs.live import Step
 from generator.execution.pipeline import Progress
 from generator.models.admission import CACHE_CURE
 from generator.output.summary import Summary
-from generator.output.tables import print_table
+from generator.output.tables import cell, print_table
 from generator.schema import Cost
 
 PLAIN_SECONDS = 10.0
@@ -191,7 +191,7 @@ def closing_table(summary: Summary) -> None:
     prompt = f"{summary.lm_calls} calls, {tokens.prompt} prompt tokens ({cached})"
     rows.append(("model", f"{prompt}, {tokens.completion} completion tokens"))
     if (share := summary.cached_share).stages:
-        over_time = " ".join("–" if part is None else f"{part:.0%}" for part in share.over_time)
+        over_time = " ".join(cell(part, "{:.0%}") for part in share.over_time)
         rows.append(("from the cache", ", ".join(f"{stage} {part:.0%}" for stage, part in share.stages.items())))
         rows.append(("over time", over_time))
     if fell := share.collapsed:

@@ -1,6 +1,5 @@
 """Write items in the publisher's files of RAD-Bench (Kuo et al. 2025): questions, and their reference answers."""
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -9,7 +8,7 @@ from pydantic import Field
 
 from generator.corpora.rad_bench import QUESTION_ID, REFERENCES
 from generator.errors import ExportError
-from generator.output.base import ExportSource, kept_items
+from generator.output.base import ExportSource, kept_items, open_text, to_json
 from generator.schema import LocalPath, Operational, Record
 from taxonomy import read_scenarios
 
@@ -38,8 +37,8 @@ class RadBenchExport(Record):
         counts = Counter[str]()
         (folder / REFERENCES).mkdir()
         with (
-            (folder / "question.jsonl").open("w", encoding="utf-8", newline="\n") as questions,
-            (folder / REFERENCES / "reference.jsonl").open("w", encoding="utf-8", newline="\n") as answers,
+            open_text(folder / "question.jsonl") as questions,
+            open_text(folder / REFERENCES / "reference.jsonl") as answers,
         ):
             for dialog in kept_items(source, self.name):
                 if (scenario := scenarios.get(dialog.task)) is None:
@@ -69,5 +68,5 @@ class RadBenchExport(Record):
                     "choices": [{"index": 0, "turns": references}],
                     "tstamp": 0,
                 }
-                questions.write(json.dumps(question, ensure_ascii=False) + "\n")
-                answers.write(json.dumps(answer, ensure_ascii=False) + "\n")
+                questions.write(to_json(question) + "\n")
+                answers.write(to_json(answer) + "\n")

@@ -1,5 +1,6 @@
-"""Tables for a terminal and as Markdown. Untrusted text in a cell changes neither."""
+"""Tables for a terminal, as Markdown and as CSV. Untrusted text in a cell breaks none of them."""
 
+import csv
 import io
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -16,6 +17,11 @@ from generator.common.sanitize import printable
 from generator.output import markdown
 
 ABSENT = "–"
+
+
+def cell(value: float | None, form: str) -> str:
+    """Return a figure as a cell; without one there is a dash."""
+    return ABSENT if value is None else form.format(value)
 
 
 class Line(NamedTuple):
@@ -40,16 +46,24 @@ def as_markdown(names: Sequence[str], lines: Iterable[Line]) -> str:
     return markdown.table(["", *map(markdown.line, names)], rows) + "\n"
 
 
+def as_csv(rows: Iterable[Sequence[object]]) -> str:
+    """Return rows as CSV with line feeds."""
+    text = io.StringIO()
+    cells = ([printable(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+    csv.writer(text, lineterminator="\n").writerows(cells)
+    return text.getvalue()
+
+
 def as_text(names: Sequence[str], lines: Iterable[Line], console: Console | None) -> str:
-    """Return the same as text, with the width and the styles of a terminal; plain and as wide as needed without one."""
+    """Return it as text, with the width and the styles of a terminal; plain and as wide as needed without one."""
     table = Table(box=None, pad_edge=False)
     table.add_column("", overflow="fold")
     for name in names:
-        table.add_column(Text(name), justify="right", overflow="fold", min_width=6)
+        table.add_column(Text(printable(name)), justify="right", overflow="fold", min_width=6)
     for title, members in groupby(lines, lambda line: line.section):
-        table.add_row(Text(title, style="bold"))
+        table.add_row(Text(printable(title), style="bold"))
         for line in members:
-            table.add_row(Text(f"  {line.label}"), *line.cells)
+            table.add_row(Text(f"  {printable(line.label)}"), *line.cells)
     printer = console or Console(file=io.StringIO(), width=10_000)
     with printer.capture() as shown:
         printer.print(table, highlight=False)

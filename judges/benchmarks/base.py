@@ -1,7 +1,7 @@
 """Define a benchmark of dialogs: how its items are read, asked, judged and scored.
 
 An item is a `Dialog` whose answers are the golden ones. Answered by a model, it keeps them in `other_answers`, and
-names in `context` which earlier answers the model was shown. `judges.benchmarks.run` does the rest.
+names in `context` which earlier answers the model was shown. `evaluator.py` and `run.py` do the rest.
 """
 
 from abc import ABC, abstractmethod

@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, field_validator
-from scipy import stats
 
 from generator.common.refusals import drop_refusals
 from generator.config.choices import compose_choice
@@ -27,7 +26,7 @@ from generator.output.tables import print_table
 from generator.schema import Context, Dialog, Judge, SkippedRecord, Turn
 from generator.sets import dialog_set
 from judges.benchmarks.base import Benchmark
-from judges.benchmarks.scores import DIGITS, Rated, Ratings, Score
+from judges.benchmarks.scores import Rated, Ratings, Score, bootstrap
 from judges.metrics.words import has_words, words
 
 # Whose files, which lie in one folder, name the split of their dialogs.
@@ -184,16 +183,10 @@ def mean_of_questions(rated: Sequence[Rated], seed: int) -> Score:
     sums = np.array([sum(values) for values in dialogs.values()])
     counts = np.array([len(values) for values in dialogs.values()])
 
-    def mean(total: Any, count: Any, axis: int = -1) -> Any:
+    def mean(total: Any, count: Any, axis: int) -> Any:
         return total.sum(axis=axis) / count.sum(axis=axis)
 
-    low = high = None
-    if len(dialogs) > 1:
-        found = stats.bootstrap(
-            (sums, counts), mean, paired=True, batch=1000, method="percentile", rng=np.random.default_rng(seed)
-        ).confidence_interval
-        low, high = round(float(found.low), DIGITS), round(float(found.high), DIGITS)
-    return Score(score=round(float(mean(sums, counts)), DIGITS), low=low, high=high)
+    return bootstrap([sums, counts], mean, seed, paired=True)
 
 
 def _interval(score: Mapping[str, Any]) -> str:

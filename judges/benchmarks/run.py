@@ -7,10 +7,9 @@ counted apart: an answer that doesn't come, or a judge without a rating, leaves 
 import asyncio
 import hashlib
 import json
-import re
 from collections import Counter
-from collections.abc import Collection, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,32 +19,26 @@ from omegaconf import DictConfig
 from pydantic_core import to_jsonable_python
 
 from generator.common.atomic_files import atomic_write
-from generator.common.concurrency import together
 from generator.common.console import note
 from generator.config.compose import Job, RunFailed
 from generator.config.parts import identify
 from generator.config.settings import hash_models
-from generator.dialogs.calls import chat, use_model
 from generator.dialogs.journal import Journal
 from generator.dialogs.signatures import prompt_version
-from generator.errors import ConfigError, CorpusError, Rejected, RunError
+from generator.errors import ConfigError, CorpusError, RunError
 from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Outcome, Store
-from generator.models.lm import ChatReply, Clients, LanguageModel
-from generator.schema import Context, Dialog, Record, Turn, Usage, Verdict
-from judges.base import SCORED, UNJUDGED
+from generator.schema import Context, Dialog, Record, Usage
 from judges.benchmarks.answers import add_answers
-from judges.benchmarks.base import RatedBenchmark, golden_item
-from judges.benchmarks.evaluation import Evaluation, load_evaluation
+from judges.benchmarks.base import RatedBenchmark
+from judges.benchmarks.config import Evaluation, load_evaluation
+from judges.benchmarks.evaluator import NO_ANSWER, Evaluator
 from judges.benchmarks.items import draw_items, read_items
 from judges.benchmarks.scores import Rated, count_reasons
 from judges.llm.task import RatingAdapter, RatingJudge
-from judges.panel import Member, median_of, open_greedy
+from judges.panel import Member, open_greedy
 from judges.work import check_apart, load_named, work_through, write_lines
 
-NO_ANSWER = "no answer"
-# What a reasoning model writes before its answer, where the server leaves it there; some begin it in the prompt.
-_THOUGHTS = re.compile(r"\A(?:\s*<think>)?(?:(?!<think>).)*?</think>|\A\s*<think>.*\Z", re.DOTALL)
 # Settings that are part of a run folder's name.
 _NAMED = {"benchmark", "input", "answers", "judgments", "lm", "lm.model", "run_dir"}
 
@@ -171,125 +164,18 @@ class EvaluationRun(Session[Result]):
                 await metric.judge((), (), self.items[0].turns[0])
             except ConfigError as error:
                 raise ConfigError(str(error).replace("judge.", f"benchmark.metrics.{metric.name}.")) from error
-        return partial(self._evaluate, tested, members)
+        lm, seed = self.settings.lm.model, self.settings.seed
+        return partial(self._evaluate, Evaluator(self.benchmark, lm, tested, members, seed))
 
-    async def _evaluate(
-        self, tested: Clients | None, members: list[Member[RatingJudge]], store: Store, stop: asyncio.Event
-    ) -> None:
+    async def _evaluate(self, evaluator: Evaluator, store: Store, stop: asyncio.Event) -> None:
         def make(number: int) -> Coroutine[Any, Any, Outcome]:
-            return self._answer_and_judge(*self.plans[number], tested, members, Journal(store, name(number)))
+            return evaluator.evaluate(*self.plans[number], Journal(store, name(number)))
 
         def name(number: int) -> str:
             return f"{number} {self.plans[number][0].id}"
 
         at_once = max(endpoint.concurrency for endpoint in (self.settings.lm, *self.settings.endpoints.values()))
         await work_through(make, name, len(self.plans), at_once, "evaluated", store, stop)
-
-    async def _answer_and_judge(
-        self,
-        item: Dialog,
-        context: Context,
-        tested: Clients | None,
-        members: list[Member[RatingJudge]],
-        journal: Journal,
-    ) -> Outcome:
-        judged = self.benchmark.judged(item)
-        golden = golden_item(item, judged)
-        failed: Collection[int] = {turn.turn for turn in judged if not turn.answer and not _came_empty(turn)}
-        if tested is None:
-            answers = {turn.turn: turn for turn in judged}
-        else:
-            with tested.for_dialog(item.id) as client:
-                lm = LanguageModel(client, journal, self.settings.seed)
-                answers, failed = await self._answer(golden, context, lm)
-        found = await together(self._judge(golden, context, answers, member, journal) for member in members)
-        turns = []
-        for turn in golden.turns:
-            if turn.turn not in answers:
-                turns.append(turn.model_copy(update={"verdicts": ()}))  # verdicts on the golden answers are no scores
-                continue
-            verdicts = [verdicts[turn.turn] for verdicts in found]
-            if len(verdicts) > 1:
-                verdicts.append(median_of(verdicts))
-            update = {
-                "answer": answers[turn.turn].answer,
-                "other_answers": (turn.answer, *turn.other_answers),
-                "truncated": answers[turn.turn].truncated,
-                "usage": journal.cost(turn.turn),
-            }
-            answered = turn.model_copy(update=update)
-            for metric in self.benchmark.judges:
-                missing = Verdict(judge=metric.name, label=UNJUDGED, explanation=NO_ANSWER, model="")
-                compared = self.benchmark.compared(answered)
-                verdicts.append(missing if turn.turn in failed else await metric.judge((), (), compared))
-            turns.append(answered.model_copy(update={"verdicts": tuple(verdicts)}))
-        update = {
-            "turns": tuple(turns),
-            "context": context,
-            "lm": item.lm if tested is None else self.settings.lm.model,
-        }
-        return Outcome(dialog=golden.model_copy(update=update), drops=(), usage=journal.by_stage())
-
-    async def _answer(
-        self, item: Dialog, context: Context, lm: LanguageModel
-    ) -> tuple[dict[int, Turn], Collection[int]]:
-        """Return the turns with the model's answers by number, and the numbers of those whose answer didn't come."""
-        answers, failed = dict[int, Turn](), set[int]()
-
-        async def answer(turn: Turn) -> None:
-            earlier = None if context == "own" and failed else self._earlier(item, turn, context, answers)
-            reply: ChatReply | None = None
-            with suppress(Rejected):
-                if earlier is not None:  # else an answer before it is missing
-                    reply = await chat(lm, self.benchmark.chat(item, turn, earlier), "respond", turn.turn)
-            if reply is None:
-                failed.add(turn.turn)
-            text = _THOUGHTS.sub("", reply.text).strip() if reply else ""
-            cut = reply is not None and reply.finish_reason == "length"
-            answers[turn.turn] = turn.model_copy(update={"answer": text, "truncated": cut})
-
-        judged = self.benchmark.judged(item)
-        if context == "golden":
-            await together(answer(turn) for turn in judged)
-        else:
-            for turn in judged:
-                await answer(turn)
-        return answers, failed
-
-    def _earlier(self, item: Dialog, turn: Turn, context: Context, answers: Mapping[int, Turn]) -> list[str]:
-        """Return the answers that stand before a turn."""
-        before = item.turns[: turn.turn - 1]
-        return [(t if context == "golden" else answers.get(t.turn, t)).answer for t in before]
-
-    async def _judge(
-        self,
-        item: Dialog,
-        context: Context,
-        answers: Mapping[int, Turn],
-        member: Member[RatingJudge],
-        journal: Journal,
-    ) -> dict[int, Verdict]:
-        """Return the verdicts of one judge on all answers, requested concurrently, by turn."""
-        judge, benchmark = member.judge, self.benchmark
-        assert isinstance(benchmark, RatedBenchmark)
-
-        async def verdict(turn: Turn) -> Verdict:
-            if not turn.answer:
-                return judge.verdict(UNJUDGED, NO_ANSWER)
-            question = benchmark.question(item, turn, self._earlier(item, turn, context, answers))
-            try:
-                rating = await judge.rate(question, turn)
-            except Rejected as failure:
-                return judge.verdict(UNJUDGED, f"{failure.reason}: {failure.text}".strip(": "))
-            return judge.verdict(SCORED, rating.explanation, rating.score)
-
-        assert member.clients is not None
-        with (
-            member.clients.for_dialog(item.id) as client,
-            use_model(LanguageModel(client, journal, self.settings.seed), member.adapter),
-        ):
-            given = await together(map(verdict, answers.values()))
-        return dict(zip(answers, given, strict=True))
 
     def write_results(self, store: Store) -> Result:
         write_lines(self.folder / "dialogs.jsonl", store.dialogs())
@@ -352,8 +238,3 @@ def _write(folder: Path, scores: Mapping[str, Any], configuration: str) -> None:
         file.write(json.dumps(scores, indent=2, ensure_ascii=False) + "\n")
     with atomic_write(folder / "config.yaml") as file:
         file.write(configuration)
-
-
-def _came_empty(turn: Turn) -> bool:
-    """Return True if an earlier evaluation has scored a turn's answer, which is empty and came so."""
-    return bool(turn.verdicts) and all(verdict.explanation != NO_ANSWER for verdict in turn.verdicts)

@@ -1,8 +1,9 @@
 """Scores of rated turns, with bootstrap intervals: what MT-Bench-101 and RAD-Bench share."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,14 +87,25 @@ def mean_score(tasks: Sequence[Sequence[Sequence[float | None]]], seed: int = 0)
     def statistic(*chosen: NDArray[np.int64], axis: int) -> NDArray[np.float64]:
         return np.mean([_mean(array[rows]) for array, rows in zip(arrays, chosen, strict=True)], axis=0)
 
-    dialogs = [np.arange(len(array)) for array in arrays]
+    return bootstrap([np.arange(len(array)) for array in arrays], statistic, seed)
+
+
+def bootstrap(
+    samples: Sequence[NDArray[Any]], statistic: Callable[..., Any], seed: int, *, paired: bool = False
+) -> Score:
+    """Return a statistic of samples, with an interval of 9,999 resamples if each sample has two values at least.
+
+    Args:
+        paired: resample the values of all samples together.
+    """
     low = high = None
-    if all(len(array) > 1 for array in arrays):
-        low, high = stats.bootstrap(
-            dialogs, statistic, batch=_BATCH, method="percentile", rng=np.random.default_rng(seed)
+    if all(len(sample) > 1 for sample in samples):
+        chance = np.random.default_rng(seed)
+        ends = stats.bootstrap(
+            samples, statistic, paired=paired, batch=_BATCH, method="percentile", rng=chance
         ).confidence_interval
-        low, high = round(float(low), DIGITS), round(float(high), DIGITS)
-    return Score(score=round(float(statistic(*dialogs, axis=-1)), DIGITS), low=low, high=high)
+        low, high = round(float(ends.low), DIGITS), round(float(ends.high), DIGITS)
+    return Score(score=round(float(statistic(*samples, axis=-1)), DIGITS), low=low, high=high)
 
 
 def _mean(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ from judges.people.verdicts import Judged, judge_name
 from judges.work import check_apart
 from taxonomy import read_criteria
 
-REPORT = "people.json"
+REPORT = "people"
 
 
 def read_key(path: Path | None, inputs: Sequence[str], annotations: Sequence[Path], criteria: str) -> Key:
@@ -68,7 +68,7 @@ def check_folder(folder: Path, key: Key) -> None:
     """Raise ConfigError or RunError if the folder holds one of the sets, or something else."""
     for source in key.sources:
         check_apart(folder, Path(source.path))
-    if folder.exists() and not (folder / REPORT).exists() and any(folder.iterdir()):
+    if folder.exists() and not (folder / f"{REPORT}.json").exists() and any(folder.iterdir()):
         raise RunError(f"run_dir={folder}: holds something else; set another run_dir")
 
 

@@ -5,12 +5,13 @@ import io
 from pathlib import Path
 
 from generator.schema import Dialog
+from tests.support.records import write_dialogs
 
 
 def run_of(folder: Path, *dialogs: Dialog) -> Path:
     """Return a folder with these dialogs."""
     folder.mkdir(exist_ok=True)
-    (folder / "dialogs.jsonl").write_text("".join(f"{d.model_dump_json()}\n" for d in dialogs), encoding="utf-8")
+    write_dialogs(folder / "dialogs.jsonl", *dialogs)
     return folder
 
 

@@ -5,6 +5,7 @@ import io
 import json
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,21 +20,12 @@ from tests.judges.sheets import rows_of, run_of
 from tests.support import runs
 from tests.support.openai_server import OpenAIServer, openai_server
 from tests.support.records import make_dialog, make_passage, make_turn
-from tests.support.runs import Ended
 
 __all__ = ["openai_server"]
 
+command = partial(runs.command, program=COMMAND)
+
 TASKS = read_tasks()
-
-
-def command(*arguments: str | Path) -> Ended:
-    return runs.command(*map(str, arguments), program=COMMAND)
-
-
-def refused(*arguments: str | Path) -> str:
-    ended = command(*arguments)
-    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1), ended.err
-    return ended.error
 
 
 def evaluated(name: str, task: str, *scores: float | None, context: Context = "golden") -> Dialog:
@@ -66,8 +58,8 @@ def test_a_sheet_is_drawn_evenly_from_the_tasks_and_read_back(tmp_path: Path) ->
     assert all(row["rating"] == "" for row in rows)
     assert TASKS["SI"].criteria[0] in rows[0]["criteria"]
     assert draw_dialogs(many, 10, 0) == draw_dialogs(many, 10, 0) != draw_dialogs(many, 10, 1)
-    assert "exists" in refused(run, f"sheet={sheet}")
-    assert "has no rating" in refused(run, f"sheets={sheet}")
+    assert "exists" in command(run, f"sheet={sheet}").refused
+    assert "has no rating" in command(run, f"sheets={sheet}").refused
     sheet.write_text(sheet.read_text(encoding="utf-8").replace('",\n', '",7\n'), encoding="utf-8")
     ended = command(run, f"sheets=[{sheet},{sheet}]", "seed=3", f"output={tmp_path / 'agreement.json'}")
     assert (ended.code, ended.err) == (0, "")
@@ -155,19 +147,19 @@ def test_a_sheet_that_cannot_be_used_is_one_line(tmp_path: Path, text: str | byt
     run = run_of(tmp_path / "run", evaluated("1", "SI", 9, 9), evaluated("2", "SI", 9, 9))
     sheet = tmp_path / "a.csv"
     sheet.write_bytes(text if isinstance(text, bytes) else text.encode())
-    error = refused(run, f"sheets={sheet}")
+    error = command(run, f"sheets={sheet}").refused
     assert error.startswith(f"{sheet}: ") and message in error
 
 
 def test_what_the_command_lacks_is_one_line(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", evaluated("1", "SI", None, 9))
-    assert "sheet=" in refused(run)
-    assert "no dialog with a score" in refused(run, f"sheet={tmp_path / 'a.csv'}")
-    assert "doesn't exist" in refused(tmp_path / "none", f"sheet={tmp_path / 'a.csv'}")
+    assert "sheet=" in command(run).refused
+    assert "no dialog with a score" in command(run, f"sheet={tmp_path / 'a.csv'}").refused
+    assert "doesn't exist" in command(tmp_path / "none", f"sheet={tmp_path / 'a.csv'}").refused
     run_of(run, evaluated("1", "XY", 1, 9))
-    assert "'XY'" in refused(run, f"sheet={tmp_path / 'a.csv'}")
+    assert "'XY'" in command(run, f"sheet={tmp_path / 'a.csv'}").refused
     run_of(run, evaluated("1", "SI", 1, 9))
-    assert "none.csv: can't be read" in refused(run, f"sheets={tmp_path / 'none.csv'}")
+    assert "none.csv: can't be read" in command(run, f"sheets={tmp_path / 'none.csv'}").refused
 
 
 def people(*ratings: Sequence[int | None]) -> list[dict[str, int]]:

@@ -4,6 +4,7 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -20,9 +21,11 @@ from tests.judges.sheets import rows_of, run_of
 from tests.support import runs
 from tests.support.openai_server import OpenAIServer, openai_server
 from tests.support.records import make_dialog, make_hits, make_passage, make_turn
-from tests.support.runs import Ended, Site
+from tests.support.runs import Site
 
 __all__ = ["openai_server"]
+
+command = partial(runs.command, program=COMMAND)
 
 HOSTILE = '<script>alert("x")</script> & =HYPERLINK("http://x") \x1b[31m ]]>'
 PACKAGES = ("krippendorff", "statsmodels")
@@ -32,16 +35,6 @@ PACKAGES = ("krippendorff", "statsmodels")
 def needs_packages() -> None:
     for package in PACKAGES:
         pytest.importorskip(package, reason="the extra agreement isn't installed")
-
-
-def command(*arguments: str | Path) -> Ended:
-    return runs.command(*map(str, arguments), program=COMMAND)
-
-
-def refused(*arguments: str | Path) -> str:
-    ended = command(*arguments)
-    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1), ended.err
-    return ended.error
 
 
 def dialog(number: int, turns: int = 3, **fields: Any) -> Dialog:
@@ -112,7 +105,7 @@ def test_a_sample_is_blind_and_only_the_key_tells(run: Path, tmp_path: Path) -> 
     again.mkdir()
     drawn(again, run, other, "items=10")
     assert [i["dialog"] for i in key_of(again).values()] == [i["dialog"] for i in key.values()]
-    assert "exists already" in refused("draw", run, f"output={sample}")
+    assert "exists already" in command("draw", run, f"output={sample}").refused
 
 
 def test_of_two_dialogs_with_one_id_the_first_is_judged(tmp_path: Path) -> None:
@@ -277,8 +270,9 @@ def test_whole_dialogs_are_marked_in_a_report_too(run: Path, tmp_path: Path) -> 
     shown = [Dialog.model_validate_json(line) for line in (sample / "dialogs.jsonl").read_text().splitlines()]
     assert [(d.lm, d.corpus, [t.verdicts for t in d.turns]) for d in shown] == [("", "sample", [()] * 3)] * 2
     mark(sample / "marks.json", tmp_path / "marks.json", criteria={"coherency": "no"})
-    assert "coherency: not asked of a turn" in refused(
-        "read", tmp_path / "marks.json", f"key={tmp_path}/sample.key.json"
+    assert (
+        "coherency: not asked of a turn"
+        in command("read", tmp_path / "marks.json", f"key={tmp_path}/sample.key.json").refused
     )
     mark(sample / "marks.json", tmp_path / "marks.json", of=None, criteria={"coherency": "no"})
     done = command("read", tmp_path / "marks.json", f"key={tmp_path / 'sample.key.json'}", f"run_dir={tmp_path / 'p'}")
@@ -301,7 +295,9 @@ def test_marks_of_a_runs_own_report_need_no_key(run: Path, tmp_path: Path) -> No
     assert found["secret-1", 2]["human:all:correctness"].label == "incorrect"
     assert found["secret-2", 3]["human:ann:coherency"].label == "no"
     (tmp_path / "marks.json").write_text(json.dumps({**marks, "run": "0" * 16}), "utf-8")
-    assert "another run" in refused("read", tmp_path / "marks.json", f"input={run}", f"run_dir={tmp_path / 'q'}")
+    assert (
+        "another run" in command("read", tmp_path / "marks.json", f"input={run}", f"run_dir={tmp_path / 'q'}").refused
+    )
 
 
 def test_what_people_said_goes_back_into_the_run(openai_server: OpenAIServer, tmp_path: Path) -> None:
@@ -344,7 +340,7 @@ def test_annotations_that_are_wrong_are_one_line(change: dict[str, str], said: s
     sample = drawn(tmp_path, run, "items=1", "annotators=[ann,ben]")
     (row,) = rows_of(sample / "sheet-ann.csv")
     sheet = fill(tmp_path / "filled.csv", [{**row, "correctness": "yes", **change}], {})
-    message = refused("read", sheet, f"key={tmp_path / 'sample.key.json'}", f"run_dir={tmp_path / 'p'}")
+    message = command("read", sheet, f"key={tmp_path / 'sample.key.json'}", f"run_dir={tmp_path / 'p'}").refused
     assert said in message and not (tmp_path / "p").exists()
 
 
@@ -353,19 +349,22 @@ def test_what_is_said_twice_or_about_something_else_is_one_line(run: Path, tmp_p
     rows, key = rows_of(sample / "sheet.csv"), f"key={tmp_path / 'sample.key.json'}"
     cells = {row["id"]: {"correctness": "yes"} for row in rows}
     sheet = fill(tmp_path / "ann.csv", rows, cells)
-    assert "ann judged" in refused("read", sheet, sheet, key) and "already" in refused("read", sheet, sheet, key)
+    assert (
+        "ann judged" in command("read", sheet, sheet, key).refused
+        and "already" in command("read", sheet, sheet, key).refused
+    )
     other = json.loads((sample / "marks.json").read_text(encoding="utf-8"))
     other["marks"][0]["criteria"] = {"nice": "yes"}
     (tmp_path / "marks.json").write_text(json.dumps(other), encoding="utf-8")
-    assert "unknown criterion 'nice'" in refused("read", tmp_path / "marks.json", key)
-    assert "give the key of the sample" in refused("read", sheet)
-    assert "can't be read" in refused("read", sheet, "key=none.json")
-    assert "not a key" in refused("read", sheet, f"key={tmp_path / 'marks.json'}")
+    assert "unknown criterion 'nice'" in command("read", tmp_path / "marks.json", key).refused
+    assert "give the key of the sample" in command("read", sheet).refused
+    assert "can't be read" in command("read", sheet, "key=none.json").refused
+    assert "not a key" in command("read", sheet, f"key={tmp_path / 'marks.json'}").refused
     condition = "judge.filter=human:zoe:correctness=yes"
-    assert "human:zoe:correctness is none of human:all:correctness" in refused("read", sheet, key, condition)
-    (run / "dialogs.jsonl").write_text(dialog(99).model_dump_json() + "\n", encoding="utf-8")
-    assert "any more" in refused("read", sheet, key, f"run_dir={tmp_path / 'p'}")
-    assert "is or contains the input" in refused("read", sheet, key, f"run_dir={run}")
+    assert "human:zoe:correctness is none of human:all:correctness" in command("read", sheet, key, condition).refused
+    run_of(run, dialog(99))
+    assert "any more" in command("read", sheet, key, f"run_dir={tmp_path / 'p'}").refused
+    assert "is or contains the input" in command("read", sheet, key, f"run_dir={run}").refused
 
 
 @pytest.mark.parametrize(
@@ -379,11 +378,11 @@ def test_what_is_said_twice_or_about_something_else_is_one_line(run: Path, tmp_p
     ],
 )
 def test_settings_of_a_draw_that_are_wrong_are_one_line(arguments: list[str], said: str, run: Path) -> None:
-    assert said in refused("draw", run, *arguments)
+    assert said in command("draw", run, *arguments).refused
 
 
 def test_the_command_names_its_two_parts() -> None:
-    assert "choose draw or read" in refused("guess")
+    assert "choose draw or read" in command("guess").refused
     assert "judges.human draw" in command("--help").out
 
 

@@ -15,7 +15,7 @@ from generator.schema import TASK, Dialog, Turn, Verdict
 from judges.__main__ import COMMAND
 from tests.support import openai_server as fake
 from tests.support.openai_server import Body, OpenAIServer, openai_server, prompt
-from tests.support.records import make_dialog
+from tests.support.records import make_dialog, write_dialogs
 from tests.support.runs import Ended, Site, command, replying
 from tests.support.scripted import piece, said
 from tests.test_resume import until
@@ -33,7 +33,9 @@ class Judging(Site):
     def __init__(self, folder: Path, dialogs: Sequence[Dialog] = ()) -> None:
         folder.mkdir(exist_ok=True)
         super().__init__(folder)
-        self.input = written(folder / "in.jsonl", dialogs or [dialog(f"d{number}") for number in range(DIALOGS)])
+        self.input = write_dialogs(
+            folder / "in.jsonl", *(dialogs or [dialog(f"d{number}") for number in range(DIALOGS)])
+        )
 
     def arguments(self, server: OpenAIServer, *more: str) -> list[str]:
         """The command line; `more` comes last and so wins."""
@@ -51,11 +53,6 @@ def dialog(name: str, **changes: Any) -> Dialog:
     return make_dialog(*changes.pop("turns", turns), passages=(piece(name),), **usual | changes)
 
 
-def written(path: Path, dialogs: Sequence[Dialog]) -> Path:
-    path.write_text("".join(f"{dialog.model_dump_json()}\n" for dialog in dialogs), encoding="utf-8")
-    return path
-
-
 def asked(server: OpenAIServer, lm: str = "lm") -> list[str]:
     """The settings of a model that `server` has."""
     settings = {"model": server.model, "api_base": server.url, "max_tokens": 256, "retries": 2, "retry_wait_s": 0.01}
@@ -64,12 +61,6 @@ def asked(server: OpenAIServer, lm: str = "lm") -> list[str]:
 
 def judge(*arguments: str) -> Ended:
     return command(*arguments, program=COMMAND)
-
-
-def refused(done: Ended) -> str:
-    """Return the error of a run that could not go on: one line."""
-    assert (done.code, done.err.count("\n")) == (2, 1), done.err
-    return done.error
 
 
 @pytest.fixture
@@ -319,11 +310,11 @@ def test_a_finished_run_asks_nobody(place: Judging, openai_server: OpenAIServer)
 def test_another_model_judge_or_input_is_another_run(place: Judging, openai_server: OpenAIServer) -> None:
     assert place.run(openai_server).code == 0
     with OpenAIServer(model="other") as other:
-        assert 'lm.model (was "test-model", is "other")' in refused(place.run(other))
-    assert "judge.name" in refused(place.run(openai_server, "judge=mt_bench"))
-    assert "lm.greedy.temperature" in refused(place.run(openai_server, "lm.greedy.temperature=0.5"))
-    written(place.input, [dialog("another")])
-    assert "input (content)" in refused(place.run(openai_server))
+        assert 'lm.model (was "test-model", is "other")' in place.run(other).refused
+    assert "judge.name" in place.run(openai_server, "judge=mt_bench").refused
+    assert "lm.greedy.temperature" in place.run(openai_server, "lm.greedy.temperature=0.5").refused
+    write_dialogs(place.input, dialog("another"))
+    assert "input (content)" in place.run(openai_server).refused
     assert len(place.dialogs()) == DIALOGS
 
 
@@ -354,7 +345,7 @@ def test_an_input_that_changes_while_it_is_judged_stops_the_run(tmp_path: Path) 
 
 def test_calls_that_fail_leave_turns_unjudged_and_say_why(place: Judging) -> None:
     with OpenAIServer(faults=lambda number, body: fake.status(500) if body["seed"] % 1000 == 2 else None) as server:
-        written(place.input, [dialog("a"), dialog("b", seed=2)])
+        write_dialogs(place.input, dialog("a"), dialog("b", seed=2))
         done = place.run(server)
     assert done.code == 0
     assert re.search("test-model: 2 of 4 turns are unjudged.* ServerError", done.err)
@@ -378,7 +369,7 @@ def test_a_judge_that_is_not_there_is_named_by_its_setting(place: Judging) -> No
     with OpenAIServer() as server:
         pass
     for setting in ("lm", "judge.lm", "judge.panel.a"):
-        message = refused(place.run(server, *asked(server, setting)))
+        message = place.run(server, *asked(server, setting)).refused
         assert server.url in message
         assert f" {setting}.api_base" in message
     assert not place.run_dir.exists()
@@ -400,10 +391,10 @@ def test_a_panel_gives_the_verdict_of_each_model_and_their_median(tmp_path: Path
         lm = servers["one"]
         assert place.run(lm, "judge=rb_llm", *endpoints).code == 0
         assert [len(server.bodies) for server in servers.values()] == [2, 2, 2]
-        twice = refused(place.run(lm, "judge=rb_llm", *endpoints, *asked(lm, "judge.panel.again")))
+        twice = place.run(lm, "judge=rb_llm", *endpoints, *asked(lm, "judge.panel.again")).refused
         assert "judge.panel: has the model one twice" in twice
         changed = place.run(lm, "judge=rb_llm", *endpoints, "judge.panel.two.greedy.temperature=1")
-        assert "judge.panel.two.greedy.temperature" in refused(changed)
+        assert "judge.panel.two.greedy.temperature" in changed.refused
     ((verdicts, _),) = place.verdicts()
     assert [(v["judge"], v["model"], v["score"]) for v in verdicts] == [
         ("rb_llm", "one", 3),
@@ -459,7 +450,7 @@ def test_a_judge_without_a_model_opens_none(place: Judging) -> None:
     (figures,) = summary["judges"]
     assert (summary["lm_calls"], figures["model"], figures["all"]["labels"]) == (0, "", {"scored": 2 * DIALOGS})
     assert judge(*arguments).code == 0, "another model changes nothing"
-    assert refused(judge(*arguments, "judge.panel.a=embedded")).startswith("judge.panel: ")
+    assert judge(*arguments, "judge.panel.a=embedded").refused.startswith("judge.panel: ")
 
 
 # Errors of settings and input
@@ -484,10 +475,10 @@ def test_a_judge_without_a_model_opens_none(place: Judging) -> None:
 def test_what_is_wrong_is_one_line(arguments: str, message: str, place: Judging) -> None:
     (place.folder / "empty.jsonl").touch()
     before = sorted(place.folder.rglob("*"))
-    assert message in refused(judge(*arguments.split()))
+    assert message in judge(*arguments.split()).refused
     assert sorted(place.folder.rglob("*")) == before
 
 
 def test_a_panel_is_for_judging_what_exists(place: Judging, openai_server: OpenAIServer) -> None:
     done = Site(place.folder).run(openai_server, "judge=idk", *asked(openai_server, "judge.panel.a"))
-    assert "judge.panel: only `python -m judges` asks several models" in refused(done)
+    assert "judge.panel: only `python -m judges` asks several models" in done.refused

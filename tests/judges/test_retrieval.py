@@ -6,16 +6,17 @@ import json
 import math
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from generator.command import run_command
 from generator.errors import CorpusError
 from judges.benchmarks.mtrag.retrieval_tasks import read_collections
 from judges.metrics.ranking import Figures, mean, measure, to_scores
 from judges.retrieval import COMMAND
+from tests.support import runs
 
 pytest.importorskip("pytrec_eval", reason="pytrec_eval-terrier isn't installed (extra metrics)")
 
@@ -59,39 +60,28 @@ def folder(tmp_path: Path) -> Path:
     return tasks(tmp_path / "tasks")
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run the command in this process; return its exit code."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["judges.retrieval", *arguments])
-        return run_command(COMMAND)
-
-
+command = partial(runs.command, program=COMMAND)
 Table = Callable[..., dict[tuple[str, str], dict[str, str]]]
 
 
 @pytest.fixture
-def table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Table:
+def table(tmp_path: Path) -> Table:
     """Return a function that runs the command and returns its rows as CSV, by ranking and subset."""
 
-    def run(*arguments: object) -> dict[tuple[str, str], dict[str, str]]:
-        cache = (f"cache_dir={tmp_path / 'cache'}",)
-        code = main([str(argument) for argument in (*arguments, *cache, "format=csv")])
-        shown = capsys.readouterr()
-        assert code == 0, shown.err
-        rows = list(csv.DictReader(io.StringIO(shown.out)))
+    def run(*arguments: str | Path) -> dict[tuple[str, str], dict[str, str]]:
+        done = command(*arguments, f"cache_dir={tmp_path / 'cache'}", "format=csv")
+        assert done.code == 0, done.err
+        rows = list(csv.DictReader(io.StringIO(done.out)))
         return {(row["ranking"], row["subset"]): row for row in rows}
 
     return run
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """Return the error, one line after the notes."""
-    assert main([str(argument) for argument in arguments]) == 2
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    *_, line = shown.err.splitlines()
-    assert line.startswith("error: ")
-    return line
+def refused(*arguments: str | Path) -> str:
+    """Return the error, which stands below the notes."""
+    done = command(*arguments)
+    assert (done.code, done.out) == (2, ""), done.err
+    return done.error
 
 
 def test_figures_by_hand() -> None:
@@ -127,13 +117,12 @@ def test_the_table_has_all_subsets(folder: Path, table: Table) -> None:
     assert float(rows["bm25, lastturn", "all"]["R@1"]) == pytest.approx(2.5 / 3, abs=1e-6)
 
 
-def test_queries_that_are_left_out_are_reported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_queries_that_are_left_out_are_reported(folder: Path) -> None:
     run = folder / "made.trec"
     run.write_text("a<::>1 Q0 p1 1 9.5 x\na<::>2 Q0 p3 1 0.1 x\na<::>2 Q0 p2 2 0.9 x\nz<::>1 Q0 p2 1 1 x\n")
     with (folder / "transport" / "qrels" / "dev.tsv").open("a") as file:
         file.write("y<::>1\tp1\t1\n")
-    assert main([str(folder), f"run={run}", "format=json"]) == 0
-    shown = capsys.readouterr()
+    shown = command(folder, f"run={run}", "format=json")
     assert "transport: 1 of 4 queries have no relevant passage" in shown.err
     assert "transport: 1 queries of the qrels are in no query file" in shown.err
     assert "made.trec: no ranking for 1 of 3 queries" in shown.err
@@ -145,9 +134,7 @@ def test_queries_that_are_left_out_are_reported(folder: Path, capsys: pytest.Cap
     assert (first["by"], first["subset"], first["ndcg"]["1"]) == ("turn", "first", 1)
 
 
-def test_a_subset_without_queries_has_no_figures(
-    folder: Path, table: Table, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_subset_without_queries_has_no_figures(folder: Path, table: Table) -> None:
     (folder / "transport" / "transport_rewrite.jsonl").unlink()
     (folder / "transport" / "transport_questions.jsonl").write_text('{"_id": "a<::>1", "text": "Tram?"}\n')
     rows = table(folder / "transport")  # a collection by itself
@@ -158,10 +145,16 @@ def test_a_subset_without_queries_has_no_figures(
     run.write_text("a<::>1 Q0 p1 1 1 x\n")
     output = folder / "table.md"
     for arguments in (["format=terminal"], ["format=markdown", f"output={output}"]):
-        assert main([str(folder), f"run={run}", *arguments]) == 0
-        shown = capsys.readouterr().out or output.read_text(encoding="utf-8")
+        shown = command(folder, f"run={run}", *arguments).out or output.read_text(encoding="utf-8")
         line = next(line for line in shown.splitlines() if "rewrite differs" in line)
         assert line.replace("|", " ").split() == ["rewrite", "differs", "0", *(["–"] * 8)]
+
+
+@pytest.mark.parametrize("form", ["terminal", "csv"])
+def test_a_name_controls_no_terminal(tmp_path: Path, form: str) -> None:
+    tasks(tmp_path / "tasks", "trans\x1bport")
+    done = command(tmp_path / "tasks", f"cache_dir={tmp_path / 'cache'}", "queries=lastturn", f"format={form}")
+    assert done.code == 0 and "trans\N{REPLACEMENT CHARACTER}port" in done.out and "\x1b" not in done.out
 
 
 @pytest.mark.parametrize(
@@ -176,14 +169,12 @@ def test_a_subset_without_queries_has_no_figures(
         ("corpus_pooled.jsonl", "", "several corpora (corpus.jsonl, corpus_pooled.jsonl)"),
     ],
 )
-def test_a_broken_file_is_one_line(
-    name: str, text: str, message: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_broken_file_is_one_line(name: str, text: str, message: str, folder: Path, tmp_path: Path) -> None:
     (folder / "transport" / name).write_text(text, encoding="utf-8")
     (folder / "transport" / "transport_rewrite.jsonl").unlink()
     if message.startswith("'a'"):
         (folder / "transport" / "qrels" / "dev.tsv").write_text("a\tp1\t1\n")  # no header, which may be missing
-    assert message in refused(capsys, folder, f"cache_dir={tmp_path / 'cache'}")
+    assert message in refused(folder, f"cache_dir={tmp_path / 'cache'}")
 
 
 @pytest.mark.parametrize(
@@ -194,25 +185,25 @@ def test_a_broken_file_is_one_line(
         ("", "holds no rankings"),
     ],
 )
-def test_a_broken_run_is_one_line(line: str, message: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_run_is_one_line(line: str, message: str, folder: Path) -> None:
     run = folder / "run.trec"
     run.write_text(line)
-    assert message in refused(capsys, folder, f"run={run}")
+    assert message in refused(folder, f"run={run}")
 
 
-def test_bad_arguments_are_one_line(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "no test.tsv" in refused(capsys, folder, "split=test")
-    assert "transport_questions.jsonl is missing" in refused(capsys, folder, "queries=questions")
-    assert "holds no retrieval tasks" in refused(capsys, tmp_path)
-    assert "is not a folder" in refused(capsys, tmp_path / "nowhere")
-    assert "can't be read" in refused(capsys, folder, f"run={tmp_path / 'nowhere'}")
-    assert "retriever.foo" in refused(capsys, folder, "retriever.foo=1")
-    assert "retriever.k1" in refused(capsys, folder, "retriever.k1=0")
-    assert "retriever=bm52" in refused(capsys, folder, "retriever=bm52")
+def test_bad_arguments_are_one_line(folder: Path, tmp_path: Path) -> None:
+    assert "no test.tsv" in refused(folder, "split=test")
+    assert "transport_questions.jsonl is missing" in refused(folder, "queries=questions")
+    assert "holds no retrieval tasks" in refused(tmp_path)
+    assert "is not a folder" in refused(tmp_path / "nowhere")
+    assert "can't be read" in refused(folder, f"run={tmp_path / 'nowhere'}")
+    assert "retriever.foo" in refused(folder, "retriever.foo=1")
+    assert "retriever.k1" in refused(folder, "retriever.k1=0")
+    assert "retriever=bm52" in refused(folder, "retriever=bm52")
     (folder / "transport" / "corpus.jsonl").unlink()
-    assert "no passages to search" in refused(capsys, folder)
+    assert "no passages to search" in refused(folder)
     tasks(folder, "again")
-    assert "query a<::>1 is in again and in transport" in refused(capsys, folder)
+    assert "query a<::>1 is in again and in transport" in refused(folder)
 
 
 def test_the_only_split_is_the_default(folder: Path) -> None:
@@ -224,14 +215,11 @@ def test_the_only_split_is_the_default(folder: Path) -> None:
         read_collections(folder)
 
 
-def test_a_missing_package_is_named_with_its_extra(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_package_is_named_with_its_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = folder / "one.trec"
     run.write_text("a<::>1 Q0 p1 1 1 x\n")
     monkeypatch.setitem(sys.modules, "pytrec_eval", None)
-    assert main([str(folder), f"run={run}"]) == 2
-    assert "install the extra 'metrics'" in capsys.readouterr().err
+    assert "install the extra 'metrics'" in refused(folder, f"run={run}")
 
 
 def test_bm25_on_mtrags_pools_gives_the_figures_of_the_documents(data: Path, table: Table) -> None:

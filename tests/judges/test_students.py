@@ -15,7 +15,7 @@ from judges.students import COMMAND, StudentsSettings
 from tests.judges.benchmarks.test_evaluate import reached
 from tests.judges.benchmarks.test_human_dialogs import Answering
 from tests.support.openai_server import OpenAIServer, openai_server
-from tests.support.records import make_dialog, make_turn
+from tests.support.records import make_dialog, make_turn, write_dialogs
 from tests.support.runs import command
 
 __all__ = ["openai_server"]
@@ -54,7 +54,7 @@ def test_a_new_student_answers_again_and_the_table_has_its_scores(
                 judge="token_f1", label="scored", explanation="", model="", score=len(taken) / 8, decides=False
             )
             dialog = make_dialog(make_turn(1, verdicts=(verdict,)), context="golden")
-            (folder / "dialogs.jsonl").write_text(dialog.model_dump_json() + "\n", encoding="utf-8")
+            write_dialogs(folder / "dialogs.jsonl", dialog)
             (folder / "config.yaml").touch()
         step.result.touch()
 

@@ -30,7 +30,7 @@ from generator.schema import Dialog, Passage, Usage, Verdict
 from judges.__main__ import COMMAND as judge
 from judges.llm.correctness import CorrectnessJudge
 from tests.support.openai_server import OpenAIServer, fill, openai_server, prompt
-from tests.support.records import make_dialog, make_passage, make_turn
+from tests.support.records import make_dialog, make_passage, make_turn, write_dialogs
 from tests.support.runs import Site, command
 from tests.support.scripted import Scripted, said, task
 
@@ -117,15 +117,10 @@ def labelled(number: int, colour: str, label: str | None) -> Dialog:
     return make_dialog(turn, id=f"dialog{number}", passages=(passage,))
 
 
-def write(path: Path, dialogs: Sequence[Dialog]) -> Path:
-    path.write_text("".join(f"{each.model_dump_json()}\n" for each in dialogs), encoding="utf-8")
-    return path
-
-
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     pairs = [("blue", "correct"), ("red", "incorrect")]
-    return write(tmp_path / "data.jsonl", [labelled(n, *pairs[n % 2]) for n in range(40)])
+    return write_dialogs(tmp_path / "data.jsonl", *(labelled(n, *pairs[n % 2]) for n in range(40)))
 
 
 def settings(data: Path, model: Model, **changes: Any) -> Optimization:
@@ -314,7 +309,7 @@ def test_what_cannot_be_optimised_is_refused_in_one_line(
     name: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    unlabelled = write(tmp_path / "unlabelled.jsonl", [labelled(n, "blue", None) for n in range(4)])
+    unlabelled = write_dialogs(tmp_path / "unlabelled.jsonl", *(labelled(n, "blue", None) for n in range(4)))
     wrong = tmp_path / "wrong.jsonl"
     wrong.write_text(data.read_text(encoding="utf-8").replace("human:all:correctness", "human:all:answerability"))
     argument, said = BAD[name]

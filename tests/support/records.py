@@ -1,6 +1,7 @@
 """Records for tests, with usual values for all fields that a test doesn't name."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from generator.schema import Dialog, Evidence, Hit, Passage, Turn
@@ -33,3 +34,9 @@ def make_hits(*passage_ids: str) -> tuple[Hit, ...]:
 def make_evidence(*passage_ids: str) -> tuple[Evidence, ...]:
     """Return evidence, the first two characters of each passage."""
     return tuple(Evidence(passage_id=name, start=0, end=2, text="Of") for name in passage_ids)
+
+
+def write_dialogs(path: Path, *dialogs: Dialog) -> Path:
+    """Write a file as `dialogs.jsonl` is, and return its path."""
+    path.write_text("".join(f"{dialog.model_dump_json()}\n" for dialog in dialogs), encoding="utf-8")
+    return path

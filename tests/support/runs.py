@@ -53,16 +53,22 @@ class Ended:
         (line,) = [line for line in self.err.splitlines() if line.startswith("error: ")]
         return line.removeprefix("error: ")
 
+    @property
+    def refused(self) -> str:
+        """The error of a command that printed nothing else."""
+        assert (self.code, self.out, self.err.count("\n")) == (2, "", 1), self.out + self.err
+        return self.error
+
 
 def run_program(program: Program) -> int:
     """Run a command with the arguments of this process, and return its exit code."""
     return program() if callable(program) else run_command(program)
 
 
-def command(*arguments: str, program: Program = COMMAND) -> Ended:
+def command(*arguments: str | Path, program: Program = COMMAND) -> Ended:
     """Run a command line to its end, in this process."""
     out, err, argv = StringIO(), StringIO(), sys.argv
-    sys.argv = ["generator", *arguments]
+    sys.argv = ["generator", *map(str, arguments)]
     try:
         with redirect_stdout(out), redirect_stderr(err):
             code = run_program(program)
@@ -229,7 +235,7 @@ def replying(**stages: Callable[[Body], Mapping[str, object] | str]) -> Responde
     """Return a responder with the default replies, but for some stages these fields or this text."""
 
     def responder(body: Body) -> str:
-        change = stages.get(stage(body), lambda _: {})(body)
+        change = stages[stage(body)](body) if stage(body) in stages else {}
         return change if isinstance(change, str) else json.dumps(json.loads(fill(body)) | change)
 
     return responder

@@ -10,7 +10,7 @@ from generator.errors import ConfigError, CorpusError
 from generator.schema import Dialog, Evidence, Verdict
 from generator.training.data import Finetuning, Pair, draw_pairs, has_training, read_pairs
 from generator.training.settings import Student
-from tests.support.records import make_dialog, make_passage, make_turn
+from tests.support.records import make_dialog, make_passage, make_turn, write_dialogs
 
 STUDENT = Student(
     name="s", model="m", rank=8, alpha=32, quantised=False, learning_rate=1e-4, epochs=1, batch=16, at_once=1,
@@ -40,8 +40,7 @@ def settings(folder: Path, *sets: list[Dialog], **fields: Any) -> Finetuning:
     """Return the settings of a training on files with these dialogs."""
     files = []
     for number, dialogs in enumerate(sets):
-        files.append(folder / f"{number}.jsonl")
-        files[-1].write_text("".join(f"{one.model_dump_json()}\n" for one in dialogs), encoding="utf-8")
+        files.append(write_dialogs(folder / f"{number}.jsonl", *dialogs))
     usual = {"pairs": None, "keep": "pairs", "passage_tokens": None, "held_out": 0.25, "seed": 0, "merged": False}
     data = tuple(map(str, files))
     return Finetuning(**{"student": STUDENT, "data": data, "run_dir": None, "fresh": False} | usual | fields)

@@ -11,6 +11,7 @@ from generator.output.html.charts import bars, columns, stacks
 from generator.output.html.sources import ReportSet, RunCounts
 from generator.output.stats.comparison import Column
 from generator.output.stats.statistics import Portion, Statistics
+from generator.output.tables import ABSENT
 from generator.schema import Dialog, Usage
 
 _SHARE, _COUNT = "{:.1%}".format, "{:,.0f}".format
@@ -100,7 +101,7 @@ def _steps(title: str, what: str, steps: Sequence[_Step], text: str = "") -> Fig
         title,
         stacks(title, labels, {"left": left, "dropped": lost}, lambda n: f"{n:,.0f}" if n else "", values=True),
         (what, "number", "share"),
-        [(label, f"{n:,}", _SHARE(n / whole) if whole else "–") for label, n, _ in steps],
+        [(label, f"{n:,}", _SHARE(n / whole) if whole else ABSENT) for label, n, _ in steps],
         text,
     )
 
@@ -173,8 +174,8 @@ def costs(of: str, counts: RunCounts) -> Iterator[Figure]:
     rows = []
     for stage, usage in (*counts.stages.items(), ("all", sum(counts.stages.values(), Usage()))):
         cost = counts.pair_cost.get(stage)
-        pair = (f"{cost.calls:,.2f}", f"{cost.computed:,.0f}", f"{cost.completion:,.0f}") if cost else ("–", "–", "–")
-        cached = _SHARE(usage.cached / usage.prompt) if usage.prompt else "–"
+        pair = (f"{cost.calls:,.2f}", f"{cost.computed:,.0f}", f"{cost.completion:,.0f}") if cost else (ABSENT,) * 3
+        cached = _SHARE(usage.cached / usage.prompt) if usage.prompt else ABSENT
         rows.append((stage, f"{usage.calls:,}", f"{usage.prompt:,}", cached, f"{usage.completion:,}", *pair))
     parts: dict[str, list[float | None]] = {
         "prompt, computed": [usage.prompt - usage.cached for usage in counts.stages.values()],
@@ -198,4 +199,6 @@ def _table(
     names: Iterable[str], series: Mapping[str, Sequence[float | None]], form: Callable[[float], str]
 ) -> list[Sequence[str]]:
     cells = zip(*series.values(), strict=True)
-    return [(name, *("–" if v is None else form(v) for v in values)) for name, values in zip(names, cells, strict=True)]
+    return [
+        (name, *(ABSENT if v is None else form(v) for v in values)) for name, values in zip(names, cells, strict=True)
+    ]

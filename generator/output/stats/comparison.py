@@ -1,20 +1,17 @@
 """Sets of dialogs side by side: a row for each figure, a column for each set; for a terminal, as Markdown, as CSV."""
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from rich.console import Console
 
-from generator.common.sanitize import printable
 from generator.dialogs.columns import READ
 from generator.dialogs.dedup import DedupSettings
 from generator.output.stats.guesses import Guess, GuessTally
 from generator.output.stats.statistics import Portion, Statistics, Tally
 from generator.output.stats.variety import LENGTHS, Variety, VarietyTally
-from generator.output.tables import ABSENT, Line, as_markdown, as_text
+from generator.output.tables import Line, as_csv, as_markdown, as_text, cell
 from generator.schema import Dialog, Record
 from taxonomy import PLAIN
 
@@ -94,24 +91,19 @@ def comparison(columns: Sequence[Column], form: Format, console: Console | None 
     Args:
         console: the terminal whose width and styles are used; None: plain, and as wide as needed.
     """
-    names = [printable(column.name) for column in columns]
+    names = [column.name for column in columns]
     if form == "csv":
-        rows = [row._replace(figure=printable(row.figure)) for row in _rows(columns)]
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["section", "figure", *names])
-        writer.writerows([r.section, r.figure, *("" if v is None else round(v, 6) for v in r.values)] for r in rows)
-        return text.getvalue()
+        cells = (
+            [row.section, row.figure, *("" if v is None else round(v, 6) for v in row.values)] for row in _rows(columns)
+        )
+        return as_csv([["section", "figure", *names], *cells])
     lines = comparison_lines(columns)
     return as_markdown(names, lines) if form == "markdown" else as_text(names, lines, console)
 
 
 def comparison_lines(columns: Sequence[Column]) -> list[Line]:
     """Return the lines of the table, with the figures of each set as text."""
-    return [
-        Line(row.section, printable(row.figure), [ABSENT if v is None else row.form.format(v) for v in row.values])
-        for row in _rows(columns)
-    ]
+    return [Line(row.section, row.figure, [cell(value, row.form) for value in row.values]) for row in _rows(columns)]
 
 
 def _rows(columns: Sequence[Column]) -> Iterator[_Row]:

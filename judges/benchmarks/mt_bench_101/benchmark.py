@@ -31,12 +31,9 @@ class MtBench101(RatedBenchmark):
     def check(self, item: Dialog) -> str | None:
         if (fault := self.check_task(item.task)) is not None:
             return fault
-        least = self.kinds[item.task].judged_from
-        return (
-            f"has {len(item.turns)} turns; {item.task} is judged from turn {least} on"
-            if not self.judged(item)
-            else None
-        )
+        if self.judged(item):
+            return None
+        return f"has {len(item.turns)} turns; {item.task} is judged from turn {self.kinds[item.task].judged_from} on"
 
     def judged(self, item: Dialog) -> Sequence[Turn]:
         return item.turns[self.kinds[item.task].judged_from - 1 :]

@@ -1,14 +1,12 @@
 """The table of `python -m judges.retrieval`: Recall and nDCG, for a terminal and as Markdown, CSV and JSON."""
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from rich.console import Console
 
-from generator.output.tables import ABSENT, Line, as_markdown, as_text
+from generator.output.tables import ABSENT, Line, as_csv, as_markdown, as_text
 from judges.metrics.ranking import CUTS, Figures
 
 _HEADER = ["queries", *(f"{name}@{cut}" for name in ("R", "nDCG") for cut in CUTS)]
@@ -34,7 +32,7 @@ def table(rows: Sequence[Row], form: str, console: Console | None = None) -> str
     if form == "json":
         return json.dumps([_object(row) for row in rows], ensure_ascii=False, indent=1) + "\n"
     if form == "csv":
-        return _csv(rows)
+        return as_csv([["ranking", "by", "subset", *_HEADER], *map(_cells, rows)])
     lines = map(_line, rows)
     return as_markdown(_HEADER, lines) if form == "markdown" else as_text(_HEADER, lines, console)
 
@@ -51,16 +49,11 @@ def _object(row: Row) -> dict[str, object]:
     }
 
 
-def _csv(rows: Sequence[Row]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["ranking", "by", "subset", *_HEADER])
-    for row in rows:
-        values: list[object] = [0, *([""] * (len(_HEADER) - 1))]
-        if row.figures:
-            values = [row.figures.number, *(round(v, 6) for v in (*row.figures.recall, *row.figures.ndcg))]
-        writer.writerow([row.ranking, row.by, row.subset, *values])
-    return text.getvalue()
+def _cells(row: Row) -> list[object]:
+    values: list[object] = [0, *([""] * (len(_HEADER) - 1))]
+    if row.figures:
+        values = [row.figures.number, *(round(v, 6) for v in (*row.figures.recall, *row.figures.ndcg))]
+    return [row.ranking, row.by, row.subset, *values]
 
 
 def _line(row: Row) -> Line:

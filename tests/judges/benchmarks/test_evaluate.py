@@ -13,7 +13,7 @@ from judges.evaluate import COMMAND
 from judges.llm.task import read_rating
 from tests.support import openai_server as fake
 from tests.support.openai_server import Body, OpenAIServer, openai_server, prompt
-from tests.support.records import make_dialog, make_turn
+from tests.support.records import make_dialog, make_turn, write_dialogs
 from tests.support.runs import Ended, Site, command
 from tests.test_resume import kill, until
 
@@ -39,9 +39,8 @@ class Evaluating(Site):
 
     def __init__(self, folder: Path, items: Sequence[Dialog] = ()) -> None:
         super().__init__(folder)
-        self.input = folder / "items.jsonl"
         items = items or [item("AR", "a"), item("GR", "g"), item("SC", "s", PAIRS[:2])]
-        self.input.write_text("".join(f"{each.model_dump_json()}\n" for each in items), encoding="utf-8")
+        self.input = write_dialogs(folder / "items.jsonl", *items)
 
     def arguments(self, server: OpenAIServer, *more: str) -> list[str]:
         return [

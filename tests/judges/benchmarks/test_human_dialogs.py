@@ -14,7 +14,7 @@ from judges.benchmarks.scores import Rated
 from tests.corpora.test_orquac import BIRTH, question
 from tests.judges.benchmarks.test_evaluate import PAIRS, Evaluating, reached
 from tests.support.openai_server import Body, OpenAIServer, openai_server
-from tests.support.records import make_dialog, make_passage, make_turn
+from tests.support.records import make_dialog, make_passage, make_turn, write_dialogs
 
 __all__ = ["openai_server"]
 
@@ -84,7 +84,7 @@ def test_a_refusal_is_right_or_wrong_in_whatever_words(site: Answering, openai_s
         turn.model_copy(update={"answer": answer, "other_answers": others})
         for turn, (answer, others) in zip(dialog.turns, references, strict=True)
     ]
-    site.input.write_text(dialog.model_copy(update={"turns": tuple(turns)}).model_dump_json() + "\n", encoding="utf-8")
+    write_dialogs(site.input, dialog.model_copy(update={"turns": tuple(turns)}))
     for number, (said, scored) in enumerate(
         [("unknown", [1, 1, 0]), ("The passage doesn't say.", [1, 1, 0]), ("Nine, I don't.", [0, 1 / 2, 0])]
     ):
@@ -180,7 +180,7 @@ def test_verdicts_that_the_input_has_are_no_scores(site: Answering, openai_serve
     dialog = Dialog.model_validate_json(site.input.read_text(encoding="utf-8"))
     given = (Verdict(judge="token_f1", label="scored", explanation="", model="", score=1.0, decides=False),)
     turns = tuple(turn.model_copy(update={"verdicts": given}) for turn in dialog.turns)
-    site.input.write_text(dialog.model_copy(update={"turns": turns}).model_dump_json() + "\n", encoding="utf-8")
+    write_dialogs(site.input, dialog.model_copy(update={"turns": turns}))
     assert site.run(openai_server, "benchmark.questions=1").code == 0
     written = Dialog.model_validate_json((site.run_dir / "dialogs.jsonl").read_text(encoding="utf-8"))
     assert sum(bool(turn.verdicts) for turn in written.turns) == 1

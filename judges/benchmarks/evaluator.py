@@ -1,0 +1,143 @@
+"""Have a model answer the questions of an item, and judges and metrics say what its answers are worth."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from generator.common.concurrency import together
+from generator.dialogs.calls import chat
+from generator.dialogs.journal import Journal
+from generator.errors import Rejected
+from generator.execution.store import Outcome
+from generator.models.lm import ChatReply, Clients, LanguageModel
+from generator.schema import Context, Dialog, Turn, Verdict
+from judges.base import SCORED, UNJUDGED
+from judges.benchmarks.base import Benchmark, RatedBenchmark, golden_item
+from judges.llm.task import RatingJudge
+from judges.panel import Member, median_of
+
+NO_ANSWER = "no answer"
+# What a reasoning model writes before its answer, where the server leaves it there; some begin it in the prompt.
+_THOUGHTS = re.compile(r"\A(?:\s*<think>)?(?:(?!<think>).)*?</think>|\A\s*<think>.*\Z", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """The benchmark, the model under test, and the judges of its answers.
+
+    Attributes:
+        model: name of the model under test.
+        tested: reaches it; None: the items have its answers.
+        members: judges that ask a model; metrics are the benchmark's own.
+        seed: of decoding.
+    """
+
+    benchmark: Benchmark
+    model: str
+    tested: Clients | None
+    members: Sequence[Member[RatingJudge]]
+    seed: int
+
+    async def evaluate(self, item: Dialog, context: Context, journal: Journal) -> Outcome:
+        """Return an item with the model's answers and the verdicts on them; golden answers stand in `other_answers`.
+
+        Args:
+            context: the earlier answers that the model is shown.
+        """
+        judged = self.benchmark.judged(item)
+        golden = golden_item(item, judged)
+        failed: Collection[int]
+        if self.tested is None:
+            answers = {turn.turn: turn for turn in judged}
+            failed = {turn.turn for turn in judged if not turn.answer and not _came_empty(turn)}
+        else:
+            with self.tested.for_dialog(item.id) as client:
+                answers, failed = await self._answer(golden, context, LanguageModel(client, journal, self.seed))
+        found = await together(self._judge(golden, context, answers, member, journal) for member in self.members)
+        turns = []
+        for turn in golden.turns:
+            if turn.turn not in answers:
+                turns.append(turn.model_copy(update={"verdicts": ()}))  # verdicts on the golden answers are no scores
+                continue
+            verdicts = [verdicts[turn.turn] for verdicts in found]
+            if len(verdicts) > 1:
+                verdicts.append(median_of(verdicts))
+            update = {
+                "answer": answers[turn.turn].answer,
+                "other_answers": (turn.answer, *turn.other_answers),
+                "truncated": answers[turn.turn].truncated,
+                "usage": journal.cost(turn.turn),
+            }
+            answered = turn.model_copy(update=update)
+            for metric in self.benchmark.judges:
+                missing = Verdict(judge=metric.name, label=UNJUDGED, explanation=NO_ANSWER, model="")
+                compared = self.benchmark.compared(answered)
+                verdicts.append(missing if turn.turn in failed else await metric.judge((), (), compared))
+            turns.append(answered.model_copy(update={"verdicts": tuple(verdicts)}))
+        lm = item.lm if self.tested is None else self.model
+        dialog = golden.model_copy(update={"turns": tuple(turns), "context": context, "lm": lm})
+        return Outcome(dialog=dialog, drops=(), usage=journal.by_stage())
+
+    async def _answer(
+        self, item: Dialog, context: Context, lm: LanguageModel
+    ) -> tuple[dict[int, Turn], Collection[int]]:
+        """Return the turns with the model's answers by number, and the numbers of those whose answer didn't come."""
+        answers, failed = dict[int, Turn](), set[int]()
+
+        async def answer(turn: Turn) -> None:
+            earlier = None if context == "own" and failed else _earlier(item, turn, context, answers)
+            reply: ChatReply | None = None
+            with suppress(Rejected):
+                if earlier is not None:  # else an answer before it is missing
+                    reply = await chat(lm, self.benchmark.chat(item, turn, earlier), "respond", turn.turn)
+            if reply is None:
+                failed.add(turn.turn)
+            text = _THOUGHTS.sub("", reply.text).strip() if reply else ""
+            cut = reply is not None and reply.finish_reason == "length"
+            answers[turn.turn] = turn.model_copy(update={"answer": text, "truncated": cut})
+
+        judged = self.benchmark.judged(item)
+        if context == "golden":
+            await together(answer(turn) for turn in judged)
+        else:
+            for turn in judged:
+                await answer(turn)
+        return answers, failed
+
+    async def _judge(
+        self,
+        item: Dialog,
+        context: Context,
+        answers: Mapping[int, Turn],
+        member: Member[RatingJudge],
+        journal: Journal,
+    ) -> dict[int, Verdict]:
+        """Return the verdicts of one judge on all answers, requested concurrently, by turn."""
+        judge, benchmark = member.judge, self.benchmark
+        assert isinstance(benchmark, RatedBenchmark)
+
+        async def verdict(turn: Turn) -> Verdict:
+            if not turn.answer:
+                return judge.verdict(UNJUDGED, NO_ANSWER)
+            question = benchmark.question(item, turn, _earlier(item, turn, context, answers))
+            try:
+                rating = await judge.rate(question, turn)
+            except Rejected as failure:
+                return judge.unjudged(failure)
+            return judge.verdict(SCORED, rating.explanation, rating.score)
+
+        with member.asking(item.id, journal, self.seed):
+            given = await together(map(verdict, answers.values()))
+        return dict(zip(answers, given, strict=True))
+
+
+def _earlier(item: Dialog, turn: Turn, context: Context, answers: Mapping[int, Turn]) -> list[str]:
+    """Return the answers that stand before a turn."""
+    before = item.turns[: turn.turn - 1]
+    return [(t if context == "golden" else answers.get(t.turn, t)).answer for t in before]
+
+
+def _came_empty(turn: Turn) -> bool:
+    """Return True if an earlier evaluation has scored a turn's answer, which is empty and came so."""
+    return bool(turn.verdicts) and all(verdict.explanation != NO_ANSWER for verdict in turn.verdicts)
