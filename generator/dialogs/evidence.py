@@ -18,7 +18,7 @@ from generator.schema import Evidence, Passage, Turn
 
 # Of the sentences that people cite, 0.7% (ClapNQ) and 0.1% (SQuAD 2.0) cover less; of other sentences, 99% and 88%.
 LEAST_COVERED = 0.5
-# Of each sentence of an answer with three such words or more, whether the question has them or not: costs none of these.
+# Of each sentence of an answer that only says what was said before, in three such words or more; costs none of these.
 _CLAIM, _LEAST_CLAIMED = 3, 1 / 3
 SHOWN = 8
 
@@ -30,7 +30,7 @@ class Support(NamedTuple):
 
     Attributes:
         covered: it has at least half of what the answer adds to the question, all of its numbers, and a third of each
-            sentence.
+            sentence that adds nothing.
         share: of the words and numbers that the answer adds, 0 to 1; 1 if it claims nothing.
         missing: those that the evidence lacks, as the answer spells them.
     """
@@ -61,7 +61,8 @@ def measure_support(answer: str, said: Sequence[str], evidence: Sequence[str]) -
     missing = [term for key, term in wanted.items() if key not in have]
     share = 1 - len(missing) / len(wanted)
     covered = share >= LEAST_COVERED and not any(term.kind == "number" for term in missing)
-    covered = covered and not any(len(keys & have) < _LEAST_CLAIMED * len(keys) for keys in _list_claims(claims))
+    retold = (keys for keys in _list_claims(claims) if keys.isdisjoint(wanted))
+    covered = covered and not any(len(keys & have) < _LEAST_CLAIMED * len(keys) for keys in retold)
     return Support(covered, share, tuple(term.text for term in missing))
 
 

@@ -12,6 +12,7 @@ from itertools import pairwise
 from math import exp, log1p
 from pathlib import Path
 
+from generator.common.detection import find_other_language
 from generator.common.language import cached_by_language, dialog_language, languages
 from generator.common.numbers import drop_item_numbers, join_thousands, write_plainly
 from generator.common.numerals import digits_of
@@ -29,6 +30,7 @@ from judges.base import UNJUDGED, ComputingJudge, ComputingJudgeSettings
 WRONG_NUMBER = 0.2
 _COUNTS = {"two", "three"}
 SHORT = 12  # words: longer ones with a refusal in each clause mostly claim something
+SOME_LENGTH = 20  # words: English texts of that length without “the”, “of” and the like are lists
 LONG = 12  # content words and numbers: nine in ten of the responses that it learned from have fewer
 
 
@@ -112,6 +114,14 @@ def _courtesy() -> frozenset[str]:
     return term_keys(" ".join(sorted(dialog_language().listed("courtesy"))))
 
 
+def _find_other_language(passages: Sequence[Passage]) -> str | None:
+    """Return the language of a passage that isn't in the dialog's: of a collection in several, some may be."""
+    expected = dialog_language()
+    # Loading the detector takes as long as judging a thousand answers.
+    foreign = (p.text for p in passages if len(words(p.text)) >= SOME_LENGTH and not expected.is_in(p.text))
+    return next(filter(None, (find_other_language(text, expected) for text in foreign)), None)
+
+
 def _is_telling(term: Term) -> bool:
     """Return True for a number that isn't a count of things just named."""
     return term.kind == "number" and term.text.casefold() not in _COUNTS
@@ -144,7 +154,7 @@ class GroundingJudge(ComputingJudge):
         said = [*(t.query for t in history), *(t.answer for t in own), turn.query]
         verdict = self.judge_answer(turn.answer, passages, said)
         why = find_uncovered(passages, history, turn)
-        if why is None or verdict.label == "incorrect" or is_unspaced(turn.answer):
+        if why is None or verdict.label == "incorrect" or is_unspaced(turn.answer) or _find_other_language(passages):
             return verdict
         return self.verdict("incorrect", why, verdict.score)
 
@@ -187,6 +197,8 @@ class GroundingJudge(ComputingJudge):
         vague = dialog_language().pattern("refusal") is None and not (missing.names or missing.numbers)
         if (label == "correct" and small) or (label == "incorrect" and (vague or not named)):
             label = UNJUDGED
+        if label == "incorrect" and (other := _find_other_language(passages)):
+            return self.verdict(UNJUDGED, f"no words can be compared: {dialog_language().name} about {other}")
         lead = "all but these are supported" if label == "correct" else "nothing supports"
         why = f"{lead}: {', '.join(named[:12])}" if named else "all of its content words are supported"
         if label == UNJUDGED and not named:

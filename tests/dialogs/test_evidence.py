@@ -67,6 +67,13 @@ def test_words_said_before_need_no_proof() -> None:
     ).covered
 
 
+def test_a_sentence_that_only_repeats_the_question_needs_evidence_too() -> None:
+    asked, told = "Are cycles forbidden on the beach as sand ruins chains?", "The battery lasts for 60 km."
+    answer = f"{told} Cycles are forbidden on the beach as sand ruins chains."
+    assert not measure_support(answer, [asked], [told]).covered
+    assert measure_support(answer, [asked], [told, "No cycles on the beach: sand ruins chains."]).covered
+
+
 def test_only_generated_answers_are_measured() -> None:
     passage = piece("tram", PRICE)
     turn = make_turn(1, query=ASKED, answer="It costs 5 crowns.", evidence=())

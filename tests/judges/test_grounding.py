@@ -30,6 +30,7 @@ def verdict(answer: str, query: str = "And then?", passage: object = PASS) -> Ve
         "The yearly pass costs 120 crowns.",
         "Refunds are paid within 60 days, by bank transfer.",
         "The City Library seats six people.",
+        "For everyone, the pass costs at least 120 crowns annually.",
         "There are several passes. Which one do you mean?",
         "I don't have information on parking.",
         "I'm not sure, but refunds are paid within 60 days.",
@@ -115,6 +116,13 @@ def test_german_is_judged_and_text_without_spaces_is_not() -> None:
     assert "130" in verdict("Die Jahreskarte kostet 130 Kronen.", passage=CARD).explanation
     assert verdict("図書館は九時に開きます。").explanation == "no spaces part its words"
     assert verdict("It costs 120 crowns.", passage=None).explanation == "no passages"
+
+
+def test_an_answer_from_a_passage_in_another_language_is_not_judged() -> None:
+    told = "Die Jahreskarte kostet 120 Kronen und ist für Schüler kostenlos. Wer ein Buch zu spät zurückgibt, zahlt eine"
+    passage = make_passage("karte", f"{told} Krone am Tag.")
+    found = verdict("The yearly card is free for pupils, and a late book costs a crown a day.", passage=passage)
+    assert (found.label, "German" in found.explanation) == ("unjudged", True)
 
 
 @pytest.mark.parametrize(
