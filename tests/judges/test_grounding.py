@@ -119,8 +119,8 @@ def test_german_is_judged_and_text_without_spaces_is_not() -> None:
 
 
 def test_an_answer_from_a_passage_in_another_language_is_not_judged() -> None:
-    told = "Die Jahreskarte kostet 120 Kronen und ist für Schüler kostenlos. Wer ein Buch zu spät zurückgibt, zahlt eine"
-    passage = make_passage("karte", f"{told} Krone am Tag.")
+    told = "Die Jahreskarte kostet 120 Kronen und ist für Schüler kostenlos. Wer ein Buch zu spät zurückgibt, zahlt"
+    passage = make_passage("karte", f"{told} eine Krone am Tag.")
     found = verdict("The yearly card is free for pupils, and a late book costs a crown a day.", passage=passage)
     assert (found.label, "German" in found.explanation) == ("unjudged", True)
 
