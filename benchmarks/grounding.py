@@ -143,7 +143,9 @@ def rows(responses: Sequence[Response], partial: bool) -> Iterator[list[str]]:
         scores = [verdict.score or 0.0 for verdict in verdicts]
         words = [k_precision(answer, passages) for answer, passages, _ in (one.texts for one in mine)]
         sure = [
-            (verdict.label == "correct", one) for verdict, one in zip(verdicts, human, strict=True) if verdict.decides
+            (verdict.label == "correct", one)
+            for verdict, one in zip(verdicts, human, strict=True)
+            if verdict.label != "unjudged"
         ]
         figures = np.array(
             [

@@ -121,9 +121,10 @@ class ComputingJudge(ABC):
         """Judge one turn; see `generator.schema.Judge`."""
 
     def verdict(self, label: str, explanation: str, score: float | None = None) -> Verdict:
-        """Return a verdict in this judge's name; one that is `unjudged` decides nothing."""
-        decides = self.decides and label != UNJUDGED
-        return Verdict(judge=self.name, label=label, explanation=explanation, model="", score=score, decides=decides)
+        """Return a verdict in this judge's name."""
+        return Verdict(
+            judge=self.name, label=label, explanation=explanation, model="", score=score, decides=self.decides
+        )
 
 
 class ComputingJudgeSettings(JudgeSettings):

@@ -87,10 +87,19 @@ def difficulty(turn: Turn) -> Difficulty | None:
 
 
 def deciding_verdict(turn: Turn) -> Verdict | None:
-    """Return the strictest of the verdicts that decide about a turn, of people if there are any; None without one."""
+    """Return the strictest of the verdicts that decide about a turn, of people if there are any; None without one.
+
+    Where a judge that asks no model is in doubt, what others say stands.
+    """
     deciders = [verdict for verdict in turn.verdicts if verdict.decides]
     people = [verdict for verdict in deciders if is_person(verdict)]
-    return min(people or deciders, key=lambda verdict: _STRICTEST.index(verdict.label), default=None)
+    sure = [verdict for verdict in deciders if not is_doubt(verdict)]
+    return min(people or sure or deciders, key=lambda verdict: _STRICTEST.index(verdict.label), default=None)
+
+
+def is_doubt(verdict: Verdict) -> bool:
+    """Return whether a judge that asks no model can't tell; one that asks a model is `unjudged` where it failed."""
+    return verdict.label == "unjudged" and not verdict.model and not is_person(verdict)
 
 
 def is_person(verdict: Verdict | None) -> bool:

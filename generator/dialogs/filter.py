@@ -16,6 +16,7 @@ from generator.dialogs.columns import (
     Difficulty,
     VerdictLabel,
     deciding_verdict,
+    is_doubt,
     is_person,
 )
 from generator.errors import ConfigError
@@ -164,7 +165,7 @@ def filter_pairs(dialog: Dialog, keep: Filter) -> tuple[list[Turn], list[Drop]]:
     mode, conditions = parse_filter(keep)
     failing = {"incorrect", "unjudged"} if mode == "verified" else {"incorrect"}
     decided = {turn.turn: deciding_verdict(turn) for turn in dialog.own_turns}
-    incorrect = [turn for turn, verdict in decided.items() if verdict is not None and verdict.label in failing]
+    incorrect = [turn for turn, v in decided.items() if v and v.label in failing and not is_doubt(v)]
     for turn in dialog.own_turns:
         rejected = turn.turn in incorrect
         cause = decided[turn.turn if rejected or not incorrect else incorrect[0]]

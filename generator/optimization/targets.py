@@ -9,6 +9,7 @@ from zlib import crc32
 
 import dspy
 
+from generator.common.console import note
 from generator.common.refusals import drop_refusals
 from generator.common.support import read_terms
 from generator.config.messages import choices
@@ -73,7 +74,9 @@ class Target(ABC):
         """
         if LABELS not in metrics:
             return list(examples)
-        labelled = [example for example in examples if example.label]
+        labelled = [example for example in examples if example.label and example.label != UNJUDGED]
+        if tied := sum(example.label == UNJUDGED for example in examples):
+            note(f"data: {tied} without a majority of people are left out")
         for example in labelled:
             if example.label not in self.labels:
                 raise ConfigError(

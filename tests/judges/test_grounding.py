@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from generator.common.language import Languages, load_language, use_languages
-from generator.dialogs.columns import deciding_verdict
+from generator.dialogs.columns import deciding_verdict, verdict_label
+from generator.dialogs.filter import filter_pairs
 from generator.schema import Verdict
 from judges.metrics.grounding import GroundingJudge, load_weights
-from tests.support.records import make_evidence, make_passage, make_turn
+from tests.support.records import make_dialog, make_evidence, make_passage, make_turn
 
 PASS = make_passage(
     "pass",
@@ -148,6 +149,13 @@ def test_only_a_sure_verdict_decides_beside_another_judge() -> None:
         given = asyncio.run(GroundingJudge().judge([PASS], (), make_turn(1, answer=answer)))
         decided = deciding_verdict(make_turn(1, answer=answer, verdicts=(correct, given)))
         assert decided is not None and decided.label == label
+
+
+def test_what_the_judge_alone_cannot_tell_is_kept_as_unjudged() -> None:
+    given = asyncio.run(GroundingJudge().judge([PASS], (), make_turn(1, answer="Yes.")))
+    turn = make_turn(1, answer="Yes.", verdicts=(given,))
+    assert verdict_label(turn) == "unjudged"
+    assert [kept.turn for kept in filter_pairs(make_dialog(turns=(turn,)), "verified")[0]] == [1]
 
 
 def test_the_weights_are_what_the_benchmark_learns_from_people() -> None:

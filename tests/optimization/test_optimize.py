@@ -134,6 +134,13 @@ def card(data: Path) -> dict[str, Any]:
     return dict(json.loads(data.with_name("run").joinpath("card.json").read_text(encoding="utf-8")))
 
 
+def test_a_tie_among_people_is_left_out_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    labels = [("blue", "correct"), ("red", "incorrect"), ("red", "unjudged")]
+    mixed = write_dialogs(tmp_path / "data.jsonl", *(labelled(n, *labels[n % 3]) for n in range(60)))
+    run_optimization(settings(mixed, Model()), "")
+    assert "20 without a majority of people" in capsys.readouterr().err
+
+
 def test_better_instructions_are_found_and_scored_on_documents_that_the_optimiser_never_saw(data: Path) -> None:
     model = Model()
     run_optimization(settings(data, model), "")
