@@ -1,7 +1,8 @@
 """`python -m generator.estimate`: what a run will take in calls, tokens, hours and money; see `docs/estimate.md`."""
 
+import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
@@ -105,8 +106,29 @@ def estimate(cfg: "DictConfig", job: "Job") -> None:
             measured, measured_sizes = read_history(own.earlier_run), _sizes_of(own.earlier_run, sizes)
             if not measured.plans:
                 raise ConfigError(f"earlier_run={own.earlier_run}: no dialog of it is finished; give another run")
+            _check_like(own.earlier_run, measured.identity, encode(run.identity))
         found = forecast(sizes, done, measured, measured_sizes, settings.wanted, most)
         _show(found, done, measured, own, settings, prices)
+
+
+def _check_like(folder: "Path", earlier: Mapping[str, str], identity: Mapping[str, str]) -> None:
+    """Say where another model than this run's wrote or judged an earlier one.
+
+    Raises:
+        ConfigError: it was made by another algorithm or judged by another judge, so that it took other calls.
+    """
+    from generator.common.console import note
+    from generator.errors import ConfigError
+
+    def differing(*names: str) -> str:
+        pairs = ((name, earlier.get(name, "null"), identity.get(name, "null")) for name in names)
+        said = (f"{name}={json.loads(a)} (this run: {json.loads(b)})" for name, a, b in pairs if a != b)
+        return ", ".join(said)
+
+    if other := differing("algorithm.name", "judge.name"):
+        raise ConfigError(f"earlier_run={folder}: took other calls, with {other}; give a run with this run's choices")
+    if other := differing("lm.model", "judge.lm.model", "user.lm.model"):
+        note(f"earlier_run={folder}: the figures are those of other models, with {other}")
 
 
 def _sizes_of(folder: "Path", otherwise: "Sizes") -> "Sizes":

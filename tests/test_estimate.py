@@ -81,6 +81,17 @@ def test_an_earlier_run_tells_what_a_larger_and_longer_one_takes(site: Site, ope
     )
 
 
+def test_an_earlier_run_of_another_kind_is_refused_and_one_of_another_model_named(
+    site: Site, openai_server: OpenAIServer
+) -> None:
+    assert site.run(openai_server, "dialogs=2", "algorithm=single").code == 0
+    earlier, site.run_dir = site.run_dir, site.folder / "other"
+    refused = estimate(site, openai_server, "algorithm=multi", f"earlier_run={earlier}")
+    assert refused.code == 2 and "algorithm.name=single (this run: multi)" in refused.error
+    done = estimate(site, openai_server, "algorithm=single", "lm.model=larger", f"earlier_run={earlier}")
+    assert "lm.model=test-model (this run: larger)" in done.error and row(done)
+
+
 def test_the_stored_configuration_of_a_run_will_do(site: Site, openai_server: OpenAIServer) -> None:
     assert site.run(openai_server, "dialogs=2").code == 0
     done = command(str(site.run_dir / "config.yaml"), "dialogs=20", "calls_per_min=5", program=COMMAND)
