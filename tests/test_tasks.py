@@ -90,6 +90,19 @@ def test_on_documents_every_answer_can_rest_on_sentences(site: Site) -> None:
     assert "<passages>" in site.rows()[0]["messages"][0]["content"]
 
 
+def test_question_answering_is_data_to_train_with_and_no_task_of_the_benchmark(site: Site) -> None:
+    with OpenAIServer(reply) as server:
+        more = ["taxonomy=qa", "algorithm=whole", "judge=none", "lm.context=16384", "dialogs=3", "export=mtrag"]
+        done = site.run(server, *more)
+        assert done.code == 0, done.err
+    card = (site.run_dir / "dataset" / "README.md").read_text(encoding="utf-8")
+    assert "to train models for" in card and "MT-Bench-101" not in card.partition("## Columns")[0]
+    (file,) = (site.run_dir / "mtrag").rglob("conversations.json")
+    said = [m["enrichments"] for each in json.loads(file.read_text(encoding="utf-8")) for m in each["messages"][::2]]
+    assert {tuple(labels["Question Type"]) for labels in said} == {("QA",)}
+    assert {tuple(labels["Multi-Turn"]) for labels in said} == {("N/A",), ()}
+
+
 def test_another_process_generates_the_same_dialogs(site: Site) -> None:
     """executor=ray gives this to its workers."""
     more = ["taxonomy=mt_bench_101", "algorithm=whole", "judge=task", "lm.context=16384", "dialogs=4"]

@@ -90,6 +90,10 @@ _KUO = """@misc{kuo2025radbench,
 }"""
 
 
+# A task of ours, to train models with, and none of MT-Bench-101.
+_OUR_TASK = "QA"
+
+
 class _Method(NamedTuple):
     """The words for an algorithm: what its dialogs are grounded on, what they are for, and what their types are."""
 
@@ -189,6 +193,8 @@ def _generated(info: DatasetInfo, statistics: Statistics) -> dict[str, str]:
         for reason, count in reasons.items()
     ]
     method = _METHODS[info.algorithm]
+    if info.algorithm == "whole" and {name for name, _ in info.shares} == {_OUR_TASK}:
+        method = method._replace(purpose=_PAIRS, citation=_LEE)
     return {
         "grounding": "given only a topic" if info.topics else f"each grounded on {method.grounding}",
         "purpose": method.purpose,

@@ -140,7 +140,7 @@ class _Contexts:
 def _conversation(dialog: Dialog, collection: str, size: int) -> dict[str, Any]:
     messages: list[dict[str, Any]] = []
     for turn in dialog.turns:
-        messages.append({"speaker": "user", "text": turn.query, "enrichments": _labels(turn, [NO_LABEL])})
+        messages.append({"speaker": "user", "text": turn.query, "enrichments": _labels(dialog, turn, [NO_LABEL])})
         contexts = [_context(dialog, turn, passage) for passage in _candidates(dialog, turn)]
         original = {"original_text": turn.original_answer} if turn.original_answer else {}
         messages.append({"speaker": "agent", "text": turn.answer, "contexts": contexts, **original})
@@ -155,7 +155,7 @@ def _conversation(dialog: Dialog, collection: str, size: int) -> dict[str, Any]:
 
 def _task(dialog: Dialog, turn: Turn, collection: str, passages: Sequence[Passage]) -> dict[str, Any]:
     contexts = [_context(dialog, turn, passage) for passage in passages]
-    labels: dict[str, Any] = {"turn": turn.turn, **_labels(turn, [])}
+    labels: dict[str, Any] = {"turn": turn.turn, **_labels(dialog, turn, [])}
     if dialog.ended == TASK:  # as MTRAG-UN writes them
         labels |= {"turn": str(turn.turn), "Multi-Turn": labels["Multi-Turn"] or [NO_LABEL]}
         labels["answerability"] = labels.pop("Answerability")
@@ -179,11 +179,12 @@ def _task(dialog: Dialog, turn: Turn, collection: str, passages: Sequence[Passag
     }
 
 
-def _labels(turn: Turn, of_first: list[str]) -> dict[str, list[str]]:
+def _labels(dialog: Dialog, turn: Turn, of_first: list[str]) -> dict[str, list[str]]:
     """Return the three dimensions of a turn; `of_first` is the multi-turn type of a first turn."""
-    # The later types of Lee et al. 2024 (`correction`) are multi-turn types; they don't describe the question.
-    types = [name for name in turn.question_type.split("+") if name not in (UNLABELLED, turn.multi_turn_type)]
-    later = turn.multi_turn_type.split("+") if turn.multi_turn_type else []
+    # A task is a type of question. The later types of Lee et al. 2024 (`correction`) are multi-turn types.
+    link = None if dialog.task else turn.multi_turn_type
+    types = [name for name in turn.question_type.split("+") if name not in (UNLABELLED, link)]
+    later = link.split("+") if link else []
     return {
         "Question Type": [to_published_label(name) for name in types],
         "Multi-Turn": of_first if turn.turn == 1 else [to_published_label(name) for name in later],
