@@ -93,6 +93,10 @@ def reference() -> str:
     return "\n".join(parts)
 
 
+# A run is continued in the languages that it was made in, whether they were set or found.
+_LANGUAGES = {"corpus.language", "dialog.language"}
+
+
 def _choice_rows(group: str, choice: str) -> Iterator[Row]:
     node = compose_choice(group, choice)
     target = node.pop("_target_", None)
@@ -105,7 +109,7 @@ def _choice_rows(group: str, choice: str) -> Iterator[Row]:
 
 
 def _row(name: str, default: object, info: FieldInfo) -> Row:
-    mark = " ○" if Operational in info.metadata else ""
+    mark = " ○" if Operational in info.metadata and name not in _LANGUAGES else ""
     shown = "required" if default == "???" else f"`{default if isinstance(default, str) else json.dumps(default)}`"
     return Row(f"`{name}`{mark}", "empty" if default == "" else shown, _values(info), info.description or "")
 

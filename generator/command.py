@@ -185,7 +185,7 @@ def help_text(command: Command) -> str:
     defaults = _defaults(command)
     lines += ["", "settings, with their defaults (docs/settings.md has those of every choice)"]
     shown = (
-        f"  {f'{field}: {defaults[field]}':<28}{fields[field].description}" for field in fields if field in defaults
+        f"  {f'{field}: {defaults[field]}':<27} {fields[field].description}" for field in fields if field in defaults
     )
     return "\n".join([*lines, *shown])
 

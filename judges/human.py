@@ -1,5 +1,6 @@
 """`python -m judges.human draw|read`: dialogs for people to judge, and what they found; see `docs/human.md`."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -190,7 +191,7 @@ def read(cfg: "DictConfig", job: object) -> None:
     for source, name in zip(key.sources, names, strict=True):
         if (configuration := Path(source.path, "config.yaml")).with_name("run.db").exists():
             people = folder / name if len(names) > 1 else folder
-            print(f"into the run: python -m generator {configuration} marks={people}")
+            print(f"into the run: python -m generator {shlex.join([str(configuration), f'marks={people}'])}")
 
 
 if __name__ == "__main__":

@@ -33,7 +33,10 @@ def atomic_write(path: Path) -> Iterator[TextIO]:
             yield file
         unfinished.replace(path)
     except OSError as error:
-        raise RunError(f"{path}: can't be written ({describe(error)}); free space and run the same command") from error
+        raise RunError(
+            f"{path}: can't be written ({describe(error)}); create its folder, make it writable or free space, and run "
+            "the same command"
+        ) from error
     finally:
         with suppress(OSError):  # the first error says more
             unfinished.unlink()

@@ -6,6 +6,7 @@ anybody: it is read as data, without defaults, interpolations or a `hydra` secti
 
 import os
 import re
+import shlex
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator, Sequence
@@ -127,7 +128,7 @@ def run_hydra(primary: str, task: str, arguments: Sequence[str], program: str, s
             _store(stored, {group: str(override.value()) for group, override in chosen.items()}, primary)
             primary = _STORED
         extra = _settle_sweep(primary, overrides)
-        runner = _Runner(task, " ".join([program, *([str(stored)] if stored else []), *arguments]))
+        runner = _Runner(task, f"{program} {shlex.join([*([str(stored)] if stored else []), *arguments])}".strip())
         with _command_line([*options, *(str(override.input_line) for override in overrides), *extra]):
             hydra.main(str(CONF), primary, _VERSION)(runner)()
     except RunFailed as failed:

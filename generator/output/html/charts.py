@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from math import ceil
 from xml.etree import ElementTree
 
 import pygal
@@ -12,6 +13,7 @@ from pygal.graph.horizontal import HorizontalGraph
 from pygal.style import Style
 
 _FONT, _BAR, _WIDTH, _LABEL = 12, 20, 620, 46
+_LEGENDS, _LEGEND_ROW = 4, 22  # names beside each other below a chart
 _STYLE = Style(**{f"{part}_font_size": _FONT for part in ("label", "major_label", "value", "legend")})
 # Scripts, styles, tooltips and comments of pygal's.
 _UNWANTED = {"defs", "desc", "title", "script", "style"}
@@ -35,7 +37,8 @@ def stacks(
     """
     settings = _settings(74 + len(rows) * (_BAR + 8), series, form)
     if not values:
-        settings |= {"height": 92 + len(rows) * (_BAR + 8), "print_values": False, "range": None, "show_x_labels": True}
+        height = 92 + len(rows) * (_BAR + 8)
+        settings = _settings(height, series, form) | {"print_values": False, "range": None, "show_x_labels": True}
     return _render(pygal.HorizontalStackedBar(**settings), title, rows, series)
 
 
@@ -52,7 +55,7 @@ def _settings(height: int, series: Series, form: Callable[[float], str]) -> dict
         "js": [],
         "css": [],
         "width": _WIDTH,
-        "height": height,
+        "height": height + _LEGEND_ROW * (ceil(len(series) / _LEGENDS) - 1),
         "margin": 8,
         "spacing": 6,
         "range": (0, most * 1.12),
@@ -62,7 +65,7 @@ def _settings(height: int, series: Series, form: Callable[[float], str]) -> dict
         "print_values_position": "top",
         "show_legend": len(series) > 1,
         "legend_at_bottom": True,
-        "legend_at_bottom_columns": min(len(series), 4),
+        "legend_at_bottom_columns": min(len(series), _LEGENDS),
         "truncate_legend": _LABEL,
         "truncate_label": _LABEL,
         "show_y_guides": False,
