@@ -27,6 +27,7 @@ from generator.dialogs.signatures import prompt_version
 from generator.errors import ConfigError, CorpusError
 from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Outcome, Store
+from generator.models.embedded import EmbeddedEndpoint
 from generator.schema import Dialog, Judge, SkippedRecord, Turn, Verdict
 from generator.sets import DialogSet, dialog_set, note_skipped, response_set
 from judges.config import JudgingSettings, judging_identity, load_judging
@@ -51,6 +52,8 @@ def judge(cfg: DictConfig, job: Job) -> None:
     settings, configuration = load_named(cfg, job, load_judging, _NAMED)
     dspy.disable_logging()  # a verdict holds what DSPy would log of a reply
     run = JudgingRun(settings, configuration)
+    if any(isinstance(lm, EmbeddedEndpoint) and lm.is_bundled for lm in settings.endpoints.values()):
+        note(f"judge={settings.judge.name}: SmolLM2-135M can't judge (docs/judges.md); give a larger model, lm=…")
     with use_languages(run.languages):
         summary, interrupted = run_session(run, closing_table)
     if interrupted:

@@ -17,6 +17,11 @@ from omegaconf.errors import InterpolationKeyError, InterpolationResolutionError
 from generator.config.installed import CONF, conf_folders
 from generator.config.shares import OWN_MODEL, WEIGHTS
 
+# What is no choice of a group, and where it goes.
+_ELSEWHERE = {
+    "lm": "; a model's own name goes into lm.model (judge.lm.model, user.lm.model)",
+    "user": "; a type of users goes into user=mixed user.types={NAME: 1}",
+}
 _SHOW_ALL = "`python -m generator --cfg job` shows all settings"
 
 
@@ -78,8 +83,7 @@ def describe_hydra_error(error: Exception) -> str:
             return f"{error.missing_cfg_file}: no such configuration file"
         near = difflib.get_close_matches(name, options, 1)
         advice = f"did you mean {near[0]}? " if near else ""
-        own_name = "; a model's own name goes into lm.model (judge.lm.model, user.lm.model)" if group == "lm" else ""
-        return f"{group}={name}: unknown {group}; {advice}choose from: {', '.join(options)}{own_name}"
+        return f"{group}={name}: unknown {group}; {advice}choose from: {', '.join(options)}{_ELSEWHERE.get(group, '')}"
     if isinstance(error, MissingMandatoryValue | InterpolationKeyError) and error.full_key:
         return f"{error.full_key}: has no value; give {error.full_key}=… on the command line"
     if isinstance(error, InterpolationResolutionError) and error.full_key:

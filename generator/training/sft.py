@@ -128,6 +128,8 @@ def _merge(model: Any, tokenizer: Any, folder: Path) -> None:
 def _load(settings: Finetuning) -> tuple[Any, Any]:
     """Return the tokenizer and the model."""
     student, gpu = settings.student, torch.cuda.is_available()
+    if Path(student.model).is_absolute() and not Path(student.model).is_dir():
+        raise ConfigError(f"student.model={student.model}: no such folder; give a model's folder, or a name on the hub")
     weights: dict[str, Any] = {"dtype": torch.bfloat16}
     if gpu and student.quantised:
         weights["quantization_config"] = BitsAndBytesConfig(
