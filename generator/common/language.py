@@ -52,6 +52,7 @@ PatternName = Literal[
     "corrects",
     "scaffolding",  # speaks of documents, which no user sees
     "speaks_of_documents",  # beside that, as only an agent does
+    "unfinished",  # ends in the middle of a sentence
     "announcement",  # announces or offers an answer
     "open_question",  # can't be answered by a part of itself
     "asks_number",

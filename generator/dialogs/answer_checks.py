@@ -49,6 +49,8 @@ def find_answer_fault(
         return f"{LIKE_THE_PROMPT}: write “you” and “I”"
     if not _says_something(answer, question):
         return "answers nothing"
+    if dialog_language().matches("unfinished", answer):
+        return "ends in the middle of a sentence"
     told = drop_refusals(answer)  # what isn't known may be said twice
     if drop_requests(told) and dialog_language().matches("asks_number", question) and not _gives_number(told):
         return "answers nothing: give the number"

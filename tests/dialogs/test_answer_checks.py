@@ -192,3 +192,16 @@ def test_an_answer_that_speaks_of_the_user_as_the_prompt_does_is_refused() -> No
 
     assert "User" in about("The User can borrow a kit.") and "User" in about("This is what the User wants to know.")
     assert "User" not in about("The Agent Orange help line answers calls.") + about("The user guide has the prices.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "stops"),
+    [
+        ("It costs three crowns, and it is sold at the", True),
+        ("A ticket for the night tram is an example of a", True),
+        ("Three crowns, in tariff zone A", False),
+        ("Three crowns, which is what a ticket by day costs, too.", False),
+    ],
+)
+def test_an_answer_ends_with_a_sentence(answer: str, stops: bool) -> None:
+    assert (fault(answer) == "ends in the middle of a sentence") is stops
