@@ -13,7 +13,7 @@ from pygal.graph.horizontal import HorizontalGraph
 from pygal.style import Style
 
 _FONT, _BAR, _WIDTH, _LABEL = 12, 20, 620, 46
-_LEGENDS, _LEGEND_ROW = 4, 22  # names beside each other below a chart
+_MARGIN, _LEGENDS, _LEGEND_ROW = 8, 4, 22  # at most so many names beside each other below a chart
 _STYLE = Style(**{f"{part}_font_size": _FONT for part in ("label", "major_label", "value", "legend")})
 # Scripts, styles, tooltips and comments of pygal's.
 _UNWANTED = {"defs", "desc", "title", "script", "style"}
@@ -50,13 +50,16 @@ def columns(title: str, bins: Sequence[str], series: Series, form: Callable[[flo
 
 def _settings(height: int, series: Series, form: Callable[[float], str]) -> dict[str, object]:
     most = max((value for values in series.values() for value in values if value), default=1)
+    legend_rows = ceil(len(series) / _LEGENDS) or 1
+    names = ceil(len(series) / legend_rows) or 1
     return {
         "style": _STYLE,
         "js": [],
         "css": [],
         "width": _WIDTH,
-        "height": height + _LEGEND_ROW * (ceil(len(series) / _LEGENDS) - 1),
-        "margin": 8,
+        "height": height + _LEGEND_ROW * (legend_rows - 1),
+        "margin": _MARGIN,
+        "margin_bottom": _MARGIN + _LEGEND_ROW * (legend_rows - len(series) // names),  # pygal counts full rows alone
         "spacing": 6,
         "range": (0, most * 1.12),
         "formatter": form,
@@ -65,7 +68,7 @@ def _settings(height: int, series: Series, form: Callable[[float], str]) -> dict
         "print_values_position": "top",
         "show_legend": len(series) > 1,
         "legend_at_bottom": True,
-        "legend_at_bottom_columns": min(len(series), _LEGENDS),
+        "legend_at_bottom_columns": names,
         "truncate_legend": _LABEL,
         "truncate_label": _LABEL,
         "show_y_guides": False,
