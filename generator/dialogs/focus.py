@@ -6,21 +6,16 @@ unique ones, people's 16.9. Of people's later turns, 10% rest on the text of ear
 
 from collections.abc import Iterable, Sequence
 
-from generator.common.language import languages
 from generator.common.passages import sentences
-from generator.dialogs.later_turns import content_of
 from generator.schema import Passage, Retriever, Split, Turn
 
 FOCUS_CHARS = 300
-# Stems of content words that a passage has in common with the dialog so far, or this share of its own: of the 2,122
-# passages that people moved on to in mtRAG 98% have as many, of passages drawn at random 70%.
-_LEAST_SHARED, _SHARE = 3, 0.25
 
 
 async def choose_focus(
     retriever: Retriever, k: int, split: Split, passages: Sequence[Passage], history: Sequence[Turn], place: int
 ) -> str:
-    """Return the beginning of a passage on the dialog's subject that no answer rests on yet; empty if there is none.
+    """Return the beginning of a passage that no answer of the dialog rests on yet; empty if there is none.
 
     Alternately, it is a passage that was retrieved before, and one near the last answer that was not: preferably of a
     document that the dialog doesn't have.
@@ -31,18 +26,12 @@ async def choose_focus(
         place: the turn's place in its plan, from 0: after a skipped turn, the next one starts elsewhere.
     """
     used = {evidence.passage_id for turn in history for evidence in turn.evidence}
-    said = frozenset[str]().union(*(content_of(text) for turn in history for text in (turn.query, turn.answer)))
-
-    def is_related(passage: Passage) -> bool:
-        stems = content_of(passage.titled)
-        return languages().differ or len(stems & said) >= min(_LEAST_SHARED, _SHARE * len(stems))
-
-    unused = [p for p in passages if p.id not in used and is_related(p)]
+    unused = [p for p in passages if p.id not in used]
     if place % 2 == 0 or not unused:
         known, documents = {p.id for p in passages}, {p.document_id for p in passages}
         last = history[-1]
         results = await retriever.search(f"{last.retrieval_query or last.query} {last.answer}", k, split)
-        near = [p for p in (scored.passage for scored in results) if p.id not in known and is_related(p)]
+        near = [scored.passage for scored in results if scored.passage.id not in known]
         near.sort(key=lambda p: p.document_id in documents)  # stable: best first among either
         if near:
             return _beginning(near[0])
