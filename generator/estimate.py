@@ -106,13 +106,13 @@ def estimate(cfg: "DictConfig", job: "Job") -> None:
             measured, measured_sizes = read_history(own.earlier_run), _sizes_of(own.earlier_run, sizes)
             if not measured.plans:
                 raise ConfigError(f"earlier_run={own.earlier_run}: no dialog of it is finished; give another run")
-            _check_like(own.earlier_run, measured.identity, encode(run.identity))
+            _check_earlier(own.earlier_run, measured.identity, encode(run.identity))
         found = forecast(sizes, done, measured, measured_sizes, settings.wanted, most)
         _show(found, done, measured, own, settings, prices)
 
 
-def _check_like(folder: "Path", earlier: Mapping[str, str], identity: Mapping[str, str]) -> None:
-    """Say where another model than this run's wrote or judged an earlier one.
+def _check_earlier(folder: "Path", earlier: Mapping[str, str], identity: Mapping[str, str]) -> None:
+    """Check that an earlier run took the calls of this one, and say where its models are others.
 
     Raises:
         ConfigError: it was made by another algorithm or judged by another judge, so that it took other calls.

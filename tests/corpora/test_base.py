@@ -1,4 +1,4 @@
-"""What every corpus says of itself, and what broken records lead to."""
+"""Tests of the corpora in common: licences and sources, and what broken records lead to."""
 
 from pathlib import Path
 

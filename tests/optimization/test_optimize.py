@@ -138,7 +138,7 @@ def test_a_tie_among_people_is_left_out_and_said(tmp_path: Path, capsys: pytest.
     labels = [("blue", "correct"), ("red", "incorrect"), ("red", "unjudged")]
     mixed = write_dialogs(tmp_path / "data.jsonl", *(labelled(n, *labels[n % 3]) for n in range(60)))
     run_optimization(settings(mixed, Model()), "")
-    assert "20 without a majority of people" in capsys.readouterr().err
+    assert "data: 20 " in capsys.readouterr().err
 
 
 def test_better_instructions_are_found_and_scored_on_documents_that_the_optimiser_never_saw(data: Path) -> None:
