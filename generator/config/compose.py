@@ -21,7 +21,7 @@ from hydra import compose
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override, Sweep
+from hydra.core.override_parser.types import ChoiceSweep, Glob, Override, QuotedString
 from hydra.main import get_args_parser
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
@@ -163,9 +163,12 @@ def _parse(arguments: Sequence[str], program: str) -> tuple[list[str], list[Over
     settings = OverridesParser.create().parse_overrides(given.overrides)
     for override in settings:
         group, value = override.key_or_group, override.value()
-        if group in groups() and not override.is_delete() and not isinstance(value, str | list | Sweep):
-            shown = override.get_value_element_as_str()
-            raise ConfigError(f"{group}={shown}: unknown {group}; choose from: {', '.join(choices(group))}")
+        known = f"; choose from: {', '.join(choices(group))}" if group in groups() else ""
+        if known and override.is_delete():
+            raise ConfigError(f"~{group}: can't be left out{known}")
+        named = value.list if isinstance(value, ChoiceSweep) else [value]
+        if (known or "/" in group) and not all(isinstance(name, str | list | QuotedString | Glob) for name in named):
+            raise ConfigError(f"{override.input_line}: unknown {group}{known}")
     return list(arguments[: len(arguments) - len(settings)]), settings
 
 

@@ -57,7 +57,7 @@ def describe_unknown(name: str) -> str:
         return f"{name}: there is no such model yet; choose one first, such as {own_model[1]}=openai"
     if name in known:
         return f"{name}: unknown here; only these have it: {', '.join(known[name])}"
-    names = [*known, *groups()]
+    names = sorted({*known, *groups()})
     if own_model:
         names = [f"{own_model[1]}{setting[2:]}" for setting in known if setting.startswith("lm.")]
     same_end = [setting for setting in names if setting.endswith(f".{name}")]

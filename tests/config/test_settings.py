@@ -98,8 +98,11 @@ WRONG = [
     ("lm=openai lm.model=???", "lm.model: has no value; give lm.model=…"),
     ("lm=gpt-4", "a model's own name goes into lm.model"),
     ("judge=null", "judge=null: unknown judge; choose from: "),
+    ("-m corpus=quac,null", "corpus=quac,null: unknown corpus; choose from: "),
+    ("hydra/sweeper=null", "hydra/sweeper=null: unknown hydra/sweeper"),
+    ("~corpus", "~corpus: can't be left out; choose from: "),
     ("taxonomy.first=[]", "taxonomy.first: wrong type"),
-    ("~judge", "judge: is missing"),
+    ("~judge", "~judge: can't be left out"),
     ("+experiment=lee2024_orquac", "algorithm.first_questions: has no value"),
     ("+experiment=lee2024_quac taxonomy=mixed", "dialogs: has no value"),
     # a judge with its own model
