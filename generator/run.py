@@ -109,9 +109,10 @@ def generate_run(settings: Settings, configuration: str, job: Job) -> float:
         note(_FOR_DATA)
     if not summary.accepted:
         losses = {f"{stage} ({reason})": n for stage, why in summary.dropped.items() for reason, n in why.items()}
+        most = max(losses, key=losses.__getitem__)
         note(
-            f"error: none of {summary.attempted} attempted dialogs was accepted; most were lost at "
-            f"{max(losses, key=losses.__getitem__)}; {settings.folder / 'drops.jsonl'} has them all"
+            f"error: none of {summary.attempted} attempted dialogs was accepted; {losses[most]} of them were lost at "
+            f"{most}; {settings.folder / 'drops.jsonl'} has them all"
         )
         if not job.optimised:
             raise RunFailed(1)

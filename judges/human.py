@@ -130,8 +130,10 @@ def draw(cfg: "DictConfig", job: object) -> None:
     if settings.each and settings.each > len(people):
         raise ConfigError(f"each={settings.each}: there are {len(people)} annotators; name at least as many")
     criteria = read_criteria(settings.criteria)
-    if settings.unit == "pairs" and not criteria.about(False):
-        raise ConfigError(f"unit=pairs: criteria={settings.criteria} are about whole dialogs; set unit=dialogs")
+    if settings.unit == "pairs":
+        if not criteria.about(False):
+            raise ConfigError(f"unit=pairs: criteria={settings.criteria} are about whole dialogs; set unit=dialogs")
+        criteria = criteria.model_copy(update={"criteria": criteria.about(False)})
     key_file = settings.key or settings.output.with_name(f"{settings.output.name}.key.json")
     sources = [Source(path=path, corpus=settings.corpus) for path in settings.paths]
     key, drawn, strata = draw_sample(

@@ -90,10 +90,10 @@ def about_the_documents(body: Body) -> str:
 def test_the_commands_use_the_new_parts(checkout: Path) -> None:
     with OpenAIServer(about_the_documents) as server:
         endpoint = ["lm=openai", f"lm.model={server.model}", f"lm.api_base={server.url}", "dialogs=2", "turns=2"]
-        commands = [[*command.split(), *endpoint, f"run_dir=run{n}"] for n, command in enumerate(COMMANDS)]
+        commands = [[*command.split(), *endpoint] for command in COMMANDS]
         (checkout / "all.py").write_text(f"COMMANDS = {commands}\n{ALL}", encoding="utf-8")
-        python(checkout, "all.py")
-    runs = (read(checkout / f"run{n}") for n in range(len(COMMANDS)))
+        folders = [checkout / name for name in re.findall(r"run folder: (\S+)", python(checkout, "all.py"))]
+    runs = (read(folder) for folder in folders)
     question_type, task, user, corpus, retriever, judge, exporter = runs
     assert "troubleshooting" in {dialog["turns"][0]["question_type"] for dialog in question_type}
     assert "handover" in {dialog["task"] for dialog in task}
@@ -102,7 +102,7 @@ def test_the_commands_use_the_new_parts(checkout: Path) -> None:
     scores = [hit["score"] for dialog in retriever for turn in dialog["turns"] for hit in turn["hits"]]
     assert 0 < max(scores) <= 1, "a score above 1 is BM25's"
     assert {v["judge"] for dialog in judge for turn in dialog["turns"] for v in turn["verdicts"]} == {"helpfulness"}
-    text = (checkout / f"run{len(COMMANDS) - 1}" / "transcript" / "transcript.md").read_text(encoding="utf-8")
+    text = (folders[-1] / "transcript" / "transcript.md").read_text(encoding="utf-8")
     assert re.findall(r"^## (\w+)$", text, re.MULTILINE) == [dialog["id"] for dialog in exporter]
 
 

@@ -29,7 +29,7 @@ from omegaconf import DictConfig, OmegaConf
 from generator.common.sanitize import printable
 from generator.config.choices import COMPOSE_ERRORS, open_conf
 from generator.config.installed import CONF
-from generator.config.messages import choices, describe_hydra_error, groups
+from generator.config.messages import choices, describe_choice, describe_hydra_error, groups
 from generator.errors import ConfigError, GroundedDialogsError
 
 _VERSION = "1.3"
@@ -67,9 +67,9 @@ class Job:
 
     def name_folder(self, folder: Path, named: set[str]) -> str | None:
         """Return the run folder's name with the settings that a sweep varies, but those `named` in it; None without."""
-        varied = "-".join(f"{name}-{value}" for name, value in self.varied.items() if name not in named)
-        # Characters that a command line takes as they are.
-        return re.sub(r"[^\w.,+/-]+", "_", f"{folder}-{varied}") if varied else None
+        # Characters that a command line takes as they are, and no folders in it.
+        varied = re.sub(r"[^\w.,+-]+", "_", "-".join(f"{k}-{v}" for k, v in self.varied.items() if k not in named))
+        return f"{folder}-{varied}" if varied else None
 
 
 Task = Callable[[DictConfig, Job], float | None]
@@ -163,12 +163,16 @@ def _parse(arguments: Sequence[str], program: str) -> tuple[list[str], list[Over
     settings = OverridesParser.create().parse_overrides(given.overrides)
     for override in settings:
         group, value = override.key_or_group, override.value()
-        known = f"; choose from: {', '.join(choices(group))}" if group in groups() else ""
-        if known and override.is_delete():
-            raise ConfigError(f"~{group}: can't be left out{known}")
+        if group in groups() and override.is_delete():
+            raise ConfigError(f"~{group}: can't be left out; choose from: {', '.join(choices(group))}")
+        shown = str(override.input_line).partition("=")[2]
+        if isinstance(value, list) and group in groups() and group != "experiment":
+            each = f"{group}={shown.strip('[]')}"
+            raise ConfigError(f"{group}={shown}: takes one choice; for one run with each: -m {each}")
         named = value.list if isinstance(value, ChoiceSweep) else [value]
-        if (known or "/" in group) and not all(isinstance(name, str | list | QuotedString | Glob) for name in named):
-            raise ConfigError(f"{override.input_line}: unknown {group}{known}")
+        known = group in groups() or "/" in group
+        if known and not all(isinstance(name, str | list | QuotedString | Glob) for name in named):
+            raise ConfigError(describe_choice(group, shown, choices(group)))
     return list(arguments[: len(arguments) - len(settings)]), settings
 
 

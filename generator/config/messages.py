@@ -5,7 +5,7 @@ Knows the settings as files in `conf/`; nothing of what they mean.
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,10 @@ from generator.config.shares import OWN_MODEL, WEIGHTS
 
 # What is no choice of a group, and where it goes.
 _ELSEWHERE = {
-    "lm": "; a model's own name goes into lm.model (judge.lm.model, user.lm.model)",
+    "lm": "; a model's own name goes into lm.model (judge.lm.model, user.lm.model), an address into lm.api_base",
     "user": "; a type of users goes into user=mixed user.types={NAME: 1}",
+    "corpus": "; a path goes into corpus.path, such as corpus=folder corpus.path=…",
+    "dialog": "; the number of dialogs is dialogs=…",
 }
 _SHOW_ALL = "`python -m generator --cfg job` shows all settings"
 
@@ -66,6 +68,15 @@ def describe_unknown(name: str) -> str:
     return f"{name}: unknown setting; {advice}"
 
 
+def describe_choice(group: str, name: str, options: Sequence[str]) -> str:
+    """Return the message for a choice that a group doesn't have; files that begin with `_` are no choices."""
+    options = [option for option in options if not option.startswith("_")]
+    near = difflib.get_close_matches(name, options, 1)
+    advice = f"did you mean {near[0]}? " if near else ""
+    known = f"; {advice}choose from: {', '.join(options)}" if options else ""
+    return f"{group}={name}: unknown {group}{known}{_ELSEWHERE.get(group, '')}"
+
+
 def describe_hydra_error(error: Exception) -> str:
     """Return an error of Hydra, OmegaConf or PyYAML as one line, without the values of settings: a key, perhaps."""
     text = " ".join(str(error).split())
@@ -77,19 +88,16 @@ def describe_hydra_error(error: Exception) -> str:
         advice = "put a value with special characters into two pairs of quotes"
         return f"{name}: can't be parsed; {advice}: '{name}={quoted}'"
     if isinstance(error, MissingConfigException):
-        group, _, name = str(error.missing_cfg_file).rpartition("/")
-        options = [option for option in error.options or choices(group) if not option.startswith("_")]
-        if not options:
-            return f"{error.missing_cfg_file}: no such configuration file"
-        near = difflib.get_close_matches(name, options, 1)
-        advice = f"did you mean {near[0]}? " if near else ""
-        return f"{group}={name}: unknown {group}; {advice}choose from: {', '.join(options)}{_ELSEWHERE.get(group, '')}"
+        # A path or an address as the choice has slashes, too.
+        group, name = re.findall(r"^((?:hydra/)?[^/]*)/?(.*)", str(error.missing_cfg_file))[0]
+        return describe_choice(group, name, error.options or choices(group))
     if isinstance(error, MissingMandatoryValue | InterpolationKeyError) and error.full_key:
         return f"{error.full_key}: has no value; give {error.full_key}=… on the command line"
     if isinstance(error, InterpolationResolutionError) and error.full_key:
         return f"{error.full_key}: can't be resolved: {text.partition(' full_key: ')[0]}"
-    if found := re.match(r"Error merging override \+*([^=]+)", text):
-        return f"{found[1]}: wrong type; {_SHOW_ALL}"
+    if found := re.match(r"Error merging override \+*([^=]+)=(\S*)", text):
+        wanted = "values by name, such as {NAME: 1}" if re.fullmatch(WEIGHTS, found[1]) else "settings of its own"
+        return f"{found[1]}: wrong type; expected {wanted}; {_SHOW_ALL}"
     if found := re.match(r"You must specify '(\w+)'", text):
         return f"{found[1]}: is missing; `--help` lists the choices of {found[1]}="
     if found := re.match(r"Could not (?:override|delete)[^']*'([^'@]+)", text):
@@ -135,6 +143,10 @@ def describe_problem(name: str, problem: Any) -> str:
             wanted = f"must be less than {context['lt']:g}"
         case "string_type" | "string_too_short":
             wanted = "must be a text that isn't empty"
+        case "string_pattern_mismatch" if name.endswith("language"):
+            wanted = "must be an ISO 639 code, such as en or de"
+        case "too_short":
+            wanted = "must not be empty"
         case "tuple_type" | "list_type":
             wanted = "wrong type: expected a list, such as [a,b]"
         case "dict_type" | "model_type" | "is_instance_of":

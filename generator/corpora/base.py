@@ -12,6 +12,7 @@ from generator.errors import CorpusError, describe
 from generator.schema import Corpus, Document, Id, Operational, Record, SkippedRecord
 
 R = TypeVar("R", bound=Record)
+_NAMED = 5  # so many broken records are named in an error
 
 
 class LocatedDocument(Document):
@@ -157,7 +158,7 @@ def skip_broken(
         CorpusError: as above, or there is no record that can be read.
     """
     count = broken = 0
-    first: SkippedRecord | None = None
+    named: list[str] = []
     for record in records:
         count += len(record.spans) if isinstance(record, ChunkedDocument) else 1
         if not isinstance(record, SkippedRecord):
@@ -165,14 +166,14 @@ def skip_broken(
             continue
         if strict:
             raise CorpusError(f"{record.where}: {record.reason}; fix it, or set corpus.strict=false to skip it")
-        first = first or record
         broken += 1
+        if broken <= _NAMED:
+            named.append(f"{record.where}: {record.reason}")
         on_broken(record)
-    if first is not None and (broken == count or broken > max_broken * count):
+    if broken and (broken == count or broken > max_broken * count):
         remedy = "fix them" if broken == count else "fix them, or raise corpus.max_broken"
         raise CorpusError(
-            f"corpus {corpus}: {broken} of {count} records are broken, the first {first.where}: {first.reason}; "
-            f"{remedy}"
+            f"corpus {corpus}: {broken} of {count} records are broken, such as {'; '.join(named)}; {remedy}"
         )
     if not count:
         raise CorpusError(f"corpus {corpus} has no records; check corpus.path")

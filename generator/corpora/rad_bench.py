@@ -92,7 +92,7 @@ class RadBenchCorpus(BenchmarkCorpus):
             return found, list_files(str(beside), (".jsonl", ".jsonl.gz")) if beside.is_dir() else []
         questions = [file for file in found if PurePosixPath(file.name).name.startswith("question")]
         if not questions:
-            raise CorpusError(f"corpus.path={self.path}: has no question.jsonl; name the file with the questions")
+            raise CorpusError(f"{self.path}: has no question.jsonl; name the file with the questions")
         return questions, answers
 
     def _dialog(self, answers: Mapping[str, Sequence[str]], where: str, item: _Item) -> Dialog | SkippedRecord:

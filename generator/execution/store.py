@@ -119,11 +119,9 @@ class Store:
                 f"{self.folder}: this run was started by another release, and this one can't continue it; "
                 "set another run_dir, or fresh=true to start over"
             )
-        names = sorted(k for k in stored.keys() | identity.keys() if stored.get(k) != identity.get(k))
-        if names:
-            changes = ", ".join(f"{k} (was {stored.get(k, 'unset')}, is {identity.get(k, 'unset')})" for k in names)
+        if stored != identity:
             raise RunError(
-                f"{self.folder}: this run was made with other settings: {changes}; "
+                f"{self.folder}: this run was made with other settings: {_describe_changes(stored, identity)}; "
                 "set another run_dir, or fresh=true to start over"
             )
 
@@ -302,6 +300,18 @@ class Store:
                 if self._db.in_transaction:  # an error such as a full disk may have ended it
                     self._db.execute("ROLLBACK")
                 raise
+
+
+def _describe_changes(stored: dict[str, str], identity: dict[str, str]) -> str:
+    """Return the settings that differ: of another choice of a group its name alone, and hashes only without a cause."""
+    changed = {name for name in stored.keys() | identity.keys() if stored.get(name) != identity.get(name)}
+    chosen = {name.removesuffix(".name") for name in changed if name.endswith(".name")}
+    plain = {name for name in changed if name != "prompt_version" and name.partition(".")[0] not in chosen} | chosen
+    values = {
+        name: [each.get(f"{name}.name" if name in chosen else name, "unset").strip('"') for each in (stored, identity)]
+        for name in sorted(plain or changed)
+    }
+    return ", ".join(f"{name} (was {before}, is {now})" for name, (before, now) in values.items())
 
 
 @contextmanager

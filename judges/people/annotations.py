@@ -126,7 +126,8 @@ class Items:
             raise CorpusError(f"{where}: marks of another run ({run}; known are {known}); give the report's own")
         item = self._marked[run].get((mark.dialog_id, mark.turn))
         if item is None:
-            raise CorpusError(f"{where}: there is no turn {mark.turn} of {mark.dialog_id} to be marked")
+            what = f"turn {mark.turn} of dialog" if mark.turn else "dialog"
+            raise CorpusError(f"{where}: {what} {mark.dialog_id} isn't there to be marked; remove the mark")
         return item
 
     def place(self, criterion: str, value: str, where: str) -> int:

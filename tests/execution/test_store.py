@@ -138,7 +138,7 @@ def test_other_settings_are_named_with_both_values(run: Path) -> None:
     with pytest.raises(RunError) as error, Store(run, {"seed": 1, "turns": "2-4", "retriever.k": 5}):
         pass
     text = message(error, run)
-    for part in ("seed (was 0, is 1)", 'lm.model (was "m", is unset)', "retriever.k (was unset, is 5)"):
+    for part in ("seed (was 0, is 1)", "lm.model (was m, is unset)", "retriever.k (was unset, is 5)"):
         assert part in text
     assert "turns" not in text
     assert "fresh=true" in text

@@ -122,18 +122,23 @@ def shares(sets: Sequence[ReportSet], counted: Sequence[Column]) -> Iterator[Fig
         ):
             continue  # where turns have question types alone, they are these
         series: dict[str, list[float | None]] = {}
+        drawn: dict[str, list[float | None]] = {}  # of several sets not the targets, so that each set has one colour
         for each, shares_of, targets in zip(sets, found, planned, strict=True):
             label = "achieved" if len(sets) == 1 else each.name
-            series[label] = [shares_of[n].share if n in shares_of else (0.0 if shares_of else None) for n in names]
+            nothing = dict.fromkeys(targets if shares_of else (), 0.0)
+            drawn[label] = series[label] = [shares_of[n].share if n in shares_of else nothing.get(n) for n in names]
             if targets:
                 series["target" if len(sets) == 1 else f"{each.name}, target"] = [targets.get(n) for n in names]
-        yield Figure(title, bars(title, names, series, _SHARE), ("", *series), _table(names, series, _SHARE))
+        chart = bars(title, names, series if len(sets) == 1 else drawn, _SHARE)
+        yield Figure(title, chart, ("", *series), _table(names, series, _SHARE))
 
 
 def lengths(names: Sequence[str], counted: Sequence[Distributions]) -> Iterator[Figure]:
     """Yield the distributions of lengths, in shares of dialogs or turns."""
     for title in counted[0].lengths:
         found = [each.lengths[title] for each in counted]
+        if not any(found):
+            continue
         most = max(max(each, default=0) for each in found)
         least = min(min(each, default=most) for each in found)
         width = next(w for e in range(9) for w in (10**e, 2 * 10**e, 5 * 10**e) if ceil((most - least + 1) / w) < _BINS)

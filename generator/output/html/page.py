@@ -47,7 +47,7 @@ def write_report(
     Args:
         criteria: that people may mark by.
         near_duplicates: decides which question is a repetition.
-        marks: the page opens with them, and begins with the pairs that they name.
+        marks: the page opens with them, and begins with the pairs that they name; those of nobody are all it asks for.
         limits: bytes that the list of dialogs and drops may take, and what opening them shows; beyond them the report
             has a sample, and says so.
 

@@ -38,6 +38,9 @@ const haystack = entry => entry.text ??= [
 
 const marks = new Marks(runs, () => { tellMarks(); draw(); });
 if (given) marks.take(given);
+// Marks of nobody are a sample's: nothing else is to be marked.
+const only = given && !given.annotator ? new Set(marks.asked) : null;
+const form = (entry, turn) => only && !only.has(Marks.place(entry, turn)) ? null : marks.form(entry, turn, criteria);
 $("annotator").value = marks.annotator;
 $("annotator").addEventListener("change", () => { marks.annotator = $("annotator").value.trim(); });
 
@@ -210,7 +213,7 @@ async function show(entry) {
     entry.accepted && !entry.full ? el("p", { className: "note" }, "Its passages, hits and reasons are not in this file, which has a sample of them: see the overview.") : "",
     ...rest.map(drop),
     ...entry.turns.map((turn, place) => turnOf(entry, turn, detail.turns[place])),
-    entry.accepted ? el("section", { className: "turn" }, el("h3", {}, "The dialog as a whole"), marks.form(entry, null, criteria)) : "");
+    entry.accepted && form(entry, null) ? el("section", { className: "turn" }, el("h3", {}, "The dialog as a whole"), form(entry, null)) : "");
   $("dialog").scrollTop = 0;
   passages();
   draw();
@@ -252,7 +255,7 @@ function turnOf(entry, turn, detail) {
         model ? ` by ${model}` : "", decides ? "" : " (doesn't decide)", why ? ` – ${why}` : "");
     }),
     entry.drops.filter(d => d.turn === turn.turn).map(d => d.scope === "pair" ? "" : el("details", {}, el("summary", {}, `dropped ${d.scope}: ${d.stage}: ${d.reason}`), drop(d))),
-    turn.kept === null ? "" : marks.form(entry, turn.turn, criteria));
+    turn.kept === null ? "" : form(entry, turn.turn));
 }
 
 // Evidence
