@@ -18,7 +18,7 @@ RESOLUTION = "clarification-of-reading"
 # the answer to an underspecified question (`generator.dialogs.underspecified`).
 QuestionCheck = Literal["on-topic", "uncovered", "scattered", "presupposes", "asks-modality", "asks-harm"]
 ReplyCheck = Literal["says-unknown", "declines", "doubts-sense", "corrects"]
-FormCheck = Literal["asks-back", "names-readings", "tells-readings", "names-no-reading"]
+FormCheck = Literal["asks-back", "names-readings", "tells-readings", "tells-nothing", "names-no-reading"]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 

@@ -14,6 +14,7 @@ from generator.common.language import languages
 from generator.common.passages import sentences
 from generator.common.refusals import drop_refusals
 from generator.common.support import read_terms, term_keys
+from generator.dialogs.asks_back import drop_requests
 from generator.schema import Evidence, Passage, Turn
 
 # Of the sentences that people cite, 0.7% (ClapNQ) and 0.1% (SQuAD 2.0) cover less; of other sentences, 99% and 88%.
@@ -49,7 +50,7 @@ def measure_support(answer: str, said: Sequence[str], evidence: Sequence[str]) -
     Args:
         said: what the answer needn't prove: the question first, then what was said before it and titles.
     """
-    claims = _QUESTION.sub("", drop_refusals(answer))
+    claims = _QUESTION.sub("", drop_refusals(drop_requests(answer)))
     terms = read_terms(claims)
     have = set[str]().union(*(term_keys(text) for text in evidence))
     if not terms:

@@ -102,8 +102,9 @@ def find_readings(
             likeness[i, j] = sum(rarity[stem] for stem in one.plain & other.plain) / (weights[i] * weights[j])
 
     def rank(pair: tuple[int, int]) -> tuple[bool, float]:
-        titles = (topic_stems(all_readings[place].passage.title) for place in pair)
-        return bool(frozenset.intersection(*titles)), -likeness[pair]  # under one name, likely of one thing
+        one, other = (topic_stems(all_readings[place].passage.title) for place in pair)
+        # Under one name, likely of one thing; under names that share a word, perhaps.
+        return bool(one) and one == other, -likeness[pair] / (2 if one & other else 1)
 
     for i, j in sorted(likeness, key=rank):  # stable: equal ones stay in order
         chosen = [all_readings[i], all_readings[j]]

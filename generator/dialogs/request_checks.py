@@ -5,11 +5,12 @@ question names its checks. The words that are looked for are those of the dialog
 check, that finds no fault.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from generator.common.language import PatternName, cached_by_language, dialog_language, languages
 from generator.common.passages import sentences
 from generator.common.shingles import content_stems
+from generator.common.support import read_terms, term_keys
 from generator.dialogs.asks_back import find_request
 from generator.schema import Passage
 from taxonomy import QuestionCheck, QuestionType, ReplyCheck
@@ -48,11 +49,14 @@ def find_reply_fault(reply: str, passages: Sequence[Passage], checks: Sequence[R
 
 
 def _coverage(request: str, passages: Sequence[Passage]) -> float:
-    """Return the largest share of a request's stems that a sentence, with the title of its document, has."""
+    """Return the largest share of a request's stems that a sentence with its document's title has, 0 to 1."""
     stems = topic_stems(request)
-    parts = ((p.title, p.text[start:end]) for p in passages for start, end in sentences(p.text))
-    held = (len(stems & topic_stems(f"{title} {text}")) for title, text in parts)
+    held = (len(stems & topic_stems(text)) for text in _titled_sentences(passages))
     return max(held, default=0) / max(1, len(stems))
+
+
+def _titled_sentences(passages: Sequence[Passage]) -> Iterator[str]:
+    return (f"{p.title} {p.text[start:end]}" for p in passages for start, end in sentences(p.text))
 
 
 def _on_topic(request: str, passages: Sequence[Passage]) -> str | None:
@@ -64,8 +68,14 @@ def _on_topic(request: str, passages: Sequence[Passage]) -> str | None:
 
 
 def _uncovered(request: str, passages: Sequence[Passage]) -> str | None:
-    # In another language than the documents' a request shares no words with them, and is never covered.
-    return "may be answered: a sentence tells of all of it" if _coverage(request, passages) >= _COVERED else None
+    # In another language than the documents' a request shares no words with them, and is never covered. A number or a
+    # name of its own is what a false premise changes.
+    stems, telling = topic_stems(request), {term.key for term in read_terms(request) if term.kind != "word"}
+    covered = any(
+        len(stems & topic_stems(text)) >= _COVERED * len(stems) and telling <= term_keys(text)
+        for text in _titled_sentences(passages)
+    )
+    return "may be answered: a sentence tells of all of it" if stems and covered else None
 
 
 def _scattered(request: str, passages: Sequence[Passage]) -> str | None:

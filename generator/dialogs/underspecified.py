@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import dspy
 
+from generator.common.support import read_terms
 from generator.dialogs.asks_back import find_request
 from generator.dialogs.calls import call
 from generator.dialogs.candidates import Refused, draw_best, tell_refused
@@ -145,7 +146,7 @@ class Underspecified(dspy.Module):
         def find(message: str) -> str | None:
             stems = topic_stems(message)
             if not stems & own[meant]:
-                return f"doesn't name what is meant, such as by: {spell(own[meant], readings[meant].text)}"
+                return f"doesn't name the one that is meant: say {spell(own[meant], readings[meant].text)}"
             return f"names another one too: {spell(stems & others, message)}" if stems & others else None
 
         inputs = {"documents": _shown(passages), "dialog": Conversation(turns=tuple(history))}
@@ -215,7 +216,7 @@ class Underspecified(dspy.Module):
             focus = " ".join(reading.text for reading in readings)
             fault = find_fault(question, documents, history, target, self.repetition, focus)
             if fault is None and stems & apart:
-                fault = f"tells which one is meant, by: {spell(stems & apart, question)}"
+                fault = f"tells which one is meant: leave out {spell(stems & apart, question)}"
             if fault is None and not stems & shared:
                 fault = "names nothing that the readings share"
             if fault is None and len(found) < 2:
@@ -304,16 +305,30 @@ def _names_no_reading(answer: str, readings: Sequence[Reading]) -> str | None:
 
 
 def _tells_readings(answer: str, readings: Sequence[Reading]) -> str | None:
-    """A word of what is told of a reading, beside its title and the words that all share."""
+    return None if sum(map(bool, _told(answer, readings))) >= 2 else "tells nothing of two of them"
+
+
+def _tells_nothing(answer: str, readings: Sequence[Reading]) -> str | None:
+    # One or two words of a sentence may be how a thing is named where its title doesn't name it.
+    numbers = _numbers(answer) & frozenset().union(*(_numbers(reading.sentence) for reading in readings))
+    return "tells what is asked for" if numbers or any(len(of) > 2 for of in _told(answer, readings)) else None
+
+
+def _numbers(text: str) -> frozenset[str]:
+    return frozenset(term.key for term in read_terms(text) if term.kind == "number")
+
+
+def _told(answer: str, readings: Sequence[Reading]) -> Iterator[set[str]]:
+    """Yield for each reading the stems in an answer that it alone has, beside those of its title."""
     stems = topic_stems(answer)
     own = zip(readings, own_stems(readings), strict=True)
-    told = sum(bool((alone - topic_stems(reading.passage.title)) & stems) for reading, alone in own)
-    return None if told >= 2 else "tells nothing of two of them"
+    return ((alone - topic_stems(reading.passage.title)) & stems for reading, alone in own)
 
 
 _FORM_CHECKS: dict[FormCheck, Callable[[str, Sequence[Reading]], str | None]] = {
     "asks-back": _asks_back,
     "names-readings": _names_readings,
     "tells-readings": _tells_readings,
+    "tells-nothing": _tells_nothing,
     "names-no-reading": _names_no_reading,
 }

@@ -25,7 +25,9 @@ FORMS = {form.name: form for form in AIM.forms}
 FERRY = piece("ferry", "The ferry has three decks. A lost season ticket is replaced for twelve crowns at the pier.")
 POOL = piece("pool", "The pool is heated. A lost season ticket is replaced for nine crowns at the gate.")
 MILL = piece("mill", "The mill grinds rye on weekdays. Its wheel was built by two brothers.")
+CAPTAINS = (("Orrin", "Ingrid Vale", 1958), ("Skell", "Tomas Rehn", 2010))
 QUESTION = {"question": "What does it cost to replace a lost season ticket?"}
+TELLS_ALL = "On the ferry it costs twelve crowns, and at the pool nine. Which one do you mean?"
 HEDGES = "It depends: on the ferry it costs twelve crowns, at the pool nine. Which one do you mean?"
 
 
@@ -56,6 +58,16 @@ def test_readings_tell_the_like_of_different_things() -> None:
     assert (ferry.passage, pool.passage) == (FERRY, POOL)
     assert ferry.sentence.startswith("A lost season ticket")
     assert own_stems([ferry, pool])[1] >= {"pool", "gate"}
+
+
+def test_sentences_of_siblings_are_readings_before_those_of_other_things() -> None:
+    orrin, skell = (
+        piece(f"Ferry to {name}", f"The skipper {who} has steered the boat across the bay since {year}.")
+        for name, who, year in CAPTAINS
+    )
+    hut = piece("Hut of Moos", "A boat on the bay brings wood in August, and coffee is boiled outdoors.")
+    readings = find_readings([orrin, hut, skell], 3)
+    assert [reading.passage for reading in readings[:2]] == [orrin, skell]
 
 
 def test_copies_and_sentences_on_the_same_name_are_no_readings() -> None:
@@ -137,6 +149,7 @@ def test_a_question_that_finds_one_document_is_not_underspecified() -> None:
         ("hedge-with-answers", "The ferry or the pool: which one do you mean?", HEDGES),
         ("hedge-with-answers", "On the ferry it costs twelve crowns, at the pool nine.", HEDGES),
         ("hedge-over-list", "Which one do you mean?", "There are the ferry and the pool. Which one do you mean?"),
+        ("hedge-over-list", TELLS_ALL, "There are the ferry and the pool. Which one do you mean?"),
         ("ask-openly", HEDGES, "Which season ticket do you mean?"),
     ],
 )
