@@ -124,6 +124,11 @@ class Components:
         self.program: Program
         if algorithm.name == "whole":
             self.program = WholeDialogProgram(repetition, grounded=not settings.corpus.topics)
+        elif taxonomy.underspecified and self.searches and settings.retriever.k < 2:
+            raise ConfigError(
+                f"retriever.k={settings.retriever.k}: underspecified questions (taxonomy={taxonomy.name}) find two "
+                "passages or more; set retriever.k=2 at least"
+            )
         elif isinstance(algorithm, ProgressiveSettings):
             self.program = ProgressiveDialog(
                 repetition,

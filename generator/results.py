@@ -263,7 +263,13 @@ def _info(settings: Settings, library: Library, summary: Summary, store: Store, 
         attempted=summary.attempted,
         shares=tuple(
             (name, share)
-            for shares in (summary.tasks, summary.question_types, summary.multi_turn_types, summary.answerability)
+            for shares in (
+                summary.tasks,
+                summary.question_types,
+                summary.multi_turn_types,
+                summary.standalone,
+                summary.answerability,
+            )
             for name, share in shares.items()
         ),
         dropped={

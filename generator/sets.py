@@ -40,6 +40,7 @@ class _Summary(BaseModel):  # human dialogs have no targets
     tasks: dict[str, _Type] = {}
     question_types: dict[str, _Type] = {}
     multi_turn_types: dict[str, _Type] = {}
+    standalone: dict[str, _Type] = {}
     answerability: dict[str, _Type] = {}
 
 
@@ -55,7 +56,7 @@ class DialogSet(NamedTuple):
         records: reads them, as a stream in a stable order; every dialog has a turn. Raises CorpusError if they can't
             be read to their end.
         targets: the planned shares of a run by stage (`first`, `later`: question types, or tasks; `multi_turn`,
-            `answerability`) and name; else empty.
+            `standalone`, `answerability`) and name; else empty.
         dialogs_wanted: the number of dialogs that a run was to make; else None.
     """
 
@@ -150,8 +151,12 @@ def _run(path: str, folder: Path) -> DialogSet:
     if summary:
         first_or_later = (*summary.tasks.values(), *summary.question_types.values())
         targets = {(share.stage, share.type): share.target for share in first_or_later}
-        targets |= {("multi_turn", share.type): share.target for share in summary.multi_turn_types.values()}
-        targets |= {("answerability", share.type): share.target for share in summary.answerability.values()}
+        for stage, planned in (
+            ("multi_turn", summary.multi_turn_types),
+            ("standalone", summary.standalone),
+            ("answerability", summary.answerability),
+        ):
+            targets |= {(stage, share.type): share.target for share in planned.values()}
     return DialogSet(
         path,
         partial(_lines, local_file(folder / "dialogs.jsonl")),

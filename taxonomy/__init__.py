@@ -4,10 +4,22 @@
 question, `conf/taxonomy/*.yaml` mixes of them.
 """
 
-from taxonomy.draw import TaskDraw, draw_user, first_type, later_types, leave_topic, turn_types
+from taxonomy.draw import NON_QUESTION, TaskDraw, draw_user, first_type, later_types, leave_topic, turn_types
 from taxonomy.files import read_criteria, read_facets, read_scenarios, read_tasks, read_types, read_users
 from taxonomy.judging import Criteria, Criterion, Level
-from taxonomy.mix import Mix, ScenarioMix, Share, TaskMix, TaskShare, Taxonomy, UserShare, Weights, load, load_users
+from taxonomy.mix import (
+    UNDERSPECIFIED,
+    Mix,
+    ScenarioMix,
+    Share,
+    TaskMix,
+    TaskShare,
+    Taxonomy,
+    UserShare,
+    Weights,
+    load,
+    load_users,
+)
 from taxonomy.rubric import ItemKind
 from taxonomy.scenarios import QUESTIONS, Scenario, ScenarioExample, ScenarioTurn
 from taxonomy.tasks import Task, TaskExample
@@ -26,8 +38,10 @@ from taxonomy.types import (
 from taxonomy.users import PLAIN, Typing, User
 
 __all__ = [
+    "NON_QUESTION",
     "PLAIN",
     "QUESTIONS",
+    "UNDERSPECIFIED",
     "Criteria",
     "Criterion",
     "Example",

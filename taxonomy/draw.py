@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 BLOCK = 20
 # Question type and answerability of a turn that asks for nothing (Katsis et al. 2025, section 3.1).
-_NON_QUESTION = "non-question"
+NON_QUESTION = "non-question"
 _CONVERSATIONAL = "conversational"
 
 # Multiples of the golden ratio, modulo 1, fill [0, 1) evenly, however many are taken (a Kronecker sequence).
@@ -112,10 +112,18 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
     links += [None] * (n - len(links))
     shares = [share for share in taxonomy.answerability if n > 1 or share.type.name != _CONVERSATIONAL]
     aims: list[Facet | None] = list(_draw_facets(shares, n, index, f"{seed}/answerability")) or [None] * n
-    for place in (place for place, aim in enumerate(aims) if aim and aim.name == _CONVERSATIONAL):
-        fit = [i for i in range(1, n) if types[i].name == _NON_QUESTION and aims[i] != aims[place]]
+    for place in (place for place, aim in enumerate(aims) if _is_courtesy(aim)):
+        fit = [i for i in range(1, n) if types[i].name == NON_QUESTION and aims[i] != aims[place]]
         other = place if place in fit else next(iter(fit), max(place, 1))
         aims[place], aims[other] = aims[other], aims[place]
+    opens = [bool(aim and aim.forms) for aim in aims]
+    if opens[-1]:  # the next turn is to resolve it
+        places = range(n > 2, n - 1)  # seldom the first turn
+        apart = (i for i in places if not any(opens[max(0, i - 1) : min(i + 2, n - 1)]))
+        fit = [i for i in apart if not _is_courtesy(aims[i])]
+        if fit:
+            place = fit[index % len(fit)]
+            aims[-1], aims[place] = aims[place], aims[-1]
     if taxonomy.underspecified:
         unclear_types = {place for place, type_ in enumerate(types) if type_.answerability == UNDERSPECIFIED}
         aims = [taxonomy.underspecified if place in unclear_types else aim for place, aim in enumerate(aims)]
@@ -123,8 +131,8 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
     resolving = _resolve(links, aims, unclear)
     standalone = _standalone(taxonomy, seed, index, links, unclear)
     forms = _draw_forms(aims, unclear, index, f"{seed}/form")
-    non_question = next((share.type for share in taxonomy.later if share.type.name == _NON_QUESTION), None)
-    asks_nothing = resolving | {place for place, aim in enumerate(aims) if aim and aim.name == _CONVERSATIONAL}
+    non_question = next((share.type for share in taxonomy.later if share.type.name == NON_QUESTION), None)
+    asks_nothing = resolving | {place for place, aim in enumerate(aims) if _is_courtesy(aim)}
     return tuple(
         # Not validated again: a type may be shown without the examples that its file must have.
         Target.model_construct(
@@ -137,6 +145,10 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
         )
         for place, (type_, link, aim, alone) in enumerate(zip(types, links, aims, standalone, strict=True))
     )
+
+
+def _is_courtesy(aim: Facet | None) -> bool:
+    return aim is not None and aim.name == _CONVERSATIONAL
 
 
 def _resolve(links: list[Facet | None], aims: list[Facet | None], unclear: set[int]) -> set[int]:

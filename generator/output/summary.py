@@ -10,7 +10,7 @@ from generator.output.chat import rows
 from generator.output.stats.guesses import GuessTally
 from generator.output.stats.statistics import Portion, Statistics, Tally, evidence_covers
 from generator.schema import Cost, Record, Usage
-from taxonomy import Taxonomy
+from taxonomy import NON_QUESTION, UNDERSPECIFIED, Taxonomy
 
 
 class Share(Record):
@@ -90,7 +90,7 @@ class Summary(Record):
         ended: dialogs by the reason why they have the number of turns they have.
         tasks: by name, of the dialogs; empty if the taxonomy has question types.
         question_types: by name; with its stage in the name if a type is planned for first and for later turns.
-        multi_turn_types, answerability: empty if the taxonomy doesn't plan them.
+        multi_turn_types, standalone, answerability: empty if the taxonomy doesn't plan them.
         cached_share: empty if no server says it.
         pair_cost: by stage, and in total as `all`; empty without pairs.
         surplus: part of `lm_calls`, `tokens`, `stages` and `pair_cost`: the part that depends on timing, as `cached`
@@ -116,6 +116,7 @@ class Summary(Record):
     tasks: Mapping[str, Share]
     question_types: Mapping[str, Share]
     multi_turn_types: Mapping[str, Share]
+    standalone: Mapping[str, Share]
     answerability: Mapping[str, Share]
     lm_calls: int
     tokens: Tokens
@@ -173,6 +174,11 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
         tasks=_shares({s.type.name: s.share for s in taxonomy.tasks}, achieved.first_types, "first"),
         question_types=_type_shares(taxonomy, achieved),
         multi_turn_types=_shares(_multi_turn_targets(taxonomy), achieved.multi_turn_types, "later"),
+        standalone=_shares(
+            {} if taxonomy.non_standalone is None else {"non-standalone": taxonomy.non_standalone},
+            achieved.standalone,
+            "later",
+        ),
         answerability=_shares({s.type.name: s.share for s in taxonomy.answerability}, achieved.answerability, "all"),
         lm_calls=usage.calls,
         tokens=Tokens(prompt=usage.prompt, cached=usage.cached, completion=usage.completion),
@@ -215,7 +221,7 @@ def _cost(spent: Usage, pairs: int) -> PairCost:
 def _type_shares(taxonomy: Taxonomy, achieved: Statistics) -> dict[str, Share]:
     first, later = ({share.type.name: share.share for share in shares} for shares in (taxonomy.first, taxonomy.later))
     shares = [*_shares(first, achieved.first_types, "first").values()]
-    shares += _shares(later, achieved.later_types, "later").values()
+    shares += _shares(_add(later, NON_QUESTION, _resolving(taxonomy)), achieved.later_types, "later").values()
     both = first.keys() & later.keys()
     return {f"{share.type} ({share.stage})" if share.type in both else share.type: share for share in shares}
 
@@ -225,7 +231,21 @@ def _multi_turn_targets(taxonomy: Taxonomy) -> dict[str, float]:
     targets: dict[str, float] = {}
     for share in taxonomy.multi_turn:
         targets[share.type.kind] = targets.get(share.type.kind, 0) + share.share
-    return targets
+    return _add(targets, "clarification", _resolving(taxonomy))
+
+
+def _resolving(taxonomy: Taxonomy) -> float:
+    """Return the share of later turns that resolve an underspecified one: about as many as are underspecified."""
+    return sum(share.share for share in taxonomy.answerability if share.type.name == UNDERSPECIFIED)
+
+
+def _add(targets: Mapping[str, float], name: str, share: float) -> dict[str, float]:
+    """Return targets of which one has so much more, in equal parts of the others."""
+    if name not in targets or not share:
+        return dict(targets)
+    rest = 1 - targets[name]
+    left = (rest - share) / rest if rest else 1
+    return {key: value + share if key == name else value * left for key, value in targets.items()}
 
 
 def _shares(targets: Mapping[str, float], found: Iterable[Portion], stage: str) -> dict[str, Share]:

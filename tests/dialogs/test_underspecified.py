@@ -207,6 +207,7 @@ def test_the_plan_has_the_shares_of_the_paper() -> None:
     forms = Counter(target.form.name for target in turns if target.form)
     assert sorted(forms) == sorted(FORMS)
     assert min(forms.values()) > 0.8 * max(forms.values())
+    assert not any(dialog[-1].form for dialog in made), "the next turn resolves it"
     for dialog in made:
         for place, target in enumerate(dialog[:-1]):
             assert (target.form is not None) == dialog[place + 1].resolves
@@ -262,6 +263,12 @@ def test_the_experiment_runs_end_to_end(tmp_path: Path) -> None:
     assert found
     assert all(turn["answer"].endswith("Which one do you mean?") for turn in found)
     assert all(len({span["passage_id"] for span in turn["evidence"]}) >= 2 for turn in found)
+    summary = site.summary()
+    targets = {name: share["target"] for name, share in summary["multi_turn_types"].items()}
+    assert targets["clarification"] == pytest.approx(0.15 + 78 / 507), "with those that resolve underspecified turns"
+    assert sum(targets.values()) == pytest.approx(1)
+    assert summary["standalone"]["non-standalone"]["target"] == 0.457
+    assert 0.2 < summary["standalone"]["non-standalone"]["achieved"] < 0.7
 
 
 def test_algorithm_1_has_no_second_document(tmp_path: Path) -> None:
@@ -270,3 +277,7 @@ def test_algorithm_1_has_no_second_document(tmp_path: Path) -> None:
         ended = site.run(server, "taxonomy=mtrag_un", "algorithm=single")
     assert ended.code == 2
     assert "taxonomy=mtrag_un: underspecified questions need several documents" in ended.error
+    with OpenAIServer() as server:
+        ended = site.run(server, "taxonomy=mtrag_un", "retriever.k=1")
+    assert ended.code == 2
+    assert "retriever.k=1: " in ended.error

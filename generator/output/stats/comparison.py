@@ -72,6 +72,7 @@ _PLANNED: dict[str, tuple[Callable[[Statistics], Sequence[Portion]], str]] = {
     "first": (lambda s: s.first_types, "first"),
     "later": (lambda s: s.later_types, "later"),
     "multi_turn": (lambda s: s.multi_turn_types, "later"),
+    "standalone": (lambda s: s.standalone, "later"),
     "answerability": (lambda s: s.answerability, "all"),
 }
 

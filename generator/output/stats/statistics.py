@@ -66,6 +66,7 @@ class Statistics(Record):
         question_types, answerability, verdicts: of all turns.
         first_types: question types of the first turns.
         later_types, multi_turn_types: of the later ones.
+        standalone: of the later ones that were planned to be `standalone` or `non-standalone`.
         users: user types, of all dialogs.
         difficulty, needs_documents: of the turns that have this column (`generator.dialogs.columns`).
         judges: labels of each judge's last verdict, of the turns that it judged, by its name; empty if it only scores.
@@ -81,6 +82,7 @@ class Statistics(Record):
     first_types: tuple[Portion, ...]
     later_types: tuple[Portion, ...]
     multi_turn_types: tuple[Portion, ...]
+    standalone: tuple[Portion, ...]
     answerability: tuple[Portion, ...]
     verdicts: tuple[Portion, ...]
     users: tuple[Portion, ...]
@@ -133,6 +135,10 @@ class Tally:
         count["first_types"].update(label for t in first for label in _labels(t.question_type))
         count["later_types"].update(label for t in later for label in _labels(t.question_type))
         count["multi_turn_types"].update(label for t in later for label in _labels(t.multi_turn_type))
+        leaning = (t.planned.standalone for t in later if t.planned)
+        count["standalone"].update(
+            "standalone" if alone else "non-standalone" for alone in leaning if alone is not None
+        )
         count["users"][dialog.user or PLAIN.name] += 1
         count["answerability"].update(t.answerability for t in turns)
         count["verdicts"].update(v.label if (v := deciding_verdict(t)) else "none" for t in turns)
@@ -157,7 +163,7 @@ class Tally:
         dialogs, turns, first = sums["dialogs"], sums["turns"], sums["first"]
         totals = {"question_types": turns, "answerability": turns, "verdicts": turns, "first_types": first}
         totals |= {"users": dialogs, "later_types": turns - first, "multi_turn_types": turns - first}
-        totals |= {name: self._labels[name].total() for name in ("difficulty", "needs_documents")}
+        totals |= {name: self._labels[name].total() for name in ("standalone", "difficulty", "needs_documents")}
         return Statistics(
             by_type=tuple((name, _means(self._sums[name])) for name in sorted(self._sums)),
             total=_means(sums),
