@@ -42,6 +42,7 @@ WordList = Literal[
 PatternName = Literal[
     "refusal",  # a clause that says that something isn't known
     "referral",  # sends the user elsewhere, which beside a refusal claims nothing
+    "closing",  # a sentence of courtesy around an answer, which claims nothing
     "several",  # says that there are several, which beside a question back claims nothing
     "concession",  # a clause before a claim, whose first group is kept
     "clause",  # what parts clauses
@@ -57,6 +58,7 @@ PatternName = Literal[
     "open_question",  # can't be answered by a part of itself
     "asks_number",
     "and_half",  # behind a number
+    "percent",  # in two words
     "quantity",  # beside numbers in words
     "opener",  # what may stand before the same question
     "corrects_question",

@@ -25,7 +25,9 @@ _ISO_DATE = re.compile(r"\b(?P<year>[12]\d{3})-(?P<month>[01]?\d)-(?P<day>[0-3]?
 _DATE = re.compile(r"\b(?P<day>[0-3]?\d)(?P<sign>[./])(?P<month>[0-3]?\d)(?P=sign)(?P<year>[12]\d{3})\b")
 _DOTTED = re.compile(r"\b([ap])\.\s?m\b(?:\.(?!\s+[A-Z]))?", re.IGNORECASE)  # not the end of a sentence
 _TIME = re.compile(
-    r"\b([01]?\d|2[0-4])(?: ?h ?|[.](?=[0-5]\d ?(?:[ap]m|uhr|h)\b))([0-5]\d)(?:\b|(?=[ap]m\b))( ?h\b)?", re.IGNORECASE
+    r"\b([01]?\d|2[0-4])(?: ?h ?| heures? | uhr |[.](?=[0-5]\d ?(?:[ap]m|uhr|h)\b))"
+    r"([0-5]\d)(?:\b(?! min)|(?=[ap]m\b))( ?h\b)?",
+    re.IGNORECASE,
 )
 _FULL_HOUR = re.compile(r"(?<=\d)(?::00\b(?!:)| o['’]clock\b)")
 _SPACED_THOUSANDS = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
@@ -46,6 +48,8 @@ def write_plainly(text: str) -> str:
     `30 June 2024` for "2024-06-30" if it is clear which number is the month.
     """
     text = unicodedata.normalize("NFKC", _FRACTION.sub(_write_fraction, text))
+    if percent := dialog_language().pattern("percent"):
+        text = percent.sub("%", text)  # “cent” is a number
     if not _DIGIT.search(text):
         return text
     if half := dialog_language().pattern("and_half"):

@@ -4,12 +4,20 @@ In mtRAG's human conversations all but a few unanswerable turns consist of such 
 """
 
 from generator.common.language import dialog_language
+from generator.common.passages import sentences
 
 
 def drop_refusals(answer: str) -> str:
     """Return an answer without the clauses that say that something isn't known, or who may know."""
     matches = dialog_language().matches
     return " ".join(clause for clause in _clauses(drop_referrals(answer)) if not matches("refusal", clause))
+
+
+def drop_closings(answer: str) -> str:
+    """Return an answer without its sentences of courtesy (“I hope this helps!”)."""
+    code, matches = dialog_language().code, dialog_language().matches
+    kept = (answer[start:end] for start, end in sentences(answer, code))
+    return " ".join(sentence for sentence in kept if not matches("closing", sentence))
 
 
 def drop_referrals(answer: str) -> str:

@@ -24,6 +24,7 @@ from generator.common.numerals import find_numerals
 from generator.common.passages import find_tokens
 from generator.common.scripts import UNSPACED, words
 
+_BEHIND = re.compile(r"[ -]?([^\W\d_]+|[^\w\s.,;:!?()])")
 _UNIT = re.compile(r"(?<=\d)[^\W\d_]{1,4}\b")
 _UNSPACED_LETTER, _UNSPACED_RUN = re.compile(f"[{UNSPACED}]"), re.compile(f"[{UNSPACED}]+")
 # A name made for programs, which another one doesn't stand for: `max_retries`, `maxRetries`, `--force`, an address.
@@ -137,6 +138,39 @@ def find_unsupported(text: str, sources: Sequence[str]) -> Unsupported:
     kinds = ("word", "number", "name")
     words, numbers, names = ([term.text for term in missing.values() if term.kind == kind] for kind in kinds)
     return Unsupported(tuple(words), tuple(numbers), tuple(names))
+
+
+def find_other_units(text: str, sources: Sequence[str]) -> tuple[str, ...]:
+    """Return the numbers with units of a text that the sources have with other units alone: “75%” beside “75 minutes”.
+
+    A unit is a word or a sign of the language's list `same`, right before or behind digits.
+    """
+    found = [(number, unit, spelt) for number, unit, spelt in _read_units(text) if unit is not None]
+    if not found:
+        return ()
+    units: dict[str, set[int | None]] = {}
+    for source in sources:
+        for number, unit, _ in _read_units(source):
+            units.setdefault(number, set()).add(unit)
+    return tuple(s for number, unit, s in found if number in units and not units[number] & {unit, None})
+
+
+@cached_by_language(8192)
+def _read_units(text: str) -> tuple[tuple[str, int | None, str], ...]:
+    """Return the numbers of a text, the place of each one's unit in `same`, or None, and both as they are spelt."""
+    places = {word.casefold(): place for place, group in enumerate(dialog_language().same) for word in group}
+    text = write_plainly(text)
+    found = list[tuple[str, int | None, str]]()
+    for match in NUMBER.finditer(text):
+        behind, before = _BEHIND.match(text, match.end()), text[: match.start()].rstrip(" ")[-1:]
+        unit = behind and places.get(behind[1].casefold())
+        start, end = match.start(), behind.end() if behind and unit is not None else match.end()
+        if unit is None and not before.isalnum() and before:
+            unit = places.get(before)
+            start = text.rindex(before, 0, start) if unit is not None else start
+        found.append((write_digits(match.group()), unit, text[start:end]))
+    spelt_out = (term for term in read_terms(text) if term.kind == "number" and not term.text[0].isdigit())
+    return (*found, *((term.key, None, term.text) for term in spelt_out))
 
 
 def shares_nothing(text: str, sources: Sequence[str], least: int = 1) -> bool:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from generator.common.language import languages
 from generator.common.passages import sentences
-from generator.common.refusals import drop_refusals
-from generator.common.support import read_terms, term_keys
+from generator.common.refusals import drop_closings, drop_refusals
+from generator.common.support import find_other_units, read_terms, term_keys
 from generator.dialogs.asks_back import drop_requests
 from generator.schema import Evidence, Passage, Turn
 
@@ -50,7 +50,7 @@ def measure_support(answer: str, said: Sequence[str], evidence: Sequence[str]) -
     Args:
         said: what the answer needn't prove: the question first, then what was said before it and titles.
     """
-    claims = _QUESTION.sub("", drop_refusals(drop_requests(answer)))
+    claims = _QUESTION.sub("", drop_refusals(drop_closings(drop_requests(answer))))
     terms = read_terms(claims)
     have = set[str]().union(*(term_keys(text) for text in evidence))
     if not terms:
@@ -60,11 +60,11 @@ def measure_support(answer: str, said: Sequence[str], evidence: Sequence[str]) -
     known = set[str]().union(*(term_keys(text) for text in said))
     wanted = {t.key: t for t in terms if t.key not in known} or {t.key: t for t in terms}
     missing = [term for key, term in wanted.items() if key not in have]
-    share = 1 - len(missing) / len(wanted)
-    covered = share >= LEAST_COVERED and not any(term.kind == "number" for term in missing)
+    share, others = 1 - len(missing) / len(wanted), find_other_units(claims, [*evidence, *said])
+    covered = share >= LEAST_COVERED and not others and not any(term.kind == "number" for term in missing)
     retold = (keys for keys in _list_claims(claims) if keys.isdisjoint(wanted))
     covered = covered and not any(len(keys & have) < _LEAST_CLAIMED * len(keys) for keys in retold)
-    return Support(covered, share, tuple(term.text for term in missing))
+    return Support(covered, share, (*(term.text for term in missing), *others))
 
 
 def _list_claims(text: str) -> list[frozenset[str]]:

@@ -16,10 +16,10 @@ from generator.common.detection import find_other_language
 from generator.common.language import cached_by_language, dialog_language, languages
 from generator.common.numbers import drop_item_numbers, join_thousands, write_plainly
 from generator.common.numerals import digits_of
-from generator.common.refusals import drop_referrals, drop_refusals
+from generator.common.refusals import drop_closings, drop_referrals, drop_refusals
 from generator.common.scripts import QUESTION_MARKS, is_unspaced
 from generator.common.shingles import words
-from generator.common.support import Term, find_unsupported, read_terms, term_keys
+from generator.common.support import Term, find_other_units, find_unsupported, read_terms, term_keys
 from generator.dialogs.asks_back import drop_requests
 from generator.dialogs.evidence import find_uncovered
 from generator.schema import Passage, Record, Turn, Verdict
@@ -169,7 +169,7 @@ class GroundingJudge(ComputingJudge):
         if languages().differ:
             of = languages()
             return self.verdict(UNJUDGED, f"no words can be compared: {of.dialog.name} about {of.documents.name}")
-        answer = drop_referrals(drop_requests(answer))
+        answer = drop_referrals(drop_closings(drop_requests(answer)))
         claim = strip_refusal(answer)
         stated = {term.key for term in read_terms(claim)}
         if len(words(answer)) <= SHORT and not any(c.isalnum() for c in drop_refusals(answer)):
@@ -182,13 +182,14 @@ class GroundingJudge(ComputingJudge):
         found = features(answer, texts, said)
         score = weights.probability(found)
         missing = find_unsupported(claim, texts)
-        if found["numbers said by nobody"]:
+        others = find_other_units(claim, texts)
+        if found["numbers said by nobody"] or others:
             score = min(score, WRONG_NUMBER)
         elif any(unit.text in missing.words for number, unit in pairwise(read_terms(claim)) if _is_telling(number)):
             score = min(score, (weights.incorrect + weights.correct) / 2)  # the passages may count something else
         if not stated:
             return self.verdict(UNJUDGED, "no word of it tells what it claims", round(score, 3))
-        named = [text for of in (missing.numbers, missing.names, missing.words) for text in of]
+        named = [text for of in (missing.numbers, others, missing.names, missing.words) for text in of]
         label = "correct" if score >= weights.correct else "incorrect" if score < weights.incorrect else UNJUDGED
         # One name, count or code in place of another is a small share of the words.
         small = missing.names or any(c.isdigit() for word in missing.words for c in word)

@@ -79,6 +79,32 @@ def test_a_part_of_a_number_supports_no_other_and_a_verb_no_month() -> None:
     assert verdict("The ticket costs 19,99 euros.", passage=ticket).label == "correct"
 
 
+def test_a_number_with_a_unit_supports_it_with_no_other_unit() -> None:
+    museum = make_passage("m", "Adults pay $18. Tours last 75 minutes, and 40% of the visitors take one.")
+    for answer, label in (
+        ("75% of the visitors take one.", "incorrect"),
+        ("Tours last 40 minutes.", "incorrect"),
+        ("Adults pay 18 dollars.", "correct"),
+        ("Tours last 75 minutes, and 40 percent of the visitors take one.", "correct"),
+    ):
+        found = verdict(answer, passage=museum)
+        assert found.label == label, found.explanation
+    assert "75%" in verdict("75% of the visitors take one.", passage=museum).explanation
+
+
+@pytest.mark.parametrize("polite", ["I hope this helps!", "Let me know if you have any other questions."])
+def test_courtesy_around_an_answer_claims_nothing(polite: str) -> None:
+    assert verdict(f"The yearly pass costs 120 crowns. {polite}") == verdict("The yearly pass costs 120 crowns.")
+
+
+def test_percent_in_two_words_is_no_other_number() -> None:
+    offer = make_passage("o", "Une réduction de 20 % est accordée aux élèves de la ville.")
+    language = load_language("fr")
+    with use_languages(Languages(language, language)):
+        found = verdict("Une réduction de 20 pour cent est accordée aux élèves.", passage=offer)
+    assert found.label == "correct", found.explanation
+
+
 def test_a_number_that_the_user_said_needs_no_passage() -> None:
     told = "Since there are two of you: the hall seats six people, and the yearly pass costs 120 crowns."
     said, unsaid = verdict(told, "We are two. And then?"), verdict(told)
