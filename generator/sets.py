@@ -78,9 +78,9 @@ class DialogSet(NamedTuple):
         """Return the languages of passages and dialogs, as a sample shows them; `code` names that of the dialogs."""
         sample = list(islice((record for record in self.records() if isinstance(record, Dialog)), SAMPLE))
         told = [" ".join(text for turn in dialog.turns for text in (turn.query, turn.answer)) for dialog in sample]
-        dialog = load_language(code or detect_language(told)[0] or "en")
         passages = ["\n".join(p.text for p in dialog.passages) for dialog in sample if dialog.passages]
         found = detect_language(passages)[0] if passages else None
+        dialog = load_language(code or detect_language(told)[0] or found or "en")
         return Languages(load_language(found) if found else dialog, dialog)
 
 

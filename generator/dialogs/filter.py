@@ -138,9 +138,12 @@ def check_columns(
             continue
         kind, known = ("numbers", numbers) if isinstance(condition.value, float) else ("labels", labelled)
         if condition.column not in known:
+            asked = (
+                "; taxonomy.measure=[needs_documents] has it judged" if condition.column == "needs_documents" else ""
+            )
             raise ConfigError(
                 f"{setting}: {condition.text}: {condition.column} is none of the {kind} that this run has: "
-                f"{', '.join(known)}"
+                f"{', '.join(known)}{asked}"
             )
         values = known_labels.get(condition.column, ()) if kind == "labels" else ()
         if values and condition.value not in values:

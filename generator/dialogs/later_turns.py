@@ -45,7 +45,7 @@ def find_later_fault(
     match question_type.part_taken_up:
         case "question" if not _takes_up_question(question, content, last, known):
             return "takes up nothing of the last question"
-        case "answer" if not (content & told or _points(question)):
+        case "answer" if content and not (content & told or _points(question)):
             return "takes up nothing of the last answer"
         case "neither" if fault := _find_old_matter(question, content, last):
             return fault

@@ -41,6 +41,8 @@ def fault(answer: str, question: str = WHAT, *earlier: str) -> str | None:
         "The author says three crowns.",
         "According to the source, it costs three crowns.",
         "It costs three crowns [doc 1].",
+        "The page on prices says three crowns.",
+        "As mentioned above, it costs three crowns.",
     ],
 )
 def test_an_answer_that_speaks_of_the_documents_is_refused(answer: str) -> None:
@@ -77,6 +79,7 @@ def test_the_same_words_in_another_sense_are_accepted(answer: str) -> None:
         ("Yes.", WHAT),
         ("N/A", WHAT),
         ("Thank you.", WHAT),
+        ("That's a great question!", WHAT),
         ("The prices are as follows:", WHAT),
         ("No, it does not.", "How does it get to the harbour?"),
         ("The cost of a ticket for the night tram.", WHAT),

@@ -68,6 +68,8 @@ def test_a_clarification_takes_up_the_answer_before() -> None:
     assert fault("What exactly is a deduction?", "clarification") is None
     assert fault("Do you mean 67 on the day that I apply?", "clarification") is None
     assert fault("Does that mean I lose money?", "clarification") is None
+    assert fault("What do you mean?", "clarification") is None
+    assert fault("Could you explain?", "clarification") is None
 
 
 def test_a_follow_up_is_neither() -> None:
@@ -99,6 +101,12 @@ def test_a_remark_in_between_is_no_last_turn() -> None:
 )
 def test_the_same_content_behind_another_opening_is_a_repetition(question: str) -> None:
     assert fault(question, "follow-up", REPAIR) == REPEATS
+
+
+def test_how_much_is_no_content_of_a_question() -> None:
+    paid = said(("How much is admission?", "It is 18 crowns."))
+    assert fault("And admission?", "follow-up", paid) == REPEATS
+    assert fault("How much are lockers?", "follow-up", paid) is None
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,8 @@ def answer(model: Scripted, history: tuple[Turn, ...] = (), question_type: str =
         "Is the fee in [3] still valid?",
         "From the context, what is the fee?",
         "Do the documents mention a fee?",
+        "What is mentioned about parking?",
+        "What does the guide say about the fee?",
         "According to the provided information, who pays?",
     ],
 )
