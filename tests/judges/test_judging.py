@@ -310,8 +310,8 @@ def test_a_finished_run_asks_nobody(place: Judging, openai_server: OpenAIServer)
 def test_another_model_judge_or_input_is_another_run(place: Judging, openai_server: OpenAIServer) -> None:
     assert place.run(openai_server).code == 0
     with OpenAIServer(model="other") as other:
-        assert 'lm.model (was "test-model", is "other")' in place.run(other).refused
-    assert "judge.name" in place.run(openai_server, "judge=mt_bench").refused
+        assert "lm.model (was test-model, is other)" in place.run(other).refused
+    assert "judge (was correctness, is mt_bench)" in place.run(openai_server, "judge=mt_bench").refused
     assert "lm.greedy.temperature" in place.run(openai_server, "lm.greedy.temperature=0.5").refused
     write_dialogs(place.input, dialog("another"))
     assert "input (content)" in place.run(openai_server).refused
