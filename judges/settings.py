@@ -14,7 +14,10 @@ class JudgingRunSettings(Record):
         description="What to judge: a run folder, a file of dialogs, or a file of mtRAG's conversations, tasks, "
         "predictions or evaluations."
     )
-    format: str | None = Field(description="Corpus whose format the input has, such as mtrag; null: detected.")
+    format: str | None = Field(
+        description="Corpus whose format the input has, such as mtrag for its conversations and its tasks without "
+        "predictions; null: a run, dialogs as in its dialogs.jsonl, or mtRAG's predictions or evaluations."
+    )
     language: str | None = Field(
         default=None,
         pattern=r"^[a-z]{2,3}$",

@@ -36,8 +36,9 @@ class MtragExport(Record):
 
     contexts: Annotated[Contexts, Operational] = Field(
         default="relevant",
-        description="Passages of a generation task: `relevant`, as published, where unanswerable questions have none, "
-        "so that an empty context tells them; `retrieved`: what else the search found, too, as many for every task.",
+        description="Passages of a generation task: `relevant`, as published, whose number tells unanswerable "
+        "questions, which have none, and often underspecified ones; `retrieved`: what else the search found, too, as "
+        "many for every task.",
     )
 
     tasks: Annotated[Tasks, Operational] = Field(
@@ -71,7 +72,7 @@ class MtragExport(Record):
                     conversations.write(before + to_json(_conversation(dialog, collection, size)))
                     before = ",\n"
                 turns = filter_pairs(dialog, source.filter)[0]
-                if self.tasks == "one":
+                if self.tasks == "one" and turns:
                     turns = random.Random(dialog.id).choices([turn for turn in turns if turn.turn > 1] or turns)
                 for turn in turns:
                     if (contexts := shown.of(dialog, turn)) is not None:
@@ -86,11 +87,13 @@ class MtragExport(Record):
 
 
 class _Contexts:
-    """Chooses the passages of generation tasks, and counts the tasks whose passages tell that they are unanswerable."""
+    """Chooses the passages of generation tasks, and counts the tasks whose number of passages tells what they are."""
 
     def __init__(self, contexts: Contexts, source: ExportSource) -> None:
         self._contexts = contexts
-        self._answered = self._empty = self._fillable = self._contradicted = 0
+        self._contradicted = 0
+        # With each of the settings, tasks by answerability and number of passages.
+        self._sizes: dict[Contexts, Counter[tuple[str, int]]] = {"relevant": Counter(), "retrieved": Counter()}
         # Of every task alike, so that the number of passages tells nothing: what a search returns, as a rule.
         searches = Counter(len(t.hits) for d in source.dialogs() for t in d.turns if t.hits)
         self._count = max(searches, key=lambda count: (searches[count], count), default=0)
@@ -102,39 +105,49 @@ class _Contexts:
         it, all in this order. The judge `answerability` was shown these, so that none of them answers an unanswerable
         question that it found unanswerable.
         """
-        chosen = _relevant(dialog, turn)
+        measured = {verdict.label for verdict in turn.verdicts if verdict.judge == "answerability"}
+        if (
+            self._contexts == "retrieved"
+            and turn.answerability == "unanswerable"
+            and measured & {"answerable", "partial"}
+        ):
+            self._contradicted += 1
+            return None
+        relevant = _relevant(dialog, turn)
         found = list(_candidates(dialog, *dialog.turns[turn.turn - 1 :: -1]))
-        unanswerable = turn.answerability == "unanswerable"
-        if self._contexts == "retrieved":
-            measured = {verdict.label for verdict in turn.verdicts if verdict.judge == "answerability"}
-            if unanswerable and measured & {"answerable", "partial"}:
-                self._contradicted += 1
-                return None
-            others = [passage for passage in found if passage not in chosen]
-            wanted = chosen + others[: max(0, self._count - len(chosen))] if self._count else found
-            chosen = [passage for passage in found if passage in wanted]
-        self._answered += bool(chosen) and not unanswerable
-        if unanswerable and not chosen:
-            self._empty += 1
-            self._fillable += bool(found)
-        return chosen
+        wanted = {passage.id for passage in relevant}
+        others = [passage.id for passage in found if passage.id not in wanted]
+        wanted.update(others[: max(0, self._count - len(relevant))] if self._count else others)
+        chosen: dict[Contexts, list[Passage]] = {
+            "relevant": relevant,
+            "retrieved": [passage for passage in found if passage.id in wanted],
+        }
+        for contexts, passages in chosen.items():
+            self._sizes[contexts][turn.answerability, len(passages)] += 1
+        return chosen[self._contexts]
 
     def report(self) -> None:
-        """Report unanswerable tasks that have no passage beside others that have some, and those left out."""
-        if self._empty and self._answered:
-            note(
-                f"export=mtrag: {self._empty} unanswerable tasks have no passage, which tells what they are; "
-                + (
-                    f"export.contexts=retrieved gives {self._fillable} of them what the search found"
-                    if self._fillable
-                    else "none was retrieved for them"
-                )
-            )
+        """Report tasks whose number of passages tells that they aren't answerable, and those left out."""
+        told, least = self._told(self._contexts), self._told("retrieved").total()
+        if told:
+            classes = " and ".join(f"{count} {name}" for name, count in told.items())
+            remedy = f"; export.contexts=retrieved lowers that to {least}" if least < told.total() else ""
+            note(f"export=mtrag: the number of passages tells {classes} tasks from answerable ones{remedy}")
         if self._contradicted:
             note(
                 f"export=mtrag: left out {self._contradicted} unanswerable tasks that the judge answerability found "
                 "answerable; export.contexts=relevant keeps them"
             )
+
+    def _told(self, contexts: Contexts) -> Counter[str]:
+        """Return by class the tasks with a number of passages that no answerable or partial task has."""
+        sizes = self._sizes[contexts]
+        answered = {size for name, size in sizes if name in ("answerable", "partial")}
+        told: Counter[str] = Counter()
+        for (name, size), count in sorted(sizes.items()):
+            if name in ("unanswerable", "underspecified") and answered and size not in answered:
+                told[name] += count
+        return told
 
 
 def _conversation(dialog: Dialog, collection: str, size: int) -> dict[str, Any]:

@@ -78,6 +78,20 @@ def test_a_domain_that_is_not_there_is_an_error_that_says_what_to_put_where(publ
     assert "no conversations.json" in message(lambda: dialogs("mtrag", published))
 
 
+@pytest.mark.parametrize("name", ["reference.jsonl", "responses.jsonl", "analytics.json", "conversations.json"])
+def test_a_file_of_dialogs_is_no_corpus_and_says_where_the_documents_are(tmp_path: Path, name: str) -> None:
+    held = {"analytics.json": {"tasks": [task(1)], "documents": []}, "conversations.json": [conversation()]}
+    path = lines(tmp_path / name, held.get(name, task(1)))
+    for settings, level, domain in (
+        ({}, "passage", "<domain>"),
+        ({"level": "document", "domain": "fiqa"}, "document", "fiqa"),
+    ):
+        assert message(lambda settings=settings: read("mtrag", path=path, **settings)) == (
+            f"{path}: holds conversations or generation tasks, no documents; set corpus.path to a folder with "
+            f"corpora/{level}_level/{domain}.jsonl.zip of https://github.com/IBM/mt-rag-benchmark"
+        )
+
+
 def test_a_record_has_its_id_under_any_of_four_names_and_may_lack_title_and_address(tmp_path: Path) -> None:
     path = lines(
         tmp_path / "any.jsonl",
@@ -203,12 +217,15 @@ def test_only_the_conversations_of_the_domain_are_given(tmp_path: Path) -> None:
     assert len(of(tmp_path / "c.json", *talks)[0]) == 2
 
 
+UNKNOWN = "Value error, 'MAYBE' is none of answerable, partial, unanswerable, underspecified, conversational"
+
+
 def test_a_conversation_that_cannot_be_read_is_told_by_place_and_field(tmp_path: Path) -> None:
     wrong: list[tuple[object, str]] = [
         (7, "Input should be a valid dictionary"),
         ({"messages": []}, "retriever.collection.name: Field required"),
         (conversation(exchange(" ", "He.")), "messages.0.user.text: String should match"),
-        (conversation(exchange("Who?", "He.", can=["MAYBE"])), "messages.0.user.enrichments.Answerability: Input"),
+        (conversation(exchange("Who?", "He.", can=["MAYBE"])), f"messages.0.user.enrichments.Answerability: {UNKNOWN}"),
         (conversation(exchange("Who?", "He.")[::-1]), "messages: user and agent don't take turns"),
         (conversation(), "it has no question with an answer"),
         (conversation(exchange("Who?", "He.", context("p"), context("p", text="B."))), "passage p has two texts"),
@@ -255,19 +272,39 @@ def test_the_tasks_of_a_conversation_are_a_dialog_however_they_are_written(tmp_p
     assert tasks(path, second, bare, domain="govt") == ([], [])
 
 
-def test_a_task_that_cannot_be_joined_on_is_told(tmp_path: Path) -> None:
+def test_a_task_that_cannot_be_read_is_told_and_those_after_it_are_dialogs_of_their_own(tmp_path: Path) -> None:
     path = tmp_path / "tasks.jsonl"
     unanswered = task(2)
     del unanswered["targets"]
-    (dialog,), bad = tasks(path, task(1), unanswered, task(3), task(4), task(1), task(1, name="a-1"))
+    later = task(3), task(3, name="b<::>{}"), task(4, context("q-0-9"))
+    found, bad = tasks(path, task(1), unanswered, *later, task(1), task(1, name="a-1"), task(2, name="b<::>{}"))
     assert bad == [
         ("2", "targets: Field required"),
-        ("5", f"task_id: {path}:1 is the same turn"),
-        ("6", "task_id: Value error, 'a-1' isn't a conversation and a turn joined by <::> or ::"),
-        ("3", "task_id: turn 2 of its conversation is missing"),
-        ("4", "task_id: turn 2 of its conversation is missing"),
+        ("6", f"task_id: {path}:1 is the same turn"),
+        ("7", "task_id: Value error, 'a-1' isn't a conversation and a turn joined by <::> or ::"),
     ]
-    assert len(dialog.turns) == 1
+    assert [(d.id, d.ended, [t.answer for t in d.own_turns]) for d in found] == [
+        ("a", "complete", ["Answer 1."]),
+        ("a<::>3", "task", ["Answer 3."]),
+        ("a<::>4", "task", ["Answer 4."]),
+        ("b<::>2", "task", ["Answer 2."]),
+        ("b<::>3", "task", ["Answer 3."]),
+    ]
+    assert [t.query for t in found[2].turns] == ["?", "?", "?", "Question 4?"]
+
+
+@pytest.mark.parametrize("answerability", ["PARTIAL", "partial", [" Partial "]])
+def test_labels_may_be_text_in_place_of_lists(tmp_path: Path, answerability: object) -> None:
+    labels = {"answerability": answerability, "Multi-Turn": "Clarification", "Question Type": " How-To"}
+    (dialog,) = dialogs("mtrag", lines(tmp_path / "tasks.jsonl", task(2, **labels)))
+    (turn,) = dialog.own_turns
+    assert (turn.answerability, turn.multi_turn_type, turn.question_type) == ("partial", "clarification", "how-to")
+
+
+@pytest.mark.parametrize("answerability", ["MAYBE", ["MAYBE"]])
+def test_an_unknown_answerability_is_told(tmp_path: Path, answerability: object) -> None:
+    _, bad = tasks(tmp_path / "tasks.jsonl", task(1, answerability=answerability))
+    assert bad == [("1", f"answerability: {UNKNOWN}")]
 
 
 def only_task(number: int, *contexts: dict[str, Any], **more: Any) -> dict[str, Any]:

@@ -215,6 +215,8 @@ def test_of_predictions_the_models_answer_is_judged_with_the_targets_as_referenc
 def test_targets_are_judged_if_predictions_are_not_to_be(place: Judging, openai_server: OpenAIServer) -> None:
     targets = [task("c1<::>1", "What is a bond?", answer="A loan."), PREDICTED[1]]
     file = jsonl(place.folder / "gpt.jsonl", *targets)
+    refused = place.run(openai_server, f"input={file}", "predictions=false")
+    assert refused.code == 2 and "give format=NAME" in refused.err
     assert place.run(openai_server, f"input={file}", "predictions=false", "format=mtrag").code == 0
     (one,) = place.dialogs()
     assert (one["id"], [turn["answer"] for turn in one["turns"]]) == ("c1", ["A loan.", "Yours."])

@@ -263,11 +263,36 @@ def test_contexts_can_hold_as_many_passages_for_every_task_in_the_order_of_retri
     )
     dialog = make_dialog(*turns, passages=(P1, P2, P3, p4))
     assert shown(exported(tmp_path / "1", dialog)) == ["2", "", "", "2", "3 1 2", ""]
-    assert "2 unanswerable tasks have no passage" in capsys.readouterr().err
+    assert capsys.readouterr().err.endswith(
+        "export=mtrag: the number of passages tells 2 unanswerable tasks from answerable ones; "
+        "export.contexts=retrieved lowers that to 0\n"
+    )
     retrieved = exported(tmp_path / "2", dialog, contexts="retrieved")
     assert shown(retrieved) == ["(1) 2", "(3) (1)", "(3) (1)", "(4) 2", "3 1 2", "(1) (3)"]
     assert "unanswerable" not in capsys.readouterr().err
     assert queries(retrieved, "lastturn") == {"a<::>1": "|user|: Q1?", "a<::>5": "|user|: Q5?"}
+
+
+def test_the_classes_that_the_number_of_passages_tells_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = (hit(P1), hit(P2, 2), hit(P3, 3))
+    turns = (
+        make_turn(1, P1, hits=found),
+        make_turn(2, hits=found, answerability="unanswerable"),
+        make_turn(3, P1, P2, hits=found, answerability="underspecified"),
+        make_turn(4, P1, P2, P3, hits=found, answerability="underspecified"),
+        make_turn(5, P1, P2, P3, hits=found, answerability="partial"),
+        make_turn(6, hits=found, answerability="conversational"),
+    )
+    exported(tmp_path / "1", make_dialog(*turns))
+    assert (
+        "tells 1 unanswerable and 1 underspecified tasks from answerable ones; export.contexts=retrieved lowers that "
+        "to 0\n"
+    ) in capsys.readouterr().err
+    exported(tmp_path / "2", make_dialog(*turns), contexts="retrieved")
+    exported(tmp_path / "3", make_dialog(turns[1]))
+    assert "tells" not in capsys.readouterr().err
 
 
 def test_one_task_a_conversation_is_of_a_later_turn_where_there_is_one(tmp_path: Path) -> None:
@@ -276,6 +301,29 @@ def test_one_task_a_conversation_is_of_a_later_turn_where_there_is_one(tmp_path:
     found = [(task["conversation_id"], task["turn"]) for task in tasks(exported(tmp_path, *long, short, pick="one"))]
     assert [name for name, _ in found] == [dialog.id for dialog in (*long, short)]
     assert {turn for name, turn in found if name != "short"} == {2, 3, 4} and found[-1] == ("short", 1)
+
+
+@pytest.mark.parametrize("pick", ["all", "one"])
+def test_a_conversation_without_a_kept_pair_has_no_task(tmp_path: Path, pick: Tasks) -> None:
+    asked = make_dialog(make_turn(1, P1), make_turn(2, answerability="unanswerable"), name="b")
+    folder = exported(
+        tmp_path, make_dialog(make_turn(1, P1)), asked, keep="pairs and answerability=unanswerable", pick=pick
+    )
+    assert [task["task_id"] for task in tasks(folder)] == ["b<::>2"]
+
+
+def test_the_tasks_that_are_left_are_read_back_if_pairs_are_not_kept(tmp_path: Path) -> None:
+    wrong = Verdict(judge="j", label="incorrect", explanation="", model="m")
+    second, first = ([make_turn(n, P1, verdicts=(wrong,) * (n == lost)) for n in range(1, 5)] for lost in (2, 1))
+    folder = exported(tmp_path, make_dialog(*second), make_dialog(*first[:3], name="b"))
+    found = dialogs("mtrag", folder / "generation_tasks" / "reference.jsonl")
+    assert [(d.id, [t.query for t in d.own_turns]) for d in found] == [
+        ("a", ["Q1?"]),
+        ("a<::>3", ["Q3?"]),
+        ("a<::>4", ["Q4?"]),
+        ("b<::>2", ["Q2?"]),
+        ("b<::>3", ["Q3?"]),
+    ]
 
 
 def test_passages_that_answer_a_question_are_no_distractors_of_it(
@@ -443,7 +491,8 @@ def test_the_real_files_come_back_in_all_that_carries_meaning_the_retrieval_task
 def test_the_real_tasks_of_mtrag_un_come_back_as_equal_json(data: Path, tmp_path: Path) -> None:
     published, folder = data / "mtrag_un" / "reference_sample.jsonl", tmp_path / "there" / "mtrag"
     done = human(tmp_path / "there", published)
-    assert "31 unanswerable tasks have no passage, which tells what they are; none was retrieved" in done.err
+    told = "the number of passages tells 31 unanswerable and 10 underspecified tasks from answerable ones\n"
+    assert told in done.err, "no others were retrieved"
 
     def told(task: dict[str, Any]) -> dict[str, Any]:
         """Without the name of the data set, and who wrote a message when."""

@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import count, takewhile
 from typing import Any, NamedTuple
 
 from generator.corpora.files import File
@@ -50,8 +51,8 @@ class Queries:
 
     def conversation_id(self, questions: Sequence[str]) -> str:
         """Return the id of the conversation with these questions; a hash of them if the queries don't have it."""
-        for count in range(len(questions), 0, -1):
-            asked = "\n".join(f"{SPEAKER} {question}" for question in questions[:count])
+        for length in range(len(questions), 0, -1):
+            asked = "\n".join(f"{SPEAKER} {question}" for question in questions[:length])
             if asked in self._conversations:
                 return self._conversations[asked]
         return hashlib.sha256("\n".join(questions).encode()).hexdigest()[:32]
@@ -128,19 +129,16 @@ def _tasks(
             continue
         turns[number] = where, task
     for conversation, turns in conversations.items():
-        if len(turns) == 1:
-            ((where, task),) = turns.values()
-            yield _last_turn(where, corpus, conversation, task, _asked(task), queries.rewrite(*task.task_id))
-            continue
-        missing = next(number for number in range(1, len(turns) + 2) if number not in turns)
-        for number in sorted(turns):
-            if number > missing:
-                where, _ = turns[number]
-                yield SkippedRecord(where=where, reason=f"task_id: turn {missing} of its conversation is missing")
-        if missing > 1:
+        only = len(turns) == 1
+        joined = [] if only else list(takewhile(turns.__contains__, count(1)))
+        if joined:
             where, first = turns[1]
-            exchanges = [_asked(turns[number][1]) for number in range(1, missing)]
+            exchanges = [_asked(turns[number][1]) for number in joined]
             yield _dialog(where, corpus, first.collection, conversation, exchanges, queries)
+        for number in sorted(turns)[len(joined) :]:  # of these the input alone says what came before
+            where, task = turns[number]
+            dialog_id = conversation if only else format_turn_id(conversation, number)
+            yield _last_turn(where, corpus, dialog_id, task, _asked(task), queries.rewrite(*task.task_id))
 
 
 def _asked(task: forms.Task) -> _Exchange:

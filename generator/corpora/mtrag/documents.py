@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AliasChoices, BaseModel, Field
 
@@ -72,10 +72,9 @@ class MtragCorpus(PublishedCorpus):
                 (pools if match["pool"] else chosen).setdefault(match["domain"], file)
         chosen = pools | chosen
         if not chosen:
-            wanted = f"corpora/{self.level}_level/{self.domain or '<domain>'}.jsonl.zip"
             raise CorpusError(
                 f"corpus.path={self.path}: has no {self.level}-level corpus of {self.domain or 'any domain'}; "
-                f"put {wanted} of {self.source} into it"
+                f"put {self._wanted()} into it"
             )
         return [chosen[domain] for domain in sorted(chosen)]
 
@@ -87,7 +86,22 @@ class MtragCorpus(PublishedCorpus):
         def document(where: str, record: _Record) -> Document | SkippedRecord:
             return make_document(where, record.id, record.text, record.title or "", record.url or None, collection)
 
-        yield from convert_records(read_json_lines(file), _Record, document)
+        yield from convert_records(self._lines(file), _Record, document)
+
+    def _lines(self, file: File) -> Iterator[tuple[str, dict[str, Any] | SkippedRecord]]:
+        """Yield the lines of a file of documents, as `read_json_lines` does.
+
+        Raises:
+            CorpusError: it holds dialogs, or can't be read to its end.
+        """
+        for where, line in read_json_lines(file):
+            task = isinstance(line, dict) and (line.keys() >= {"task_id", "input"} or "tasks" in line)
+            if task or file.name.endswith(_CONVERSATIONS):
+                raise CorpusError(
+                    f"{file.where}: holds conversations or generation tasks, no documents; set corpus.path to a folder "
+                    f"with {self._wanted()}"
+                )
+            yield where, line
 
     def dialogs(self) -> Iterator[Dialog | SkippedRecord]:
         """Yield the conversations, or those of generation tasks if `path` is a file of such or has nothing else.
@@ -117,6 +131,9 @@ class MtragCorpus(PublishedCorpus):
 
     def _domains(self) -> tuple[str, ...]:
         return get_args(Domain) if self.domain is None else (self.domain,)
+
+    def _wanted(self) -> str:
+        return f"corpora/{self.level}_level/{self.domain or '<domain>'}.jsonl.zip of {self.source}"
 
     def _at_level(self, name: str, pooled: bool) -> bool:
         other = {"passage": "document", "document": "passage"}[self.level]

@@ -1,9 +1,9 @@
 """Hold the forms of mtRAG's files (Katsis et al. 2025): conversations, tasks, responses, queries."""
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
-from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Field
+from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Field, StringConstraints
 
 from generator.corpora.mtrag.names import domain_of, parse_turn_id
 from generator.schema import Answerability, Passage
@@ -17,18 +17,28 @@ def _check_collection(collection: object) -> str:
     return str(collection)
 
 
-def _single_label(value: object) -> object:
-    return str(value[0]).lower() if isinstance(value, list) and len(value) == 1 else value
+def _parse_answerability(value: object) -> str:
+    """Return the class that a list of one label, or a text, names in any case."""
+    found = value[0] if isinstance(value, list) and len(value) == 1 else value
+    label = str(found).strip().lower()
+    if label not in get_args(Answerability):
+        raise ValueError(f"{found!r} is none of {', '.join(get_args(Answerability))}")
+    return label
+
+
+def _list_labels(value: object) -> object:
+    """Return labels as a list; null, where it was NaN, is none."""
+    return [value] if isinstance(value, str) else value or []
 
 
 _Text = Annotated[str, Field(pattern=r"\S")]
 _Collection = Annotated[str, BeforeValidator(_check_collection)]
 _TurnId = Annotated[tuple[str, int], BeforeValidator(lambda value: parse_turn_id(str(value)))]
-_Labels = Annotated[list[str], BeforeValidator(lambda value: value or [])]  # null, where it was NaN
+_Labels = Annotated[list[Annotated[str, StringConstraints(strip_whitespace=True)]], BeforeValidator(_list_labels)]
 
 
 class Labels(BaseModel):
-    answerability: Annotated[Answerability, BeforeValidator(_single_label)] = Field(
+    answerability: Annotated[Answerability, BeforeValidator(_parse_answerability)] = Field(
         validation_alias=AliasChoices("Answerability", "answerability")
     )
     question_type: _Labels = Field(default=[], validation_alias="Question Type")
