@@ -8,6 +8,7 @@ with people's labels.
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from generator.common.language import dialog_language
 from generator.common.passages import sentences
@@ -22,13 +23,15 @@ def find_request(response: str) -> str:
 
 
 def drop_requests(response: str) -> str:
-    """Return a response without the sentences that ask the user back, or say before that there are several."""
+    """Return a response without what asks the user back, or says before that there are several (“It depends: …”)."""
     requests = list(_find_requests(response))
     for start, end in reversed(requests):
         response = response[:start] + response[end:]
     if requests:
+        several = partial(dialog_language().matches, "several")
         kept = [response[start:end] for start, end in sentences(response, dialog_language().code)]
-        response = " ".join(text for text in kept if not dialog_language().matches("several", text))
+        parts = [text.partition(":") for text in kept if not several(text)]
+        response = " ".join(told if several(lead) else lead + colon + told for lead, colon, told in parts)
     return response
 
 

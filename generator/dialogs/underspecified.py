@@ -14,7 +14,7 @@ from generator.common.support import read_terms
 from generator.dialogs.asks_back import find_request
 from generator.dialogs.calls import call
 from generator.dialogs.candidates import Refused, draw_best, tell_refused
-from generator.dialogs.checks import find_fault, speaks_of_documents
+from generator.dialogs.checks import LIKE_THE_PROMPT, find_fault, speaks_like_the_prompt, speaks_of_documents
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.query import search
@@ -144,6 +144,8 @@ class Underspecified(dspy.Module):
         others = set().union(*(stems for place, stems in enumerate(own) if place != meant))
 
         def find(message: str) -> str | None:
+            if speaks_like_the_prompt(message, passages):
+                return f"{LIKE_THE_PROMPT}: write “you” and “I”"
             stems = topic_stems(message)
             if not stems & own[meant]:
                 return f"doesn't name the one that is meant: say {spell(own[meant], readings[meant].text)}"
@@ -241,6 +243,8 @@ class Underspecified(dspy.Module):
         def find(answer: str) -> str | None:
             if speaks_of_documents(answer):
                 return "speaks of the documents"
+            if speaks_like_the_prompt(answer, passages):
+                return f"{LIKE_THE_PROMPT}: write “you” and “I”"
             faults = (_FORM_CHECKS[check](answer, readings) for check in form.checks)
             return next((fault for fault in faults if fault), None)
 

@@ -75,15 +75,23 @@ class Card(Record):
     before: Mapping[str, str]
     after: Mapping[str, str]
 
+    @property
+    def verdict(self) -> str:
+        """What came of it, in a sentence."""
+        if self.no_label and min(self.no_label) == self.held_out:
+            return "no reply was a verdict, so nothing could be tried"
+        if len(self.validation) < 2:
+            return "no new instructions came as far as the validation examples: the instructions are as they were"
+        if self.before == self.after:
+            return "no candidate was better on the validation examples: the instructions are as they were"
+        return self.scores["score"].verdict
+
     def markdown(self) -> str:
         """Return the card as a page."""
         rows = [[n, str(c.before), str(c.after), str(c.difference)] for n, c in self.scores.items()]
-        verdict = self.scores["score"].verdict
-        if self.before == self.after:
-            verdict = "no candidate was better on the validation examples: the instructions are as they were"
         parts = [
             f"# Instructions of {self.target} for {self.model}",
-            f"On {self.held_out} held-out examples: **{verdict}**.",
+            f"On {self.held_out} held-out examples: **{self.verdict}**.",
             table(["held out", "before", "after", "difference"], rows),
             "Intervals: 95%, bootstrap over documents. `score` is the mean of " + ", ".join(self.metric) + ".",
             *([f"Without a verdict: {self.no_label[0]} before, {self.no_label[1]} after."] if self.no_label else []),

@@ -89,7 +89,7 @@ def run_optimization(settings: Optimization, configuration: str) -> None:
         raise KeyboardInterrupt
     rows = [[name, str(each.before), str(each.after), str(each.difference)] for name, each in card.scores.items()]
     print_table(rows, ("held out", "before", "after", "difference"))
-    print(f"\n{card.scores['score'].verdict}; see card.md")
+    print(f"\n{card.verdict}; see card.md")
     print(f"program: {session.folder / PROGRAM}", flush=True)
 
 

@@ -287,7 +287,8 @@ def has_training(folder: Path, identity: Mapping[str, Any], fresh: bool = False)
     before = json.loads(file.read_text(encoding="utf-8"))["settings"]
     changed = sorted(name for name in identity if before.get(name) != identity[name])
     if changed and not fresh:
+        named = [name for name in changed if "(content)" not in name] or changed
         raise ConfigError(
-            f"run_dir={folder}: holds a training with another {changed[0]}; set another run_dir, or fresh=true"
+            f"run_dir={folder}: holds a training with another {', '.join(named)}; set another run_dir, or fresh=true"
         )
     return not fresh

@@ -49,8 +49,6 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
         return len(tokenizer.apply_chat_template(pair.messages)["input_ids"])
 
     training, validation = map(_to_rows, draw_pairs(settings, read, measure))
-    if continues:
-        note(f"run_dir={folder}: continues from its last checkpoint")
     if settings.fresh and folder.exists():
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -95,7 +93,10 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
     for checkpoint in checkpoints:
         if not (checkpoint / "trainer_state.json").exists():  # written last: the training was killed meanwhile
             shutil.rmtree(checkpoint)
-    trainer.train(resume_from_checkpoint=any(checkpoint.exists() for checkpoint in checkpoints))
+    resumes = any(checkpoint.exists() for checkpoint in checkpoints)
+    if continues:
+        note(f"run_dir={folder}: " + ("continues from its last checkpoint" if resumes else "begins again"))
+    trainer.train(resume_from_checkpoint=resumes)
     trainer.model.save_pretrained(folder / "adapter")
     if settings.merged:
         _merge(trainer.model, tokenizer, folder)
@@ -122,6 +123,7 @@ def _merge(model: Any, tokenizer: Any, folder: Path) -> None:
     unfinished = folder / "model.part"
     model.merge_and_unload().save_pretrained(unfinished)
     tokenizer.save_pretrained(unfinished)
+    shutil.rmtree(folder / "model", ignore_errors=True)  # of a training that was killed behind this line
     unfinished.rename(folder / "model")
 
 

@@ -77,6 +77,8 @@ class HumanDialogs(Benchmark):
                 raise ConfigError(f"input={path}: benchmark={self.name} has no dialogs of {name}; give its files")
             path = Path(rest)
         if self.name not in _SPLIT_BY_FILE:
+            if self.split:
+                raise ConfigError(f"benchmark.split={self.split}: {self.name} has a file for each split; give the file")
             return super().items(path)
         corpus = compose_choice("corpus", self.name)
         for split in (self.split,) if self.split else _SPLITS:
@@ -115,9 +117,10 @@ class HumanDialogs(Benchmark):
     def compared(self, turn: Turn) -> Turn:
         """Return an answered turn whose refusal, in whatever words, equals the publisher's mark, and nothing else does.
 
-        So a refusal is right or wrong, as in the official evaluations of CoQA and QuAC.
+        So a refusal is right or wrong. QuAC's own script asks for a majority of marks; here one is enough.
         """
-        if not self.no_answer:
+        spoken = {tuple(words(text)) for text in turn.other_answers if text != self.no_answer}
+        if not self.no_answer or tuple(words(turn.answer)) in spoken:  # people, too, write of what was “unknown”
             return turn
         if words(turn.answer) in _MARKS or (has_words(turn.answer) and not has_words(drop_refusals(turn.answer))):
             marked = self.no_answer in turn.other_answers

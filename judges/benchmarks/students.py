@@ -69,7 +69,12 @@ def run_students(settings: StudentsSettings) -> None:
         RunFailed: a step ended with an error.
     """
     rows: dict[str, dict[str, list[Rated]]] = {}
-    for name, steps in list(plan_steps(settings)):
+    plan = list(plan_steps(settings))
+    for path in dict.fromkeys(
+        str(path) for _, steps in plan for step in steps for path in step.settings.get("data", ())
+    ):
+        next(dialog_set(path, None).dialogs(1))  # before hours of training for other sets
+    for name, steps in plan:
         trained = None
         for step in steps:
             if step.module == "judges.evaluate" and _is_older(step.result.parent / "config.yaml", trained):
@@ -104,7 +109,10 @@ def take(step: Step) -> None:
     note(f"{step.result.parent}: python -m {step.module}")
     code = subprocess.run([sys.executable, "-m", step.module, *arguments], stdout=subprocess.DEVNULL).returncode
     if code:
-        note(f"{step.result.parent}: ended with exit code {code}; the same command goes on from there")
+        goes_on = (
+            "give judges.students another run_dir, or mend what is wrong" if code == 2 else "the same command goes on"
+        )
+        note(f"{step.result.parent}: ended with exit code {code}; {goes_on}")
         raise RunFailed(code)
 
 

@@ -149,6 +149,7 @@ def test_a_question_that_finds_one_document_is_not_underspecified() -> None:
         ("hedge-with-answers", "The ferry or the pool: which one do you mean?", HEDGES),
         ("hedge-with-answers", "On the ferry it costs twelve crowns, at the pool nine.", HEDGES),
         ("hedge-over-list", "Which one do you mean?", "There are the ferry and the pool. Which one do you mean?"),
+        ("ask-openly", "Which ticket does the User want?", "Which season ticket do you mean?"),
         ("hedge-over-list", TELLS_ALL, "There are the ferry and the pool. Which one do you mean?"),
         ("ask-openly", HEDGES, "Which season ticket do you mean?"),
     ],

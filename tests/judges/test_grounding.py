@@ -33,6 +33,8 @@ def verdict(answer: str, query: str = "And then?", passage: object = PASS) -> Ve
         "The City Library seats six people.",
         "For everyone, the pass costs at least 120 crowns annually.",
         "There are several passes. Which one do you mean?",
+        "Several things could be meant: a yearly pass costs 120 crowns. Which one do you mean?",
+        "The yearly pass or the hall could be meant. Which one do you want to know about?",
         "That depends. Do you have a particular pass in mind?",
         "I don't have information on parking.",
         "I'm not sure, but refunds are paid within 60 days.",

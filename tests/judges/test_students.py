@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from generator.errors import ConfigError
+from generator.errors import ConfigError, CorpusError
 from generator.schema import Verdict
 from judges.benchmarks import students
 from judges.benchmarks.students import Step, plan_steps
@@ -59,11 +59,15 @@ def test_a_new_student_answers_again_and_the_table_has_its_scores(
         step.result.touch()
 
     monkeypatch.setattr(students, "take", take)
-    of = settings(tmp_path, "human").model_copy(update={"seeds": (1,)})
+    write_dialogs(tmp_path / "people.jsonl", make_dialog(make_turn(1)))
+    of = settings(tmp_path, "human").model_copy(update={"seeds": (1,), "human": (str(tmp_path / "people.jsonl"),)})
     for _ in range(2):
         students.run_students(of)
         assert "| human | 0.250 |" in (tmp_path / "table.md").read_text(encoding="utf-8")
     assert [fresh for _, fresh in taken] == [None] * 4
+    with pytest.raises(CorpusError, match="nowhere"):
+        students.run_students(of.model_copy(update={"human": ("nowhere",)}))
+    assert len(taken) == 4, "what is wrong is said before anything is trained"
     trained = tmp_path / "human-1/student/result.json"
     os.utime(trained, (time() + 9, time() + 9))
     students.run_students(of)

@@ -79,14 +79,19 @@ def test_a_model_answers_after_peoples_answers_and_is_compared_with_them(
 
 def test_a_refusal_is_right_or_wrong_in_whatever_words(site: Answering, openai_server: OpenAIServer) -> None:
     dialog = Dialog.model_validate_json(site.input.read_text(encoding="utf-8"))
-    references = [("I don't know.", ()), ("I don't know.", ("Nine.",)), ("The passage says iron.", ())]
+    references = [("I don't know.", ()), ("I don't know.", ("Nine.",)), ("It was long unknown.", ())]
     turns = [
         turn.model_copy(update={"answer": answer, "other_answers": others})
         for turn, (answer, others) in zip(dialog.turns, references, strict=True)
     ]
     write_dialogs(site.input, dialog.model_copy(update={"turns": tuple(turns)}))
     for number, (said, scored) in enumerate(
-        [("unknown", [1, 1, 0]), ("The passage doesn't say.", [1, 1, 0]), ("Nine, I don't.", [0, 1 / 2, 0])]
+        [
+            ("unknown", [1, 1, 0]),
+            ("The passage doesn't say.", [1, 1, 0]),
+            ("Nine, I don't.", [0, 1 / 2, 0]),
+            ("It was long unknown.", [1, 1, 1]),  # as a person says it
+        ]
     ):
         openai_server.responder = lambda body, said=said: said
         assert site.run(openai_server, f"run_dir={site.run_dir}{number}").code == 0
@@ -94,6 +99,10 @@ def test_a_refusal_is_right_or_wrong_in_whatever_words(site: Answering, openai_s
         written = Dialog.model_validate_json(file.read_text(encoding="utf-8"))
         assert [turn.answer for turn in written.turns] == [said] * 3
         assert [turn.verdicts[0].score for turn in written.turns] == pytest.approx(scored, abs=0.01)
+
+
+def test_a_benchmark_without_splits_takes_none(site: Answering, openai_server: OpenAIServer) -> None:
+    assert "benchmark.split=train: " in site.run(openai_server, "benchmark.split=train").refused
 
 
 def test_an_empty_answer_is_wrong_and_a_missing_one_has_no_score(site: Answering, openai_server: OpenAIServer) -> None:
