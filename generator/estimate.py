@@ -78,24 +78,22 @@ def estimate(cfg: "DictConfig", job: "Job") -> None:
     from generator.execution.history import encode, read_history
     from generator.execution.session import run_session
     from generator.forecast import Sizes, forecast
-    from generator.run import Preview, load_named, stored_configuration
+    from generator.run import Preview, load_run
 
     names = set(EstimateSettings.model_fields)
     own: EstimateSettings = validate(EstimateSettings, "", {k: v for k, v in plain(cfg).items() if k in names})
     if own.preview and own.earlier_run:
         raise ConfigError("earlier_run: preview measures already; leave one of them out")
     cfg = OmegaConf.masked_copy(cfg, [str(name) for name in cfg if name not in names])
-    settings = load_named(cfg, job)
+    settings, configuration = load_run(cfg, job)
     prices = _find_prices(settings, own.prices)  # before a preview is paid for
     dspy.disable_logging()
     with settings.executor.open() as executor:
-        run = Preview(settings, stored_configuration(cfg), job.command, executor)
+        run = Preview(settings, configuration, job.command, executor)
         most = run.max_attempts
         if own.preview:
             run.max_attempts = min(own.preview, most)
-            _, interrupted = run_session(run, lambda summary: None)
-            if interrupted:
-                raise KeyboardInterrupt("reported")
+            run_session(run, lambda summary: None)
         done = None
         if (settings.folder / "run.db").exists() and (own.preview or not settings.fresh):
             history = read_history(settings.folder)

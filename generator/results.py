@@ -6,11 +6,11 @@ A run's files are derived from its store, those of human dialogs from the corpus
 import asyncio
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
-from generator.common.atomic_files import atomic_replace, atomic_write, digest
+from generator.common.atomic_files import atomic_replace, atomic_write, digest, write_lines
 from generator.common.console import note
 from generator.config.settings import Settings, exporters
 from generator.corpora.base import read_documents, skip_broken
@@ -58,8 +58,8 @@ def write_results(
     """
     folder = settings.folder
     before = _dialogs_digest(folder)
-    _write_lines(folder / "dialogs.jsonl", store.dialogs())
-    _write_lines(folder / "drops.jsonl", store.drops())
+    write_lines(folder / "dialogs.jsonl", store.dialogs())
+    write_lines(folder / "drops.jsonl", store.drops())
     lines = skipped.read_text(encoding="utf-8") if skipped.exists() else ""
     if lines:
         with atomic_write(folder / "skipped.jsonl") as file:
@@ -114,7 +114,7 @@ def write_human(settings: Settings, corpus: DialogCorpus, configuration: str, co
         summary = HumanSummary(human=len(ids), pairs=pairs, skipped=len(skipped))
         _write_summary(folder, summary)
     if skipped:
-        _write_lines(folder / "skipped.jsonl", skipped)
+        write_lines(folder / "skipped.jsonl", skipped)
     else:
         (folder / "skipped.jsonl").unlink(missing_ok=True)
     with atomic_write(folder / "config.yaml") as file:
@@ -140,11 +140,6 @@ def write_human(settings: Settings, corpus: DialogCorpus, configuration: str, co
     write_run_report(folder)
     print(f"human dialogs: {summary.human}, with {summary.pairs} context-response pairs", flush=True)
     print(f"folder: {folder}", flush=True)
-
-
-def _write_lines(path: Path, records: Iterable[Record]) -> None:
-    with atomic_write(path) as file:
-        file.writelines(f"{record.model_dump_json()}\n" for record in records)
 
 
 def _write_summary(folder: Path, summary: Record) -> None:

@@ -11,12 +11,12 @@ from hashlib import sha256
 from pathlib import Path
 
 import dspy
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from generator.common.console import continues, note
 from generator.common.language import IN_ENGLISH, use_languages
 from generator.components import Components, WorkerSpec, skipped_documents
-from generator.config.compose import Job, RunFailed
+from generator.config.compose import Job, RunFailed, load_named
 from generator.config.settings import Settings, hash_files, hash_models, identity, load
 from generator.dialogs.dedup import Deduplicator
 from generator.dialogs.first_questions import hash_questions, read_first_questions
@@ -70,22 +70,12 @@ def generate(cfg: DictConfig, job: Job) -> float:
         RunFailed: nothing was accepted.
         KeyboardInterrupt: the run was interrupted; what is finished is written.
     """
-    settings = load_named(cfg, job)
-    return generate_run(settings, stored_configuration(cfg), job)
+    return generate_run(*load_run(cfg, job), job)
 
 
-def stored_configuration(cfg: DictConfig) -> str:
-    """Return the settings as YAML by which a run is continued: it neither starts over nor reads its marks again."""
-    return OmegaConf.to_yaml(OmegaConf.merge(cfg, {"fresh": False, "marks": None}), resolve=True)
-
-
-def load_named(cfg: DictConfig, job: Job) -> Settings:
-    """Return the settings of a composed configuration; in a sweep, with a run folder of its own, also in `cfg`."""
-    settings = load(cfg)
-    if settings.run_dir is None and (folder := job.name_folder(settings.folder, _NAMED)):
-        cfg.run_dir = folder
-        settings = load(cfg)
-    return settings
+def load_run(cfg: DictConfig, job: Job) -> tuple[Settings, str]:
+    """Return the settings of a composed configuration, and the YAML by which the run is continued."""
+    return load_named(cfg, job, load, _NAMED)
 
 
 def generate_run(settings: Settings, configuration: str, job: Job) -> float:
@@ -102,9 +92,7 @@ def generate_run(settings: Settings, configuration: str, job: Job) -> float:
         if settings.marks is not None:
             run.read_marks(settings.marks)
         with _frozen(), use_languages(run.components.languages):
-            summary, interrupted = run_session(run, closing_table)
-    if interrupted:
-        raise KeyboardInterrupt("reported")
+            summary = run_session(run, closing_table)
     if _asks_bundled_model(settings):
         note(_FOR_DATA)
     if not summary.accepted:

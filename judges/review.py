@@ -52,11 +52,11 @@ def review(cfg: "DictConfig", job: object) -> None:
         ConfigError: a setting is wrong, or statsmodels isn't installed.
         CorpusError, RunError: items or a sheet can't be read or written.
     """
+    from generator.common.atomic_files import write_lines
     from generator.config.parts import plain, validate
     from generator.output.tables import print_table
     from generator.sets import dialog_set
     from judges.benchmarks.sheets import read_sheet, write_sheet
-    from judges.work import write_lines
     from taxonomy import Criterion
 
     settings: ReviewSettings = validate(ReviewSettings, "", plain(cfg))

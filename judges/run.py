@@ -15,11 +15,11 @@ from typing import Any, cast
 import dspy
 from omegaconf import DictConfig
 
-from generator.common.atomic_files import atomic_write
+from generator.common.atomic_files import atomic_write, write_lines
 from generator.common.concurrency import together
 from generator.common.console import note
 from generator.common.language import IN_ENGLISH, known_codes, use_languages
-from generator.config.compose import Job, RunFailed
+from generator.config.compose import Job, RunFailed, load_named
 from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.journal import Journal
 from generator.dialogs.program_file import list_predictors, load_program
@@ -33,7 +33,7 @@ from generator.sets import DialogSet, dialog_set, note_skipped, response_set
 from judges.config import JudgingSettings, judging_identity, load_judging
 from judges.panel import Member, median_name, median_of, open_greedy
 from judges.summary import JudgingSummary, closing_table, summarise
-from judges.work import check_apart, load_named, work_through, write_lines
+from judges.work import check_apart, work_through
 
 # Concurrent dialogs of a judge that asks no model; a judge may work in batches.
 _CONCURRENCY = 32
@@ -55,9 +55,7 @@ def judge(cfg: DictConfig, job: Job) -> None:
     if any(isinstance(lm, EmbeddedEndpoint) and lm.is_bundled for lm in settings.endpoints.values()):
         note(f"judge={settings.judge.name}: SmolLM2-135M can't judge (docs/judges.md); give a larger model, lm=…")
     with use_languages(run.languages):
-        summary, interrupted = run_session(run, closing_table)
-    if interrupted:
-        raise KeyboardInterrupt("reported")
+        summary = run_session(run, closing_table)
     if not summary.judged:
         reason = next(iter(summary.judges[0].unjudged), "nothing to judge")
         note(f"error: none of {summary.turns} turns could be judged; the most frequent reason: {reason}")

@@ -1,23 +1,18 @@
-"""Load the settings of runs that judge, and work through their plans, many at a time, stored in order."""
+"""Work through the plans of runs that judge, many at a time, stored in order."""
 
 import asyncio
 import re
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from contextlib import aclosing, suppress
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
-
-from generator.common.atomic_files import atomic_write
 from generator.common.concurrency import in_order
-from generator.config.compose import Job
 from generator.errors import ConfigError, GroundedDialogsError
 from generator.execution.pipeline import Progress
 from generator.execution.store import Outcome, Store
 from generator.output.progress import Display
-from generator.schema import Record
 
 
 def stem(path: Path) -> str:
@@ -30,33 +25,6 @@ def check_apart(folder: Path, source: Path) -> None:
     read = source.expanduser().absolute()
     if folder.expanduser().absolute() in (read, *read.parents):
         raise ConfigError(f"run_dir={folder}: is or contains the input; give another folder")
-
-
-class _RunSettings(Protocol):
-    @property
-    def run_dir(self) -> Path | None: ...
-
-    @property
-    def folder(self) -> Path: ...
-
-
-S = TypeVar("S", bound=_RunSettings)
-
-
-def load_named(cfg: DictConfig, job: Job, load: Callable[[DictConfig], S], named: set[str]) -> tuple[S, str]:
-    """Return the settings of a composed configuration, in a sweep with a run folder of its own, and both as YAML.
-
-    A run that is continued by this YAML doesn't start over.
-
-    Args:
-        load: makes settings of the configuration.
-        named: settings that are part of the run folder's name.
-    """
-    settings = load(cfg)
-    if settings.run_dir is None and (folder := job.name_folder(settings.folder, named)):
-        cfg.run_dir = folder
-        settings = load(cfg)
-    return settings, OmegaConf.to_yaml(OmegaConf.merge(cfg, {"fresh": False}), resolve=True)
 
 
 async def work_through(
@@ -97,9 +65,3 @@ async def work_through(
     finally:
         with suppress(GroundedDialogsError):  # the first error says more
             store.add_seconds(time.monotonic() - last)
-
-
-def write_lines(path: Path, records: Iterable[Record]) -> None:
-    """Write records as JSON lines."""
-    with atomic_write(path) as file:
-        file.writelines(f"{record.model_dump_json()}\n" for record in records)

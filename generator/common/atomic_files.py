@@ -2,10 +2,12 @@
 
 import hashlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
+
+from pydantic import BaseModel
 
 from generator.errors import ExportError, RunError, describe
 
@@ -18,6 +20,12 @@ def digest(path: Path) -> str:
     """
     with path.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def write_lines(path: Path, records: Iterable[BaseModel]) -> None:
+    """Write records as JSON lines, completely or not at all; see `atomic_write`."""
+    with atomic_write(path) as file:
+        file.writelines(f"{record.model_dump_json()}\n" for record in records)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol, TypeVar
 
 import hydra
 from hydra import compose
@@ -70,6 +70,34 @@ class Job:
         # Characters that a command line takes as they are, and no folders in it.
         varied = re.sub(r"[^\w.,+-]+", "_", "-".join(f"{k}-{v}" for k, v in self.varied.items() if k not in named))
         return f"{folder}-{varied}" if varied else None
+
+
+class _RunSettings(Protocol):
+    @property
+    def run_dir(self) -> Path | None: ...
+
+    @property
+    def folder(self) -> Path: ...
+
+
+S = TypeVar("S", bound=_RunSettings)
+
+
+def load_named(cfg: DictConfig, job: Job, load: Callable[[DictConfig], S], named: set[str]) -> tuple[S, str]:
+    """Return the settings of a composed configuration, in a sweep with a run folder of its own, and both as YAML.
+
+    A run that is continued by this YAML neither starts over nor reads its marks again.
+
+    Args:
+        load: makes settings of the configuration.
+        named: settings that are part of the run folder's name.
+    """
+    settings = load(cfg)
+    if settings.run_dir is None and (folder := job.name_folder(settings.folder, named)):
+        cfg.run_dir = folder
+        settings = load(cfg)
+    once = {"fresh": False} | ({"marks": None} if "marks" in cfg else {})
+    return settings, OmegaConf.to_yaml(OmegaConf.merge(cfg, once), resolve=True)
 
 
 Task = Callable[[DictConfig, Job], float | None]

@@ -93,20 +93,21 @@ class Session(ABC, Generic[S]):
         return self.write_results(store)
 
 
-def run_session(session: Session[S], show: Callable[[S], None]) -> tuple[S, bool]:
-    """Start or continue a run, and print its summary and folder.
+def run_session(session: Session[S], show: Callable[[S], None]) -> S:
+    """Start or continue a run, print its summary and folder, and return the summary.
 
     Args:
         show: prints the summary.
 
-    Returns:
-        The summary, and True if the run was interrupted before it was complete.
+    Raises:
+        GroundedDialogsError: as `Session.go`.
+        KeyboardInterrupt: the run was interrupted before it was complete, which this function has said (`reported`).
     """
     summary, interrupted = asyncio.run(interruptible(session.go))
     show(summary)
     print(f"run folder: {session.folder}", flush=True)
-    interrupted = interrupted and not summary.complete
-    if interrupted:
+    if interrupted and not summary.complete:
         done, total = session.progress(summary)
         note(f"interrupted: {done} of {total} dialogs are done and written; {continues(session.fresh)}")
-    return summary, interrupted
+        raise KeyboardInterrupt("reported")
+    return summary

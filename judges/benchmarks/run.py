@@ -18,9 +18,9 @@ import dspy
 from omegaconf import DictConfig
 from pydantic_core import to_jsonable_python
 
-from generator.common.atomic_files import atomic_write
+from generator.common.atomic_files import atomic_write, write_lines
 from generator.common.console import note
-from generator.config.compose import Job, RunFailed
+from generator.config.compose import Job, RunFailed, load_named
 from generator.config.parts import identify
 from generator.config.settings import hash_models
 from generator.dialogs.journal import Journal
@@ -37,7 +37,7 @@ from judges.benchmarks.items import draw_items, read_items
 from judges.benchmarks.scores import Rated, count_reasons
 from judges.llm.task import RatingAdapter, RatingJudge
 from judges.panel import Member, open_greedy
-from judges.work import check_apart, load_named, work_through, write_lines
+from judges.work import check_apart, work_through
 
 # Settings that are part of a run folder's name.
 _NAMED = {"benchmark", "input", "answers", "judgments", "lm", "lm.model", "run_dir"}
@@ -57,9 +57,7 @@ def evaluate(cfg: DictConfig, job: Job) -> None:
         return
     dspy.disable_logging()  # a verdict holds what DSPy would log of a reply
     run = EvaluationRun(settings, configuration)
-    result, interrupted = run_session(run, run.show)
-    if interrupted:
-        raise KeyboardInterrupt("reported")
+    result = run_session(run, run.show)
     if not result.judged:
         reason = next(iter(result.failures), "nothing to judge")
         note(f"error: none of the answers could be judged; the most frequent reason: {reason}")

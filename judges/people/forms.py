@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from generator.common.atomic_files import atomic_write
+from generator.common.atomic_files import atomic_write, write_lines
 from generator.config.settings import near_duplicates
 from generator.dialogs.marks import Mark, Marks, fingerprint
 from generator.errors import ConfigError, RunError, describe
@@ -17,7 +17,6 @@ from generator.report_sets import report_set
 from generator.schema import TASK, UNLABELLED, Dialog, Hit, Turn
 from judges.benchmarks.sheets import write_sheet
 from judges.people.sample import Drawn, Key
-from judges.work import write_lines
 from taxonomy import Criteria, Criterion
 
 # The cell of a criterion that isn't about the item of its row.
