@@ -77,7 +77,7 @@ class Card(Record):
 
     @property
     def verdict(self) -> str:
-        """What came of it, in a sentence."""
+        """Say in a sentence what came of it."""
         if self.no_label and min(self.no_label) == self.held_out:
             return "no reply was a verdict, so nothing could be tried"
         if len(self.validation) < 2:
