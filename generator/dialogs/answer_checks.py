@@ -14,7 +14,7 @@ from generator.common.refusals import drop_refusals
 from generator.common.shingles import content_stems, words
 from generator.common.support import shares_nothing
 from generator.dialogs.asks_back import drop_requests
-from generator.dialogs.checks import LEAST_SAID, LIKE_THE_PROMPT, OFF_SUBJECT, said_in, speaks_like_the_prompt
+from generator.dialogs.checks import LEAST_SAID, OFF_SUBJECT, WRITE_AS_THEY_SPEAK, said_in, speaks_like_the_prompt
 from generator.dialogs.later_turns import content_of
 from generator.schema import Passage, Turn
 
@@ -46,7 +46,7 @@ def find_answer_fault(
         remedy = f"write “{plain}”" if plain else f"say the fact itself, without “{spoken}”"
         return f"speaks of the documents: {remedy}"
     if speaks_like_the_prompt(answer, passages):
-        return f"{LIKE_THE_PROMPT}: write “you” and “I”"
+        return WRITE_AS_THEY_SPEAK
     if not _says_something(answer, question):
         return "answers nothing"
     if dialog_language().matches("unfinished", answer):

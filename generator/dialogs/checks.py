@@ -38,6 +38,7 @@ _PROMPT_WORDS = re.compile(
 )
 _LABEL = re.compile(r"\W*(?:user|agent|assistant|question|answer|response|[qa]) ?:", re.IGNORECASE)
 LIKE_THE_PROMPT = "speaks of the User, the Agent or their last words"
+WRITE_AS_THEY_SPEAK = f"{LIKE_THE_PROMPT}: write “you” and “I”"
 
 
 def speaks_like_the_prompt(text: str, passages: Sequence[Passage]) -> bool:

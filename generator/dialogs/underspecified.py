@@ -14,7 +14,7 @@ from generator.common.support import read_terms
 from generator.dialogs.asks_back import find_request
 from generator.dialogs.calls import call
 from generator.dialogs.candidates import Refused, draw_best, tell_refused
-from generator.dialogs.checks import LIKE_THE_PROMPT, find_fault, speaks_like_the_prompt, speaks_of_documents
+from generator.dialogs.checks import WRITE_AS_THEY_SPEAK, find_fault, speaks_like_the_prompt, speaks_of_documents
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.query import search
@@ -145,7 +145,7 @@ class Underspecified(dspy.Module):
 
         def find(message: str) -> str | None:
             if speaks_like_the_prompt(message, passages):
-                return f"{LIKE_THE_PROMPT}: write “you” and “I”"
+                return WRITE_AS_THEY_SPEAK
             stems = topic_stems(message)
             if not stems & own[meant]:
                 return f"doesn't name the one that is meant: say {spell(own[meant], readings[meant].text)}"
@@ -244,7 +244,7 @@ class Underspecified(dspy.Module):
             if speaks_of_documents(answer):
                 return "speaks of the documents"
             if speaks_like_the_prompt(answer, passages):
-                return f"{LIKE_THE_PROMPT}: write “you” and “I”"
+                return WRITE_AS_THEY_SPEAK
             faults = (_FORM_CHECKS[check](answer, readings) for check in form.checks)
             return next((fault for fault in faults if fault), None)
 
