@@ -57,13 +57,13 @@ def describe_unknown(name: str) -> str:
     own_model = re.match(rf"({OWN_MODEL})\.(.+)", name)
     if own_model and f"lm.{own_model[2]}" in known:
         return f"{name}: there is no such model yet; choose one first, such as {own_model[1]}=openai"
-    if name in known:
+    same_end = [setting for setting in known if setting.endswith(f".{name}")]
+    if name in known and not same_end:
         return f"{name}: unknown here; only these have it: {', '.join(known[name])}"
     names = sorted({*known, *groups()})
     if own_model:
         names = [f"{own_model[1]}{setting[2:]}" for setting in known if setting.startswith("lm.")]
-    same_end = [setting for setting in names if setting.endswith(f".{name}")]
-    near = difflib.get_close_matches(name, names, 2, 0.75) or same_end[:3]
+    near = same_end[:3] or difflib.get_close_matches(name, names, 2, 0.75)
     advice = f"did you mean {' or '.join(near)}?" if near else _SHOW_ALL
     return f"{name}: unknown setting; {advice}"
 
