@@ -15,9 +15,11 @@ def drop_refusals(answer: str) -> str:
 
 def drop_closings(answer: str) -> str:
     """Return an answer without its sentences of courtesy (“I hope this helps!”)."""
-    code, matches = dialog_language().code, dialog_language().matches
-    kept = (answer[start:end] for start, end in sentences(answer, code))
-    return " ".join(sentence for sentence in kept if not matches("closing", sentence))
+    language = dialog_language()
+    for start, end in reversed(list(sentences(answer, language.code))):
+        if language.matches("closing", answer[start:end]):
+            answer = answer[:start] + answer[end:]
+    return answer
 
 
 def drop_referrals(answer: str) -> str:

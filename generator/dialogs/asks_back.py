@@ -29,9 +29,10 @@ def drop_requests(response: str) -> str:
         response = response[:start] + response[end:]
     if requests:
         several = partial(dialog_language().matches, "several")
-        kept = [response[start:end] for start, end in sentences(response, dialog_language().code)]
-        parts = [text.partition(":") for text in kept if not several(text)]
-        response = " ".join(told if several(lead) else lead + colon + told for lead, colon, told in parts)
+        for start, end in reversed(list(sentences(response, dialog_language().code))):
+            lead, _, told = response[start:end].partition(":")
+            if several(response[start:end]) or several(lead):
+                response = response[:start] + told + response[end:]
     return response
 
 

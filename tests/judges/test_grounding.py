@@ -99,6 +99,12 @@ def test_courtesy_around_an_answer_claims_nothing(polite: str) -> None:
     assert verdict(f"The yearly pass costs 120 crowns. {polite}") == verdict("The yearly pass costs 120 crowns.")
 
 
+def test_a_list_stays_a_list_beside_courtesy() -> None:
+    listed = "Here it is:\n1. The yearly pass costs 120 crowns.\n5. The hall seats six people.\nI hope this helps!"
+    assert "5" not in verdict(listed).explanation
+    assert "5" not in verdict(f"{listed} Which one do you mean?").explanation
+
+
 def test_percent_in_two_words_is_no_other_number() -> None:
     offer = make_passage("o", "Une réduction de 20 % est accordée aux élèves de la ville.")
     language = load_language("fr")
