@@ -24,6 +24,7 @@ from generator.common.numerals import find_numerals
 from generator.common.passages import find_tokens
 from generator.common.scripts import UNSPACED, words
 
+# What may be the unit of the number before it.
 _BEHIND = re.compile(r"[ -]?([^\W\d_]+|[^\w\s.,;:!?()])")
 _UNIT = re.compile(r"(?<=\d)[^\W\d_]{1,4}\b")
 _UNSPACED_LETTER, _UNSPACED_RUN = re.compile(f"[{UNSPACED}]"), re.compile(f"[{UNSPACED}]+")
@@ -162,12 +163,14 @@ def _read_units(text: str) -> tuple[tuple[str, int | None, str], ...]:
     text = write_plainly(text)
     found = list[tuple[str, int | None, str]]()
     for match in NUMBER.finditer(text):
-        behind, before = _BEHIND.match(text, match.end()), text[: match.start()].rstrip(" ")[-1:]
-        unit = behind and places.get(behind[1].casefold())
-        start, end = match.start(), behind.end() if behind and unit is not None else match.end()
-        if unit is None and not before.isalnum() and before:
-            unit = places.get(before)
-            start = text.rindex(before, 0, start) if unit is not None else start
+        start, end = match.span()
+        behind, before = _BEHIND.match(text, end), text[max(0, start - 2) : start].strip()
+        unit = places.get(behind[1].casefold()) if behind else None
+        if behind and unit is not None:
+            end = behind.end()
+        elif sign := before[-1:]:  # “$12”
+            unit = None if sign.isalnum() else places.get(sign)
+            start = start if unit is None else text.rindex(sign, 0, start)
         found.append((write_digits(match.group()), unit, text[start:end]))
     spelt_out = (term for term in read_terms(text) if term.kind == "number" and not term.text[0].isdigit())
     return (*found, *((term.key, None, term.text) for term in spelt_out))

@@ -190,18 +190,22 @@ def _parse(arguments: Sequence[str], program: str) -> tuple[list[str], list[Over
         parser.error("--resolve belongs to --cfg job")
     settings = OverridesParser.create().parse_overrides(given.overrides)
     for override in settings:
-        group, value = override.key_or_group, override.value()
-        if group in groups() and override.is_delete():
-            raise ConfigError(f"~{group}: can't be left out; choose from: {', '.join(choices(group))}")
-        shown = str(override.input_line).partition("=")[2]
-        if isinstance(value, list) and group in groups() and group != "experiment":
-            each = f"{group}={shown.strip('[]')}"
-            raise ConfigError(f"{group}={shown}: takes one choice; for one run with each: -m {each}")
-        named = value.list if isinstance(value, ChoiceSweep) else [value]
-        known = group in groups() or "/" in group
-        if known and not all(isinstance(name, str | list | QuotedString | Glob) for name in named):
-            raise ConfigError(describe_choice(group, shown, choices(group)))
+        if override.key_or_group in groups() or "/" in override.key_or_group:
+            _check_choice(override)
     return list(arguments[: len(arguments) - len(settings)]), settings
+
+
+def _check_choice(override: Override) -> None:
+    """Raise ConfigError if what is given for a group can't be the name of a choice; Hydra looks for the names."""
+    group, value, shown = override.key_or_group, override.value(), str(override.input_line).partition("=")[2]
+    if override.is_delete():
+        raise ConfigError(f"~{group}: can't be left out; choose from: {', '.join(choices(group))}")
+    if isinstance(value, list) and group != "experiment":
+        each = f"{group}={shown.strip('[]')}"
+        raise ConfigError(f"{group}={shown}: takes one choice; for one run with each: -m {each}")
+    named = value.list if isinstance(value, ChoiceSweep) else [value]
+    if not all(isinstance(name, str | list | QuotedString | Glob) for name in named):
+        raise ConfigError(describe_choice(group, shown, choices(group)))
 
 
 def _settle_sweep(primary: str, overrides: list[Override]) -> list[str]:

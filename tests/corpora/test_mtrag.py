@@ -86,10 +86,8 @@ def test_a_file_of_dialogs_is_no_corpus_and_says_where_the_documents_are(tmp_pat
         ({}, "passage", "<domain>"),
         ({"level": "document", "domain": "fiqa"}, "document", "fiqa"),
     ):
-        assert message(lambda settings=settings: read("mtrag", path=path, **settings)) == (
-            f"{path}: holds conversations or generation tasks, no documents; set corpus.path to a folder with "
-            f"corpora/{level}_level/{domain}.jsonl.zip of https://github.com/IBM/mt-rag-benchmark"
-        )
+        told = message(lambda settings=settings: read("mtrag", path=path, **settings))
+        assert str(path) in told and f"corpora/{level}_level/{domain}.jsonl.zip" in told
 
 
 def test_a_record_has_its_id_under_any_of_four_names_and_may_lack_title_and_address(tmp_path: Path) -> None:

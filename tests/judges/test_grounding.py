@@ -99,6 +99,11 @@ def test_courtesy_around_an_answer_claims_nothing(polite: str) -> None:
     assert verdict(f"The yearly pass costs 120 crowns. {polite}") == verdict("The yearly pass costs 120 crowns.")
 
 
+def test_an_invitation_that_tells_something_is_no_courtesy() -> None:
+    for told in ("Feel free to use the information desk of Berlin.", "Feel free to ask for the 40 free lockers."):
+        assert verdict(f"The yearly pass costs 120 crowns. {told}") != verdict("The yearly pass costs 120 crowns.")
+
+
 def test_a_list_stays_a_list_beside_courtesy() -> None:
     listed = "Here it is:\n1. The yearly pass costs 120 crowns.\n5. The hall seats six people.\nI hope this helps!"
     assert "5" not in verdict(listed).explanation
