@@ -38,6 +38,9 @@ RARE = (
 )
 # Outputs that hold what users and agents say, and what documents are searched for.
 SPOKEN, SEARCHED = ("question", "answer", "turns"), "query"
+# The same in the records of a list.
+_SPOKEN_IN_RECORDS = ("user", "agent", "request")
+_ENDS = frozenset(".!?…。！？؟।\"”»)]'’`")
 SPEAKS = "User and Agent speak {language}: whatever they say is written in {language}."
 # Inputs that are the same for many dialogs.
 SHARED_INPUTS = ("criteria",)
@@ -138,7 +141,8 @@ class SharedPrefixAdapter(dspy.Adapter):
         """Return the fields of the JSON object in `completion`.
 
         Raises:
-            AdapterParseError: there is none, it is cut off, or a field is out of bounds; says which and why.
+            AdapterParseError: there is none, it or what is said in it is cut off, or a field is out of bounds; says
+                which and why.
         """
         try:
             data = _find_object(completion, signature.output_fields.keys())
@@ -149,6 +153,8 @@ class SharedPrefixAdapter(dspy.Adapter):
             raise _unusable(signature, completion, "; ".join(problems)) from None
         except (ValueError, RecursionError) as error:  # a small model can open brackets endlessly
             raise _unusable(signature, completion, f"not a whole JSON object ({error})") from None
+        if cut := _find_cut(reply):
+            raise _unusable(signature, completion, f"{cut}: too long, so that it has no end; write it shorter")
         return {name: getattr(reply, name) for name in signature.output_fields}
 
     async def acall(
@@ -252,6 +258,20 @@ def _find_object(completion: str, names: Collection[str]) -> dict[str, Any]:
     if not objects:
         raise ValueError("there is none" if completion.strip() else "the reply is empty")
     return dict(objects[0])
+
+
+def _find_cut(reply: BaseModel) -> str | None:
+    """Return the field with something said that has all of its characters and no end: structured output stops there."""
+    for name, field in type(reply).model_fields.items():
+        value, longest = getattr(reply, name), _bound(field, "max_length")
+        if name in SPOKEN + _SPOKEN_IN_RECORDS and isinstance(value, str):
+            if longest and len(value) >= longest and value[-1] not in _ENDS:
+                return name
+        elif isinstance(value, list):
+            records = (part for part in value if isinstance(part, BaseModel))
+            if cut := next(filter(None, map(_find_cut, records)), None):
+                return cut
+    return None
 
 
 def _unusable(signature: SignatureType, completion: str, problem: str) -> AdapterParseError:

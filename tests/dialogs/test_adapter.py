@@ -189,6 +189,7 @@ BAD: dict[str, tuple[str, str]] = {
     "no number": (json.dumps(reply(evidence=["one"])), "evidence.0"),
     "unknown choice": (json.dumps(reply(answerability="maybe")), "answerability"),
     "too long": (json.dumps(reply(answer="x" * 701)), "at most 700 characters"),
+    "cut in the answer": (json.dumps(reply(answer=("It is green. " * 60)[:700])), "answer: too long"),
     "half a character": (GOOD.replace("green", "\\ud83d green"), "Invalid JSON"),
     "not a number": (GOOD.replace("[1]", "[NaN]"), ""),
     "endless list": (GOOD.replace("[1]", "[" * 20_000), ""),
@@ -204,6 +205,12 @@ def test_an_unusable_reply_is_shown_with_the_reason_and_repaired(text: str, why:
     assert first.startswith(head)
     assert text[:100] in told
     assert why in told.partition("The reason: ")[2]
+
+
+def test_a_reply_as_long_as_allowed_that_ends_is_kept() -> None:
+    answer = f"{'It is green. ' * 60}"[: 700 - len("It runs.")] + "It runs."
+    assert len(answer) == 700
+    assert ask(Scripted(answer=[json.dumps(reply(answer=answer))])).answer == answer
 
 
 def test_a_reply_that_is_unusable_twice_is_rejected_and_kept() -> None:
