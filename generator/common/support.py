@@ -156,11 +156,15 @@ def find_other_units(text: str, sources: Sequence[str]) -> tuple[str, ...]:
     return tuple(s for number, unit, s in found if number in units and not units[number] & {unit, None})
 
 
+@cached_by_language(64)
+def _unit_places() -> dict[str, int]:
+    return {word.casefold(): place for place, group in enumerate(dialog_language().same) for word in group}
+
+
 @cached_by_language(8192)
 def _read_units(text: str) -> tuple[tuple[str, int | None, str], ...]:
     """Return the numbers of a text, the place of each one's unit in `same`, or None, and both as they are spelt."""
-    places = {word.casefold(): place for place, group in enumerate(dialog_language().same) for word in group}
-    text = write_plainly(text)
+    places, text = _unit_places(), write_plainly(text)
     found = list[tuple[str, int | None, str]]()
     for match in NUMBER.finditer(text):
         start, end = match.span()
