@@ -9,7 +9,7 @@ from pathlib import Path
 
 import dspy
 
-from generator.common.atomic_files import atomic_write
+from generator.common.atomic_files import atomic_write, write_text
 from generator.common.concurrency import Spread, one_by_one
 from generator.common.console import note
 from generator.common.detection import BEGINNING, SAMPLE, detect_language
@@ -309,8 +309,7 @@ def find_languages(settings: Settings, library: Library) -> tuple[Languages, str
             rows = sorted({round(place * (len(library) - 1) / SAMPLE) for place in range(SAMPLE + 1)})
             texts = [library.document(row).text[:BEGINNING] for row in rows]
             most, count = detect_language(texts)
-            with atomic_write(found) as file:
-                file.write(f"{most or '?'}\n{count} of {len(texts)} documents looked at\n")
+            write_text(found, f"{most or '?'}\n{count} of {len(texts)} documents looked at\n")
         code, counted = found.read_text(encoding="utf-8").splitlines()
         if code == "?":
             code, told = "en", "corpus.language: found in no half of the documents, so English is assumed; set it"
