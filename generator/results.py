@@ -171,20 +171,20 @@ def _remove_exports(folder: Path, but: str | None = None) -> None:
 
 
 def _source(settings: Settings, library: Library, store: Store) -> ExportSource:
-    multi = settings.algorithm.name == "multi"
-    searches = multi or settings.algorithm.name == "progressive"
+    algorithm = settings.algorithm
 
     def read() -> Iterator[tuple[Document, list[Passage]]]:
-        # Without a search, dialogs rest on whole documents.
         found = library.documents()
-        return _with_collections(settings.corpus, found if searches else ((document, []) for document, _ in found))
+        if not algorithm.searches:  # then dialogs rest on whole documents
+            found = ((document, []) for document, _ in found)
+        return _with_collections(settings.corpus, found)
 
     return ExportSource(
         corpus=settings.corpus.name,
         dialogs=store.dialogs,
         documents=read,
         filter=settings.judge.filter,
-        rewritten=multi and settings.retriever.query == "rewrite",
+        rewritten=algorithm.name == "multi" and settings.retriever.query == "rewrite",
     )
 
 
@@ -215,7 +215,6 @@ def _whole_documents(corpus: DialogCorpus) -> Iterator[tuple[Document, tuple[Pas
 
 def _info(settings: Settings, library: Library, summary: Summary, store: Store, prompt_version: str) -> DatasetInfo:
     corpus, judge, retriever = settings.corpus, settings.judge, settings.retriever
-    searches = settings.algorithm.name in ("multi", "progressive")
     name = type(retriever).__name__.removesuffix("Settings").lower()
     judge_model = f" ({(judge.lm or settings.lm).model})" if judge.asks_model else ""
     models = [("wrote the dialogs", settings.lm.model)]
@@ -239,7 +238,7 @@ def _info(settings: Settings, library: Library, summary: Summary, store: Store, 
             **({} if settings.user.name == "default" else {"users": settings.user.name}),
             "model": settings.lm.model,
             **({"model of the users": settings.user.lm.model} if settings.user.lm else {}),
-            "retriever": f"{name}, k={retriever.k}, query={retriever.query}" if searches else "none",
+            "retriever": f"{name}, k={retriever.k}, query={retriever.query}" if settings.algorithm.searches else "none",
             "judge": f"{judge.name}{judge_model}",
             "filter": judge.filter,
             "near-duplicates": f"threshold {settings.dedup.threshold:g}"
