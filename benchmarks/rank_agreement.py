@@ -29,7 +29,7 @@ from scipy.stats import rankdata
 
 from benchmarks.rank_statistics import OVERALL, Matrix, Sample, Samples, compare, compare_people, set_means
 from benchmarks.rank_systems import CUT, VARIANTS, Variant, rank_texts
-from generator.common.atomic_files import atomic_write, digest
+from generator.common.atomic_files import digest, write_text
 from generator.common.console import note
 from generator.corpora.mtrag.names import domain_of
 from generator.dialogs.filter import filter_pairs, parse_filter
@@ -320,8 +320,7 @@ def main() -> None:
         result = measure_agreement(given.human, given.companion, variants, given.cache, given.draws, given.seed)
         text = to_markdown(result)
         for name, content in (("md", text), ("json", json.dumps(result, indent=1) + "\n")):
-            with atomic_write(given.output / f"rank_agreement.{name}") as file:
-                file.write(content)
+            write_text(given.output / f"rank_agreement.{name}", content)
     except (GroundedDialogsError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import dspy
 
-from generator.common.atomic_files import atomic_write
+from generator.common.atomic_files import atomic_write, write_text
 from generator.common.concurrency import Spread, one_by_one
 from generator.common.console import note
 from generator.common.detection import BEGINNING, SAMPLE, detect_language
@@ -37,7 +37,7 @@ from generator.errors import ConfigError, ModelError
 from generator.models.endpoints import Endpoint, VllmEndpoint
 from generator.models.lm import Clients
 from generator.retrievers.bm25 import Bm25, Bm25Settings
-from generator.schema import Document, Judge
+from generator.schema import Document, Judge, Retriever
 from taxonomy import PLAIN, Taxonomy, UserShare
 
 
@@ -80,9 +80,9 @@ class Components:
     def __init__(self, spec: WorkerSpec, spread: Spread = one_by_one) -> None:
         self.settings, self.taxonomy = settings, taxonomy = spec.settings, spec.taxonomy
         self.judges = _build_judges(settings, taxonomy)
-        self.searches = settings.algorithm.name in ("multi", "progressive")
         # Those of hybrid are such settings too.
-        self.ranking = settings.retriever if self.searches and isinstance(settings.retriever, Bm25Settings) else None
+        ranks, retriever = settings.algorithm.searches, settings.retriever
+        self.ranking = retriever if ranks and isinstance(retriever, Bm25Settings) else None
         labels = _labels(taxonomy, spec.users) | {"lm": {settings.lm.model}}
         check_columns(settings.judge.filter, self.judges, labels, self.ranking is not None)
         self.library = open_library(settings, spec.fingerprint)
@@ -98,7 +98,7 @@ class Components:
     def _build(self, spec: WorkerSpec, spread: Spread) -> None:
         settings, taxonomy, algorithm = self.settings, self.taxonomy, self.settings.algorithm
         # A validation dialog retrieves from validation documents alone, so it needs a few of them.
-        validation = self.library.validation(settings.validation, settings.retriever.k if self.searches else 1)
+        validation = self.library.validation(settings.validation, settings.retriever.k if algorithm.searches else 1)
         self.planner = Planner(
             library=self.library,
             validation=validation,
@@ -110,58 +110,16 @@ class Components:
             first_questions=spec.first_questions,
             topics=settings.corpus.topics,
             users=spec.users,
-            searches=self.searches,
+            searches=algorithm.searches,
         )
-        switching = any(share.type.switch for share in spec.users)
-        repetition = Repetition(settings.dedup.threshold)
         self.ranker: EvidenceRanker | None = None
-        if self.searches:
+        retriever: Retriever | None = None
+        if algorithm.searches:
             settings.retriever.build(self.library, spread)
             retriever = settings.retriever.open(self.library, validation)
             if self.ranking:
                 self.ranker = Bm25(self.library, validation, self.ranking.k1, self.ranking.b)
-        free = [judge for judge in self.judges if judge.decides and not judge.asks_model]
-        self.program: Program
-        if algorithm.name == "whole":
-            self.program = WholeDialogProgram(repetition, grounded=not settings.corpus.topics)
-        elif taxonomy.underspecified and self.searches and settings.retriever.k < 2:
-            raise ConfigError(
-                f"retriever.k={settings.retriever.k}: underspecified questions (taxonomy={taxonomy.name}) find two "
-                "passages or more; set retriever.k=2 at least"
-            )
-        elif isinstance(algorithm, ProgressiveSettings):
-            self.program = ProgressiveDialog(
-                repetition,
-                retriever,
-                settings.retriever.k,
-                algorithm.candidates,
-                algorithm.temperatures,
-                ("", *sorted(name for name in algorithm.endpoints if "generators" in name)),
-                sorted(name for name in algorithm.endpoints if "scorers" in name) or ("",),
-            )
-        elif self.searches:
-            self.program = MultiDocumentDialog(
-                repetition,
-                retriever,
-                settings.retriever.k,
-                settings.retriever.query,
-                taxonomy.has_targets,
-                taxonomy.focus == "passages",
-                taxonomy.underspecified is not None,
-                taxonomy.has_replies,
-                algorithm.candidates,
-                free,
-                switching,
-            )
-        elif taxonomy.underspecified:
-            raise ConfigError(
-                f"taxonomy={taxonomy.name}: underspecified questions need several documents, and algorithm=single has "
-                "one; set algorithm=multi, or the weight of underspecified to 0"
-            )
-        else:
-            self.program = SingleDocumentDialog(
-                repetition, taxonomy.has_targets, taxonomy.has_replies, algorithm.candidates, free, switching
-            )
+        self.program = self._make_program(retriever, any(share.type.switch for share in spec.users))
         if settings.dspy_program is not None:
             load_program(settings.dspy_program, list_predictors(self.program, self.judges))
         judge_tasks = {judge.name: signature for judge in self.judges for signature in judge.signatures}
@@ -178,8 +136,60 @@ class Components:
         if self.languages != IN_ENGLISH:
             types += [json.dumps(self.languages.dialog.phrasings)]
         adapter = SharedPrefixAdapter(tasks=self.tasks, preamble=self.program.preamble, languages=self.languages)
-        rules = adapter.rules
-        self.prompt_version = prompt_version((tasks | judge_tasks).values(), rules, *types)
+        self.prompt_version = prompt_version((tasks | judge_tasks).values(), adapter.rules, *types)
+
+    def _make_program(self, retriever: Retriever | None, switching: bool) -> Program:
+        """Return the program that writes the dialogs.
+
+        Args:
+            retriever: None: the algorithm doesn't search.
+            switching: some users leave the topic of their dialog.
+
+        Raises:
+            ConfigError: the algorithm can't write what the taxonomy plans.
+        """
+        settings, taxonomy, algorithm = self.settings, self.taxonomy, self.settings.algorithm
+        repetition, k = Repetition(settings.dedup.threshold), settings.retriever.k
+        if algorithm.name == "whole":
+            return WholeDialogProgram(repetition, grounded=not settings.corpus.topics)
+        if taxonomy.underspecified and retriever is None:
+            raise ConfigError(
+                f"taxonomy={taxonomy.name}: underspecified questions need several documents, and algorithm=single has "
+                "one; set algorithm=multi, or the weight of underspecified to 0"
+            )
+        if taxonomy.underspecified and k < 2:
+            raise ConfigError(
+                f"retriever.k={k}: underspecified questions (taxonomy={taxonomy.name}) find two passages or more; set "
+                "retriever.k=2 at least"
+            )
+        free = [judge for judge in self.judges if judge.decides and not judge.asks_model]
+        if retriever is None:
+            return SingleDocumentDialog(
+                repetition, taxonomy.has_targets, taxonomy.has_replies, algorithm.candidates, free, switching
+            )
+        if isinstance(algorithm, ProgressiveSettings):
+            return ProgressiveDialog(
+                repetition,
+                retriever,
+                k,
+                algorithm.candidates,
+                algorithm.temperatures,
+                ("", *sorted(name for name in algorithm.endpoints if "generators" in name)),
+                sorted(name for name in algorithm.endpoints if "scorers" in name) or ("",),
+            )
+        return MultiDocumentDialog(
+            repetition,
+            retriever,
+            k,
+            settings.retriever.query,
+            taxonomy.has_targets,
+            taxonomy.focus == "passages",
+            taxonomy.underspecified is not None,
+            taxonomy.has_replies,
+            algorithm.candidates,
+            free,
+            switching,
+        )
 
     @asynccontextmanager
     async def connect(self, workers: int | None = None) -> AsyncIterator[DialogGenerator]:
@@ -309,8 +319,7 @@ def find_languages(settings: Settings, library: Library) -> tuple[Languages, str
             rows = sorted({round(place * (len(library) - 1) / SAMPLE) for place in range(SAMPLE + 1)})
             texts = [library.document(row).text[:BEGINNING] for row in rows]
             most, count = detect_language(texts)
-            with atomic_write(found) as file:
-                file.write(f"{most or '?'}\n{count} of {len(texts)} documents looked at\n")
+            write_text(found, f"{most or '?'}\n{count} of {len(texts)} documents looked at\n")
         code, counted = found.read_text(encoding="utf-8").splitlines()
         if code == "?":
             code, told = "en", "corpus.language: found in no half of the documents, so English is assumed; set it"

@@ -119,9 +119,7 @@ class Sizes:
         algorithm, turns = self.settings.algorithm, plan.turns
         source = _tokens(plan.source) if isinstance(plan.source, Passage) else 0
         said = [guesses()["turn_tokens"] * turn for turn in range(turns)]
-        seen = [
-            self._retrieved(turn) if algorithm.name in ("multi", "progressive") else source for turn in range(turns)
-        ]
+        seen = [self._retrieved(turn) if algorithm.searches else source for turn in range(turns)]
         answers = [self.rules + documents + dialog for documents, dialog in zip(seen, said, strict=True)]
         sizes = {"other": Size(turns, sum(answers)), "judge": Size(self.judges * turns, self.judges * sum(answers))}
         if algorithm.name == "whole":

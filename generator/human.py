@@ -44,7 +44,7 @@ def write(cfg: "DictConfig", job: "Job") -> None:
     corpus = settings.corpus
     if not isinstance(corpus, DialogCorpus):
         raise ConfigError(f"corpus={corpus.name}: has no human dialogs; docs/corpora.md lists the corpora that have")
-    with use_languages(DialogSet(corpus.name, corpus.dialogs, {}, None).languages(corpus.language)):
+    with use_languages(DialogSet(corpus.name, corpus.dialogs).languages(corpus.language)):
         write_human(settings, corpus, OmegaConf.to_yaml(cfg, resolve=True), job.command)
 
 

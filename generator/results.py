@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
-from generator.common.atomic_files import atomic_replace, atomic_write, digest, write_lines
+from generator.common.atomic_files import atomic_replace, atomic_write, digest, write_lines, write_text
 from generator.common.console import note
 from generator.config.settings import Settings, exporters
 from generator.corpora.base import read_documents, skip_broken
@@ -28,7 +28,7 @@ from generator.output.dataset import write_dataset
 from generator.output.summary import HumanSummary, Summary, summarise
 from generator.report_sets import write_run_report
 from generator.retrievers.bm25 import PassagePool
-from generator.schema import Algorithm, Corpus, Dialog, Document, Passage, Record, SkippedRecord
+from generator.schema import Algorithm, Corpus, Dialog, Document, Passage, SkippedRecord
 from taxonomy import Taxonomy
 
 _ALGORITHMS: Mapping[Algorithm, str] = {
@@ -62,10 +62,9 @@ def write_results(
     write_lines(folder / "drops.jsonl", store.drops())
     lines = skipped.read_text(encoding="utf-8") if skipped.exists() else ""
     if lines:
-        with atomic_write(folder / "skipped.jsonl") as file:
-            file.write(lines)
+        write_text(folder / "skipped.jsonl", lines)
     summary = summarise(store, taxonomy, settings.judge.filter, lines.count("\n"), settings.wanted)
-    _write_summary(folder, summary)
+    write_text(folder / "summary.json", summary.model_dump_json(indent=2) + "\n")
     if summary.pairs:
         write_dataset(store.dialogs(), folder / "dataset", _info(settings, library, summary, store, prompt_version))
     else:
@@ -112,13 +111,12 @@ def write_human(settings: Settings, corpus: DialogCorpus, configuration: str, co
             file.write(ranked.model_dump_json() + "\n")
         # The first file in place: `_prepare_human` knows the folder by it if anything fails from here on.
         summary = HumanSummary(human=len(ids), pairs=pairs, skipped=len(skipped))
-        _write_summary(folder, summary)
+        write_text(folder / "summary.json", summary.model_dump_json(indent=2) + "\n")
     if skipped:
         write_lines(folder / "skipped.jsonl", skipped)
     else:
         (folder / "skipped.jsonl").unlink(missing_ok=True)
-    with atomic_write(folder / "config.yaml") as file:
-        file.write(configuration)
+    write_text(folder / "config.yaml", configuration)
     origin = Origin(
         name=folder.name,
         command=command,
@@ -140,11 +138,6 @@ def write_human(settings: Settings, corpus: DialogCorpus, configuration: str, co
     write_run_report(folder)
     print(f"human dialogs: {summary.human}, with {summary.pairs} context-response pairs", flush=True)
     print(f"folder: {folder}", flush=True)
-
-
-def _write_summary(folder: Path, summary: Record) -> None:
-    with atomic_write(folder / "summary.json") as file:
-        file.write(json.dumps(summary.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
 
 
 def _dialogs_digest(folder: Path) -> str | None:
@@ -178,20 +171,20 @@ def _remove_exports(folder: Path, but: str | None = None) -> None:
 
 
 def _source(settings: Settings, library: Library, store: Store) -> ExportSource:
-    multi = settings.algorithm.name == "multi"
-    searches = multi or settings.algorithm.name == "progressive"
+    algorithm = settings.algorithm
 
     def read() -> Iterator[tuple[Document, list[Passage]]]:
-        # Without a search, dialogs rest on whole documents.
         found = library.documents()
-        return _with_collections(settings.corpus, found if searches else ((document, []) for document, _ in found))
+        if not algorithm.searches:  # then dialogs rest on whole documents
+            found = ((document, []) for document, _ in found)
+        return _with_collections(settings.corpus, found)
 
     return ExportSource(
         corpus=settings.corpus.name,
         dialogs=store.dialogs,
         documents=read,
         filter=settings.judge.filter,
-        rewritten=multi and settings.retriever.query == "rewrite",
+        rewritten=algorithm.name == "multi" and settings.retriever.query == "rewrite",
     )
 
 
@@ -222,7 +215,6 @@ def _whole_documents(corpus: DialogCorpus) -> Iterator[tuple[Document, tuple[Pas
 
 def _info(settings: Settings, library: Library, summary: Summary, store: Store, prompt_version: str) -> DatasetInfo:
     corpus, judge, retriever = settings.corpus, settings.judge, settings.retriever
-    searches = settings.algorithm.name in ("multi", "progressive")
     name = type(retriever).__name__.removesuffix("Settings").lower()
     judge_model = f" ({(judge.lm or settings.lm).model})" if judge.asks_model else ""
     models = [("wrote the dialogs", settings.lm.model)]
@@ -246,7 +238,7 @@ def _info(settings: Settings, library: Library, summary: Summary, store: Store, 
             **({} if settings.user.name == "default" else {"users": settings.user.name}),
             "model": settings.lm.model,
             **({"model of the users": settings.user.lm.model} if settings.user.lm else {}),
-            "retriever": f"{name}, k={retriever.k}, query={retriever.query}" if searches else "none",
+            "retriever": f"{name}, k={retriever.k}, query={retriever.query}" if settings.algorithm.searches else "none",
             "judge": f"{judge.name}{judge_model}",
             "filter": judge.filter,
             "near-duplicates": f"threshold {settings.dedup.threshold:g}"

@@ -62,8 +62,8 @@ class DialogSet(NamedTuple):
 
     path: str
     records: Callable[[], Records]
-    targets: dict[tuple[str, str], float]
-    dialogs_wanted: int | None
+    targets: Mapping[tuple[str, str], float] = {}
+    dialogs_wanted: int | None = None
 
     def dialogs(self, limit: int | None = None) -> Iterator[Dialog]:
         """Yield the dialogs, at most `limit`; report how many records can't be read.
@@ -110,12 +110,12 @@ def dialog_set(path: str, corpus: str | Mapping[str, Any] | None) -> DialogSet:
         lines = partial(_lines, file)
         if file.name.lower().endswith((".jsonl", ".jsonl.gz")):
             if _has_dialogs(lines):
-                return DialogSet(path, lines, {}, None)
+                return DialogSet(path, lines)
             if published is None:  # then it should have been one
                 skips = (record for record in lines() if isinstance(record, SkippedRecord))
                 fault = next((f" ({skip.where}: {skip.reason})" for skip in skips), "")
     if published is not None:
-        return DialogSet(path, published.dialogs, {}, None)
+        return DialogSet(path, published.dialogs)
     raise ConfigError(
         f"{path}: not a run folder or a file of dialogs as dialogs.jsonl is{fault}; give NAME:PATH to read it "
         f"as one of {', '.join(human_corpora())}"
@@ -132,7 +132,7 @@ def response_set(path: str) -> DialogSet | None:
         return None
     (file,) = list_files(path, ("",), archives=False, setting="")
     read = partial(read_responses, file, "mtrag")
-    return DialogSet(path, read, {}, None) if _has_dialogs(read) else None
+    return DialogSet(path, read) if _has_dialogs(read) else None
 
 
 def _is_folder(path: str) -> bool:

@@ -114,7 +114,7 @@ def agree(cfg: "DictConfig", job: object) -> None:
         CorpusError, RunError: the run or a sheet can't be read or written.
         TaxonomyError: a task file can't be used.
     """
-    from generator.common.atomic_files import atomic_write
+    from generator.common.atomic_files import write_text
     from generator.config.parts import plain, validate
     from judges.benchmarks.sheets import read_sheet, write_sheet
     from taxonomy import read_tasks
@@ -133,8 +133,7 @@ def agree(cfg: "DictConfig", job: object) -> None:
     ratings = [read_sheet(sheet, RATING, parse_points, scores) for sheet in settings.sheets]
     report = measure_agreement(ratings, scores, settings.scale)
     if settings.output:
-        with atomic_write(settings.output) as file:
-            file.write(report.model_dump_json(indent=1) + "\n")
+        write_text(settings.output, report.model_dump_json(indent=1) + "\n")
     print_agreement(report)
 
 

@@ -157,7 +157,7 @@ def read(cfg: "DictConfig", job: object) -> None:
         ConfigError, TaxonomyError: a setting or the criteria can't be used, or a package is missing.
         CorpusError, RunError: dialogs or annotations can't be read, or files not written.
     """
-    from generator.common.atomic_files import atomic_write
+    from generator.common.atomic_files import write_text
     from generator.common.console import note
     from generator.config.parts import plain, validate
     from judges.people.annotations import published_scores, read_annotations
@@ -181,12 +181,8 @@ def read(cfg: "DictConfig", job: object) -> None:
     report = measure(judged, efforts, names, settings.seed)
     for each in said:
         note(each)
-    for name, text in (
-        (f"{REPORT}.json", report.model_dump_json(indent=1) + "\n"),
-        (f"{REPORT}.md", as_markdown(report, judged.criteria)),
-    ):
-        with atomic_write(folder / name) as file:
-            file.write(text)
+    write_text(folder / f"{REPORT}.json", report.model_dump_json(indent=1) + "\n")
+    write_text(folder / f"{REPORT}.md", as_markdown(report, judged.criteria))
     print_report(report, judged.criteria)
     print(f"\npairs: {kept[0]} of {kept[1]} stay by judge.filter={settings.judge.filter}")
     print(f"folder: {folder}", flush=True)

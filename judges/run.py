@@ -15,7 +15,7 @@ from typing import Any, cast
 import dspy
 from omegaconf import DictConfig
 
-from generator.common.atomic_files import atomic_write, write_lines
+from generator.common.atomic_files import write_lines, write_text
 from generator.common.concurrency import together
 from generator.common.console import note
 from generator.common.language import IN_ENGLISH, known_codes, use_languages
@@ -133,8 +133,7 @@ class JudgingRun(Session[JudgingSummary]):
             write_lines(self.folder / "skipped.jsonl", self.skipped)
         source, best = str(self.settings.input), self.judges[0].best or 1
         summary = summarise(store, source, self.models, best, len(self.skipped), self.total)
-        with atomic_write(self.folder / "summary.json") as file:
-            file.write(summary.model_dump_json(indent=2) + "\n")
+        write_text(self.folder / "summary.json", summary.model_dump_json(indent=2) + "\n")
         return summary
 
 

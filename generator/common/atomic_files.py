@@ -22,6 +22,12 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, completely or not at all; see `atomic_write`."""
+    with atomic_write(path) as file:
+        file.write(text)
+
+
 def write_lines(path: Path, records: Iterable[BaseModel]) -> None:
     """Write records as JSON lines, completely or not at all; see `atomic_write`."""
     with atomic_write(path) as file:

@@ -284,9 +284,7 @@ def _read(code: str, path: Path) -> Language:
     except (yaml.YAMLError, TypeError) as error:
         raise ConfigError(f"{path}: is not a language file: {' '.join(str(error).split())}") from None
     except ValidationError as error:
-        problem = error.errors()[0]
-        where = ".".join(str(part) for part in problem["loc"])
-        raise ConfigError(f"{path}: {where}: {problem['msg']}; see docs/languages.md") from None
+        raise ConfigError(f"{path}: {describe(error)}; see docs/languages.md") from None
 
 
 ENGLISH = _load_ours("en")

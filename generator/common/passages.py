@@ -24,17 +24,7 @@ _PIECE = re.compile(rf"\S(?:.{{0,{LONGEST_SENTENCE - 2}}}\S)?(?!\S)|\S{{{LONGEST
 
 def find_tokens(text: str) -> Iterator[re.Match[str]]:
     """Yield the words and punctuation marks of a text; see `windows`."""
-    return _tokens(text).finditer(text)
-
-
-def list_tokens(text: str) -> list[str]:
-    """Return the words and punctuation marks of a text."""
-    found: list[str] = _tokens(text).findall(text)
-    return found
-
-
-def _tokens(text: str) -> re.Pattern[str]:
-    return _PLAIN_TOKEN if is_plain(text) else TOKEN
+    return (_PLAIN_TOKEN if is_plain(text) else TOKEN).finditer(text)
 
 
 def count_tokens(text: str) -> int:

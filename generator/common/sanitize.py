@@ -5,6 +5,7 @@ from urllib.parse import quote
 
 # A shorter value is a word that stands for a key, such as `EMPTY`.
 _SHORTEST_SECRET = 7
+_LONGEST_MESSAGE = 300
 
 
 def printable(text: str) -> str:
@@ -12,15 +13,14 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(text.split()))
 
 
-def server_message(text: str, *key_variables: str | None, longest: int = 300) -> str:
-    """Return a server's text on one line, without the secrets in these environment variables.
+def server_message(text: str, *key_variables: str | None) -> str:
+    """Return the beginning of a server's text on one line, without the secrets in these environment variables.
 
     Args:
         key_variables: names of the variables that hold keys and passwords; some servers repeat the key they refuse.
-        longest: in characters; the rest is cut off.
     """
     line = without_secrets(printable(text), *key_variables)
-    return line if len(line) <= longest else f"{line[:longest]}…"
+    return line if len(line) <= _LONGEST_MESSAGE else f"{line[:_LONGEST_MESSAGE]}…"
 
 
 def without_secrets(text: str, *variables: str | None) -> str:

@@ -29,6 +29,7 @@ _ASCII = re.compile(r"[\x00-\x7f]+")
 _UNSPACED_LETTER = re.compile(f"[{UNSPACED}]")
 _RUN = re.compile(rf"([\da-zª-ɏ]+)|((?:[^\W\da-zª-ɏ]|[{MARKS}])+)")
 QUESTION_MARKS = "?？؟"
+_QUESTION_MARK = re.compile(f"[{QUESTION_MARKS}]")
 
 _SCRIPTS = {
     "Latin": "A-Za-zª\u00b5-\u024f\u1e00-\u1eff",
@@ -55,6 +56,16 @@ def words(text: str) -> list[str]:
     """
     text = unicodedata.normalize("NFKC", text).casefold()
     return (_PLAIN_WORD if is_plain(text) else _WORD).findall(text)
+
+
+def has_words(text: str) -> bool:
+    """Return True if a text has a letter or a digit."""
+    return any(map(str.isalnum, text))
+
+
+def has_question_mark(text: str) -> bool:
+    """Return True if a text has a question mark of any script."""
+    return _QUESTION_MARK.search(text) is not None
 
 
 def is_plain(text: str) -> bool:

@@ -137,7 +137,7 @@ class _Runner:
         return Job(self.command, varied, "basic_sweeper" not in str(config.sweeper.get("_target_")))
 
 
-def run_hydra(primary: str, task: str, arguments: Sequence[str], program: str, stored: Path | None = None) -> int:
+def run_hydra(primary: str, task: str, arguments: Sequence[str], program: str, stored: Path | None) -> int:
     """Compose what the arguments ask for and run the task on each configuration; return the exit code.
 
     Args:

@@ -48,6 +48,11 @@ class AlgorithmSettings(Record):
     )
 
     @property
+    def searches(self) -> bool:
+        """True if passages are retrieved; else dialogs rest on whole documents, or on none."""
+        return self.name in ("multi", "progressive")
+
+    @property
     def endpoints(self) -> dict[str, Endpoint]:
         """The models that the algorithm asks beside `lm`, by the names of their settings."""
         return {}

@@ -44,7 +44,7 @@ class ChunkedDocument(Document):
 
 
 def make_document(
-    where: str, document_id: str, text: str, title: str = "", url: str | None = None, collection: str = ""
+    where: str, document_id: str, text: str, title: str, url: str | None = None, collection: str = ""
 ) -> LocatedDocument | SkippedRecord:
     """Return a document, or the reason why there can't be one."""
     if not text.strip():

@@ -106,9 +106,7 @@ def convert_records(
 
 def skipped(where: str, error: ValidationError) -> SkippedRecord:
     """Return what pydantic found wrong with a record, the first fault only."""
-    fault = error.errors(include_url=False)[0]
-    field = ".".join(map(str, fault["loc"]))
-    return SkippedRecord(where=where, reason=f"{field}: {fault['msg']}" if field else fault["msg"])
+    return SkippedRecord(where=where, reason=describe(error))
 
 
 def _parse(content: bytes) -> Any:

@@ -11,6 +11,7 @@ from generator.common.language import dialog_language
 from generator.common.numerals import digits_of
 from generator.common.passages import sentences
 from generator.common.refusals import drop_refusals
+from generator.common.scripts import has_words
 from generator.common.shingles import content_stems, words
 from generator.common.support import shares_nothing
 from generator.dialogs.asks_back import drop_requests
@@ -39,7 +40,7 @@ def find_answer_fault(
     What stands behind its first colon is for the next prompt alone.
     An honest “I don't have information on …” passes.
     """
-    if not any(c.isalnum() for c in answer):
+    if not has_words(answer):
         return "empty answer"
     if spoken := _find_talk_of_documents(answer):
         plain = _without_talk(answer, spoken)
@@ -127,7 +128,7 @@ def _says_something(answer: str, question: str) -> bool:
     language = dialog_language()
     announcement, open_question = language.pattern("announcement"), language.pattern("open_question")
     rest = announcement.sub("", answer) if announcement else answer
-    if not any(c.isalnum() for c in rest) or words(answer) == words(question) or rest.endswith((":", "：")):
+    if not has_words(rest) or words(answer) == words(question) or rest.endswith((":", "：")):
         return False
     told = drop_refusals(answer)
     is_open = open_question is not None and open_question.match(question)

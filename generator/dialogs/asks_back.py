@@ -12,7 +12,7 @@ from functools import partial
 
 from generator.common.language import dialog_language
 from generator.common.passages import sentences
-from generator.common.scripts import QUESTION_MARKS
+from generator.common.scripts import has_question_mark
 
 _SPACE = re.compile(r"\s+")
 
@@ -45,6 +45,6 @@ def _find_requests(response: str) -> Iterator[tuple[int, int]]:
         sentence = _SPACE.sub(" ", response[start:end])
         if language.matches("offers", sentence):
             continue
-        asks = not set(QUESTION_MARKS).isdisjoint(sentence) and language.matches("asks_back", sentence)
+        asks = has_question_mark(sentence) and language.matches("asks_back", sentence)
         if asks or language.matches("asks_to_tell", sentence):
             yield start, end

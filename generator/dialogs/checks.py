@@ -8,7 +8,7 @@ from math import ceil
 
 from generator.common.language import cached_by_language, dialog_language
 from generator.common.passages import sentences
-from generator.common.scripts import QUESTION_MARKS, count_words
+from generator.common.scripts import count_words, has_question_mark, has_words
 from generator.common.shingles import content_stems, words
 from generator.common.support import read_terms, shares_nothing
 from generator.dialogs.dedup import Repetition
@@ -62,7 +62,7 @@ def speaks_of_documents(text: str) -> bool:
 
 def copies_documents(message: str, passages: Sequence[Passage]) -> bool:
     """Return True if a message without a question is, for the most part, a run of words of a passage."""
-    if not dialog_language().spaced or not set(QUESTION_MARKS).isdisjoint(message):
+    if not dialog_language().spaced or has_question_mark(message):
         return False
     said, known = words(message), [_join_words(p.text) for p in passages]
     length = max(_LEAST_COPIED, ceil(_MOST_COPIED * len(said)))
@@ -93,7 +93,7 @@ def find_fault(
     Args:
         focus: what the question was to touch on, if anything.
     """
-    if not any(c.isalnum() for c in question):
+    if not has_words(question):
         return "no question"
     if GAP.search(question) or ("…" in question and not dialog_language().spaced):
         return "leaves the gap of a phrasing"

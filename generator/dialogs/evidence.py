@@ -13,6 +13,7 @@ from typing import NamedTuple
 from generator.common.language import languages
 from generator.common.passages import sentences
 from generator.common.refusals import drop_closings, drop_refusals
+from generator.common.scripts import has_words
 from generator.common.support import find_other_units, read_terms, term_keys
 from generator.dialogs.asks_back import drop_requests
 from generator.schema import Evidence, Passage, Turn
@@ -55,7 +56,7 @@ def measure_support(answer: str, said: Sequence[str], evidence: Sequence[str]) -
     have = set[str]().union(*(term_keys(text) for text in evidence))
     if not terms:
         asked = {term.key for term in read_terms(said[0])}
-        covered = not any(c.isalnum() for c in claims) or bool(asked & have) or (bool(evidence) and not asked)
+        covered = not has_words(claims) or bool(asked & have) or (bool(evidence) and not asked)
         return Support(covered, float(covered), ())
     known = set[str]().union(*(term_keys(text) for text in said))
     wanted = {t.key: t for t in terms if t.key not in known} or {t.key: t for t in terms}

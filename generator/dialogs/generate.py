@@ -155,8 +155,7 @@ class DialogGenerator:
             drops.append(drop("turn" if draft.turns and why.stage != SLIP else "dialog", turn, why))
         if draft.turns and len(draft.turns) < min(self.min_turns, plan.turns):
             reason = f"fewer than min_turns={self.min_turns} turns"
-            text = _write_out(draft.turns)
-            drops.append(Drop(dialog_id=plan.dialog_id, scope="dialog", stage="turns", reason=reason, text=text))
+            drops.append(drop("dialog", None, Rejected("turns", reason, _write_out(draft.turns))))
         return drops
 
     def _make_record(self, plan: Plan, draft: Draft) -> Dialog:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field, ValidationError, model_validator
 
-from generator.dialogs.columns import PERSON
+from generator.dialogs.columns import PERSON, is_person
 from generator.dialogs.filter import Filter, filter_pairs
 from generator.errors import ConfigError, describe
 from generator.schema import Dialog, Drop, Id, Record, Text, Verdict
@@ -151,9 +151,7 @@ def apply_judged(folder: Path, dialogs: Iterable[Dialog], keep: Filter, where: s
                 judged, dialog = Dialog.model_validate_json(line), next(own, None)
                 if fingerprint(judged) != fingerprint(dialog) or dialog is None:
                     raise ConfigError(f"{where}: dialog {judged.id} is of another run; give what people judged of this")
-                said = {
-                    turn.turn: [v for v in turn.verdicts if v.judge.startswith(PERSON)] for turn in judged.own_turns
-                }
+                said = {turn.turn: list(filter(is_person, turn.verdicts)) for turn in judged.own_turns}
                 if any(said.values()):
                     marked[dialog.id] = _judged(dialog, said, PERSON, keep)
     except (OSError, ValueError) as error:

@@ -8,7 +8,7 @@ from typing import Any
 import dspy
 from dspy.utils.saving import get_dependency_versions
 
-from generator.common.atomic_files import atomic_write
+from generator.common.atomic_files import write_text
 from generator.common.console import note
 from generator.errors import ConfigError
 
@@ -70,8 +70,7 @@ def _list_fields(state: Mapping[str, Any]) -> list[str]:
 def write_program(path: Path, states: Mapping[str, Any]) -> None:
     """Write the states of predictors as DSPy's `save` does."""
     content = {**states, _METADATA: {"dependency_versions": get_dependency_versions()}}
-    with atomic_write(path) as file:
-        file.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
 def _unusable(path: Path, error: Exception) -> ConfigError:

@@ -15,6 +15,7 @@ import dspy
 from pydantic import Field
 
 from generator.common.passages import sentences
+from generator.common.scripts import has_words
 from generator.common.shingles import content_stems
 from generator.dialogs.adapter import SignatureType
 from generator.dialogs.calls import Others, call, use_model
@@ -320,7 +321,7 @@ class ProgressiveDialog(Program):
                 reference = Reference(reply.answer.strip(), contexts.evidence(reply.evidence), reply.explanation)
             case "none":
                 reference = Reference("")
-        if not any(c.isalnum() for c in reference.text) and scenario.turns[place].reference != "none":
+        if not has_words(reference.text) and scenario.turns[place].reference != "none":
             raise Rejected("reference", "empty reference", question)
         stems, asked = set(content_stems(reference.text)), set(content_stems(candidate.text))
         if scenario.turns[place].reference == "plan" and len(stems & asked) > _ECHO * len(stems):

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 
+from generator.common.scripts import has_words
 from generator.common.shingles import content_stems, words
 from generator.dialogs.checks import GAP, speaks_of_documents
 from generator.dialogs.dedup import Repetition
@@ -65,7 +66,7 @@ def find_set_fault(
     others = [question for each in earlier for question, _ in each]
     topics = _example_topics(scenario) - set(content_stems(f"{source.title}\n{source.text}"))
     for place, (question, query) in enumerate(asked):
-        if not any(c.isalnum() for c in question):
+        if not has_words(question):
             return "an empty question", question
         if len(question) >= LONGEST_REQUEST - 1:  # a schema cuts what is longer, and white space may be gone
             return "a question breaks off", question

@@ -19,26 +19,28 @@ from generator.common.language import dialog_language
 from generator.dialogs.prompt import Conversation, Documents
 from generator.schema import Record
 
-USER = "Who the User is"
-QUESTION_TYPE = "The kind of question"
-FOCUS = "Let the question touch on this, in your own words"
 REJECTED = "Your last attempt was refused; write a different one"
 Fact = Annotated[str, Field(max_length=400)]
 
 
-class FirstQuestion(dspy.Signature):
+class Question(dspy.Signature):
+    """Name the inputs of every task that asks a question of a type."""
+
+    documents: Documents = dspy.InputField()
+    dialog: Conversation = dspy.InputField()
+    focus: str = dspy.InputField(desc="Let the question touch on this, in your own words")
+    rejected: str = dspy.InputField(desc=REJECTED)
+    user: str = dspy.InputField(desc="Who the User is")
+    kind: str = dspy.InputField(desc="The kind of question")
+
+
+class FirstQuestion(Question):
     """Write the question with which the User opens the conversation, of exactly the kind below. Start by doing the \
 steps of the kind on the documents: write what each finds there, with names and numbers, not what the step says. The \
 question is one that a person types who never saw the documents: short, one question only, and it names the thing it \
 is about, so that it can be understood with nothing before it. Never speak of documents, passages, texts or \
 sentences. Then draft its answer and check it."""
 
-    documents: Documents = dspy.InputField()
-    dialog: Conversation = dspy.InputField()
-    focus: str = dspy.InputField(desc=FOCUS)
-    rejected: str = dspy.InputField(desc=REJECTED)
-    user: str = dspy.InputField(desc=USER)
-    kind: str = dspy.InputField(desc=QUESTION_TYPE)
     explanation: str = dspy.OutputField(
         desc="what each step of the kind finds in the documents: 1. … 2. … 3. …, with sentence numbers",
         max_length=600,
@@ -58,18 +60,12 @@ sentences. Then draft its answer and check it."""
     evidence: list[int] = dspy.OutputField(desc="numbers of the sentences that the answer rests on", max_length=6)
 
 
-class NextQuestion(dspy.Signature):
+class NextQuestion(Question):
     """Write the User's next message. Having read the Agent's last answer, the User wants something else about it, of \
 exactly the kind below. Copy the words that the User takes up, say what the User wants to know about them, then write \
 the message: it is short, makes no sense without that answer, and asks for nothing that was asked before. Never speak \
 of documents, passages, texts or sentences."""
 
-    documents: Documents = dspy.InputField()
-    dialog: Conversation = dspy.InputField()
-    focus: str = dspy.InputField(desc=FOCUS)
-    rejected: str = dspy.InputField(desc=REJECTED)
-    user: str = dspy.InputField(desc=USER)
-    kind: str = dspy.InputField(desc=QUESTION_TYPE)
     takes_up: str = dspy.OutputField(desc="words copied from the Agent's last answer", max_length=120)
     wants: str = dspy.OutputField(
         desc="by the steps of the kind: what the User wants to know about them now, which nobody has asked yet, and "
@@ -81,18 +77,12 @@ of documents, passages, texts or sentences."""
     )
 
 
-class NewQuestion(dspy.Signature):
+class NewQuestion(Question):
     """Write the User's next message. The User goes on from what was talked about to something that nobody has asked \
 yet, of exactly the kind below. Name the matter that the message is about and say what the User wants to know, then \
 write the message: it is short and names that matter in full, so that it can be understood with nothing before it. \
 Never speak of documents, passages, texts or sentences."""
 
-    documents: Documents = dspy.InputField()
-    dialog: Conversation = dspy.InputField()
-    focus: str = dspy.InputField(desc=FOCUS)
-    rejected: str = dspy.InputField(desc=REJECTED)
-    user: str = dspy.InputField(desc=USER)
-    kind: str = dspy.InputField(desc=QUESTION_TYPE)
     matter: str = dspy.OutputField(desc="the full name of the person, thing or matter that it is about", max_length=120)
     wants: str = dspy.OutputField(
         desc="by the steps of the kind: what the User wants to know of it, which nobody has asked yet, and the number "
@@ -173,19 +163,21 @@ from the documents that the User couldn't know. If it stands alone already, repe
     query: str = dspy.OutputField(desc="the search query", max_length=300)
 
 
-class WrittenTurn(Record):
-    """A turn of a dialog that is written as a whole."""
+class Part(Record):
+    """A part of a reply, which may hold more than was asked for."""
 
     model_config = ConfigDict(extra="ignore")
+
+
+class WrittenTurn(Part):
+    """A turn of a dialog that is written as a whole."""
 
     user: str = Field(max_length=500)
     agent: str = Field(max_length=700)
 
 
-class GroundedTurn(Record):
+class GroundedTurn(Part):
     """The same, grounded: the sentences that the answer rests on come before it."""
-
-    model_config = ConfigDict(extra="ignore")
 
     user: str = Field(max_length=500)
     evidence: list[int] = Field(max_length=6)
@@ -217,25 +209,19 @@ an answer rests on, none where the Agent only asks. User and Agent never speak o
 LONGEST_REQUEST = 300
 
 
-class AskedTurn(Record):
+class AskedTurn(Part):
     """A question of a set, and the sentences of the source that tell what it asks for.
 
     Its key is `request`, since small models ask a question where the key says so.
     """
 
-    model_config = ConfigDict(extra="ignore")
-
     evidence: list[int] = Field(min_length=1, max_length=3)
     request: str = Field(max_length=LONGEST_REQUEST)
 
 
-class SearchedTurn(Record):
+class SearchedTurn(AskedTurn):
     """The same, with the query that its context is searched with."""
 
-    model_config = ConfigDict(extra="ignore")
-
-    evidence: list[int] = Field(min_length=1, max_length=3)
-    request: str = Field(max_length=LONGEST_REQUEST)
     query: str = Field(max_length=120)
 
 
@@ -270,27 +256,26 @@ ask for facts that matter), complexity (neither plain nor out of reach). 5: all 
     rating: int = dspy.OutputField(desc="the rating", ge=1, le=5)
 
 
-EARLIER = "The User asked before"
-QUESTION = "The User asks now"
-
-
-class Point(Record):
+class Point(Part):
     """A fact that an answer should bring in, and the sentences that tell it."""
-
-    model_config = ConfigDict(extra="ignore")
 
     evidence: list[int] = Field(min_length=1, max_length=3)
     text: str = Field(max_length=400)
 
 
-class KnowledgePoints(dspy.Signature):
+class Referring(dspy.Signature):
+    """Name the inputs of every task that finds the reference for a question of a set."""
+
+    documents: Documents = dspy.InputField()
+    earlier: str = dspy.InputField(desc="The User asked before")
+    question: str = dspy.InputField(desc="The User asks now")
+
+
+class KnowledgePoints(Referring):
     """List the facts in the documents that a good reply to the User's question brings in: one to six points, those \
 that matter most first. Each is one fact in one sentence, with its names and numbers, told by the documents and asked \
 for by the question; no fact comes twice. Write no reply, only the facts."""
 
-    documents: Documents = dspy.InputField()
-    earlier: str = dspy.InputField(desc=EARLIER)
-    question: str = dspy.InputField(desc=QUESTION)
     points: list[Point] = dspy.OutputField(
         desc='each {"evidence": [numbers of the sentences that tell it], "text": "the fact"}',
         min_length=1,
@@ -298,40 +283,31 @@ for by the question; no fact comes twice. Write no reply, only the facts."""
     )
 
 
-class TargetParagraph(dspy.Signature):
+class TargetParagraph(Referring):
     """Find the place in the document that the User is after: the neighbouring sentences, one to six, that tell what \
 the question asks for. First say in a few words what the question asks for."""
 
-    documents: Documents = dspy.InputField()
-    earlier: str = dspy.InputField(desc=EARLIER)
-    question: str = dspy.InputField(desc=QUESTION)
     explanation: str = dspy.OutputField(desc="what the question asks for", max_length=200)
     evidence: list[int] = dspy.OutputField(
         desc="numbers of the neighbouring sentences that tell it", min_length=1, max_length=6
     )
 
 
-class AnswerEvidence(dspy.Signature):
+class AnswerEvidence(Referring):
     """Find the evidence for the answer to the User's question: the sentences of the documents, one to six, that \
 together tell it, and none that the answer can do without. First say what the answer is and how it follows from them."""
 
-    documents: Documents = dspy.InputField()
-    earlier: str = dspy.InputField(desc=EARLIER)
-    question: str = dspy.InputField(desc=QUESTION)
     explanation: str = dspy.OutputField(desc="what the answer is, and how it follows", max_length=300)
     evidence: list[int] = dspy.OutputField(
         desc="numbers of the sentences that the answer needs", min_length=1, max_length=6
     )
 
 
-class ExpertPlan(dspy.Signature):
+class ExpertPlan(Referring):
     """Write the plan that an expert gives the User at the end. First list the conditions of all questions, each with \
 what in the documents meets it. Then write the plan step by step, in the order of time: what is done when, where, and \
 what it costs, and last the sum. It meets every condition, and proposes nothing that the documents don't offer."""
 
-    documents: Documents = dspy.InputField()
-    earlier: str = dspy.InputField(desc=EARLIER)
-    question: str = dspy.InputField(desc=QUESTION)
     explanation: str = dspy.OutputField(desc="the conditions, and what meets each", max_length=400)
     evidence: list[int] = dspy.OutputField(
         desc="numbers of the sentences that the plan rests on", min_length=1, max_length=8

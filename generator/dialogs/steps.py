@@ -12,7 +12,7 @@ import dspy
 from pydantic import Field
 
 from generator.common.language import languages
-from generator.common.scripts import QUESTION_MARKS
+from generator.common.scripts import has_question_mark, has_words
 from generator.common.support import read_terms, term_keys
 from generator.dialogs.adapter import SignatureType
 from generator.dialogs.answer_checks import find_answer_fault
@@ -168,7 +168,7 @@ class Chat(dspy.Module):
                 profile: Profile = "sampled" if why else "greedy"
                 said = await call(self.remark, "ask", profile, number, dialog=dialog, rejected=why)
             remark = on_one_line(said.question)
-            if set(QUESTION_MARKS).isdisjoint(remark) and any(c.isalnum() for c in remark):
+            if has_words(remark) and not has_question_mark(remark):
                 break
             why = "asks something, or says nothing"
         else:

@@ -10,6 +10,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
+from generator.common.scripts import has_question_mark, has_words
 from generator.common.shingles import content_stems, words
 from generator.dialogs.answer_checks import find_answer_fault
 from generator.dialogs.checks import COPIED, NAMELESS, copies_documents, is_nameless, speaks_of_documents
@@ -28,7 +29,6 @@ LABEL = re.compile(
 )
 # What an agent says, and no user.
 _AGENTS_WORDS = re.compile(r"\b(?:how (?:can|may) i (?:help|assist) you|as an ai\b|i'm an ai\b)", re.IGNORECASE)
-_QUESTION_MARKS = frozenset("?？؟")
 _POINTING = frozenset(
     words(
         "it its itself that this these those there then they them their theirs he him his she her hers one ones such "
@@ -126,7 +126,7 @@ def _find_form_fault(written: Written, task: Task, repetition: Repetition, groun
     examples = [pair for example in task.examples for pair in example.dialog]
     seen: set[tuple[str, ...]] = set()
     for message in (text for pair in zip(written.users, written.agents, strict=True) for text in pair):
-        if not any(c.isalnum() for c in message):
+        if not has_words(message):
             return "an empty message", message
         if LABEL.search(message):
             return "a role or step label in a message", message
@@ -201,7 +201,7 @@ def _rewrites(written: Written, _: Repetition) -> Fault | None:
 
 
 def _asks(text: str) -> bool:
-    return not _QUESTION_MARKS.isdisjoint(text) or "please" in words(text)
+    return has_question_mark(text) or "please" in words(text)
 
 
 def _topic(text: str) -> set[str]:

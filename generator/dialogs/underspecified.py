@@ -151,7 +151,7 @@ class Underspecified(dspy.Module):
                 return f"doesn't name the one that is meant: say {spell(own[meant], readings[meant].text)}"
             return f"names another one too: {spell(stems & others, message)}" if stems & others else None
 
-        inputs = {"documents": _shown(passages), "dialog": Conversation(turns=tuple(history))}
+        inputs = {"documents": Documents(passages=tuple(passages)), "dialog": Conversation(turns=tuple(history))}
         return await self._until_accepted(
             self.resolution, "ask", len(history) + 1, find, meant=readings[meant].text, **inputs
         )
@@ -194,7 +194,7 @@ class Underspecified(dspy.Module):
         """Return the question, what the search for it returned, and those of the readings that it found."""
         apart = set().union(*own_stems(readings))
         shared = frozenset.intersection(*(reading.plain for reading in readings))
-        documents, dialog = _shown(passages), Conversation(turns=tuple(history))
+        documents, dialog = Documents(passages=tuple(passages)), Conversation(turns=tuple(history))
         number = len(history) + 1
 
         async def draw(
@@ -253,7 +253,7 @@ class Underspecified(dspy.Module):
             "answer",
             len(history) + 1,
             find,
-            documents=_shown(passages),
+            documents=Documents(passages=tuple(passages)),
             dialog=Conversation(turns=tuple(history)),
             question=question,
             readings="\n".join(f"- {reading.text}" for reading in readings),
@@ -285,10 +285,6 @@ def _refused(stage: str, fault: str, text: str) -> Refused:
     """Return a refusal whose reason groups like cases: what follows a colon is told to the model alone."""
     reason, _, details = fault.partition(": ")
     return Refused(stage, reason, text, details)
-
-
-def _shown(passages: Sequence[Passage]) -> Documents:
-    return Documents(passages=tuple(passages))
 
 
 def _named(answer: str, readings: Sequence[Reading]) -> Iterator[bool]:

@@ -66,7 +66,7 @@ class WholeDialogProgram(Program):
         """
         task = plan.task
         assert isinstance(task, Task) and isinstance(plan.source, Passage)
-        documents = Documents(passages=self._passages(plan))
+        documents = Documents(passages=(plan.source,) if self.grounded else ())
         inputs = {"kind": task.prompt(plan.turns), "subject": f"{plan.source.title}: {plan.focus}"}
         signature = _for_task(self.draft.signature, plan.turns, task.result, task.mistake)
         refused: list[str] = []
@@ -113,9 +113,6 @@ class WholeDialogProgram(Program):
             if fault is not None:
                 return (length - 1 if task.open_ended else 0), fault
         return len(turns), None
-
-    def _passages(self, plan: Plan) -> tuple[Passage, ...]:
-        return (plan.source,) if self.grounded and isinstance(plan.source, Passage) else ()
 
 
 async def _cover(choose: dspy.Predict, turns: Sequence[Turn], documents: Documents) -> tuple[Turn, ...]:

@@ -57,11 +57,11 @@ def read_history(folder: Path) -> History:
             db.execute("BEGIN")  # one state of a run that goes on
             meta = dict(db.execute("SELECT name, value FROM meta"))
             plans = db.execute("SELECT number, dialog IS NOT NULL FROM plans ORDER BY number").fetchall()
-            usage = {name: _usage(*rest) for name, *rest in db.execute("SELECT * FROM usage ORDER BY stage")}
+            usage = {name: read_usage(*rest) for name, *rest in db.execute("SELECT * FROM usage ORDER BY stage")}
             has_costs = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'costs'").fetchone()
             costs: dict[int, dict[str, Usage]] = {}
             for number, stage, *rest in db.execute("SELECT * FROM costs") if has_costs else ():
-                costs.setdefault(number, {})[stage] = _usage(*rest)
+                costs.setdefault(number, {})[stage] = read_usage(*rest)
     except (sqlite3.Error, TypeError, ValueError) as error:
         raise RunError(f"{file}: can't be read ({describe(error)}); give the folder of another run") from error
     return History(
@@ -77,5 +77,6 @@ def encode(identity: Mapping[str, object]) -> dict[str, str]:
     return {name: json.dumps(value, sort_keys=True) for name, value in identity.items()}
 
 
-def _usage(calls: int, prompt: int, cached: int, completion: int) -> Usage:
+def read_usage(calls: int, prompt: int, cached: int, completion: int) -> Usage:
+    """Return the usage in these columns of `run.db`."""
     return Usage(calls=calls, prompt=prompt, cached=cached, completion=completion)

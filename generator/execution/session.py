@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from generator.common.atomic_files import atomic_write
+from generator.common.atomic_files import write_text
 from generator.common.console import continues, note
 from generator.common.interruption import ends_at_once, interruptible, unless
 from generator.errors import GroundedDialogsError
@@ -78,8 +78,7 @@ class Session(ABC, Generic[S]):
             work = await unless(stop, self.open(stack))
             # The folder is created or emptied only now that all models have answered.
             store = store or stack.enter_context(Store(self.folder, self.identity, self.fresh))
-            with atomic_write(self.folder / "config.yaml") as file:
-                file.write(self.configuration)
+            write_text(self.folder / "config.yaml", self.configuration)
             try:
                 await work(store, stop)
             except Exception:

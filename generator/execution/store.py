@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from generator.errors import RunError, describe
-from generator.execution.history import encode
+from generator.execution.history import encode, read_usage
 from generator.models.lm import ChatReply
 from generator.schema import Dialog, Drop, Record, Scope, Usage
 
@@ -244,8 +244,7 @@ class Store:
 
     def usage(self) -> dict[str, Usage]:
         """Return the usage of all plans with an outcome, by stage."""
-        rows = self._rows("SELECT * FROM usage ORDER BY stage")
-        return {s: Usage(calls=c, prompt=p, cached=h, completion=o) for s, c, p, h, o in rows}
+        return {stage: read_usage(*rest) for stage, *rest in self._rows("SELECT * FROM usage ORDER BY stage")}
 
     def cached_by_minute(self) -> list[tuple[int, int, int]]:
         """Return minutes of the run, and prompt tokens, and the cached ones of them, of the ended dialogs."""

@@ -57,7 +57,7 @@ class PriceTable:
         ConfigError: it can't be read.
     """
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: Path | None) -> None:
         self.source = f"prices={path}" if path else f"the price table of LiteLLM {version('litellm')}"
         try:
             file = path or _installed_table()

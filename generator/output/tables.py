@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from generator.common.atomic_files import atomic_write
+from generator.common.atomic_files import write_text
 from generator.common.sanitize import printable
 from generator.output import markdown
 
@@ -94,7 +94,6 @@ def write_table(output: Path | None, render: Callable[[Console | None], str]) ->
         render: returns the table; given a console if it goes to a terminal.
     """
     if output is not None:
-        with atomic_write(output) as file:
-            file.write(render(None))
+        write_text(output, render(None))
         return
     sys.stdout.write(render(Console() if sys.stdout.isatty() else None))

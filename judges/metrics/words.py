@@ -18,6 +18,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from generator.common.scripts import UNSPACED
+from generator.common.scripts import has_words as has_words
 from generator.errors import ConfigError, Rejected
 from generator.schema import Judge, Passage, Turn, Verdict
 from judges.base import SCORED, UNJUDGED, ComputingJudge, ComputingJudgeSettings
@@ -35,11 +36,6 @@ def words(text: str) -> list[str]:
     """
     text = _UNSPACED.sub(r" \g<0> ", text.lower().translate(_PUNCTUATION))
     return [word for word in _ARTICLE.sub(" ", text).split() if has_words(word)]
-
-
-def has_words(text: str) -> bool:
-    """Return True if the text has a letter or a digit."""
-    return any(character.isalnum() for character in text)
 
 
 def token_recall(response: str, reference: str) -> float:

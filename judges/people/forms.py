@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from generator.common.atomic_files import atomic_write, write_lines
+from generator.common.atomic_files import write_lines, write_text
 from generator.config.settings import near_duplicates
 from generator.dialogs.marks import Mark, Marks, fingerprint
 from generator.errors import ConfigError, RunError, describe
@@ -52,13 +52,13 @@ def write_forms(folder: Path, key: Key, drawn: Sequence[Drawn], key_file: Path) 
         of = [each for each in drawn if (each.turn is None) == whole]
         if of:
             tasks, config = folder / f"label_studio_{name}.json", folder / f"label_studio_{name}.xml"
-            _write_text(tasks, json.dumps([{"data": _shown(each)} for each in of], indent=1, ensure_ascii=False))
-            _write_text(config, labelling_configuration(key.criteria, whole))
+            write_text(tasks, json.dumps([{"data": _shown(each)} for each in of], indent=1, ensure_ascii=False) + "\n")
+            write_text(config, labelling_configuration(key.criteria, whole) + "\n")
             written += [tasks, config]
     report, files = _write_report(folder, key, drawn)
     written += files
-    _write_text(folder / "instructions.txt", instructions(key.criteria))
-    _write_text(key_file, key.model_copy(update={"report": report}).model_dump_json(indent=1))
+    write_text(folder / "instructions.txt", instructions(key.criteria) + "\n")
+    write_text(key_file, key.model_copy(update={"report": report}).model_dump_json(indent=1) + "\n")
     return [*written, folder / "instructions.txt"]
 
 
@@ -73,7 +73,7 @@ def _write_report(folder: Path, key: Key, drawn: Sequence[Drawn]) -> tuple[str, 
     )
     dialogs, empty, report = folder / "dialogs.jsonl", folder / "marks.json", folder / "report.html"
     write_lines(dialogs, shown)
-    _write_text(empty, marks.model_dump_json(indent=1))
+    write_text(empty, marks.model_dump_json(indent=1) + "\n")
     write_report(report, [report_set(str(dialogs), name="sample")], key.criteria, near_duplicates(), marks)
     return marks.run, [dialogs, empty, report]
 
@@ -125,11 +125,6 @@ def blind_dialog(drawn: Drawn) -> Dialog:
         prompt_version="",
         seed=0,
     )
-
-
-def _write_text(path: Path, text: str) -> None:
-    with atomic_write(path) as file:
-        file.write(text + "\n")
 
 
 def instructions(criteria: Criteria) -> str:

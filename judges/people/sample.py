@@ -125,8 +125,8 @@ def draw_sample(
     items: int,
     strata: Sequence[Stratum],
     seed: int,
-    annotators: Sequence[str] = (),
-    each: int | None = None,
+    annotators: Sequence[str],
+    each: int | None,
 ) -> tuple[Key, list[Drawn], Strata]:
     """Return a sample's key, what people are shown in order, and what was drawn of each stratum.
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from generator.dialogs.columns import PERSON
+from generator.dialogs.columns import PERSON, is_person
 from generator.dialogs.marks import Mark, human_verdicts
 from generator.errors import CorpusError
 from generator.schema import Dialog, Turn, Verdict
@@ -102,8 +102,7 @@ class Judged:
             number = None if turn is None else turn.turn
             self.facts[each.item.id] = Facts(source, dialog.lm, dialog.id, len(dialog.turns), number)
             if turn is not None:
-                others = (verdict for verdict in turn.verdicts if not verdict.judge.startswith(PERSON))
-                self.others[each.item.id] = list(others)
+                self.others[each.item.id] = [verdict for verdict in turn.verdicts if not is_person(verdict)]
 
     def _verdicts(self, own: Sequence[Annotation], whole: Sequence[Annotation]) -> Iterator[Verdict]:
         """Yield the verdicts of each annotator, and of all of them together, on each criterion; own marks go first."""

@@ -15,15 +15,16 @@ import json
 import math
 import re
 import ssl
-import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import Stemmer
 from aiohttp import web
+
+from tests.support.aiohttp_server import AiohttpServer
 
 Json = dict[str, Any]
 Fault = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -65,7 +66,7 @@ class Index:
         self.visible = dict(self.documents)
 
 
-class ElasticsearchServer:
+class ElasticsearchServer(AiohttpServer):
     """Listens on 127.0.0.1 in a thread of its own while the block lasts.
 
     Args:
@@ -83,12 +84,12 @@ class ElasticsearchServer:
         product: bool = True,
         certificate: tuple[Path, Path] | None = None,
     ) -> None:
+        super().__init__()
         self.product = product
         self._credentials = f"ApiKey {key}" if key is not None else None
         if user is not None:
             self._credentials = "Basic " + base64.b64encode(":".join(user).encode()).decode()
         self._certificate = certificate
-        self.port = 0
         self.indexes: dict[str, Index] = {}
         self.endpoints: dict[str, Json] = {}
         # Each request as (method, path, body), in order of arrival.
@@ -99,19 +100,6 @@ class ElasticsearchServer:
         self.faults: dict[str, list[Fault]] = {}
         # What is refused in single items of _bulk (by _id) and answers of _msearch (by query), one each time.
         self.refusals: dict[str, list[Refused]] = {}
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
 
     @property
     def url(self) -> str:
@@ -132,14 +120,11 @@ class ElasticsearchServer:
     async def _start(self) -> None:
         app = web.Application(client_max_size=2**26)
         app.router.add_route("*", "/{tail:.*}", self._handle)
-        self._runner = web.AppRunner(app, shutdown_timeout=0.1, access_log=None)
-        await self._runner.setup()
         context = None
         if self._certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(*self._certificate)
-        await web.TCPSite(self._runner, "127.0.0.1", self.port, ssl_context=context).start()
-        self.port = self._runner.addresses[0][1]
+        await self._listen(app, ssl_context=context)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()

@@ -12,17 +12,17 @@ import hashlib
 import json
 import random
 import re
-import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Any, Self
+from typing import Any
 
 import pytest
 from aiohttp import web
 from pydantic_core import to_json
 
 from generator.models.endpoints import OpenAIEndpoint
+from tests.support.aiohttp_server import AiohttpServer
 
 Body = dict[str, Any]
 Responder = Callable[[Body], str]
@@ -37,7 +37,7 @@ _SYLLABLES = re.findall(
 _SENTENCE = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 
 
-class OpenAIServer:
+class OpenAIServer(AiohttpServer):
     """A server on 127.0.0.1, in a thread of its own, for the time of a `with` block.
 
     Args:
@@ -81,10 +81,11 @@ class OpenAIServer:
         metrics: bool = False,
         says_cached: bool = True,
     ) -> None:
+        super().__init__(port)
         self.responder = responder or fill
         self.faults = faults
         self.model, self.key, self.lists_models = model, key, lists_models
-        self.delay_s, self.hold, self.port = delay_s, hold, port
+        self.delay_s, self.hold = delay_s, hold
         self.bodies: list[Body] = []
         self.times: list[float] = []
         self._finished: Counter[str] = Counter()
@@ -93,19 +94,6 @@ class OpenAIServer:
         self.prompt_tokens = self.cached_tokens = 0
         self._blocks: OrderedDict[str, None] = OrderedDict()
         self._computing = asyncio.Lock()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
 
     @property
     def url(self) -> str:
@@ -149,10 +137,7 @@ class OpenAIServer:
         app.router.add_post("/v1/chat/completions", self._chat)
         app.router.add_get("/another/models", self._another)
         app.router.add_get("/metrics", self._metrics)
-        self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", self.port, backlog=2048).start()
-        self.port = self._runner.addresses[0][1]
+        await self._listen(app, cancels=True, backlog=2048)
 
     def _denied(self, request: web.Request) -> web.Response | None:
         if self.key is None or request.headers.get("Authorization") == f"Bearer {self.key}":

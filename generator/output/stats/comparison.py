@@ -84,7 +84,7 @@ class _Row(NamedTuple):
     values: Sequence[float | None]
 
 
-def comparison(columns: Sequence[Column], form: Format, console: Console | None = None) -> str:
+def comparison(columns: Sequence[Column], form: Format, console: Console | None) -> str:
     """Return the table of one or more sets as text that ends in a line break.
 
     CSV has numbers with up to six decimals, shares from 0 to 1, and empty cells for missing figures.

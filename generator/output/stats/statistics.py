@@ -7,7 +7,7 @@ Counted over whole dialogs, before pairs are filtered, as in the papers. Words a
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 
-from generator.dialogs.columns import NUMBERS, READ, deciding_verdict, difficulty, needs_documents, overlap
+from generator.dialogs.columns import READ, difficulty, needs_documents, new_passages, overlap, verdict_label
 from generator.dialogs.evidence import measure_turn
 from generator.schema import UNLABELLED, Dialog, Record, Turn
 from taxonomy import PLAIN
@@ -16,9 +16,7 @@ _WORTH: Mapping[str, Callable[[Dialog, Turn], float | None]] = {
     "overlap": lambda _, turn: overlap(turn),
     "rank_last_turn": lambda _, turn: None if turn.rank_last_turn is None else float(turn.rank_last_turn <= READ),
     "rank_query": lambda _, turn: None if turn.rank_query is None else float(turn.rank_query <= READ),
-    "new_passages": lambda dialog, turn: (
-        None if (new := NUMBERS["new_passages"](dialog, turn)) is None else float(new > 0)
-    ),
+    "new_passages": lambda dialog, turn: None if (new := new_passages(dialog, turn)) is None else float(new > 0),
 }
 
 
@@ -141,7 +139,7 @@ class Tally:
         )
         count["users"][dialog.user or PLAIN.name] += 1
         count["answerability"].update(t.answerability for t in turns)
-        count["verdicts"].update(v.label if (v := deciding_verdict(t)) else "none" for t in turns)
+        count["verdicts"].update(map(verdict_label, turns))
         count["difficulty"].update(level for t in turns if (level := difficulty(t)))
         count["needs_documents"].update(
             "yes" if needs else "no" for t in turns if (needs := needs_documents(t)) is not None
