@@ -119,7 +119,7 @@ def term_keys(text: str) -> frozenset[str]:
     numbers = [write_digits(number) for number in (*NUMBER.findall(text), *_DECADE.findall(text))]
     numbers += [digits for _, _, digits, _ in _find_spelt_out(text, spelt)]
     numbers += times
-    present = {*low, *units, *numbers, *(word for word, _ in spelt)}
+    present = {*low, *units, *numbers, *(word for word, start in spelt if start not in parts)}
     groups = (group for group in language.same if not present.isdisjoint(group))
     same = [key for group in groups for key in language.stem([each.casefold() for each in group])]
     numbers += [rounded for number in numbers for rounded in round_off(number)]

@@ -17,7 +17,7 @@ from generator.common.language import cached_by_language, dialog_language, langu
 from generator.common.numbers import drop_item_numbers, join_thousands, write_plainly
 from generator.common.numerals import digits_of
 from generator.common.refusals import drop_closings, drop_referrals, drop_refusals
-from generator.common.scripts import QUESTION_MARKS, is_unspaced
+from generator.common.scripts import QUESTION_MARKS, has_words, is_unspaced
 from generator.common.shingles import words
 from generator.common.support import Term, find_other_units, find_unsupported, read_terms, term_keys
 from generator.dialogs.asks_back import drop_requests
@@ -68,14 +68,26 @@ def _count_words(text: str) -> Counter[str]:
     return Counter(digits or word for word, digits in zip(spelt, digits_of(spelt), strict=True))  # “two” as “2”
 
 
-def strip_refusal(answer: str) -> str:
+def strip_refusal(answer: str, sources: Sequence[str]) -> str:
     """Return what an answer claims beside saying that it doesn't know.
 
     "I don't have information on …", "The brochure doesn't mention …", "I'm not sure, but": no claim up to there. That
-    is narrower than `refusals`, which drops whole clauses and with which the judge agrees less with people.
+    is narrower than `refusals`, which drops whole clauses and with which the judge agrees less with people. All is
+    claimed where that would hide a number or a name of its own ("I'm not sure, it costs £19").
+
+    Args:
+        sources: passages and dialog.
     """
     unknown = dialog_language().pattern("unknown_claim")
-    return unknown.sub(" ", answer) if unknown else answer
+    claim = unknown.sub(" ", answer) if unknown else answer
+    return answer if claim != answer and _makes_up(answer, sources) else claim
+
+
+def _makes_up(answer: str, sources: Sequence[str]) -> bool:
+    """Return True if an answer has a number or a name that none of the sources has."""
+    telling = [term for term in read_terms(answer) if term.kind == "name" or _is_telling(term)]
+    keys = [term_keys(text) for text in sources] if telling else []
+    return any(not any(term.key in of for of in keys) for term in telling)
 
 
 def features(answer: str, passages: Sequence[str], said: Sequence[str]) -> dict[str, float]:
@@ -85,7 +97,7 @@ def features(answer: str, passages: Sequence[str], said: Sequence[str]) -> dict[
         passages: texts that support it, with their titles.
         said: the dialog up to it. Its words count as half known: a question may have put them wrongly.
     """
-    claim = strip_refusal(answer)
+    claim = strip_refusal(answer, [*passages, *said])
     counts = _count_words(drop_item_numbers(claim))
     total = max(1, counts.total())
     sources = [_count_words(text) for text in passages]
@@ -170,15 +182,16 @@ class GroundingJudge(ComputingJudge):
             of = languages()
             return self.verdict(UNJUDGED, f"no words can be compared: {of.dialog.name} about {of.documents.name}")
         answer = drop_referrals(drop_closings(drop_requests(answer)))
-        claim = strip_refusal(answer)
+        texts, weights = [p.titled for p in passages], self.weights
+        claim = strip_refusal(answer, [*texts, *said])
         stated = {term.key for term in read_terms(claim)}
-        if len(words(answer)) <= SHORT and not any(c.isalnum() for c in drop_refusals(answer)):
+        refuses = len(words(answer)) <= SHORT and not has_words(drop_refusals(answer))
+        if refuses and not _makes_up(answer, [*texts, *said]):
             return self.verdict("correct", "claims nothing", 1.0)
         if stated <= _courtesy() and (stated or claim != answer or not words(claim)):
             return self.verdict("correct", "claims nothing", 1.0)
         if not passages:
             return self.verdict(UNJUDGED, "no passages")
-        texts, weights = [p.titled for p in passages], self.weights
         found = features(answer, texts, said)
         score = weights.probability(found)
         missing = find_unsupported(claim, texts)
@@ -193,7 +206,7 @@ class GroundingJudge(ComputingJudge):
         label = "correct" if score >= weights.correct else "incorrect" if score < weights.incorrect else UNJUDGED
         # One name, count or code in place of another is a small share of the words.
         small = missing.names or any(c.isdigit() for word in missing.words for c in word)
-        small = small or find_unsupported(claim, [*texts, *said]).numbers
+        small = small or missing.numbers
         # Where a language has no such patterns, any answer may be an honest refusal that names nothing.
         vague = dialog_language().pattern("refusal") is None and not (missing.names or missing.numbers)
         if (label == "correct" and small) or (label == "incorrect" and (vague or not named)):
