@@ -38,6 +38,7 @@ WordList = Literal[
     "anywhere",  # tells no two topics apart
     "first_person",
     "courtesy",
+    "weekday",
 ]
 PatternName = Literal[
     "refusal",  # a clause that says that something isn't known

@@ -53,7 +53,8 @@ def write_plainly(text: str) -> str:
     if not _DIGIT.search(text):
         return text
     if half := dialog_language().pattern("and_half"):
-        text = re.sub(rf"(?<=\d){half.pattern}", ".5", text, flags=re.IGNORECASE)
+        # “2 hours and a half”, too
+        text = re.sub(rf"(?<=\d)( \w+)??{half.pattern}", r".5\1", text, flags=re.IGNORECASE)
     text = _SCALED.sub(_write_scaled, _ISO_DATE.sub(_write_date, _DATE.sub(_write_date, text)))
     text = _FULL_HOUR.sub("", _TIME.sub(r"\1:\2\3", _DOTTED.sub(r"\1m", text)))
     # English parts no thousands by spaces, and has numbers beside each other (“in 2020 500 people”).

@@ -277,7 +277,10 @@ class Answer(dspy.Module):
             )
 
         async def rate(turn: Turn) -> tuple[str, float]:
-            return turn.answer, await rate_answer(turn, passages, history, self.judges)
+            # No judge finds fault with a refusal, so that it would beat the answer that the question was asked for.
+            planned = (turn.planned and turn.planned.answerability) or question_type.answerability
+            refuses = turn.answerability == "unanswerable" != planned
+            return turn.answer, await rate_answer(turn, passages, history, () if refuses else self.judges)
 
         turn = await draw_best(self.candidates, "answer", number, draw, rate)
         evidence = await choose_evidence(self.choose, documents, history, question, turn.answer, turn.evidence)

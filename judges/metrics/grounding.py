@@ -126,6 +126,12 @@ def _courtesy() -> frozenset[str]:
     return term_keys(" ".join(sorted(dialog_language().listed("courtesy"))))
 
 
+@cached_by_language(64)
+def _days() -> frozenset[str]:
+    language = dialog_language()
+    return language.listed("weekday").union(month.casefold() for month in language.months)
+
+
 def _find_other_language(passages: Sequence[Passage]) -> str | None:
     """Return the language of a passage that isn't in the dialog's: of a collection in several, some may be."""
     expected = dialog_language()
@@ -204,9 +210,11 @@ class GroundingJudge(ComputingJudge):
             return self.verdict(UNJUDGED, "no word of it tells what it claims", round(score, 3))
         named = [text for of in (missing.numbers, others, missing.names, missing.words) for text in of]
         label = "correct" if score >= weights.correct else "incorrect" if score < weights.incorrect else UNJUDGED
-        # One name, count or code in place of another is a small share of the words.
+        # One name, day, number or code in place of another is a small share of the words.
         small = missing.names or any(c.isdigit() for word in missing.words for c in word)
-        small = small or missing.numbers
+        small = small or not _days().isdisjoint(map(str.casefold, missing.words))
+        small = small or set(map(str.casefold, missing.numbers)) - _COUNTS
+        small = small or find_unsupported(claim, [*texts, *said]).numbers
         # Where a language has no such patterns, any answer may be an honest refusal that names nothing.
         vague = dialog_language().pattern("refusal") is None and not (missing.names or missing.numbers)
         if (label == "correct" and small) or (label == "incorrect" and (vague or not named)):

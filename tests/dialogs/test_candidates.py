@@ -16,6 +16,7 @@ from generator.dialogs.signatures import REJECTED
 from generator.dialogs.steps import Answer, AskNext
 from generator.errors import Rejected
 from generator.schema import Evidence, Passage, Turn, Verdict
+from judges.metrics.grounding import GroundingJudge
 from tests.support.openai_server import OpenAIServer
 from tests.support.records import make_turn
 from tests.support.runs import Site
@@ -108,6 +109,16 @@ def test_answers_are_chosen_by_what_supports_them_and_by_judges_first() -> None:
             turn: Turn = model.run(lambda s=step: s.acall((TRAM, BUS), (), "What does the tram cost?", KINDS["direct"]))  # type: ignore[misc]
         assert turn.answer == best["answer"]
         assert [each.why.stage for each in unused] == ["answer"]
+
+
+@pytest.mark.parametrize(("kind", "refuses"), [("direct", False), ("unanswerable", True)])
+def test_a_refusal_is_chosen_only_where_none_but_it_is_wanted(kind: str, refuses: bool) -> None:
+    refusal = {"answer": "I don't know what the tram costs.", "answerability": "unanswerable", "evidence": []}
+    answer = {"answer": "The tram runs for 12 crowns.", "evidence": [1]}
+    for script in ([refusal, answer], [answer, refusal]):
+        model, step = Scripted(answer=script), Answer(2, (GroundingJudge(),))
+        turn: Turn = model.run(lambda s=step: s.acall((TRAM, BUS), (), "What does the tram cost?", KINDS[kind]))  # type: ignore[misc]
+        assert (turn.answer == refusal["answer"]) is refuses
 
 
 @pytest.mark.parametrize(

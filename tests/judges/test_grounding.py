@@ -60,6 +60,9 @@ def test_a_copied_answer_a_refusal_and_a_courtesy_are_correct(answer: str) -> No
         ("The yearly pass costs 130 crowns (120 + 10 surcharge).", "incorrect", ("130", "surcharge")),
         ("Refunds are paid within six months.", "unjudged", ("months",)),
         ("I don't have information on parking, but a garage has 200 places.", "incorrect", ("200", "garage")),
+        ("I'm not sure, it costs 19 crowns.", "incorrect", ("19",)),
+        ("I don't know who built the hall, it was sold to the Dalbys in 1902.", "incorrect", ("Dalbys", "1902")),
+        ("It doesn't contain alcohol.", "incorrect", ("alcohol",)),
         ("There is no garage for bicycles.", "incorrect", ("garage", "bicycles")),
         ("The hall of Berlin seats six people.", "unjudged", ("Berlin",)),
         ("The hall K12 seats six people.", "unjudged", ("K12",)),
@@ -79,6 +82,36 @@ def test_a_part_of_a_number_supports_no_other_and_a_verb_no_month() -> None:
         assert verdict(wrong, passage=ticket).label == "incorrect"
     assert verdict("The ticket costs 19.99 euros since May 2021.", passage=ticket).label == "unjudged"
     assert verdict("The ticket costs 19,99 euros.", passage=ticket).label == "correct"
+
+
+def test_a_number_of_the_question_alone_makes_nothing_correct() -> None:
+    answer = "Yes, refunds are paid within 30 days, by bank transfer."
+    assert verdict(answer, "So refunds are paid within 30 days?").label == "unjudged"
+
+
+def test_a_digit_of_a_decimal_is_no_number_in_words() -> None:
+    entry = make_passage("e", "Entry costs 6.50 euros and needs Python 3.12.")
+    for wrong in ("Entry costs 50 euros.", "Entry needs Python 12."):
+        assert verdict(wrong, passage=entry).label == "incorrect"
+
+
+@pytest.mark.parametrize(
+    ("code", "told", "answer"),
+    [
+        (
+            "de",
+            "Der Kurs der Volkshochschule findet mittwochs im Juli statt.",
+            "Der Kurs findet freitags im Juli statt.",
+        ),
+        ("fr", "Le cours a lieu le mardi à Lyon, au centre.", "Le cours a lieu le jeudi à Lyon, au centre."),
+        ("es", "El curso es en julio en el centro.", "El curso es en agosto en el centro."),
+    ],
+)
+def test_another_day_or_month_is_not_correct(code: str, told: str, answer: str) -> None:
+    language = load_language(code)
+    with use_languages(Languages(language, language)):
+        assert verdict(told, told, make_passage("c", told)).label == "correct"
+        assert verdict(answer, "", make_passage("c", told)).label != "correct"
 
 
 def test_a_number_with_a_unit_supports_it_with_no_other_unit() -> None:
