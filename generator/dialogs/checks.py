@@ -167,10 +167,10 @@ def _cut_beginning(question: str, question_type: QuestionType) -> str:
 
 
 def _example_stems(question: str, question_type: QuestionType) -> set[str]:
-    """Return the stems that a question shares with the topics of its type's examples."""
+    """Return the stems of content that a question shares with the topics of its type's examples."""
     texts = [text for e in question_type.examples for pair in e.dialog for text in (pair.user, pair.agent, e.question)]
     topics = set(content_stems(" ".join(texts))) - set(content_stems(" ".join(question_type.phrasings)))
-    return topics & set(content_stems(question))
+    return topics & content_of(question)
 
 
 def _dialog_stems(documents: Documents, history: Sequence[Turn]) -> set[str]:

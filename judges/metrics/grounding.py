@@ -145,6 +145,14 @@ def _is_telling(term: Term) -> bool:
     return term.kind == "number" and term.text.casefold() not in _COUNTS
 
 
+def _declines(turn: Turn) -> bool:
+    """Return True for a reply to a question that can't be answered which says so in words that no passage has."""
+    language = dialog_language()
+    return turn.answerability == "unanswerable" and (
+        language.matches("declines", turn.answer) or language.matches("doubts_sense", turn.answer)
+    )
+
+
 class GroundingJudge(ComputingJudge):
     """Labels an answer `correct` if passages support what it says, else `incorrect`, or `unjudged` between.
 
@@ -171,6 +179,12 @@ class GroundingJudge(ComputingJudge):
         own = [t for t in history if not t.evidence or not shown.issuperset(e.passage_id for e in t.evidence)]
         said = [*(t.query for t in history), *(t.answer for t in own), turn.query]
         verdict = self.judge_answer(turn.answer, passages, said)
+        if (
+            verdict.label == "incorrect"
+            and _declines(turn)
+            and not _makes_up(turn.answer, [*(p.titled for p in passages), *said])
+        ):
+            return self.verdict(UNJUDGED, "declines, or finds no sense in the question", verdict.score)
         why = find_uncovered(passages, history, turn)
         if why is None or verdict.label == "incorrect" or is_unspaced(turn.answer) or _find_other_language(passages):
             return verdict

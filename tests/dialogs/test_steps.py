@@ -185,6 +185,10 @@ def test_a_bad_question_is_asked_again_with_the_reason(bad: str, why: str) -> No
     assert second.partition("<task>")[0] == first.partition("<task>")[0]
 
 
+def test_function_words_are_no_topic_of_an_example() -> None:
+    assert ask_next(Scripted(ask=[{"question": "When does her tram run?"}])) == "When does her tram run?"
+
+
 def test_it_is_asked_again_only_twice() -> None:
     model = Scripted(ask=[*({"question": f"Is [{number}] so?"} for number in (1, 2)), {"question": "…"}, GOOD])
     with pytest.raises(Rejected) as caught:

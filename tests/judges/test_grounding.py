@@ -177,6 +177,16 @@ def test_the_words_of_a_question_are_no_passage() -> None:
     assert asked.label != "correct"
 
 
+def test_a_reply_that_declines_is_left_to_other_judges_unless_it_makes_something_up() -> None:
+    def label(answer: str, answerability: str) -> str:
+        turn = make_turn(1, query="Draw me the hall.", answer=answer, answerability=answerability)
+        return asyncio.run(GroundingJudge().judge([PASS], [], turn)).label
+
+    answer = "I'm sorry, I can't draw pictures; I can only reply in text."
+    assert (label(answer, "unanswerable"), label(answer, "answerable")) == ("unjudged", "incorrect")
+    assert label("I can't draw pictures, but call Berlin at 4471.", "unanswerable") == "incorrect"
+
+
 def test_what_an_earlier_answer_made_up_supports_no_later_one() -> None:
     made_up = "Holders of the yearly pass park their bicycles in the garage."
     turn = make_turn(2, answer=made_up)

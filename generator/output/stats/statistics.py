@@ -176,7 +176,7 @@ class Tally:
 def evidence_covers(dialog: Dialog, turn: Turn) -> bool | None:
     """Return whether a turn's evidence covers its answer; None if it has none and needn't."""
     support = measure_turn(dialog.grounding(turn.turn), dialog.turns[: turn.turn - 1], turn)
-    return None if support is None else support.covered
+    return None if support is None or (support.covered and not turn.evidence) else support.covered
 
 
 def _words(text: str) -> int:
