@@ -80,5 +80,6 @@ def describe(error: Exception) -> str:
     """Return the cause of an error on one line: the system's words, pydantic's first problem, else its first line."""
     if isinstance(error, ValidationError):
         problem = error.errors()[0]
-        return ": ".join([*([".".join(map(str, problem["loc"]))] if problem["loc"] else []), problem["msg"]])
+        why = problem["msg"].removeprefix("Value error, ")
+        return ": ".join([*([".".join(map(str, problem["loc"]))] if problem["loc"] else []), why])
     return getattr(error, "strerror", None) or str(error).strip().partition("\n")[0] or type(error).__name__

@@ -243,7 +243,7 @@ def _info(settings: Settings, library: Library, summary: Summary, store: Store, 
             "filter": judge.filter,
             "near-duplicates": f"threshold {settings.dedup.threshold:g}"
             if settings.dedup.between_dialogs
-            else "none between dialogs",
+            else "not looked for between dialogs",
             "seed": str(settings.seed),
             "prompt version": prompt_version,
         },

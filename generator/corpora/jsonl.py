@@ -48,11 +48,13 @@ class FieldCorpus(UserCorpus):
         if isinstance(record, SkippedRecord):
             return record
         try:
-            text = _string(record, self.text_field)
-            document_id = _id(record, self.id_field) if self.id_field else place
+            text = _string(record, self.text_field, "text_field")
+            document_id = _id(record, self.id_field, "id_field") if self.id_field else place
             title = _optional(record, self.title_field)
             url = _optional(record, self.url_field)
-            whole = _id(record, self.document_field) if self.document_field and self._as_given else document_id
+            whole = document_id
+            if self.document_field and self._as_given:
+                whole = _id(record, self.document_field, "document_field")
         except _FieldError as error:
             return SkippedRecord(where=where, reason=str(error))
         made = make_document(where, document_id, text, title or "", url)
@@ -89,20 +91,21 @@ class JsonlCorpus(FieldCorpus, FileCorpus):
             yield self.document(where, record, f"{file.name}:{where.rpartition(':')[2]}")
 
 
-def _string(record: Mapping[str, Any], field: str) -> str:
+def _string(record: Mapping[str, Any], field: str, setting: str) -> str:
     value = _optional(record, field)
     if value is None and field in record:
         raise _FieldError(f"`{field}` is null")
     if value is None:
-        raise _FieldError(f"no field `{field}`, only {printable(', '.join(sorted(record)))[:200] or 'nothing'}")
+        known = printable(", ".join(sorted(record)))[:200] or "nothing"
+        raise _FieldError(f"no field `{field}`, only {known} (corpus.{setting} names it)")
     return value
 
 
-def _id(record: Mapping[str, Any], field: str) -> str:
+def _id(record: Mapping[str, Any], field: str, setting: str) -> str:
     value = record.get(field)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    return _string(record, field)
+    return _string(record, field, setting)
 
 
 def _optional(record: Mapping[str, Any], field: str | None) -> str | None:

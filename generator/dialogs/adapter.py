@@ -48,6 +48,7 @@ SHARED_INPUTS = ("criteria",)
 LAST_INPUTS = ("rejected",)
 SignatureType = Any  # type[dspy.Signature]; DSPy carries no types, and mypy won't hash a type[Any]
 _CONTEXT = (Documents, Conversation)
+CUT_OFF = "it has no end"
 _UNUSABLE = "unusable"  # input of a repair: the reply that can't be used
 _REPLY_CONFIG = ConfigDict(extra="ignore", title="Reply")
 
@@ -253,6 +254,8 @@ def _find_object(completion: str, names: Collection[str]) -> dict[str, Any]:
         if any(name in data for name in names):
             return dict(data)
         objects.append(data)
+    if errors and completion.count("{") > completion.count("}"):
+        raise ValueError(CUT_OFF)
     if errors:
         raise errors[0]
     if not objects:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import dspy
 from dspy.utils import exceptions as lm_errors
 
+from generator.dialogs.adapter import CUT_OFF
 from generator.errors import GroundedDialogsError, ModelError, Rejected
 from generator.models.lm import ChatReply, LanguageModel, Message, Profile
 
@@ -100,7 +101,9 @@ def _mapped_errors(stage: str) -> Iterator[None]:
     except lm_errors.ContextWindowExceededError as error:
         raise Rejected("context", "the next prompt does not fit lm.context", _first_line(error)) from error
     except lm_errors.AdapterParseError as error:
-        raise Rejected(stage, "unusable reply", error.lm_response) from error
+        cut = CUT_OFF in error.args[0].partition("\n")[0]
+        reason = "unusable reply, cut off: a higher lm.max_tokens may help" if cut else "unusable reply"
+        raise Rejected(stage, reason, error.lm_response) from error
     except _ENDPOINT_ERRORS as error:
         if isinstance(error.__cause__, GroundedDialogsError):  # the journal's, wrapped by DSPy
             raise error.__cause__ from None

@@ -7,6 +7,7 @@ module doesn't know prompts, DSPy's modules or the journal of finished calls.
 import asyncio
 import json
 import os
+import re
 import time
 from contextlib import AbstractContextManager, closing, suppress
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from generator.models.endpoints import Endpoint
 
 _JSON = {"Content-Type": "application/json"}
+_FORMAT = re.compile(r"response_format|json_schema")
 # The longest Retry-After that is honoured.
 LONGEST_RETRY_AFTER_S = 600
 # Time limit for the list of models: a run should not hang on a server that is down.
@@ -246,8 +248,12 @@ class HttpClient:
         A failed call drops its dialog; a server that fails at every call must stop the run instead of dropping all.
 
         Raises:
-            ServerGone: the server fails at the trivial call too.
+            ServerGone: the server fails at the trivial call too, or takes no response format, which is not in it.
         """
+        if isinstance(error, lm15.InvalidRequestError) and _FORMAT.search(error.message):
+            raise ServerGone(
+                f"the model server refuses structured output: {_why(error)}; set lm.structured_outputs=false"
+            )
         if not await self._is_up():
             raise ServerGone(_gone("is gone", error)) from error
         try:
@@ -297,8 +303,22 @@ class DialogClient:
 
 
 def _gone(how: str, error: lm15.LM15Error) -> str:
-    why = error.message.partition("\n")[0]  # lm15 adds advice for its own users below
-    return f"the model server {how}: {why}; when it is back, the same command continues"
+    if isinstance(error, lm15.InvalidRequestError):
+        remedy = "lm.fields renames or leaves out what it doesn't take (docs/serving.md)"
+        return f"the model server refuses every call: {_why(error)}; {remedy}"
+    return f"the model server {how}: {_why(error)}; when it is back, the same command continues"
+
+
+def _why(error: lm15.LM15Error) -> str:
+    return error.message.partition("\n")[0]  # lm15 adds advice for its own users below
+
+
+def _text_of(content: Any) -> str:
+    """Return the text of a message, which some servers send in parts, thoughts among them."""
+    if isinstance(content, list):
+        content = "".join(part["text"] for part in content if part.get("type") == "text")
+    # JSON escapes can hold lone surrogates, which no file can.
+    return (content or "").encode(errors="replace").decode()
 
 
 def _reply(body: Any, model: str) -> ChatReply:
@@ -307,8 +327,7 @@ def _reply(body: Any, model: str) -> ChatReply:
     usage = body.get("usage") or {}
     prompt = int(usage.get("prompt_tokens") or 0)
     return ChatReply(
-        # JSON escapes can hold lone surrogates, which no file can.
-        text=(choice["message"].get("content") or "").encode(errors="replace").decode(),
+        text=_text_of(choice["message"].get("content")),
         finish_reason=choice.get("finish_reason") or "stop",
         model=body.get("model") or model,
         usage=Usage(

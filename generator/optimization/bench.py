@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import dspy
@@ -78,6 +79,7 @@ class Bench:
             raise
         except BaseException as error:
             self.failure = self.failure or error
+            self._loop.call_soon_threadsafe(self.stop, error)
             raise
 
     def stop(self, why: BaseException) -> None:
@@ -90,9 +92,14 @@ class Bench:
         """Return the result of work, which is shared if it is running: DSPy starts slow examples a second time."""
         if key not in self._running:
             self._running[key] = asyncio.create_task(work())
-            self._running[key].add_done_callback(lambda _: self._running.pop(key))
+            self._running[key].add_done_callback(partial(self._end, key))
         result: T = await asyncio.shield(self._running[key])
         return result
+
+    def _end(self, key: object, task: asyncio.Task[Any]) -> None:
+        del self._running[key]
+        if not task.cancelled():
+            task.exception()  # read here, since after a failure nobody may wait for it
 
     async def attempt(self, step: dspy.Module, signatures: Mapping[str, SignatureType], example: Example) -> Outcome:
         """Try an example with a step; the rules of its prompts have the step's own instructions.

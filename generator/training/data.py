@@ -146,7 +146,9 @@ def draw_pairs(
         validation = max(1, round(len(short) * settings.held_out))
         if wanted:
             validation = _share(validations, number, len(settings.data))
-        least = wanted - validation if wanted else len(short) - 2 * validation
+            least = wanted - validation
+        else:  # a validation split may be of any size
+            least = 1 if any(pair.validation for pair in short) else len(short) - 2 * validation
         sets.append(short)
         needs.append(_Need(max(1, least), validation, wanted is not None))
     links: list[Callable[[Pair], tuple[str, ...]]] = [

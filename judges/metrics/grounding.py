@@ -225,10 +225,14 @@ class GroundingJudge(ComputingJudge):
         named = [text for of in (missing.numbers, others, missing.names, missing.words) for text in of]
         label = "correct" if score >= weights.correct else "incorrect" if score < weights.incorrect else UNJUDGED
         # One name, day, number or code in place of another is a small share of the words.
-        small = missing.names or any(c.isdigit() for word in missing.words for c in word)
-        small = small or not _days().isdisjoint(map(str.casefold, missing.words))
-        small = small or set(map(str.casefold, missing.numbers)) - _COUNTS
-        small = small or find_unsupported(claim, [*texts, *said]).numbers
+        low = set(map(str.casefold, missing.words))
+        small = bool(
+            missing.names
+            or low & _days()
+            or any(c.isdigit() for word in low for c in word)
+            or set(map(str.casefold, missing.numbers)) - _COUNTS
+            or find_unsupported(claim, [*texts, *said]).numbers
+        )
         # Where a language has no such patterns, any answer may be an honest refusal that names nothing.
         vague = dialog_language().pattern("refusal") is None and not (missing.names or missing.numbers)
         if (label == "correct" and small) or (label == "incorrect" and (vague or not named)):

@@ -64,7 +64,10 @@ def test_records_without_a_document_are_skipped_and_share_is_of_records(tmp_path
     lines(tmp_path / "cut.jsonl", *many, *bad)
     cut = {"chunks": "as_given", "path": str(tmp_path / "cut.jsonl")}
     reasons = [reason for _, reason in broken([r for r in read("jsonl", **cut) if not hasattr(r, "text")])]
-    assert reasons == ["no field `document_id`, only id, text", "`document_id`: its id is empty"]
+    assert reasons == [
+        "no field `document_id`, only id, text (corpus.document_field names it)",
+        "`document_id`: its id is empty",
+    ]
     (document,) = read_documents(corpus("jsonl", **cut), False, 0.1, lambda record: None)
     assert document.text.count("Text") == 30
     alone = good(read("jsonl", **cut | {"document_field": None}))

@@ -203,7 +203,7 @@ def test_the_questions_tell_a_conversations_id_and_its_rewrites(tmp_path: Path) 
     talk = conversation(exchange("Who?", "He."), exchange("And she?", "She."), collection=CLOUD)
     (tmp_path / "conversations.json").write_text(json.dumps([talk]))
     (dialog,), bad = read_dialogs("mtrag", tmp_path, domain="cloud")
-    reason = "_id: Value error, 'b' isn't a conversation and a turn joined by <::> or ::"
+    reason = "_id: 'b' isn't a conversation and a turn joined by <::> or ::"
     assert bad == [("cloud_rewrite.jsonl:2", reason)]
     assert (dialog.id, [t.retrieval_query for t in dialog.turns]) == ("b", ["", "Who is she?"])
 
@@ -215,7 +215,7 @@ def test_only_the_conversations_of_the_domain_are_given(tmp_path: Path) -> None:
     assert len(of(tmp_path / "c.json", *talks)[0]) == 2
 
 
-UNKNOWN = "Value error, 'MAYBE' is none of answerable, partial, unanswerable, underspecified, conversational"
+UNKNOWN = "'MAYBE' is none of answerable, partial, unanswerable, underspecified, conversational"
 
 
 def test_a_conversation_that_cannot_be_read_is_told_by_place_and_field(tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_a_task_that_cannot_be_read_is_told_and_those_after_it_are_dialogs_of_th
     assert bad == [
         ("2", "targets: Field required"),
         ("6", f"task_id: {path}:1 is the same turn"),
-        ("7", "task_id: Value error, 'a-1' isn't a conversation and a turn joined by <::> or ::"),
+        ("7", "task_id: 'a-1' isn't a conversation and a turn joined by <::> or ::"),
     ]
     assert [(d.id, d.ended, [t.answer for t in d.own_turns]) for d in found] == [
         ("a", "complete", ["Answer 1."]),

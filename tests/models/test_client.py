@@ -209,6 +209,13 @@ def test_retry_after_is_honoured(form: str) -> None:
         assert form == "seconds" or datetime.now(UTC) >= due
 
 
+def test_a_message_in_parts_is_their_text() -> None:
+    parts = [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "Hel"}, {"type": "text", "text": "lo."}]
+    body = json.dumps({"choices": [{"message": {"content": parts}}]})
+    with OpenAIServer(faults=[fake.plain(body)]) as server:
+        assert chat(server.endpoint()).text == "Hello."
+
+
 def test_a_pausing_call_gives_its_slot_to_another() -> None:
     async def work(client: HttpClient) -> list[str]:
         order: list[str] = []
@@ -255,10 +262,16 @@ def test_a_refused_request_is_made_twice(code: int) -> None:
         ]
 
 
+def test_a_server_that_takes_no_response_format_is_lost_though_it_answers_a_trial() -> None:
+    refuses = OpenAIServer(faults=[fake.status(400, "response_format isn't supported"), None])
+    with refuses as server, pytest.raises(ServerGone, match=r"lm\.structured_outputs=false"):
+        chat(server.endpoint())
+
+
 @pytest.mark.parametrize(("code", "calls"), [(400, 2), (429, 4)])
 def test_a_server_that_fails_at_every_call_is_lost(code: int, calls: int) -> None:
     with OpenAIServer(faults=[fake.status(code)] * calls) as server:
-        with pytest.raises(ServerGone, match=rf"fails at every call: .* HTTP {code}"):
+        with pytest.raises(ServerGone, match=rf"every call: .* HTTP {code}"):
             chat(server.endpoint(retries=2))
         assert len(server.bodies) == calls
 

@@ -1,6 +1,7 @@
 """Instructions are optimised: what is better on held-out labels is found, kept in a file, and loaded."""
 
 import asyncio
+import gc
 import json
 import os
 import re
@@ -29,7 +30,7 @@ from generator.optimize import COMMAND
 from generator.schema import Dialog, Passage, Usage, Verdict
 from judges.__main__ import COMMAND as judge
 from judges.llm.correctness import CorrectnessJudge
-from tests.support.openai_server import OpenAIServer, fill, openai_server, prompt
+from tests.support.openai_server import OpenAIServer, fill, openai_server, prompt, status
 from tests.support.records import make_dialog, make_passage, make_turn, write_dialogs
 from tests.support.runs import Site, command
 from tests.support.scripted import Scripted, said, task
@@ -339,6 +340,17 @@ def test_another_model_reflects_over_http(data: Path, tmp_path: Path, openai_ser
     reflected = {body["max_tokens"] for body in openai_server.bodies if "The instructions so far" in prompt(body)}
     assert reflected == {300}
     assert {body["max_tokens"] for body in openai_server.bodies} == {256, 300}
+
+
+def test_a_server_that_refuses_the_key_is_one_line(
+    data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with OpenAIServer(faults=lambda number, _: status(401) if number > 1 else None) as server:
+        lm = ("lm=openai", f"lm.model={server.model}", f"lm.api_base={server.url}", "lm.max_tokens=256")
+        usual = ("target=judge.correctness", f"data={data}", "train=8", "validation=8", "held_out=16")
+        done = command(*usual, f"run_dir={tmp_path / 'run'}", *lm, program=COMMAND)
+    gc.collect()  # which reports what nobody waited for
+    assert done.code == 2 and "HTTP 401" in done.error and not caplog.records, caplog.text
 
 
 @pytest.mark.parametrize("last", [5, 20], ids=["before", "search"])

@@ -125,6 +125,13 @@ def test_a_passage_of_two_ids_is_on_one_side(tmp_path: Path) -> None:
     assert validation and not {pair.texts for pair in training} & {pair.texts for pair in validation}
 
 
+@pytest.mark.parametrize("share", [1, 3, 5])
+def test_a_validation_split_of_any_size_is_taken_as_it_is(share: int, tmp_path: Path) -> None:
+    dialogs = [dialog(n, "correct", split="validation" if n < share else "train") for n in range(10)]
+    training, validation = drawn(settings(tmp_path, dialogs))
+    assert (len(training), len(validation)) == (10 - share, share)
+
+
 def test_the_test_split_of_a_dataset_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "set").mkdir()
     row = {"messages": [{"role": "user", "content": "Hm?"}, {"role": "assistant", "content": "Yes."}]}
