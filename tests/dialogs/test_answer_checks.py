@@ -43,6 +43,10 @@ def fault(answer: str, question: str = WHAT, *earlier: str) -> str | None:
         "It costs three crowns [doc 1].",
         "The page on prices says three crowns.",
         "As mentioned above, it costs three crowns.",
+        "Both passages agree on three crowns.",
+        "According to my sources, it costs three crowns.",
+        "According to the City Library document, it costs three crowns.",
+        "Please find the price below.",
     ],
 )
 def test_an_answer_that_speaks_of_the_documents_is_refused(answer: str) -> None:
