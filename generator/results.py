@@ -239,7 +239,7 @@ def _info(settings: Settings, library: Library, summary: Summary, store: Store, 
             "model": settings.lm.model,
             **({"model of the users": settings.user.lm.model} if settings.user.lm else {}),
             "retriever": f"{name}, k={retriever.k}, query={retriever.query}" if settings.algorithm.searches else "none",
-            "judge": f"{judge.name}{judge_model}",
+            "judge": ", ".join([f"{judge.name}{judge_model}", *judge.companions]),
             "filter": judge.filter,
             "near-duplicates": f"threshold {settings.dedup.threshold:g}"
             if settings.dedup.between_dialogs

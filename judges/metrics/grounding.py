@@ -201,8 +201,11 @@ class GroundingJudge(ComputingJudge):
         if languages().differ:
             of = languages()
             return self.verdict(UNJUDGED, f"no words can be compared: {of.dialog.name} about {of.documents.name}")
-        answer = drop_referrals(drop_closings(drop_requests(answer)))
         texts, weights = [p.titled for p in passages], self.weights
+        told = drop_requests(answer)
+        makes_up_options = bool(texts) and told != answer and _makes_up(answer, [*texts, *said])
+        if not makes_up_options:
+            answer = drop_referrals(drop_closings(told))
         claim = strip_refusal(answer, [*texts, *said])
         stated = {term.key for term in read_terms(claim)}
         refuses = len(words(answer)) <= SHORT and not has_words(drop_refusals(answer))
@@ -235,6 +238,7 @@ class GroundingJudge(ComputingJudge):
         )
         # Where a language has no such patterns, any answer may be an honest refusal that names nothing.
         vague = dialog_language().pattern("refusal") is None and not (missing.names or missing.numbers)
+        vague = vague or (makes_up_options and not missing.numbers)  # a person may know what could be meant
         if (label == "correct" and small) or (label == "incorrect" and (vague or not named)):
             label = UNJUDGED
         if label == "incorrect" and (other := _find_other_language(passages)):

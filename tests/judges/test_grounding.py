@@ -136,6 +136,15 @@ def test_courtesy_around_an_answer_claims_nothing(polite: str) -> None:
     assert verdict(f"The yearly pass costs 120 crowns. {polite}") == verdict("The yearly pass costs 120 crowns.")
 
 
+def test_options_that_are_asked_back_about_are_not_made_up() -> None:
+    def label(answer: str) -> str:
+        return verdict(answer, "What does it cost?").label
+
+    assert label("Which one do you mean, the yearly pass or the hall?") == "correct"
+    assert label("Which one do you mean, the Titanium card or the Gold Elite?") == "unjudged"
+    assert label("There are passes for 120 and 900 crowns. Which one do you mean?") == "incorrect"
+
+
 def test_an_invitation_that_tells_something_is_no_courtesy() -> None:
     for told in ("Feel free to use the information desk of Berlin.", "Feel free to ask for the 40 free lockers."):
         assert verdict(f"The yearly pass costs 120 crowns. {told}") != verdict("The yearly pass costs 120 crowns.")
