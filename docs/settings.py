@@ -45,6 +45,7 @@ COMMANDS = (
     ("python -m generator.report", "report", "generator.report:ReportSettings"),
     ("python -m generator.statistics", "statistics", "generator.statistics:StatisticsSettings"),
     ("python -m judges", "judges", "judges.settings:JudgingRunSettings"),
+    ("python -m judges.evaluate", "evaluate", "judges.benchmarks.settings:EvaluationSettings"),
     (
         "python -m judges.benchmarks.mt_bench_101",
         "counts",
@@ -57,6 +58,11 @@ COMMANDS = (
     ("python -m judges.correlation", "correlation", "judges.correlation:CorrelationSettings"),
     ("python -m judges.students", "students", "judges.students:StudentsSettings"),
     ("python -m judges.retrieval", "retrieval", "judges.retrieval:RetrievalSettings"),
+)
+# The groups of other commands than `python -m generator`.
+OTHER_GROUPS = (
+    ("benchmark", "benchmarks of `python -m judges.evaluate`"),
+    ("student", "students of `python -m generator.finetune`"),
 )
 _BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 
@@ -79,7 +85,7 @@ def reference() -> str:
         fields = getattr(import_module(module), name).model_fields
         rows = [_row(key, defaults[key], fields[key]) for key in fields if key in defaults]
         parts.append(f"## {title}\n\n{_table([(row, '') for row in rows])}")
-    for group, title in GENERATOR_GROUPS:
+    for group, title in (*GENERATOR_GROUPS, *OTHER_GROUPS):
         if group == "experiment":  # which has no settings of its own
             continue
         found: dict[tuple[str, str, str], list[tuple[str, Row]]] = {}
@@ -109,6 +115,8 @@ def _choice_rows(group: str, choice: str) -> Iterator[Row]:
 
 
 def _row(name: str, default: object, info: FieldInfo) -> Row:
+    if isinstance(default, dict) and any(isinstance(value, dict) for value in default.values()):
+        default = ", ".join(default)  # choices of their own, by name
     mark = " ○" if Operational in info.metadata and name not in _LANGUAGES else ""
     shown = "required" if default == "???" else f"`{default if isinstance(default, str) else json.dumps(default)}`"
     return Row(f"`{name}`{mark}", "empty" if default == "" else shown, _values(info), info.description or "")
