@@ -296,7 +296,7 @@ def open_library(settings: Settings, fingerprint: str) -> Library:
                 corpus, corpus.strict, corpus.max_broken, lambda record: print(record.model_dump_json(), file=file)
             )
 
-    return Library.open(
+    library = Library.open(
         corpus.name,
         fingerprint,
         read,
@@ -305,6 +305,12 @@ def open_library(settings: Settings, fingerprint: str) -> Library:
         settings.retriever.overlap,
         lambda count: note(f"reading documents: {count}") if count % 10_000 == 0 else None,
     )
+    if library.copies:
+        note(
+            f"corpus: {len(library.copies)} of {len(library)} documents have the text of another; "
+            "they are in its split, and found beside it, so better leave them out"
+        )
+    return library
 
 
 def find_languages(settings: Settings, library: Library) -> tuple[Languages, str]:

@@ -59,6 +59,7 @@ class Library:
     Attributes:
         folder: its place on disk; indexes of its passages go in there, through `built_once`.
         corpus, fingerprint, size, overlap: the arguments of `open`.
+        copies: the rows of documents with the text of another, each with that of the first; shape (copies, 2).
         document_rows: for each passage the row of its document, rising; shape (passages,).
         language: of the documents; English until it is set.
     """
@@ -77,7 +78,10 @@ class Library:
             address = f"{(folder / 'documents.db').resolve().as_uri()}?mode=ro"
             self._db = sqlite3.connect(address, uri=True, check_same_thread=False)
             (self._documents,) = self._db.execute("SELECT max(row) + 1 FROM documents").fetchone()
-            self._given = self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'passages'").fetchone() is not None
+            tables = {name for (name,) in self._db.execute("SELECT name FROM sqlite_master")}
+            self._given = "passages" in tables
+            # For each document with the text of an earlier one, both rows; a library of an earlier version has none.
+            self.copies = self._db.execute("SELECT row, first FROM copies").fetchall() if "copies" in tables else []
 
     @classmethod
     def open(
@@ -190,13 +194,17 @@ class Library:
 
         Documents are drawn before anything is generated, so that train and validation never share one, and by the hash
         of their id, so that the order of the corpus doesn't matter. Their number is `share` (0 to 1) of all, or `least`
-        if that is more and at most a third of all; none if `share` is 0; never all.
+        if that is more and at most a third of all; none if `share` is 0; never all. Copies of a document are in its
+        split, so that the number is about that.
         """
         count = len(self)
         chosen = min(max(round(share * count), min(least, count // 3)), count - 1) if share > 0 else 0
         mask = np.zeros(count, dtype=np.bool_)
         mask[np.argsort(self.split_keys(), kind="stable")[:chosen]] = True
-        return mask
+        together = mask.copy()
+        for row, first in self.copies:
+            together[row] = mask[first]
+        return together if chosen and 0 < together.sum() < count else mask  # unless all are copies of one
 
     def split_keys(self) -> NDArray[np.uint64]:
         """Return the hashes of the documents' ids, the lowest of which are validation's; shape (documents,)."""
@@ -220,6 +228,12 @@ def _keep_passages(db: sqlite3.Connection, document: ChunkedDocument, first: int
     db.execute("CREATE TABLE IF NOT EXISTS passages (row INTEGER PRIMARY KEY, id TEXT, title TEXT, url TEXT)")
     rows = ((row, span.id, span.title, span.url) for row, span in enumerate(document.spans, first))
     db.executemany("INSERT INTO passages VALUES (?, ?, ?, ?)", rows)
+
+
+def _digest(text: str) -> int:
+    """Return a hash of a text's words, of 64 bits: copies differ in white space, perhaps."""
+    digest = hashlib.sha256(" ".join(text.casefold().split()).encode(errors="replace")).digest()
+    return int.from_bytes(digest[:8], signed=True)
 
 
 def split_key(document_id: str) -> int:
@@ -250,6 +264,7 @@ def _build(
     try:
         db.execute("PRAGMA journal_mode = OFF")  # nothing to roll back: an unfinished library is deleted
         db.execute("CREATE TABLE documents (row INTEGER PRIMARY KEY, id TEXT UNIQUE, title TEXT, url TEXT, text TEXT)")
+        db.execute("CREATE TABLE digests (row INTEGER PRIMARY KEY, digest INTEGER)")
         for row, document in enumerate(documents):
             values = (row, document.id, document.title, document.url, document.text)
             try:
@@ -261,6 +276,7 @@ def _build(
                     f"corpus {corpus}: documents {first + 1} and {row + 1}{where} have the same id {document.id!r}; "
                     "give each document a unique id"
                 ) from None
+            db.execute("INSERT INTO digests VALUES (?, ?)", (row, _digest(document.text)))
             if isinstance(document, ChunkedDocument):
                 _keep_passages(db, document, len(spans) // 3)
                 cuts: Iterable[tuple[int, int]] = ((span.start, span.end) for span in document.spans)
@@ -269,6 +285,11 @@ def _build(
             for start, end in cuts:
                 spans.extend((row, start, end))
             on_progress(row + 1)
+        db.execute(
+            "CREATE TABLE copies AS SELECT row, first FROM "
+            "(SELECT row, min(row) OVER (PARTITION BY digest) AS first FROM digests) WHERE row > first"
+        )
+        db.execute("DROP TABLE digests")
         db.commit()
     finally:
         db.close()

@@ -126,6 +126,16 @@ def test_size_of_the_validation_split(tmp_path: Path, documents: int, share: flo
     assert mask.sum() == expected
 
 
+def test_copies_of_a_document_are_in_its_split(tmp_path: Path) -> None:
+    documents = [Document(id=f"{n}-{copy}", text=f"text {n} {' ' * copy}.") for copy in range(3) for n in range(20)]
+    lib = library(tmp_path, documents)
+    mask = lib.validation(0.3, 1)
+    assert 0 < mask.sum() < len(documents)
+    held, learned = ({lib.document(int(row)).text.split()[1] for row in (mask == side).nonzero()[0]} for side in (1, 0))
+    assert not held & learned
+    assert len(lib.copies) == 40
+
+
 def test_the_validation_split_hangs_on_ids_and_not_on_their_order(tmp_path: Path) -> None:
     def chosen(cache: str, documents: list[Document]) -> set[str]:
         lib = library(tmp_path / cache, documents)
