@@ -18,7 +18,7 @@ from generator.config.parts import build_choice
 from generator.config.settings import ProgressiveSettings, Settings
 from generator.corpora.base import read_documents
 from generator.corpora.library import Library
-from generator.dialogs.adapter import SharedPrefixAdapter, SignatureType, collect_tasks
+from generator.dialogs.adapter import SharedPrefixAdapter, collect_tasks
 from generator.dialogs.columns import EvidenceRanker
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.filter import check_columns
@@ -30,6 +30,7 @@ from generator.dialogs.plan import Planner
 from generator.dialogs.program import Program
 from generator.dialogs.program_file import list_predictors, load_program
 from generator.dialogs.progressive import ProgressiveDialog
+from generator.dialogs.replies import SignatureType
 from generator.dialogs.signatures import prompt_version
 from generator.dialogs.single import SingleDocumentDialog
 from generator.dialogs.whole import WholeDialogProgram

@@ -17,7 +17,6 @@ from pydantic import Field
 from generator.common.passages import sentences
 from generator.common.scripts import has_words
 from generator.common.shingles import content_stems
-from generator.dialogs.adapter import SignatureType
 from generator.dialogs.calls import Others, call, use_model
 from generator.dialogs.candidates import ATTEMPTS, Unused
 from generator.dialogs.dedup import Repetition
@@ -26,6 +25,7 @@ from generator.dialogs.plan import Plan
 from generator.dialogs.program import Draft, Program
 from generator.dialogs.prompt import Documents
 from generator.dialogs.query import search
+from generator.dialogs.replies import SignatureType
 from generator.dialogs.scenario_checks import Asked, find_set_fault
 from generator.dialogs.signatures import (
     AnswerEvidence,

@@ -14,7 +14,6 @@ from pydantic import Field
 from generator.common.language import languages
 from generator.common.scripts import has_question_mark, has_words
 from generator.common.support import read_terms, term_keys
-from generator.dialogs.adapter import SignatureType
 from generator.dialogs.answer_checks import find_answer_fault
 from generator.dialogs.answerability import measure_answerability
 from generator.dialogs.calls import call
@@ -24,6 +23,7 @@ from generator.dialogs.dedup import Repetition
 from generator.dialogs.evidence_choice import choose_evidence
 from generator.dialogs.language_checks import check_language
 from generator.dialogs.prompt import Conversation, Documents
+from generator.dialogs.replies import SignatureType
 from generator.dialogs.signatures import (
     ChooseEvidence,
     Courtesy,

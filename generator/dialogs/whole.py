@@ -8,7 +8,6 @@ from typing import Annotated
 import dspy
 from pydantic import Field
 
-from generator.dialogs.adapter import SignatureType
 from generator.dialogs.calls import Others, call
 from generator.dialogs.candidates import ATTEMPTS
 from generator.dialogs.dedup import Repetition
@@ -16,6 +15,7 @@ from generator.dialogs.evidence_choice import choose_evidence
 from generator.dialogs.plan import Plan
 from generator.dialogs.program import Draft, Program
 from generator.dialogs.prompt import Documents
+from generator.dialogs.replies import SignatureType
 from generator.dialogs.signatures import GROUNDED, ChooseEvidence, GroundedTurn, WholeDialog
 from generator.dialogs.task_checks import Fault, Written, find_dialog_fault, find_turn_fault
 from generator.errors import Rejected

@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 
 import dspy
 
-from generator.dialogs.adapter import SharedPrefixAdapter, SignatureType
+from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.calls import use_model
 from generator.dialogs.journal import Journal
+from generator.dialogs.replies import SignatureType
 from generator.errors import Rejected
 from generator.execution.store import Store
 from generator.models.endpoints import Endpoint

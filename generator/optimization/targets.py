@@ -15,12 +15,13 @@ from generator.common.support import read_terms
 from generator.config.messages import choices
 from generator.config.parts import build_choice
 from generator.config.settings import near_duplicates
-from generator.dialogs.adapter import SignatureType, collect_tasks
+from generator.dialogs.adapter import collect_tasks
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.evidence import list_said, list_told, measure_support
 from generator.dialogs.judging import JudgeSettings
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.prompt import Conversation, Documents
+from generator.dialogs.replies import SignatureType
 from generator.dialogs.single import SingleDocumentDialog
 from generator.dialogs.steps import Answer, AskFirst, AskNext, Rewrite
 from generator.errors import ConfigError, Rejected

@@ -1,0 +1,131 @@
+"""Read a reply into the fields of its signature: its JSON schema, the object in its text, and what is wrong with it."""
+
+import json
+import re
+from collections.abc import Collection
+from functools import lru_cache
+from typing import Annotated, Any
+
+from dspy.utils.exceptions import AdapterParseError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic.fields import FieldInfo
+
+SignatureType = Any  # type[dspy.Signature]; DSPy carries no types, and mypy won't hash a type[Any]
+EVIDENCE = "evidence"
+CUT_OFF = "it has no end"
+# Outputs that hold what users and agents say, and keys of the records in a list that do.
+SPOKEN = ("question", "answer", "turns")
+_SPOKEN_IN_RECORDS = ("user", "agent", "request")
+_ENDS = frozenset(".!?…。！？؟।\"”»)]'’`")
+_REPLY_CONFIG = ConfigDict(extra="ignore", title="Reply")
+
+
+def read_reply(signature: SignatureType, completion: str) -> dict[str, Any]:
+    """Return the fields of the JSON object in `completion`.
+
+    Raises:
+        AdapterParseError: there is none, it or what is said in it is cut off, or a field is out of bounds; says which
+            and why.
+    """
+    try:
+        data = _find_object(completion, signature.output_fields.keys())
+        # Through JSON again, which refuses the lone surrogates that an escape can produce.
+        reply = _reply_model(signature).model_validate_json(json.dumps(data))
+    except ValidationError as error:
+        problems = [": ".join(filter(None, [".".join(map(str, e["loc"])), e["msg"]])) for e in error.errors()]
+        raise _unusable(signature, completion, "; ".join(problems)) from None
+    except (ValueError, RecursionError) as error:  # a small model can open brackets endlessly
+        raise _unusable(signature, completion, f"not a whole JSON object ({error})") from None
+    if cut := _find_cut(reply):
+        raise _unusable(signature, completion, f"{cut}: too long, so that it has no end; write it shorter")
+    return {name: getattr(reply, name) for name in signature.output_fields}
+
+
+@lru_cache(maxsize=1024)
+def _reply_model(signature: SignatureType) -> type[BaseModel]:
+    """Return the output fields of a signature, with their bounds, as one pydantic model."""
+    fields: dict[str, Any] = {
+        name: (Annotated[field.annotation, Field(), *field.metadata], ...)
+        for name, field in signature.output_fields.items()
+    }
+    return create_model("Reply", __config__=_REPLY_CONFIG, **fields)
+
+
+@lru_cache(maxsize=1024)
+def _schema(signature: SignatureType) -> dict[str, Any]:
+    """Return the JSON schema of a reply: every key required, and no other allowed."""
+    schema: dict[str, Any] = _reply_model(signature).model_json_schema()
+    for node in (schema, *schema.get("$defs", {}).values()):
+        node |= {"required": list(node["properties"]), "additionalProperties": False}
+    return schema
+
+
+def limited_schema(signature: SignatureType, shown: int) -> dict[str, Any]:
+    """Return the JSON schema of a reply with its evidence limited to the `shown` sentence numbers of the prompt.
+
+    A signature with that limit would need new pydantic models in most calls, the slowest part of a call.
+    """
+    numbers = {"type": "integer", "minimum": 1, "maximum": shown}
+
+    def limit(node: dict[str, Any]) -> dict[str, Any]:
+        fields = node["properties"]
+        if EVIDENCE not in fields:
+            return node
+        return {**node, "properties": {**fields, EVIDENCE: {**fields[EVIDENCE], "items": numbers}}}
+
+    schema = _schema(signature)
+    records = {name: limit(node) for name, node in schema.get("$defs", {}).items()}
+    return limit(schema) | ({"$defs": records} if records else {})
+
+
+def check_evidence(signature: SignatureType, text: str, reply: dict[str, Any], shown: int) -> dict[str, Any]:
+    """Return the reply if its evidence is among the `shown` sentences of the prompt."""
+    records = [part for value in reply.values() if isinstance(value, list) for part in value]
+    numbers = [*reply.get(EVIDENCE, ()), *(n for record in records for n in getattr(record, EVIDENCE, ()))]
+    if wrong := [number for number in numbers if not 1 <= number <= shown]:
+        raise _unusable(signature, text, f"{EVIDENCE}: there is no sentence {wrong[0]}, only 1 to {shown}")
+    return reply
+
+
+def _find_object(completion: str, names: Collection[str]) -> dict[str, Any]:
+    """Return the first JSON object that has one of the keys `names`, whatever prose and braces surround it."""
+    decoder, objects, errors = json.JSONDecoder(strict=False), [], []
+    for brace in re.finditer("{", completion):
+        try:
+            data, _ = decoder.raw_decode(completion, brace.start())
+        except ValueError as error:
+            errors.append(error)
+            continue
+        if any(name in data for name in names):
+            return dict(data)
+        objects.append(data)
+    if errors and completion.count("{") > completion.count("}"):
+        raise ValueError(CUT_OFF)
+    if errors:
+        raise errors[0]
+    if not objects:
+        raise ValueError("there is none" if completion.strip() else "the reply is empty")
+    return dict(objects[0])
+
+
+def _find_cut(reply: BaseModel) -> str | None:
+    """Return the field with something said that has all of its characters and no end: structured output stops there."""
+    for name, field in type(reply).model_fields.items():
+        value, longest = getattr(reply, name), bound_of(field, "max_length")
+        if name in SPOKEN + _SPOKEN_IN_RECORDS and isinstance(value, str):
+            if longest and len(value) >= longest and value[-1] not in _ENDS:
+                return name
+        elif isinstance(value, list):
+            records = (part for part in value if isinstance(part, BaseModel))
+            if cut := next(filter(None, map(_find_cut, records)), None):
+                return cut
+    return None
+
+
+def _unusable(signature: SignatureType, completion: str, problem: str) -> AdapterParseError:
+    return AdapterParseError("SharedPrefixAdapter", signature, completion, message=problem)
+
+
+def bound_of(field: FieldInfo, name: str) -> Any:
+    """Return a bound of a field, such as its `max_length`; None if it has none."""
+    return next((getattr(m, name) for m in field.metadata if hasattr(m, name)), None)
