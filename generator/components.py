@@ -271,9 +271,11 @@ def _build_judges(settings: Settings, taxonomy: Taxonomy) -> tuple[Judge, ...]:
     """
     if settings.judge.panel:
         raise ConfigError("judge.panel: only `python -m judges` asks several models; give judge.lm=… here")
-    more: list[JudgeSettings] = [
-        build_choice("judge", name) for name in (*settings.judge.companions, *taxonomy.measure)
-    ]
+    more: list[JudgeSettings] = [build_choice("judge", name) for name in settings.judge.companions]
+    try:
+        more += [build_choice("judge", name) for name in taxonomy.measure]
+    except ConfigError as error:
+        raise ConfigError(f"taxonomy.measure: {error}") from error
     model = (settings.judge.lm or settings.lm).model
     judges = tuple(judge for each in (settings.judge, *more) if (judge := each.build(model)) is not None)
     if settings.judge.lm and not any(judge.asks_model for judge in judges):
