@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import dspy
 from dspy.utils import exceptions as lm_errors
 
-from generator.dialogs.adapter import CUT_OFF
+from generator.dialogs.replies import CUT_OFF
 from generator.errors import GroundedDialogsError, ModelError, Rejected
 from generator.models.lm import ChatReply, LanguageModel, Message, Profile
 
