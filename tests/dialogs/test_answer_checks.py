@@ -47,6 +47,7 @@ def fault(answer: str, question: str = WHAT, *earlier: str) -> str | None:
         "According to my sources, it costs three crowns.",
         "According to the City Library document, it costs three crowns.",
         "Please find the price below.",
+        "It costs three crowns, as stated in paragraph 4 of the document.",
     ],
 )
 def test_an_answer_that_speaks_of_the_documents_is_refused(answer: str) -> None:
