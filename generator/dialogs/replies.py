@@ -110,9 +110,11 @@ def _find_object(completion: str, names: Collection[str]) -> dict[str, Any]:
 
 def _find_cut(reply: BaseModel) -> str | None:
     """Return the field with something said that has all of its characters and no end: structured output stops there."""
-    for name, field in type(reply).model_fields.items():
+    fields = type(reply).model_fields
+    for name, field in fields.items():
         value, longest = getattr(reply, name), bound_of(field, "max_length")
-        if name in SPOKEN + _SPOKEN_IN_RECORDS and isinstance(value, str):
+        draft = name == "answer" and "question" in fields  # by which a question is checked
+        if name in SPOKEN + _SPOKEN_IN_RECORDS and isinstance(value, str) and not draft:
             if longest and len(value) >= longest and value[-1] not in _ENDS:
                 return name
         elif isinstance(value, list):

@@ -213,6 +213,12 @@ def test_a_reply_as_long_as_allowed_that_ends_is_kept() -> None:
     assert ask(Scripted(answer=[json.dumps(reply(answer=answer))])).answer == answer
 
 
+def test_the_draft_by_which_a_question_is_checked_may_be_cut() -> None:
+    model = Scripted(answer=[{"question": "Which colour is it?", "answer": ("It is green. " * 60)[:500]}])
+    ask(model, FirstQuestion)
+    assert len(model.calls) == 1
+
+
 def test_a_reply_that_is_unusable_twice_is_rejected_and_kept() -> None:
     text = GOOD[: len(GOOD) // 2]
     model = Scripted(answer=["Hm, {", text, GOOD])
