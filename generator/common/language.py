@@ -38,7 +38,7 @@ WordList = Literal[
     "anywhere",  # tells no two topics apart
     "first_person",
     "courtesy",
-    "weekday",
+    "weekday",  # another one makes an answer wrong
 ]
 PatternName = Literal[
     "refusal",  # a clause that says that something isn't known

@@ -163,20 +163,20 @@ from the documents that the User couldn't know. If it stands alone already, repe
     query: str = dspy.OutputField(desc="the search query", max_length=300)
 
 
-class Part(Record):
-    """A part of a reply, which may hold more than was asked for."""
+class ReplyRecord(Record):
+    """A record in a reply, which may hold more than was asked for."""
 
     model_config = ConfigDict(extra="ignore")
 
 
-class WrittenTurn(Part):
+class WrittenTurn(ReplyRecord):
     """A turn of a dialog that is written as a whole."""
 
     user: str = Field(max_length=500)
     agent: str = Field(max_length=700)
 
 
-class GroundedTurn(Part):
+class GroundedTurn(ReplyRecord):
     """The same, grounded: the sentences that the answer rests on come before it."""
 
     user: str = Field(max_length=500)
@@ -209,7 +209,7 @@ an answer rests on, none where the Agent only asks. User and Agent never speak o
 LONGEST_REQUEST = 300
 
 
-class AskedTurn(Part):
+class AskedTurn(ReplyRecord):
     """A question of a set, and the sentences of the source that tell what it asks for.
 
     Its key is `request`, since small models ask a question where the key says so.
@@ -256,7 +256,7 @@ ask for facts that matter), complexity (neither plain nor out of reach). 5: all 
     rating: int = dspy.OutputField(desc="the rating", ge=1, le=5)
 
 
-class Point(Part):
+class Point(ReplyRecord):
     """A fact that an answer should bring in, and the sentences that tell it."""
 
     evidence: list[int] = Field(min_length=1, max_length=3)

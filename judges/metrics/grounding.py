@@ -146,7 +146,7 @@ def _is_telling(term: Term) -> bool:
 
 
 def _declines(turn: Turn) -> bool:
-    """Return True for a reply to a question that can't be answered which says so in words that no passage has."""
+    """Return True if a reply to an unanswerable question declines it or finds no sense in it."""
     language = dialog_language()
     return turn.answerability == "unanswerable" and (
         language.matches("declines", turn.answer) or language.matches("doubts_sense", turn.answer)

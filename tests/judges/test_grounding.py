@@ -67,6 +67,8 @@ def test_a_copied_answer_a_refusal_and_a_courtesy_are_correct(answer: str) -> No
         ("I'm not sure, it costs 19 crowns.", "incorrect", ("19",)),
         ("I don't know who built the hall, it was sold to the Dalbys in 1902.", "incorrect", ("Dalbys", "1902")),
         ("It doesn't contain alcohol.", "incorrect", ("alcohol",)),
+        ("Your data isn't provided to third parties.", "incorrect", ("third", "parties")),
+        ("Bookings cannot be confirmed by phone.", "incorrect", ("Bookings", "phone")),
         ("There is no garage for bicycles.", "incorrect", ("garage", "bicycles")),
         ("The hall of Berlin seats six people.", "unjudged", ("Berlin",)),
         ("The hall K12 seats six people.", "unjudged", ("K12",)),
