@@ -14,6 +14,9 @@ from generator.dialogs.replies import CUT_OFF
 from generator.errors import GroundedDialogsError, ModelError, Rejected
 from generator.models.lm import ChatReply, LanguageModel, Message, Profile
 
+# Our own check finds most such prompts; lm.context is set by hand, and many servers don't say theirs.
+TOO_LONG = "the server refuses the next prompt as too long: lm.context may be more than it holds"
+
 
 class Model(NamedTuple):
     """A model for one dialog, and the adapter that lays out its prompts."""
@@ -99,7 +102,8 @@ def _mapped_errors(stage: str) -> Iterator[None]:
     try:
         yield
     except lm_errors.ContextWindowExceededError as error:
-        raise Rejected("context", "the next prompt does not fit lm.context", _first_line(error)) from error
+        reason = TOO_LONG if error.status else "the next prompt does not fit lm.context"
+        raise Rejected("context", reason, _first_line(error)) from error
     except lm_errors.AdapterParseError as error:
         cut = CUT_OFF in error.args[0].partition("\n")[0]
         reason = "unusable reply, cut off: a higher lm.max_tokens may help" if cut else "unusable reply"

@@ -94,13 +94,10 @@ class HttpClient:
         """
         call = FailingCall(self._tally, self._endpoint.retry_wait_s)
 
-        def again(error: BaseException) -> bool:
-            return isinstance(error, lm15.RETRYABLE_ERRORS) and not isinstance(error, ServerGone) and not call.given_up
-
         retrying = AsyncRetrying(
             stop=stop_after_attempt(self._endpoint.retries + 1),
             wait=lambda state: self._wait(state) if call.pause_s is None else call.pause_s,
-            retry=retry_if_exception(again),
+            retry=retry_if_exception(lambda error: _is_transient(error) and not call.given_up),
             reraise=True,
         )
         try:
@@ -119,7 +116,7 @@ class HttpClient:
             raise lm15.ServerError(error.message) from error
 
     async def check(self) -> None:
-        """Check that the endpoint answers, accepts the key and has the model.
+        """Check that the endpoint answers, accepts the key, and has the model with the context that is set.
 
         Raises:
             ModelError: one of these fails.
@@ -144,12 +141,21 @@ class HttpClient:
         try:
             listed = json.loads(body)
             models = listed if isinstance(listed, list) else listed["data"]  # a bare list at Together AI
-            names = [str(model["id"]) for model in models]
-        except (ValueError, TypeError, LookupError, RecursionError) as error:
+            # vLLM and SGLang say the longest prompt and reply, too.
+            limits = {str(model["id"]): model.get("max_model_len") for model in models}
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             raise ModelError(f"{self.api_base} has no OpenAI API; lm.api_base usually ends in /v1") from error
-        if self.model not in names:
-            known = server_message(", ".join(names), self._key_env) or "none"
+        if not limits:
+            raise ModelError(f"{self.api_base} lists no models: load {self.model} in it, then try again")
+        if self.model not in limits:
+            known = server_message(", ".join(limits), self._key_env)
             raise ModelError(f"{self.api_base} has no model {self.model}; set lm.model to one of its models: {known}")
+        limit = limits[self.model]
+        if isinstance(limit, int) and limit < self.context:
+            raise ModelError(
+                f"lm.context={self.context} is more than the {limit} tokens of {self.api_base}: set "
+                f"lm.context={limit}, or start the server with --max-model-len {self.context}"
+            )
 
     async def read_capacity(self) -> None:
         """Ask the server how much its prefix cache holds, as vLLM says in its metrics; others don't."""
@@ -256,8 +262,16 @@ class HttpClient:
             )
         if not await self._is_up():
             raise ServerGone(_gone("is gone", error)) from error
+        # A refused call was not retried, so its trial may be the first call that meets a rate limit.
+        retries = self._endpoint.retries if isinstance(error, lm15.InvalidRequestError) else 0
+        retrying = AsyncRetrying(
+            stop=stop_after_attempt(retries + 1),
+            wait=self._wait,
+            retry=retry_if_exception(_is_transient),
+            reraise=True,
+        )
         try:
-            await self._post(self._trial())
+            await retrying(self._post, self._trial())
         except lm15.LM15Error:
             raise ServerGone(_gone("fails at every call", error)) from error
 
@@ -300,6 +314,10 @@ class DialogClient:
         """Continue on another server."""
         self.close()
         self.server, self.place = server, server.admission.enter(self.place.age)
+
+
+def _is_transient(error: BaseException) -> bool:
+    return isinstance(error, lm15.RETRYABLE_ERRORS) and not isinstance(error, ServerGone)
 
 
 def _gone(how: str, error: lm15.LM15Error) -> str:

@@ -188,9 +188,11 @@ def closing_table(summary: Summary) -> None:
     if summary.skipped:
         rows.append(("skipped", f"{summary.skipped} documents that can't be read, listed in skipped.jsonl"))
     tokens = summary.tokens
-    cached = f"{tokens.cached / tokens.prompt:.0%} from the server's cache" if tokens.prompt else "none"
-    prompt = f"{summary.lm_calls} calls, {tokens.prompt} prompt tokens ({cached})"
-    rows.append(("model", f"{prompt}, {tokens.completion} completion tokens"))
+    counted = "the server doesn't report tokens"
+    if tokens.prompt:
+        cached = f"{tokens.cached / tokens.prompt:.0%} from the server's cache"
+        counted = f"{tokens.prompt} prompt tokens ({cached}), {tokens.completion} completion tokens"
+    rows.append(("model", f"{summary.lm_calls} calls, {counted}"))
     if (share := summary.cached_share).stages:
         over_time = " ".join(cell(part, "{:.0%}") for part in share.over_time)
         rows.append(("from the cache", ", ".join(f"{stage} {part:.0%}" for stage, part in share.stages.items())))

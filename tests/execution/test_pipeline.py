@@ -277,6 +277,14 @@ def test_a_prompt_that_would_not_fit_is_never_sent(
         assert str(context) in drop["text"]
 
 
+def test_a_server_that_counts_no_tokens_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = fake._completion
+    monkeypatch.setattr(fake, "_completion", lambda *given, **more: whole(*given, **more) | {"usage": None})
+    with OpenAIServer() as server:
+        ended = Site(tmp_path).run(server, "dialogs=1")
+    assert "calls, the server doesn't report tokens" in ended.out + ended.err
+
+
 def test_a_prompt_that_the_server_finds_too_long_ends_the_dialog_too(tmp_path: Path) -> None:
     site = Site(tmp_path)
 

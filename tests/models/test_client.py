@@ -262,6 +262,13 @@ def test_a_refused_request_is_made_twice(code: int) -> None:
         ]
 
 
+def test_a_trial_after_a_refusal_that_meets_a_rate_limit_is_retried() -> None:
+    with OpenAIServer(faults=[fake.status(400), fake.status(429), None, fake.status(400)]) as server:
+        with pytest.raises(lm15.InvalidRequestError):
+            chat(server.endpoint())
+        assert len(server.bodies) == 4
+
+
 def test_a_server_that_takes_no_response_format_is_lost_though_it_answers_a_trial() -> None:
     refuses = OpenAIServer(faults=[fake.status(400, "response_format isn't supported"), None])
     with refuses as server, pytest.raises(ServerGone, match=r"lm\.structured_outputs=false"):
@@ -439,6 +446,17 @@ def test_a_server_without_the_model_or_the_api() -> None:
         assert f"{server.url} has no model mine" in message and message.endswith(": other")
         base = server.url.removesuffix("/v1") + "/another"
         assert f"{base} has no OpenAI API" in opening_error(server.endpoint(api_base=base))
+    with OpenAIServer(model="") as empty:
+        assert (
+            opening_error(empty.endpoint(model="mine"))
+            == f"{empty.url} lists no models: load mine in it, then try again"
+        )
+
+
+def test_a_server_with_a_smaller_context_is_refused_at_the_start() -> None:
+    with OpenAIServer(context=4096) as server:
+        assert "lm.context=8192 is more than the 4096 tokens of" in opening_error(server.endpoint())
+        assert chat(server.endpoint(context=4096)).text
 
 
 def test_a_server_that_lists_no_models() -> None:

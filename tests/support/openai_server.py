@@ -47,6 +47,7 @@ class OpenAIServer(AiohttpServer):
         model: the name of the model that it serves.
         key: the API key that it requires; None: it requires none.
         lists_models: False for a server without `/models`.
+        context: the longest prompt and reply, which its list of models says; None: it doesn't say it.
         delay_s: seconds that a reply takes; or a function that returns them, given the request's body.
         hold: a reply waits while this is true of its request's body (60 s at the longest).
         port: 0 for a free one.
@@ -73,6 +74,7 @@ class OpenAIServer(AiohttpServer):
         model: str = "test-model",
         key: str | None = None,
         lists_models: bool = True,
+        context: int | None = None,
         delay_s: float | Callable[[Body], float] = 0,
         hold: Callable[[Body], bool] = lambda _: False,
         port: int = 0,
@@ -84,7 +86,7 @@ class OpenAIServer(AiohttpServer):
         super().__init__(port)
         self.responder = responder or fill
         self.faults = faults
-        self.model, self.key, self.lists_models = model, key, lists_models
+        self.model, self.key, self.lists_models, self.context = model, key, lists_models, context
         self.delay_s, self.hold = delay_s, hold
         self.bodies: list[Body] = []
         self.times: list[float] = []
@@ -149,7 +151,8 @@ class OpenAIServer(AiohttpServer):
             await asyncio.Event().wait()
         if not self.lists_models:
             return _error(404, "Not Found")
-        models = {"object": "list", "data": [{"id": self.model, "object": "model"}]}
+        model = {"id": self.model, "object": "model", "max_model_len": self.context}
+        models = {"object": "list", "data": [model] if self.model else []}
         return self._denied(request) or web.json_response(models)
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
