@@ -311,7 +311,7 @@ def open_library(settings: Settings, fingerprint: str) -> Library:
     if library.copies:
         note(
             f"corpus: {len(library.copies)} of {len(library)} documents have the text of another; "
-            "they are in its split, and found beside it, so better leave them out"
+            "they are in its split, and dialogs use one of them"
         )
     return library
 

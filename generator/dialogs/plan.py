@@ -105,6 +105,8 @@ class Planner:
 
     def __post_init__(self, validation: np.ndarray) -> None:
         order = np.random.default_rng(self.seed).permutation(len(self.library))
+        if copies := self.library.copies:  # dialogs of a text and of its copy would be much the same
+            order = order[~np.isin(order, [row for row, _ in copies])]
         if self.taxonomy.tasks:  # of a large corpus, the order takes memory
             self.tasks, self.order, self.held_out = TaskDraw(self.taxonomy, self.seed), order, validation
         self.rows: dict[Split, np.ndarray] = {
@@ -188,7 +190,7 @@ class Planner:
 
         Validation slots come at even distances: after n slots, as many as the documents' share of validation, rounded.
         """
-        held, total = len(self.rows["validation"]), len(self.library)
+        held, total = len(self.rows["validation"]), sum(map(len, self.rows.values()))
         before, after = (((2 * n * held + total) // (2 * total)) for n in (slot, slot + 1))
         return ("validation", before) if after > before else ("train", slot - before)
 

@@ -23,17 +23,31 @@ def form_query(form: QueryForm, history: Sequence[Turn], question: str, rewritte
 async def search(
     retriever: Retriever, query: str, k: int, split: Split, known: Collection[Passage], document: str | None = None
 ) -> tuple[tuple[Hit, ...], tuple[Passage, ...]]:
-    """Return the hits of a search, and those of their passages that are not among `known`.
+    """Return the best `k` hits of a search, and those of their passages that are not among `known`.
+
+    Of passages with the same text there is one: the known one, or the best. Copies would take the places of others.
 
     Args:
         document: the id of the only document that is searched; None: all are.
     """
-    ids = {passage.id for passage in known}
-    by_id: dict[str, Scored] = {}
-    for scored in await retriever.search(query, k, split, document):
-        by_id.setdefault(scored.passage.id, scored)  # an index that holds copies can return one twice
+    wanted = k
+    while True:
+        found = await retriever.search(query, wanted, split, document)
+        by_text: dict[str, Scored] = {}
+        for scored in found:
+            by_text.setdefault(text_key(scored.passage), scored)
+        if len(by_text) >= k or len(found) < wanted:
+            break
+        wanted *= 2
+    best = list(by_text.items())[:k]
+    ids = {text_key(passage): passage.id for passage in known}
     hits = tuple(
-        Hit(passage_id=name, score=scored.score, rank=rank, new=name not in ids)
-        for rank, (name, scored) in enumerate(by_id.items(), start=1)
+        Hit(passage_id=ids.get(text, scored.passage.id), score=scored.score, rank=rank, new=text not in ids)
+        for rank, (text, scored) in enumerate(best, start=1)
     )
-    return hits, tuple(scored.passage for name, scored in by_id.items() if name not in ids)
+    return hits, tuple(scored.passage for text, scored in best if text not in ids)
+
+
+def text_key(passage: Passage) -> str:
+    """Return the text of a passage as far as copies share it, which may differ in white space."""
+    return " ".join(passage.text.casefold().split())

@@ -193,9 +193,12 @@ def test_the_other_forms_of_a_query_need_no_call(query: QueryForm, third: str) -
     assert (shelf.asked[0][0], shelf.asked[2][0], draft.turns[2].retrieval_query) == (QUESTIONS[0], third, third)
 
 
-def test_a_passage_found_twice_in_one_search_is_there_once() -> None:
+def test_of_passages_with_one_text_a_search_returns_one_and_as_many_others_as_without() -> None:
     model = Scripted(ask=ASK, answer=ANSWER)
-    draft = generate(model, shelf=Shelf([[A, B, A], [C, B, C]]), types=TYPES[:2])
+    copy = B.model_copy(update={"id": "copy", "document_id": "copy", "text": f" {B.text} "})
+    shelf = Shelf([[A, B, copy], [A, B], [C, copy]])
+    draft = generate(model, shelf=shelf, types=TYPES[:2])
+    assert [k for _, k, _ in shelf.asked] == [3, 6, 3]
     assert draft.passages == (A, B, C)
     assert [[(hit.passage_id, hit.rank, hit.new) for hit in turn.hits] for turn in draft.turns] == [
         [(A.id, 1, True), (B.id, 2, True)],

@@ -126,6 +126,14 @@ def test_splits_share_no_document_and_dialogs_keep_their_proportion(ten: Library
 # --- focus and window
 
 
+def test_no_dialog_starts_from_a_copy(tmp_path: Path) -> None:
+    made = [Document(id=f"{n}-{copy}", text=f"The quay {n} is wet.") for copy in range(3) for n in range(4)]
+    documents = Library.open("c", "0" * 12, lambda: iter(made), tmp_path, 512, 100)
+    for validation in (0.0, 0.5):
+        used = [plan.affinity for plan in plans(planner(documents, validation), 16)]
+        assert Counter(used) == dict.fromkeys(("0-0", "1-0", "2-0", "3-0"), 4)
+
+
 def test_dialogs_of_a_document_start_from_other_sentences_while_there_are_any(tmp_path: Path) -> None:
     documents = library(tmp_path, 3, length=30)
     made = plans(planner(documents, validation=0, per_document=2), 120)
@@ -282,7 +290,7 @@ def test_a_plan_of_a_task_depends_on_seed_and_number_alone(ten: Library) -> None
 @pytest.mark.parametrize(("topics", "focuses"), [(True, 3), (False, 1)])
 def test_a_task_takes_each_document_once_and_then_another_focus(tmp_path: Path, topics: bool, focuses: int) -> None:
     """Of a topic, a focus is a line; else it is as many sentences as `FOCUS_CHARS` holds."""
-    made = [Document(id=f"d{n}", title=f"T{n}", text="One line. It has two parts.\n\nAnd\nbirds") for n in range(10)]
+    made = [Document(id=f"d{n}", title=f"T{n}", text=f"One line. It has two parts.\n\nAnd\n{n}") for n in range(10)]
     documents = Library.open("c", "x" * 12, lambda: iter(made), tmp_path, 512, 100)
     planned = [plan for plan in plans(task_planner(documents, topics), 100) if plan.task and plan.task.name == "CM"]
     sources = [plan.source.document_id for plan in planned if not isinstance(plan.source, str)]
@@ -292,7 +300,7 @@ def test_a_task_takes_each_document_once_and_then_another_focus(tmp_path: Path, 
     used = [(source, plan.focus) for source, plan in zip(sources, planned, strict=True)]
     assert len(set(used[: 10 * focuses])) == 10 * focuses == len(set(used))
     assert {focus for _, focus in used} == (
-        {"One line. It has two parts.", "And", "birds"} if topics else {made[0].text}
+        {"One line. It has two parts.", "And", *map(str, range(10))} if topics else {document.text for document in made}
     )
     documents.close()
 

@@ -166,7 +166,7 @@ def test_a_later_question_starts_from_a_passage_that_no_answer_rests_on() -> Non
 
 def test_every_other_one_starts_from_a_neighbour_rather_of_another_document() -> None:
     near = A.model_copy(update={"id": "pier:9", "text": "The pier is long."})
-    shelf = Shelf([[A, near, C]])
+    shelf = Shelf([[A.model_copy(update={"id": "copy"}), near, C]])
     assert start(shelf, (A, B), resting_on("pier", "")).startswith("Mole: The mole opened")
     assert shelf.asked == [("question 1 answer 1", 4, "train")]
     assert start(Shelf([[A, near]]), (A, B), resting_on("pier", "")) == "Pier: The pier is long."
