@@ -19,7 +19,15 @@ from pydantic.fields import FieldInfo
 
 from generator.common.language import IN_ENGLISH, Languages
 from generator.dialogs.prompt import Conversation, Documents, neutralize
-from generator.dialogs.replies import SPOKEN, SignatureType, bound_of, check_evidence, limited_schema, read_reply
+from generator.dialogs.replies import (
+    CUT_OFF,
+    SPOKEN,
+    SignatureType,
+    bound_of,
+    check_evidence,
+    limited_schema,
+    read_reply,
+)
 
 PREAMBLE = """\
 You help to write a conversation. A User, who sees no documents, wants to know something; an Agent answers from the \
@@ -43,6 +51,7 @@ SHARED_INPUTS = ("criteria",)
 LAST_INPUTS = ("rejected",)
 _CONTEXT = (Documents, Conversation)
 _UNUSABLE = "unusable"  # input of a repair: the reply that can't be used
+_QUOTED = 1000  # characters of a reply that is cut off
 
 
 class SharedPrefixAdapter(dspy.Adapter):
@@ -163,8 +172,10 @@ class SharedPrefixAdapter(dspy.Adapter):
             return [await ask(inputs)]
         except AdapterParseError as error:
             repair = signature.append(_UNUSABLE, dspy.InputField(desc="Your last reply can't be used"), type_=str)
-            why = f"{error.lm_response}\nThe reason: {error.args[0].partition(chr(10))[0]}"
-            return [await ask({**inputs, _UNUSABLE: why}, repair)]
+            reason = error.args[0].partition("\n")[0]
+            # A model that sees all of an endless reply is likely to go on with it.
+            reply = f"{error.lm_response[:_QUOTED]} …" if CUT_OFF in reason else error.lm_response
+            return [await ask({**inputs, _UNUSABLE: f"{reply}\nThe reason: {reason}"}, repair)]
 
 
 def collect_tasks(program: dspy.Module, **others: dspy.Module) -> dict[str, SignatureType]:

@@ -207,6 +207,13 @@ def test_an_unusable_reply_is_shown_with_the_reason_and_repaired(text: str, why:
     assert why in told.partition("The reason: ")[2]
 
 
+def test_of_an_endless_reply_a_repair_shows_the_beginning() -> None:
+    model = Scripted(answer=['{"facts": ["It is green.' + " It is green." * 500, GOOD])
+    assert ask(model, structured_outputs=False).answer == "It is green."
+    first, repair = model.prompts("answer")
+    assert 500 < len(repair) - len(first) < 1500
+
+
 def test_a_reply_as_long_as_allowed_that_ends_is_kept() -> None:
     answer = f"{'It is green. ' * 60}"[: 700 - len("It runs.")] + "It runs."
     assert len(answer) == 700
