@@ -69,7 +69,7 @@ class WorkerSpec:
 
 
 class Components:
-    """Documents, plans, the program with its retriever, judges, and the prompts' version.
+    """Documents, plans, the program with its retriever, judges, and the prompts' beginning (`rules`) and version.
 
     Args:
         spread: divides the building of an index among processes.
@@ -136,8 +136,8 @@ class Components:
         types += filter(None, (share.type.prompt() for share in spec.users))
         if self.languages != IN_ENGLISH:
             types += [json.dumps(self.languages.dialog.phrasings)]
-        adapter = SharedPrefixAdapter(tasks=self.tasks, preamble=self.program.preamble, languages=self.languages)
-        self.prompt_version = prompt_version((tasks | judge_tasks).values(), adapter.rules, *types)
+        self.rules = self._adapter(settings.lm, self.tasks).rules
+        self.prompt_version = prompt_version((tasks | judge_tasks).values(), self.rules, *types)
 
     def _make_program(self, retriever: Retriever | None, switching: bool) -> Program:
         """Return the program that writes the dialogs.

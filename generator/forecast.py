@@ -20,7 +20,6 @@ from scipy.special import ndtri, stdtrit
 from generator.common.passages import count_tokens
 from generator.components import Components
 from generator.config.settings import ProgressiveSettings
-from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.plan import NUMBER_TOKENS, Plan
 from generator.dialogs.prompt import Documents
 from generator.execution.history import History
@@ -107,8 +106,7 @@ class Sizes:
     def __init__(self, components: Components) -> None:
         self.components, self.settings = components, components.settings
         self.planner, library = components.planner, components.library
-        program = components.program
-        self.rules = count_tokens(SharedPrefixAdapter(tasks=components.tasks, preamble=program.preamble).rules)
+        self.rules = count_tokens(components.rules)
         rows = range(0, library.passage_count, 1 + library.passage_count // SAMPLED)
         self.passage = float(np.mean([_tokens(library.passage(row)) for row in rows]))
         self.passages = library.passage_count

@@ -141,3 +141,8 @@ def test_what_cant_be_reckoned_with_is_one_line(setting: str, words: str, site: 
 def test_preview_and_an_earlier_run_exclude_each_other(site: Site, openai_server: OpenAIServer) -> None:
     run = partial(estimate, site, openai_server, "preview=2")
     assert "leave one of them out" in run(f"earlier_run={site.folder}").error
+
+
+def test_the_rules_of_another_language_count(site: Site, openai_server: OpenAIServer) -> None:
+    english, german = (row(estimate(site, openai_server, f"dialog.language={code}"))[1] for code in ("en", "de"))
+    assert german > english
