@@ -6,6 +6,7 @@ patterns of the dialog's language; without such lists nothing is checked.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from generator.common.language import Language, WordList, cached_by_language, dialog_language, languages
 from generator.common.passages import sentences
@@ -35,7 +36,10 @@ def find_later_fault(
     asked = " ".join([question, *(turn.query for turn in history)])
     if not language.listed("pointing") or not language.is_in(asked):
         return None
-    if any(_is_same(question, turn.query, question_type.part_taken_up == "question") for turn in history):
+    if _is_remark(question):
+        return "asks for nothing"
+    narrows, queries = question_type.part_taken_up == "question", [turn.query for turn in history]
+    if any(_is_same(question, query, before, narrows) for before, query in pairwise(["", *queries])):
         return REPEATS
     last = next((turn for turn in reversed(history) if turn.answerability != "conversational"), history[-1])
     content, known = content_of(question), _known_stems(documents, history, focus)
@@ -68,13 +72,23 @@ def _stop_stems() -> frozenset[str]:
     return frozenset(stem for word in common for stem in content_stems(word))
 
 
-def _is_same(question: str, earlier: str, narrows: bool) -> bool:
+def _is_remark(message: str) -> bool:
+    """Return true if a message is courtesy alone: “Thanks!”, “That's great.”"""
+    language = dialog_language()
+    courtesy = language.listed("courtesy")
+    polite = not courtesy.isdisjoint(words(message)) and courtesy | language.idle >= {*words(message)}
+    return not _asks(message) and (polite or language.matches("closing", message))
+
+
+def _is_same(question: str, earlier: str, before: str, narrows: bool) -> bool:
     """Return true if a question asks nothing that an earlier one didn't.
 
     Both have the same question words, unless the new one has none at all (“What about the fee?”), and refer to the same
-    things; the new one's content is that of the earlier, or a part of at least two words.
+    things; the new one's content is that of the earlier, or a part of at least two words. Or it only names what the
+    earlier one referred to: “When is it open?” – “When is the museum open?”
 
     Args:
+        before: the question before the earlier one, which has such a name.
         narrows: a part of the earlier question is a new one: “No, I meant the fee of the repair.”
     """
     language = dialog_language()
@@ -82,11 +96,13 @@ def _is_same(question: str, earlier: str, narrows: bool) -> bool:
     new, old = (opener.match(text) if opener else None for text in (question, earlier))
     question, earlier = (text[match.end() :] if match else text for text, match in ((question, new), (earlier, old)))
     mine, theirs = content_of(question), content_of(earlier)
-    asked, before = (list_question_words(text, language) for text in (question, earlier))
+    asks, asked = (list_question_words(text, language) for text in (question, earlier))
     refers, referred = (language.find("pointing", text) for text in (question, earlier))
-    open_ended = bool(new) and not asked and not language.begins_with("auxiliary", question)
+    if referred and not refers and asks == asked and theirs:
+        return theirs < mine <= theirs | content_of(before)
+    open_ended = bool(new) and not asks and not language.begins_with("auxiliary", question)
     part = len(mine) >= 2 and mine < theirs and not narrows
-    return (mine == theirs or part) and bool(mine) and refers == referred and (asked == before or open_ended)
+    return (mine == theirs or part) and bool(mine) and refers == referred and (asks == asked or open_ended)
 
 
 def list_question_words(text: str, language: Language) -> list[str]:

@@ -179,7 +179,7 @@ def closing_table(summary: Summary) -> None:
         ("tasks", summary.tasks),
         ("question types", summary.question_types),
         ("multi-turn types", summary.multi_turn_types),
-        ("standalone", summary.standalone),
+        ("standalone, as planned", summary.standalone),
         ("answerability", summary.answerability),
     ):
         if shares:

@@ -103,6 +103,26 @@ def test_the_same_content_behind_another_opening_is_a_repetition(question: str) 
     assert fault(question, "follow-up", REPAIR) == REPEATS
 
 
+def test_a_question_that_only_names_what_was_meant_is_a_repetition() -> None:
+    museum = said(
+        ("Where is the museum?", "It is at the quay, beside the café."), ("When is it open?", "From nine to five.")
+    )
+    assert fault("When is the museum open?", "follow-up", museum) == REPEATS
+    assert fault("When is the café open?", "follow-up", museum) is None
+    assert fault("When is the museum open on Sundays?", "follow-up", museum) is None
+    assert fault("Why is the museum open?", "follow-up", museum) is None
+
+
+@pytest.mark.parametrize("remark", ["Thanks!", "Great.", "That's great, thank you."])
+def test_a_remark_is_no_question(remark: str) -> None:
+    assert fault(remark, "follow-up") == "asks for nothing"
+
+
+@pytest.mark.parametrize("request_", ["Tell me more.", "Please explain.", "Why?", "Is that good?"])
+def test_a_short_request_is_a_question(request_: str) -> None:
+    assert fault(request_, "follow-up") is None
+
+
 def test_how_much_is_no_content_of_a_question() -> None:
     paid = said(("How much is admission?", "It is 18 crowns."))
     assert fault("And admission?", "follow-up", paid) == REPEATS
