@@ -124,6 +124,7 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
         if fit:
             place = fit[index % len(fit)]
             aims[-1], aims[place] = aims[place], aims[-1]
+    _leave_room(aims, next((share.type for share in shares if share.type.name == "answerable"), None))
     if taxonomy.underspecified:
         unclear_types = {place for place, type_ in enumerate(types) if type_.answerability == UNDERSPECIFIED}
         aims = [taxonomy.underspecified if place in unclear_types else aim for place, aim in enumerate(aims)]
@@ -149,6 +150,25 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
 
 def _is_courtesy(aim: Facet | None) -> bool:
     return aim is not None and aim.name == _CONVERSATIONAL
+
+
+def _leave_room(aims: list[Facet | None], answerable: Facet | None) -> None:
+    """Let no two underspecified turns follow each other, and none be the last, by moving or replacing some."""
+
+    def is_open(place: int) -> bool:
+        aim = aims[place]
+        return bool(aim and aim.forms)
+
+    if not any(is_open(place) and (place + 1 == len(aims) or is_open(place + 1)) for place in range(len(aims))):
+        return
+    places = [place for place in range(len(aims) - 2, -1, -2) if not _is_courtesy(aims[place])]
+    for place in range(len(aims)):
+        if is_open(place) and place not in places:
+            free = next((i for i in places if not is_open(i)), None)
+            if free is not None:
+                aims[place], aims[free] = aims[free], aims[place]
+            elif answerable:
+                aims[place] = answerable
 
 
 def _resolve(links: list[Facet | None], aims: list[Facet | None], unclear: set[int]) -> set[int]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -215,6 +216,20 @@ def test_the_plan_has_the_shares_of_the_paper() -> None:
             assert not target.form or target.aim is AIM or target.aim == AIM
         assert {target.aim.name for target in dialog if target.resolves and target.aim} <= {"answerable"}
         assert all(target.standalone for target in dialog[1:] if target.form)
+
+
+@pytest.mark.parametrize(("share", "turns", "made"), [(0.5, 8, 0.5), (0.4, 5, 0.4), (0.7, 4, 0.5), (0.5, 1, 0)])
+def test_each_underspecified_turn_is_resolved_in_any_mix(share: float, turns: int, made: float) -> None:
+    settings = {key: value for key, value in compose_choice("taxonomy", "mtrag").items() if key != "_target_"}
+    kinds = {"answerable": 1 - share, "underspecified": share}
+    taxonomy = load(Mix.model_validate(settings | {"answerability": kinds}))
+    dialogs = [turn_types(taxonomy, 5, i, first_type(taxonomy, 5, i), turns) for i in range(100)]
+    unclear = [[isinstance(kind, Target) and kind.form is not None for kind in dialog] for dialog in dialogs]
+    assert sum(map(sum, unclear)) / (100 * turns) == pytest.approx(made, abs=0.03)
+    for dialog, is_unclear in zip(dialogs, unclear, strict=True):
+        follow = [isinstance(kind, Target) and kind.resolves for kind in (*dialog[1:], KINDS["direct"])]
+        assert follow == is_unclear
+        assert not any(one and other for one, other in pairwise(is_unclear))
 
 
 # --- a whole run
