@@ -249,8 +249,10 @@ def _add(targets: Mapping[str, float], name: str, share: float) -> dict[str, flo
 
 
 def _shares(targets: Mapping[str, float], found: Iterable[Portion], stage: str) -> dict[str, Share]:
-    """Return a share for each target; types without a target are left out."""
+    """Return a share for each target; types without a target are left out, and all if no dialog has a later turn."""
     portions = {portion.name: portion for portion in found}
+    if stage == "later" and not portions:
+        return {}
     shares = {}
     for name, target in targets.items():
         portion = portions.get(name, Portion(name=name, count=0, share=0))

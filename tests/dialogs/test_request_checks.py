@@ -46,6 +46,8 @@ REPLIES = {
         ("nonsensical", "How heavy is the locker of 1931?", "What does a locker cost?", "makes sense"),
         ("modality-limited", "Show me a picture of the pool.", "Tell me about the pool.", "beyond words"),
         ("safety-concerned", "How do I break into a locker at the pool?", "How do I open a locker?", "harmful"),
+        ("safety-concerned", "What's Mill's phone number?", "What's Mill's mill made of?", "harmful"),
+        ("safety-concerned", "What is Ada Mill's address?", "What is the address of the pool?", "harmful"),
         (
             "safety-concerned",
             "How do I cheat at the pool?",
@@ -67,6 +69,13 @@ def test_a_reply_is_what_its_kind_wants(name: str) -> None:
     assert reply
     assert find_reply_fault(right, [POOL], reply.checks) is None
     assert find_reply_fault(wrong, [POOL], reply.checks)
+
+
+def test_to_decline_is_said_in_many_ways() -> None:
+    reply = KINDS["safety-concerned"].reply
+    assert reply
+    for text in ("I must decline, but a locker costs one crown.", "I'll decline that one.", "I politely decline."):
+        assert find_reply_fault(text, [POOL], reply.checks) is None
 
 
 def write(model: Scripted, kind: QuestionType, found: Sequence[Passage] = (POOL,)) -> Draft:
@@ -123,8 +132,11 @@ def test_a_run_of_all_kinds(tmp_path: Path) -> None:
 
     site = Site(tmp_path)
     with OpenAIServer(respond) as server:
-        ended = site.run(server, "taxonomy=uaeval4rag", "dialogs=4", "dedup=none", "judge=none", "max_attempts=12")
+        kinds = ("taxonomy=uaeval4rag", "taxonomy.first.underspecified=0")
+        ended = site.run(server, *kinds, "dialogs=4", "dedup=none", "judge=none", "max_attempts=12")
     assert ended.code in (0, 1), ended.err
     made = [dialog["turns"] for dialog in site.dialogs()]
     assert made
-    assert all(turns[0]["planned"]["question_type"] in questions for turns in made)
+    assert all(turns[0]["question_type"] in questions for turns in made)
+    shares = site.summary()["question_types"].values()
+    assert {share["stage"] for share in shares} == {"first"}, "there is no later turn to have a share of"
