@@ -11,8 +11,10 @@ from functools import partial
 from io import StringIO
 from statistics import fmean
 from typing import Any
+from unittest.mock import patch
 
 import dspy
+from gepa.core import engine
 
 from generator.common.console import note
 from generator.dialogs.calls import call
@@ -114,7 +116,7 @@ def optimise(bench: Bench, student: Student, split: Split, calls: int, minibatch
         """Report a round's beginning; return true if there is to be none."""
         scores = [fmean(found.values()) for found in state.prog_candidate_val_subscores]
         kept = f"{len(scores)} instructions, on validation {scores[0]:.2f} at first and {max(scores):.2f} at best"
-        note(f"{state.total_num_evals} of {calls} examples tried: {kept}")
+        note(f"{state.total_num_evals} examples tried (calls={calls}): {kept}")  # the last round may exceed it
         return bench.failure is not None
 
     gepa = dspy.GEPA(
@@ -129,8 +131,9 @@ def optimise(bench: Bench, student: Student, split: Split, calls: int, minibatch
         seed=bench.seed,
         gepa_kwargs={"stop_callbacks": [watch]},
     )
+    no_bar = patch.object(engine, "tqdm", partial(engine.tqdm, disable=True))  # DSPy has no setting for GEPA's
     try:
-        with redirect_stdout(StringIO()):  # DSPy's progress bars
+        with no_bar, redirect_stdout(StringIO()):  # DSPy's progress bars
             best: Student = gepa.compile(student, trainset=_wrap(split.train), valset=_wrap(split.validation))
     except Exception:
         if bench.failure is None:

@@ -175,7 +175,9 @@ def test_what_is_written_about_instructions_is_not_taken_for_instructions(
     model = Model(better=better)
     run_optimization(settings(data, model, calls=16), "")
     assert model.reflections and card(data)["after"] == card(data)["before"]
-    assert "round 1: left out" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "round 1: left out" in told
+    assert "rollouts" not in told, "GEPA has a progress bar of its own"
 
 
 @pytest.mark.parametrize("target", ["answer", "ask_first"])
