@@ -18,6 +18,7 @@ from tenacity import AsyncRetrying, RetryCallState, stop_after_attempt
 from tenacity.retry import retry_if_exception
 
 from generator.common.concurrency import backoff
+from generator.common.console import note
 from generator.common.sanitize import server_message
 from generator.errors import ModelError
 from generator.models.admission import Admission, capacity_of
@@ -152,9 +153,9 @@ class HttpClient:
             raise ModelError(f"{self.api_base} has no model {self.model}; set lm.model to one of its models: {known}")
         limit = limits[self.model]
         if isinstance(limit, int) and limit < self.context:
-            raise ModelError(
-                f"lm.context={self.context} is more than the {limit} tokens of {self.api_base}: set "
-                f"lm.context={limit}, or start the server with --max-model-len {self.context}"
+            note(
+                f"lm.context={self.context} is more than the {limit} tokens of {self.api_base}, which refuses longer "
+                f"prompts: set lm.context={limit}, or start the server with --max-model-len {self.context}"
             )
 
     async def read_capacity(self) -> None:

@@ -11,10 +11,8 @@ from functools import partial
 from io import StringIO
 from statistics import fmean
 from typing import Any
-from unittest.mock import patch
 
 import dspy
-from gepa.core import engine
 
 from generator.common.console import note
 from generator.dialogs.calls import call
@@ -131,9 +129,8 @@ def optimise(bench: Bench, student: Student, split: Split, calls: int, minibatch
         seed=bench.seed,
         gepa_kwargs={"stop_callbacks": [watch]},
     )
-    no_bar = patch.object(engine, "tqdm", partial(engine.tqdm, disable=True))  # DSPy has no setting for GEPA's
     try:
-        with no_bar, redirect_stdout(StringIO()):  # DSPy's progress bars
+        with redirect_stdout(StringIO()):  # DSPy's progress bars
             best: Student = gepa.compile(student, trainset=_wrap(split.train), valset=_wrap(split.validation))
     except Exception:
         if bench.failure is None:
