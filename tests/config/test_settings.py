@@ -52,7 +52,7 @@ WRONG_VALUES = [
     ("fresh=perhaps", "fresh=perhaps: must be true or false"),
     ("dedup.threshold=2", "dedup.threshold=2: must be 0.99 or less"),
     ("turns=abc", "turns=abc: must be a number such as 4, or a range such as 3-6"),
-    ("judge.filter=foo", "judge.filter=foo: must be 'pairs', 'prefix', 'dialog' or 'verified'"),
+    ("judge.filter=foo", "judge.filter=foo: “foo” must be pairs, prefix, dialog, verified, or a condition"),
     ("retriever.overlap=512", "overlap (512) must be less than passage_tokens (512)"),
     ("dedup.against=3", "dedup.against=3: wrong type: expected a list"),
     ("lm.max_tokens=40000", "max_tokens=40000 leaves no room for a prompt in context=32768"),
