@@ -126,9 +126,11 @@ def test_pdfs_are_read_if_they_hold_text(tmp_path: Path) -> None:
 def test_a_file_without_text_is_broken(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes("One.\nTwo.\nKöln.".encode("latin-1"))
     (tmp_path / "b.md").write_text("# Nothing but a heading\n \n")
+    (tmp_path / "c.txt").write_bytes("One.\nTwo.".encode("utf-16-le"))
     assert broken(read("folder", path=str(tmp_path))) == [
         (f"{tmp_path}/a.txt", "line 3 isn't utf-8 (byte 0xf6); save it as UTF-8"),
         (f"{tmp_path}/b.md", "it holds no text"),
+        (f"{tmp_path}/c.txt", "it seems to be UTF-16; save it as UTF-8"),
     ]
 
 
