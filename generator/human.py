@@ -1,5 +1,6 @@
 """`python -m generator.human`: the human dialogs of a corpus, written as a run's dialogs are."""
 
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,9 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
     from generator.config.compose import Job
+
+# Of the settings of a run, which may all be given, those that human dialogs depend on.
+_USED = {"corpus", "experiment", "export", "judge", "run_dir", "seed", "validation"}
 
 COMMAND = Command(
     program="python -m generator.human",
@@ -31,8 +35,10 @@ def write(cfg: "DictConfig", job: "Job") -> None:
         ConfigError: it has none.
         CorpusError, RunError, ExportError: as `write_human`.
     """
+    from hydra.core.hydra_config import HydraConfig
     from omegaconf import OmegaConf
 
+    from generator.common.console import note
     from generator.common.language import use_languages
     from generator.config.settings import load
     from generator.corpora.human import DialogCorpus
@@ -44,6 +50,9 @@ def write(cfg: "DictConfig", job: "Job") -> None:
     corpus = settings.corpus
     if not isinstance(corpus, DialogCorpus):
         raise ConfigError(f"corpus={corpus.name}: has no human dialogs; docs/corpora.md lists the corpora that have")
+    given = [re.findall(r"\w+", override)[0] for override in HydraConfig.get().overrides.task]
+    if unused := [name for name in dict.fromkeys(given) if name not in _USED]:
+        note(f"{', '.join(unused)}: no effect on human dialogs, of which all are written")
     with use_languages(DialogSet(corpus.name, corpus.dialogs).languages(corpus.language)):
         write_human(settings, corpus, OmegaConf.to_yaml(cfg, resolve=True), job.command)
 

@@ -16,6 +16,7 @@ from generator.common.language import Languages, load_language
 from generator.config.messages import choices
 from generator.config.settings import human_corpora, human_corpus
 from generator.corpora.files import File, is_url, list_files, local_file
+from generator.corpora.human import DialogCorpus
 from generator.corpora.json_records import read_numbered_lines, skipped
 from generator.corpora.mtrag.dialogs import read_responses
 from generator.errors import YAML_SLIPS, ConfigError, CorpusError, RunError
@@ -115,11 +116,19 @@ def dialog_set(path: str, corpus: str | Mapping[str, Any] | None) -> DialogSet:
                 skips = (record for record in lines() if isinstance(record, SkippedRecord))
                 fault = next((f" ({skip.where}: {skip.reason})" for skip in skips), "")
     if published is not None:
-        return DialogSet(path, published.dialogs)
+        return DialogSet(path, partial(_published, published))
     raise ConfigError(
         f"{path}: not a run folder or a file of dialogs as dialogs.jsonl is{fault}; give NAME:PATH to read it "
         f"as one of {', '.join(human_corpora())}"
     )
+
+
+def _published(corpus: DialogCorpus) -> Records:
+    """Yield the dialogs of a corpus whose path isn't given as the setting `corpus.path`, which errors name."""
+    try:
+        yield from corpus.dialogs()
+    except CorpusError as error:
+        raise type(error)(str(error).removeprefix("corpus.path=")) from error
 
 
 def response_set(path: str) -> DialogSet | None:

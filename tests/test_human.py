@@ -81,6 +81,12 @@ def test_a_broken_dialog_is_counted_and_listed(tmp_path: Path) -> None:
     assert "data[40].paragraphs[0]: qas: Field required" in human(folder, path, "corpus.strict=true").error
 
 
+def test_settings_that_human_dialogs_do_not_depend_on_are_named(tmp_path: Path) -> None:
+    done = human(tmp_path / "human", quac(tmp_path / "a.json", *ARTICLES), "dialogs=3", "user.types={novice: 1}")
+    assert done.code == 0 and "human dialogs: 40" in done.out
+    assert done.err.startswith("dialogs, user: ") and done.err.count("\n") == 1
+
+
 def test_a_corpus_without_human_dialogs_is_an_error(tmp_path: Path) -> None:
     done = command(f"run_dir={tmp_path / 'human'}", program=COMMAND)
     assert done.code == 2

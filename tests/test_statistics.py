@@ -283,6 +283,10 @@ def test_paths_without_dialogs(tmp_path: Path) -> None:
     (tmp_path / "dialogs.jsonl").touch()
     (tmp_path / "config.yaml").write_text("dialogs: 3\n")
     assert "the run has accepted none" in command(tmp_path).refused
+    other = tmp_path / "other"
+    other.mkdir()
+    for arguments in ([f"orquac:{other}"], [other, "corpus=quac"]):
+        assert command(*arguments).refused.startswith(f"{other}: no file ends in")
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,7 @@ def run_hydra(primary: str, task: str, arguments: Sequence[str], program: str, s
         stored: the configuration of a run folder, in place of `primary`.
     """
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come here, where they become one line
+    command, overrides = primary, list[Override]()
     try:
         options, overrides = _parse(arguments, program)
         if stored is not None:
@@ -162,7 +163,7 @@ def run_hydra(primary: str, task: str, arguments: Sequence[str], program: str, s
     except RunFailed as failed:
         return failed.code
     except (GroundedDialogsError, *COMPOSE_ERRORS) as error:
-        return _report(error)
+        return _report(error, command, overrides)
     except SystemExit as end:
         return int(end.code or 0)
     return 0
@@ -248,9 +249,17 @@ def _command_line(arguments: list[str]) -> Iterator[None]:
         sys.argv = given
 
 
-def _report(error: Exception) -> int:
+def _report(error: Exception, command: str = "config", overrides: Sequence[Override] = ()) -> int:
     if not isinstance(error, GroundedDialogsError):
-        error = ConfigError(describe_hydra_error(error))
+        text = describe_hydra_error(error, command)
+        typed = {_name(override): override for override in overrides}
+        for name, override in typed.items():  # lm@user.lm=x is user.lm=x
+            if override.package and text.startswith(f"{override.key_or_group}={override.value()}: "):
+                text = f"{name}{text.removeprefix(override.key_or_group)}"
+        setting = text.partition(": unknown here")[0]
+        if "experiment" in typed and setting not in typed and (choice := typed.get(setting.partition(".")[0])):
+            text += f"; experiment={typed['experiment'].value()} sets it: leave out {choice.input_line}"
+        error = ConfigError(text)
     print(f"error: {printable(str(error))}", file=sys.stderr)
     return error.exit_code
 

@@ -24,7 +24,7 @@ _ELSEWHERE = {
     "corpus": "; a path goes into corpus.path, such as corpus=folder corpus.path=…",
     "dialog": "; the number of dialogs is dialogs=…",
 }
-_SHOW_ALL = "`python -m generator --cfg job` shows all settings"
+_SHOW_ALL = "`--cfg job` in its place shows all settings"
 
 
 @cache
@@ -49,18 +49,27 @@ def choices(group: str) -> list[str]:
     return sorted({file.stem for conf in conf_folders() for file in (conf / group).glob("[!_]*.yaml")}) if group else []
 
 
-def describe_unknown(name: str) -> str:
-    """Return the message for a setting that doesn't exist, or not here."""
+def _settings_of(command: str) -> set[str]:
+    """Return the settings and groups that a command has, by the name of its file in `conf/`."""
+    defaults = yaml.safe_load((CONF / f"{command}.yaml").read_text(encoding="utf-8"))["defaults"]
+    names = {group for default in defaults if isinstance(default, dict) for group in default} & {*groups()}
+    has = {f"conf/{command}.yaml", *names}
+    names |= {name for name, choices in settings().items() if any(c.partition("=")[0] in has for c in choices)}
+    return names | _settings_of("config") if "config" in defaults else names
+
+
+def describe_unknown(name: str, command: str = "config") -> str:
+    """Return the message for a setting that doesn't exist, or not here; a similar one is of the command."""
     if name in groups():
         return f"{name}: this command has no such choice, or a stored configuration that has made it already"
     known = settings()
     own_model = re.match(rf"({OWN_MODEL})\.(.+)", name)
     if own_model and f"lm.{own_model[2]}" in known:
         return f"{name}: there is no such model yet; choose one first, such as {own_model[1]}=openai"
-    same_end = [setting for setting in known if setting.endswith(f".{name}")]
+    names = sorted(_settings_of(command))
+    same_end = [setting for setting in names if setting.endswith(f".{name}")]
     if name in known and not same_end:
         return f"{name}: unknown here; only these have it: {', '.join(known[name])}"
-    names = sorted({*known, *groups()})
     if own_model:
         names = [f"{own_model[1]}{setting[2:]}" for setting in known if setting.startswith("lm.")]
     near = same_end[:3] or difflib.get_close_matches(name, names, 2, 0.75)
@@ -77,8 +86,12 @@ def describe_choice(group: str, name: str, options: Sequence[str]) -> str:
     return f"{group}={name}: unknown {group}{known}{_ELSEWHERE.get(group, '')}"
 
 
-def describe_hydra_error(error: Exception) -> str:
-    """Return an error of Hydra, OmegaConf or PyYAML as one line, without the values of settings: a key, perhaps."""
+def describe_hydra_error(error: Exception, command: str = "config") -> str:
+    """Return an error of Hydra, OmegaConf or PyYAML as one line, without the values of settings: a key, perhaps.
+
+    Args:
+        command: the name of its file in `conf/`.
+    """
     text = " ".join(str(error).split())
     if isinstance(error, OverrideParseException):
         name, equals, value = error.override.partition("=")
@@ -101,7 +114,7 @@ def describe_hydra_error(error: Exception) -> str:
     if found := re.match(r"You must specify '(\w+)'", text):
         return f"{found[1]}: is missing; `--help` lists the choices of {found[1]}="
     if found := re.match(r"Could not (?:override|delete)[^']*'([^'@]+)", text):
-        return describe_unknown(found[1])
+        return describe_unknown(found[1], command)
     if found := re.search(r"An item is already at '([^']+)'", text):
         return f"+{found[1]}: is a setting already; leave out the +"
     if found := re.match(r"Ambiguous value for argument '\+*([^=]+)", text):

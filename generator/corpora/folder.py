@@ -32,11 +32,13 @@ class FolderCorpus(UserCorpus, FileCorpus):
     def files(self) -> list[File]:
         return list_files(self.path, tuple(self._formats), single=False, archives=False)
 
-    def read(self) -> Iterator[Document | SkippedRecord]:
+    def fingerprint(self) -> str:
+        """Return what all corpora return, and report files of other types: documents may be read from the cache."""
+        found = super().fingerprint()
         everything = list_files(self.path, ("",), single=False, archives=False)
         if others := [file for file in everything if file.suffix not in self._formats]:
             note(f"corpus.path={self.path}: skipped {len(others)} files of other types: {count_suffixes(others)}")
-        yield from super().read()
+        return found
 
     def records(self, file: File) -> Iterator[Document | SkippedRecord]:
         yield read_document(file, self._formats)

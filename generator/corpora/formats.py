@@ -66,6 +66,8 @@ def _decode(data: bytes, encoding: str = "utf-8") -> str:
         raise FormatError(f"line {line} isn't {encoding} ({byte}); save it as UTF-8") from error
     except (LookupError, UnicodeError) as error:
         raise FormatError(f"unknown encoding {encoding}; save it as UTF-8") from error
+    if text.count("\0") > len(text) // 4:  # of plain English every second byte
+        raise FormatError("it seems to be UTF-16; save it as UTF-8")
     return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 

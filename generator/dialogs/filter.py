@@ -80,8 +80,8 @@ def parse_filter(text: str) -> tuple[str, tuple[Condition, ...]]:
                 raise ValueError(f"“{part}”: {compare} needs a number; a label is compared by = or !=")
             conditions.append(Condition(part, column, compare, float(value) if number else value))
         else:
-            modes = ", ".join(map(repr, _MODES[:-1])) + f" or {_MODES[-1]!r}"
-            raise ValueError(f"must be {modes}, and may go on with conditions: pairs and overlap<0.6")
+            modes = "" if place else f"{', '.join(_MODES)}, or "
+            raise ValueError(f"“{part}” must be {modes}a condition such as overlap<0.6; “and” joins conditions")
     return mode, tuple(conditions)
 
 
@@ -145,6 +145,8 @@ def check_columns(
                 f"{setting}: {condition.text}: {condition.column} is none of the {kind} that this run has: "
                 f"{', '.join(known)}{asked}"
             )
+        if condition.column == "overlap" and not 0 <= float(condition.value) <= 1:
+            raise ConfigError(f"{setting}: {condition.text}: overlap is a share; give a number from 0 to 1")
         values = known_labels.get(condition.column, ()) if kind == "labels" else ()
         if values and condition.value not in values:
             raise ConfigError(

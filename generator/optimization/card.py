@@ -76,9 +76,14 @@ class Card(Record):
     after: Mapping[str, str]
 
     @property
+    def failed(self) -> bool:
+        """True if no held-out example got a verdict."""
+        return self.no_label is not None and min(self.no_label) == self.held_out
+
+    @property
     def verdict(self) -> str:
         """Say in a sentence what came of it."""
-        if self.no_label and min(self.no_label) == self.held_out:
+        if self.failed:
             return "no reply was a verdict, so nothing could be tried"
         if len(self.validation) < 2:
             return "no new instructions came as far as the validation examples: the instructions are as they were"

@@ -19,6 +19,7 @@ from generator.common.concurrency import cancel, together
 from generator.common.console import note
 from generator.common.interruption import interruptible
 from generator.components import open_model
+from generator.config.compose import RunFailed
 from generator.config.parts import build_choice, plain, validate
 from generator.config.settings import hash_files, hash_models, identity
 from generator.dialogs.adapter import SharedPrefixAdapter
@@ -79,6 +80,7 @@ def run_optimization(settings: Optimization, configuration: str) -> None:
 
     Raises:
         GroundedDialogsError: it can't begin or go on.
+        RunFailed: no reply was a verdict.
         KeyboardInterrupt: it was interrupted; finished calls are kept.
     """
     dspy.disable_logging()
@@ -91,6 +93,9 @@ def run_optimization(settings: Optimization, configuration: str) -> None:
     print_table(rows, ("held out", "before", "after", "difference"))
     print(f"\n{card.verdict}; see card.md")
     print(f"program: {session.folder / PROGRAM}", flush=True)
+    if card.failed:
+        note(f"error: {card.verdict}")
+        raise RunFailed(1)
 
 
 class Ended(NamedTuple):

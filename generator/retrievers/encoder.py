@@ -152,8 +152,8 @@ def _load(model: str) -> Any:
             return SentenceTransformer(model)
     except Exception as error:  # whatever its libraries raise
         raise RetrieverError(
-            f"retriever.model={model}: can't be loaded ({_line(error)}); give a local folder or a name on the Hugging "
-            "Face hub"
+            f"retriever.model={model}: can't be loaded ({_line(error)}); give a local folder or, with a connection to "
+            "the Hugging Face hub, a name there"
         ) from error
 
 

@@ -236,6 +236,8 @@ def _hold_out(
 def _read(path: str, settings: Finetuning) -> Iterator[Pair]:
     if not _is_dataset(path):
         for dialog in dialog_set(path, None).dialogs():
+            if dialog.context is not None:
+                raise ConfigError(f"data={path}: a model's answers to a benchmark; give runs or human dialogs")
             yield from _pairs(dialog, settings)
         return
     if settings.passage_tokens is not None:

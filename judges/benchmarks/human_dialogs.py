@@ -86,9 +86,11 @@ class HumanDialogs(Benchmark):
             with suppress(MissingSplit):
                 first = next(records, None)
                 return chain([first] if first else [], records)
-        raise CorpusError(f"benchmark.split={self.split}: {path} has no file of this split")
+        raise CorpusError(f"{path}: has no file of the split {self.split or ' or '.join(_SPLITS)} of {self.name}")
 
     def check(self, item: Dialog) -> str | None:
+        if item.corpus != self.name and item.corpus in choices("benchmark"):
+            return f"is of {item.corpus}, which has rules of its own; set benchmark={item.corpus}"
         return None if self.judged(item) else "has no question with an answer"
 
     def judged(self, item: Dialog) -> Sequence[Turn]:

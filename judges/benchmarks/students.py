@@ -70,9 +70,8 @@ def run_students(settings: StudentsSettings) -> None:
     """
     rows: dict[str, dict[str, list[Rated]]] = {}
     plan = list(plan_steps(settings))
-    for path in dict.fromkeys(
-        str(path) for _, steps in plan for step in steps for path in step.settings.get("data", ())
-    ):
+    data = dict.fromkeys(str(path) for _, steps in plan for step in steps for path in step.settings.get("data", ()))
+    for path in data:
         next(dialog_set(path, None).dialogs(1))  # before hours of training for other sets
     for name, steps in plan:
         trained = None
@@ -81,6 +80,8 @@ def run_students(settings: StudentsSettings) -> None:
                 step = step._replace(settings={**step.settings, "fresh": True})
             take(step)
             trained = step.result
+        if not rows:
+            note_shared(step.result.parent, data)
         rows[name] = read_scores(step.result.parent for step in steps if step.module == "judges.evaluate")
         metrics = list(dict.fromkeys(metric for found in rows.values() for metric in found))
         header = ["training set", *metrics]
@@ -114,6 +115,18 @@ def take(step: Step) -> None:
         )
         note(f"{step.result.parent}: ended with exit code {code}; {goes_on}")
         raise RunFailed(code)
+
+
+def note_shared(answers: Path, data: Iterable[str]) -> None:
+    """Report how many documents of the test set, which was answered, are among those that students learn from."""
+    tested = _list_documents(str(answers))
+    for path in data:
+        if shared := len(tested & _list_documents(path)):
+            note(f"warning: {path} has {shared} of the {len(tested)} documents of input, so its students know them")
+
+
+def _list_documents(path: str) -> set[tuple[str, str]]:
+    return {(dialog.corpus, name) for dialog in dialog_set(path, None).dialogs() for name in dialog.document_ids}
 
 
 def _is_older(answers: Path, student: Path | None) -> bool:

@@ -78,6 +78,14 @@ def test_an_experiment_may_be_a_sweep_that_the_command_line_replaces(
         assert done.out.count("indexed: 1 passages of 1 documents") == runs
 
 
+def test_a_setting_that_an_experiment_sweeps_over_and_another_corpus_lacks_is_said_to_be_of_the_experiment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    message = command("+experiment=mtrag_s", "corpus=folder").refused
+    assert message.endswith("; experiment=mtrag_s sets it: leave out corpus=folder")
+
+
 def test_what_an_experiment_chooses_can_be_chosen_otherwise_with_or_without_a_plus() -> None:
     for corpus, taxonomy in (("+corpus=sample", "+taxonomy=direct"), ("corpus=sample", "taxonomy=direct")):
         made = settings("+experiment=lee2024_quac", corpus, taxonomy, "lm=embedded", "dialogs=3")

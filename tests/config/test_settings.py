@@ -11,11 +11,12 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
 from generator.__main__ import COMMAND
-from generator.command import normalise
+from generator.command import Command, normalise
 from generator.config.choices import compose_config
 from generator.config.messages import choices, groups
 from generator.config.settings import load
 from generator.errors import ConfigError
+from generator.statistics import COMMAND as STATISTICS
 from tests.support.runs import command
 
 ROOT = Path(__file__).parents[2]
@@ -51,7 +52,7 @@ WRONG_VALUES = [
     ("fresh=perhaps", "fresh=perhaps: must be true or false"),
     ("dedup.threshold=2", "dedup.threshold=2: must be 0.99 or less"),
     ("turns=abc", "turns=abc: must be a number such as 4, or a range such as 3-6"),
-    ("judge.filter=foo", "judge.filter=foo: must be 'pairs', 'prefix', 'dialog' or 'verified'"),
+    ("judge.filter=foo", "judge.filter=foo: “foo” must be pairs, prefix, dialog, verified, or a condition"),
     ("retriever.overlap=512", "overlap (512) must be less than passage_tokens (512)"),
     ("dedup.against=3", "dedup.against=3: wrong type: expected a list"),
     ("lm.max_tokens=40000", "max_tokens=40000 leaves no room for a prompt in context=32768"),
@@ -88,7 +89,7 @@ WRONG = [
     ("+lm.modell=x", "lm.modell: unknown setting; did you mean lm.model?"),
     ("retriver.k=3", "did you mean retriever.k"),
     ("retreiver=bm25", "retreiver: unknown setting; did you mean retriever"),
-    ("xyzzy=3", "xyzzy: unknown setting; `python -m generator --cfg job` shows all settings"),
+    ("xyzzy=3", "xyzzy: unknown setting; `--cfg job` in its place shows all settings"),
     ("corpus.path=x", "corpus.path: unknown here; only these have it: corpus="),
     ("judge=rl_f judge.filter=prefix", "judge.filter"),
     ("+dialogs=3", "+dialogs: is a setting already; leave out the +"),
@@ -107,7 +108,8 @@ WRONG = [
     ("~judge", "~judge: can't be left out"),
     ("+experiment=lee2024_orquac", "algorithm.first_questions: has no value"),
     ("+experiment=lee2024_quac taxonomy=mixed", "dialogs: has no value"),
-    # a judge with its own model
+    # a judge or user with its own model
+    ("user.lm=opnai", "user.lm=opnai: unknown lm; did you mean openai?"),
     ("judge.lm=openai", "judge.lm.model: has no value; give judge.lm.model=…"),
     # how a command line is written
     ("dialogs", "dialogs: not a setting; write it as name=value"),
@@ -135,6 +137,11 @@ WRONG = [
 @pytest.mark.parametrize(("given", "said"), WRONG, ids=[given for given, _ in WRONG])
 def test_a_wrong_setting_is_one_line_that_says_what_to_do(given: str, said: str) -> None:
     assert said in refused(*NOBODY, *given.split(" "))
+
+
+@pytest.mark.parametrize(("program", "near"), [(COMMAND, "corpus.path or export.path"), (STATISTICS, "corpus.path?")])
+def test_an_unknown_setting_is_compared_with_those_of_the_command(program: Command, near: str) -> None:
+    assert f"path: unknown setting; did you mean {near}" in command("path=x", program=program).refused
 
 
 @pytest.mark.parametrize("group", [group for group in groups() if group not in ("benchmark", "student")])

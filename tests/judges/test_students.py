@@ -39,7 +39,7 @@ def test_each_set_has_a_student_for_each_seed_at_equal_numbers_of_pairs(tmp_path
 
 
 def test_a_new_student_answers_again_and_the_table_has_its_scores(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     taken = list[tuple[str, object]]()
 
@@ -65,6 +65,7 @@ def test_a_new_student_answers_again_and_the_table_has_its_scores(
         students.run_students(of)
         assert "| human | 0.250 |" in (tmp_path / "table.md").read_text(encoding="utf-8")
     assert [fresh for _, fresh in taken] == [None] * 4
+    assert f"{tmp_path / 'people.jsonl'} has 1 of the 1 documents of input" in capsys.readouterr().err
     with pytest.raises(CorpusError, match="nowhere"):
         students.run_students(of.model_copy(update={"human": ("nowhere",)}))
     assert len(taken) == 4, "what is wrong is said before anything is trained"

@@ -343,6 +343,14 @@ def test_another_model_reflects_over_http(data: Path, tmp_path: Path, openai_ser
     assert {body["max_tokens"] for body in openai_server.bodies} == {256, 300}
 
 
+def test_a_judge_without_a_verdict_is_no_success(data: Path, tmp_path: Path, openai_server: OpenAIServer) -> None:
+    openai_server.responder = lambda body: "Hm."
+    lm = ("lm=openai", f"lm.model={openai_server.model}", f"lm.api_base={openai_server.url}", "lm.max_tokens=256")
+    usual = ("target=judge.correctness", f"data={data}", "train=4", "validation=4", "held_out=4", "calls=8")
+    done = command(*usual, f"run_dir={tmp_path / 'run'}", *lm, program=COMMAND)
+    assert done.code == 1 and done.error.startswith("no reply was a verdict")
+
+
 def test_a_server_that_refuses_the_key_is_one_line(
     data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -177,6 +177,11 @@ def test_a_folder_with_other_files_is_not_emptied(tmp_path: Path) -> None:
             has_training(place, {}, fresh=True)
 
 
+def test_what_a_model_answered_to_a_benchmark_is_no_training_data(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"0\.jsonl: a model's answers to a benchmark"):
+        read_pairs(settings(tmp_path, [dialog(0, "correct", context="golden")]))
+
+
 def test_a_dataset_needs_chats_that_the_assistant_ends(tmp_path: Path) -> None:
     user, agent = ({"role": role, "content": "Hm."} for role in ("user", "assistant"))
     for name, messages, fault in (("a", [user, {"from": "gpt"}], "role"), ("b", [user, agent, user], "assistant's")):

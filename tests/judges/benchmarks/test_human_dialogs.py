@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from generator.config.parts import build_choice
-from generator.errors import ConfigError
+from generator.errors import ConfigError, CorpusError
 from generator.output.excerpts import excerpts
 from generator.schema import Dialog, Evidence, Verdict
 from judges.benchmarks.human_dialogs import mean_of_questions
@@ -154,6 +154,18 @@ def test_the_benchmarks_own_prefix_reads_the_split_that_is_asked_for(tmp_path: P
         assert [item.id for item in benchmark.items(path)] == ["C_test_0"]
     with pytest.raises(ConfigError, match="benchmark=orquac has no dialogs of quac"):
         benchmark.items(Path(f"quac:{tmp_path}"))
+    (tmp_path / "test.txt").rename(tmp_path / "other.txt")
+    (tmp_path / "train.txt").unlink()
+    with pytest.raises(CorpusError, match=f"^{tmp_path}: has no file of the split test or validation or train"):
+        benchmark.items(tmp_path)
+
+
+def test_dialogs_of_another_published_corpus_have_a_benchmark_of_their_own(
+    site: Answering, openai_server: OpenAIServer
+) -> None:
+    write_dialogs(site.input, make_dialog(make_turn(1), id="d", corpus="coqa"))
+    assert "dialog d: is of coqa" in site.run(openai_server).refused
+    assert not openai_server.bodies
 
 
 def test_a_small_model_is_shown_what_is_around_the_evidence(site: Answering, openai_server: OpenAIServer) -> None:
