@@ -39,6 +39,7 @@ WordList = Literal[
     "first_person",
     "courtesy",
     "weekday",  # another one makes an answer wrong
+    "hour",  # stands behind a full hour, which counts nothing (9 daily)
 ]
 PatternName = Literal[
     "refusal",  # a clause that says that something isn't known
@@ -59,6 +60,7 @@ PatternName = Literal[
     "open_question",  # can't be answered by a part of itself
     "asks_number",
     "and_half",  # behind a number
+    "half_past",  # with the hour as its first group
     "percent",  # in two words
     "quantity",  # beside numbers in words
     "opener",  # what may stand before the same question

@@ -64,8 +64,12 @@ def load_weights() -> Weights:
 
 @cached_by_language(4096)  # passages come again with every turn
 def _count_words(text: str) -> Counter[str]:
-    spelt = words(join_thousands(write_plainly(text)))
-    return Counter(digits or word for word, digits in zip(spelt, digits_of(spelt), strict=True))  # “two” as “2”
+    counts = Counter(words(join_thousands(write_plainly(text)).replace(":00", "")))  # “nine” is “9:00”
+    different = list(counts)
+    for word, digits in zip(different, digits_of(different), strict=True):
+        if digits:  # “two” as “2”
+            counts[digits] += counts.pop(word)
+    return counts
 
 
 def strip_refusal(answer: str, sources: Sequence[str]) -> str:

@@ -217,6 +217,19 @@ def test_german_is_judged_and_text_without_spaces_is_not() -> None:
     assert verdict("It costs 120 crowns.", passage=None).explanation == "no passages"
 
 
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("The baths open at 8:30 am every day.", "The baths open at 20:30 every day."),
+        ("The baths open at 15:00 every day.", "The baths open for fifteen guests every day."),
+        ("Seventy-five percent of the guests take the tour.", "Of the guests some take the tour of 75 minutes."),
+    ],
+)
+def test_a_small_change_is_not_correct(answer: str, told: str) -> None:
+    assert verdict(answer, passage=make_passage("p", told)).label != "correct"
+    assert verdict(answer, passage=make_passage("p", answer)).label == "correct"
+
+
 def test_an_answer_from_a_passage_in_another_language_is_not_judged() -> None:
     told = "Die Jahreskarte kostet 120 Kronen und ist für Schüler kostenlos. Wer ein Buch zu spät zurückgibt, zahlt"
     passage = make_passage("karte", f"{told} eine Krone am Tag.")
