@@ -39,7 +39,6 @@ WordList = Literal[
     "first_person",
     "courtesy",
     "weekday",  # another one makes an answer wrong
-    "hour",  # stands behind a full hour, which counts nothing (9 daily)
 ]
 PatternName = Literal[
     "refusal",  # a clause that says that something isn't known
@@ -60,6 +59,7 @@ PatternName = Literal[
     "open_question",  # can't be answered by a part of itself
     "asks_number",
     "and_half",  # behind a number
+    "hour",  # behind a number that may be a full hour and counts nothing (9 daily)
     "half_past",  # with the hour as its first group
     "percent",  # in two words
     "quantity",  # beside numbers in words

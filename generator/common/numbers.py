@@ -10,7 +10,6 @@ from generator.common.language import cached_by_language, dialog_language
 from generator.common.numerals import digits_of
 from generator.common.scripts import UNSPACED
 
-_DIGIT = re.compile(r"\d")
 _CLOCK = r"(?:[01]?\d|2[0-4]):[0-5]\d(?![:\d])"  # 9:30, one number
 # A number, and letters that follow it (`1980s`, `20th`, `500Mbps`); a name such as `B12` is a word.
 NUMBER = re.compile(rf"(?<![^\W{UNSPACED}])(?:(?<!:){_CLOCK}|\d+(?:[.,]\d+)*)(?=[^\W\d_]{{0,4}}\b|[{UNSPACED}])")
@@ -33,7 +32,7 @@ _FULL_HOUR = re.compile(r"(?<![\d.,:])(\d{1,2})(?= ?(?:[ap]m|uhr)\b| (o['’]clo
 _SPACED_THOUSANDS = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
 # One number, and no date or list.
 WITH_POINT = re.compile(r"\d+[.:]\d+|\d+,\d{1,3}|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+(?:,\d+)?")
-_THOUSANDS = re.compile(r"(?<=\d)[.,](?=\d{3}(?!\d))")
+THOUSANDS = re.compile(r"(?<=\d)[.,](?=\d{3}(?!\d))")
 # The digits of numbers that may be said in round figures: years and prices have fewer, and what has more is no number.
 _FEWEST_DIGITS, _MOST_DIGITS = 5, 18
 
@@ -52,10 +51,9 @@ def write_plainly(text: str) -> str:
         text = percent.sub("%", text)  # “cent” is a number
     if half_past := dialog_language().pattern("half_past"):
         text = half_past.sub(lambda found: f"{next(digits_of([found[1].casefold()])) or found[1]}:30", text)
-    if not _DIGIT.search(text):
+    if not re.search(r"\d", text):
         return text
-    if half := dialog_language().pattern("and_half"):
-        # “2 hours and a half”, too
+    if half := dialog_language().pattern("and_half"):  # “2 hours and a half”, too
         text = re.sub(rf"(\d)( \w+)??{half.pattern}", r"\1.5\2", text, flags=re.IGNORECASE)
     text = _SCALED.sub(_write_scaled, _ISO_DATE.sub(_write_date, _DATE.sub(_write_date, text)))
     text = _FULL_HOUR.sub(r"\1:00", _TIME.sub(r"\1:\2\3", _DOTTED.sub(r"\1", text)))
@@ -85,11 +83,6 @@ def _write_date(found: re.Match[str]) -> str:
         month = 0 if day <= 12 else month  # the fifth of June, or the sixth of May
     known = language.months and 1 <= month <= 12
     return f"{day} {language.months[month - 1]} {parts['year']}" if known else found.group()
-
-
-def join_thousands(text: str) -> str:
-    """Return a text with large numbers in one piece: "1,200" as `1200`."""
-    return _THOUSANDS.sub("", text)
 
 
 def drop_item_numbers(text: str) -> str:
@@ -127,6 +120,6 @@ def write_digits(number: str) -> str:
     number = "".join(str(unicodedata.digit(c)) if c.isdigit() else c for c in number)
     if ":" in number:
         return number.lstrip("0").rjust(4, "0")
-    whole, point, fraction = _THOUSANDS.sub("", number).replace(",", ".").partition(".")
+    whole, point, fraction = THOUSANDS.sub("", number).replace(",", ".").partition(".")
     fraction = fraction.rstrip("0")
     return (whole.lstrip("0") or "0") + (point + fraction if fraction else "")

@@ -25,13 +25,11 @@ from generator.common.passages import find_tokens
 from generator.common.scripts import UNSPACED, words
 
 # What may be the unit of the number before it.
-_BEHIND = re.compile(r"[ -]?([^\W\d_]+|[^\w\s.,;:!?()])")
+_BEHIND = re.compile(r"[ -]?([^\W\d_]+[23]?|[^\w\s.,;:!?()])")
 _UNIT = re.compile(r"(?<=\d)[^\W\d_]{1,4}\b")
 _UNSPACED_LETTER, _UNSPACED_RUN = re.compile(f"[{UNSPACED}]"), re.compile(f"[{UNSPACED}]+")
 # A name made for programs, which another one doesn't stand for: `max_retries`, `maxRetries`, `--force`, an address.
-_CODE = re.compile(
-    r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.\w+)+|(?<![\w-])--\w[\w-]*|\b[^\W\d_]+_\w+|\b[a-z]+[A-Z][A-Za-z]+\b"
-)
+_CODE = re.compile(r"[\w.+-]+@[\w-]+(?:\.\w+)+|(?<![\w-])--\w[\w-]*|\b[^\W\d_]+_\w+|\b[a-z]+[A-Z][A-Za-z]+\b")
 _MAYBE_CODE = re.compile(r"[@_]|--|[a-z][A-Z]")
 # A decade (`1970s`), and the number by which its short form is known (`the '70s`).
 _DECADE = re.compile(r"\b(?:1\d|20)(\d0)(?=['’]?s\b)")
@@ -43,6 +41,7 @@ _DECIMAL, _SCALE = re.compile(r"\d+(?:\.\d+)?"), re.compile("10{2,}")
 # Texts with fewer words may have none by which one sees their language.
 _TOO_SHORT = 5
 _SOME_LENGTH = 40
+_MINUS = re.compile(r"(?:(?<![\w.,)-])(?<!\d )[-−–]|\b(?:minus|moins|menos) )$")
 _TITLES = frozenset(("dr", "mr", "mrs", "ms", "prof", "st"))  # whose full stop ends no sentence
 _SENTENCE_END = frozenset(".!?。！？؟।:;…\"“”'‘’()[]*#•-–—\n")
 
@@ -70,17 +69,9 @@ class Term(NamedTuple):
     kind: str
 
 
-class _Text(NamedTuple):
-    """A text with its numbers written plainly; its tokens with their starts, and in lower case."""
-
-    plain: str
-    tokens: Sequence[tuple[str, int]]
-    lows: list[str]
-    numbers: Sequence[tuple[int, int, str, bool]]  # start, end and digits of each, and whether it is an ordinal
-
-
 @cached_by_language(64)  # those of one answer
-def _read(text: str) -> _Text:
+def _read(text: str) -> tuple[str, list[tuple[str, int]], list[str], list[tuple[int, int, str, bool]]]:
+    """Return a text, plain; tokens with starts; these in lower case; numbers: start, end, digits, whether ordinal."""
     plain, half = write_plainly(text), dialog_language().pattern("and_half")
     tokens = [(match.group(), match.start()) for match in find_tokens(plain)]
     lows = [word.casefold() for word, _ in tokens]
@@ -93,7 +84,7 @@ def _read(text: str) -> _Text:
         if digits.isdigit() and half and (more := half.match(plain, end)):
             end, digits = more.end(), f"{digits}.5"
         numbers.append((start, end, digits, ordinal))
-    return _Text(plain, tokens, lows, numbers)
+    return plain, tokens, lows, numbers
 
 
 @cached_by_language(8192)
@@ -111,6 +102,8 @@ def read_terms(text: str) -> tuple[Term, ...]:
         if start >= end and number and number.text.casefold() not in stop:
             end = start + len(number.text)
             found.append(number)
+            if low[len(number.text) :] in ("a", "b"):  # Gate 12b; other letters are units and endings
+                found.append(Term(word, low, "name"))
         elif start >= end and word[0].isalnum() and (spaced or not _UNSPACED_LETTER.match(word)):
             named = (capitals and word[0].isupper() and not opens) or word in codes
             if named and low in proper:
@@ -134,6 +127,7 @@ def term_keys(text: str) -> frozenset[str]:
     number is in round figures (`8500000` for "8,537,673").
     """
     language, (text, tokens, lows, numbered) = dialog_language(), _read(text)
+    hour = language.pattern("hour")  # else a number counts something: “fifteen guests”
     # The 5 of 0.5 is no number by itself, nor is that of 5:30.
     parts = {at for start, end, *_ in numbered if WITH_POINT.fullmatch(text, start, end) for at in range(start, end)}
     spelt = {word for word, start in tokens if start not in parts}
@@ -144,7 +138,7 @@ def term_keys(text: str) -> frozenset[str]:
     for _, end, digits, _ in numbered:
         if ":" in digits:
             numbers += other_times(digits, text[end : end + 3].strip().casefold())
-        elif len(digits) <= 2 and _may_be_hour(text, end):
+        elif len(digits) <= 2 and (not hour or hour.match(text, end)):
             numbers.append(f"{digits}:00")
     present = {*low, *numbers, *spelt}
     groups = (group for group in language.same if not present.isdisjoint(group))
@@ -156,16 +150,6 @@ def term_keys(text: str) -> frozenset[str]:
     return keys.union(numbers, map(_fold, same), grams, short, proper, map(str.casefold, _find_codes(text)))
 
 
-def _may_be_hour(text: str, end: int) -> bool:
-    """Return False if a number before `end` counts something: “fifteen guests”."""
-    language, behind = dialog_language(), _BEHIND.match(text, end)
-    if not behind or not (hour := language.listed("hour")) or (language.capitals and behind[1][0].isupper()):
-        return True
-    word = behind[1].casefold()
-    listed = any(word in of for of in (hour, language.idle, language.listed("weekday")))
-    return listed or not (word.isalpha() or word in _unit_places())
-
-
 def find_unsupported(text: str, sources: Sequence[str]) -> Unsupported:
     """Return the content words, numbers and names of a text that none of the sources has."""
     keys = [term_keys(source) for source in sources]
@@ -174,8 +158,7 @@ def find_unsupported(text: str, sources: Sequence[str]) -> Unsupported:
         if not any(term.key in of for of in keys):
             missing.setdefault(term.key, term)
     kinds = ("word", "number", "name")
-    words, numbers, names = ([term.text for term in missing.values() if term.kind == kind] for kind in kinds)
-    return Unsupported(tuple(words), tuple(numbers), tuple(names))
+    return Unsupported(*(tuple(term.text for term in missing.values() if term.kind == kind) for kind in kinds))
 
 
 def find_other_units(text: str, sources: Sequence[str]) -> tuple[str, ...]:
@@ -213,6 +196,8 @@ def _read_units(text: str) -> tuple[tuple[str, int | None, str], ...]:
         elif sign := before[-1:]:  # “$12”
             unit = None if sign.isalnum() else places.get(sign)
             start = start if unit is None else text.rindex(sign, 0, start)
+        if unit is not None and unit == places.get("°") and (minus := _MINUS.search(text, 0, start)):
+            start, unit = minus.start(), -1
         found.append((digits, unit, text[start:end]))
         if ":" in digits and unit is None:  # “17:30” isn't “5:30 am”
             found += ((time, places.get("pm"), "") for time in other_times(digits, "") if time != digits)

@@ -42,6 +42,7 @@ def test_words_are_compared_by_stems_in_any_of_the_sources() -> None:
         ("Renew at 8.30am, or 12:15 p.m.", "Renew at 08:30, or 12:15."),
         ("Renew 2.5 of 0.5, 1½.", "Renew two and a half of 1/2, 1.5."),
         ("Renew at half past eleven, 9:00 or 17:00.", "Renew at 11:30, at nine, or till 17 on Sundays."),
+        ("Renew 50 sqm, 12 square kilometres.", "Renew 50 square metres, 12 km²."),
         ("Renew $11k, €2bn, 3.5M.", "Renew $11,000, 2 billion euros, 3.5 million."),
         ("Renew on 30.06.2024, 2024-07-01.", "Renew on June 30, 2024, 1 July 2024."),
     ],
