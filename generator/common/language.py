@@ -59,6 +59,8 @@ PatternName = Literal[
     "open_question",  # can't be answered by a part of itself
     "asks_number",
     "and_half",  # behind a number
+    "hour",  # behind a number that may be a full hour and counts nothing (9 daily)
+    "half_past",  # with the hour as its first group
     "percent",  # in two words
     "quantity",  # beside numbers in words
     "opener",  # what may stand before the same question

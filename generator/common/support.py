@@ -15,7 +15,7 @@ from generator.common.numbers import (
     NUMBER,
     WITH_POINT,
     drop_item_numbers,
-    find_times,
+    other_times,
     round_off,
     write_digits,
     write_plainly,
@@ -25,11 +25,11 @@ from generator.common.passages import find_tokens
 from generator.common.scripts import UNSPACED, words
 
 # What may be the unit of the number before it.
-_BEHIND = re.compile(r"[ -]?([^\W\d_]+|[^\w\s.,;:!?()])")
+_BEHIND = re.compile(r"[ -]?([^\W\d_]+[23]?|[^\w\s.,;:!?()])")
 _UNIT = re.compile(r"(?<=\d)[^\W\d_]{1,4}\b")
 _UNSPACED_LETTER, _UNSPACED_RUN = re.compile(f"[{UNSPACED}]"), re.compile(f"[{UNSPACED}]+")
 # A name made for programs, which another one doesn't stand for: `max_retries`, `maxRetries`, `--force`, an address.
-_CODE = re.compile(r"[\w.+-]+@[\w-]+(?:\.\w+)+|(?<!\S)--\w[\w-]*|\b[^\W\d_]+_\w+|\b[a-z]+[A-Z][A-Za-z]+\b")
+_CODE = re.compile(r"[\w.+-]+@[\w-]+(?:\.\w+)+|(?<![\w-])--\w[\w-]*|\b[^\W\d_]+_\w+|\b[a-z]+[A-Z][A-Za-z]+\b")
 _MAYBE_CODE = re.compile(r"[@_]|--|[a-z][A-Z]")
 # A decade (`1970s`), and the number by which its short form is known (`the '70s`).
 _DECADE = re.compile(r"\b(?:1\d|20)(\d0)(?=['’]?s\b)")
@@ -41,6 +41,7 @@ _DECIMAL, _SCALE = re.compile(r"\d+(?:\.\d+)?"), re.compile("10{2,}")
 # Texts with fewer words may have none by which one sees their language.
 _TOO_SHORT = 5
 _SOME_LENGTH = 40
+_MINUS = re.compile(r"(?:(?<![\w.,)-])(?<!\d )[-−–]|\b(?:minus|moins|menos) )$")
 _TITLES = frozenset(("dr", "mr", "mrs", "ms", "prof", "st"))  # whose full stop ends no sentence
 _SENTENCE_END = frozenset(".!?。！？؟।:;…\"“”'‘’()[]*#•-–—\n")
 
@@ -68,25 +69,41 @@ class Term(NamedTuple):
     kind: str
 
 
+@cached_by_language(64)  # those of one answer
+def _read(text: str) -> tuple[str, list[tuple[str, int]], list[str], list[tuple[int, int, str, bool]]]:
+    """Return a text, plain; tokens with starts; these in lower case; numbers: start, end, digits, whether ordinal."""
+    plain, half = write_plainly(text), dialog_language().pattern("and_half")
+    tokens = [(match.group(), match.start()) for match in find_tokens(plain)]
+    lows = [word.casefold() for word, _ in tokens]
+    numbers = [(*match.span(), write_digits(match.group()), False) for match in NUMBER.finditer(plain)]
+    scaled = {end + 1: (start, digits) for start, end, digits, _ in numbers}
+    for first, last, digits, ordinal in find_numerals(lows):  # “thirty-five”, “8.5 million”, “two and a half”
+        start, end = tokens[first][1], tokens[last - 1][1] + len(tokens[last - 1][0])
+        if (before := scaled.get(start)) and _SCALE.fullmatch(digits) and _DECIMAL.fullmatch(before[1]):
+            start, digits = before[0], write_digits(f"{Decimal(before[1]) * int(digits):f}")
+        if digits.isdigit() and half and (more := half.match(plain, end)):
+            end, digits = more.end(), f"{digits}.5"
+        numbers.append((start, end, digits, ordinal))
+    return plain, tokens, lows, numbers
+
+
 @cached_by_language(8192)
 def read_terms(text: str) -> tuple[Term, ...]:
     """Return the content words and numbers of a text in their order, without the numbers of a list's items."""
     language = dialog_language()
     stop, proper, spaced, capitals = language.idle, language.listed("proper"), language.spaced, language.capitals
     found: list[Term] = []
-    text = drop_item_numbers(write_plainly(text))
+    text, tokens, lows, numbered = _read(drop_item_numbers(text))
     codes = _find_codes(text)
-    spelt = [(match.group(), match.start()) for match in find_tokens(text)]
-    lows = [word.casefold() for word, _ in spelt]
-    numbers = {m.start(): Term(m.group(), write_digits(m.group()), "number") for m in NUMBER.finditer(text)}
-    for start, end, digits, ordinal in _find_spelt_out(text, spelt):
-        numbers[start] = Term(text[start:end], digits, "word" if ordinal else "number")
+    numbers = {at: Term(text[at:end], digits, "word" if rank else "number") for at, end, digits, rank in numbered}
     end, opens, before = 0, True, ""  # the end of the last number; whether a sentence begins here; the last word
-    for (word, start), low, stem in zip(spelt, lows, language.stem(lows), strict=True):
+    for (word, start), low, stem in zip(tokens, lows, language.stem(lows), strict=True):
         number = numbers.get(start)
         if start >= end and number and number.text.casefold() not in stop:
             end = start + len(number.text)
             found.append(number)
+            if low[len(number.text) :] in ("a", "b"):  # Gate 12b; other letters are units and endings
+                found.append(Term(word, low, "name"))
         elif start >= end and word[0].isalnum() and (spaced or not _UNSPACED_LETTER.match(word)):
             named = (capitals and word[0].isupper() and not opens) or word in codes
             if named and low in proper:
@@ -109,23 +126,27 @@ def term_keys(text: str) -> frozenset[str]:
     Short forms are among them: the initials of a name (`NYC`), a decade's last digits (`the '70s`), and what a large
     number is in round figures (`8500000` for "8,537,673").
     """
-    language, times, text = dialog_language(), find_times(text), write_plainly(text)
-    spelt = [(match.group(), match.start()) for match in find_tokens(text)]
+    language, (text, tokens, lows, numbered) = dialog_language(), _read(text)
+    hour = language.pattern("hour")  # else a number counts something: “fifteen guests”
     # The 5 of 0.5 is no number by itself, nor is that of 5:30.
-    parts = {at for m in NUMBER.finditer(text) if WITH_POINT.fullmatch(m.group()) for at in range(*m.span())}
-    low = [word.casefold() for word, start in spelt if start not in parts]
-    units = [unit.casefold() for unit in _UNIT.findall(text)]  # “8GB” supports “8 GB”
-    keys = frozenset(map(_fold, language.stem([*low, *units])))
-    numbers = [write_digits(number) for number in (*NUMBER.findall(text), *_DECADE.findall(text))]
-    numbers += [digits for _, _, digits, _ in _find_spelt_out(text, spelt)]
-    numbers += times
-    present = {*low, *units, *numbers, *(word for word, start in spelt if start not in parts)}
+    parts = {at for start, end, *_ in numbered if WITH_POINT.fullmatch(text, start, end) for at in range(start, end)}
+    spelt = {word for word, start in tokens if start not in parts}
+    low = {low for low, (_, start) in zip(lows, tokens, strict=True) if start not in parts}
+    low.update(unit.casefold() for unit in _UNIT.findall(text))  # “8GB” supports “8 GB”
+    keys = frozenset(map(_fold, language.stem([*low])))
+    numbers = [*(digits for _, _, digits, _ in numbered), *_DECADE.findall(text)]
+    for _, end, digits, _ in numbered:
+        if ":" in digits:
+            numbers += other_times(digits, text[end : end + 3].strip().casefold())
+        elif len(digits) <= 2 and (not hour or hour.match(text, end)):
+            numbers.append(f"{digits}:00")
+    present = {*low, *numbers, *spelt}
     groups = (group for group in language.same if not present.isdisjoint(group))
     same = [key for group in groups for key in language.stem([each.casefold() for each in group])]
     numbers += [rounded for number in numbers for rounded in round_off(number)]
     grams = () if language.spaced else (*language.cut(text), *(term.key for term in read_terms(text)))
     short = _find_initials(text) if language.capitals else ()
-    proper = (word for word, _ in spelt if word[0].isupper() and word.casefold() in language.listed("proper"))
+    proper = (word for word in spelt if word[0].isupper() and word.casefold() in language.listed("proper"))
     return keys.union(numbers, map(_fold, same), grams, short, proper, map(str.casefold, _find_codes(text)))
 
 
@@ -137,8 +158,7 @@ def find_unsupported(text: str, sources: Sequence[str]) -> Unsupported:
         if not any(term.key in of for of in keys):
             missing.setdefault(term.key, term)
     kinds = ("word", "number", "name")
-    words, numbers, names = ([term.text for term in missing.values() if term.kind == kind] for kind in kinds)
-    return Unsupported(tuple(words), tuple(numbers), tuple(names))
+    return Unsupported(*(tuple(term.text for term in missing.values() if term.kind == kind) for kind in kinds))
 
 
 def find_other_units(text: str, sources: Sequence[str]) -> tuple[str, ...]:
@@ -164,10 +184,11 @@ def _unit_places() -> dict[str, int]:
 @cached_by_language(8192)
 def _read_units(text: str) -> tuple[tuple[str, int | None, str], ...]:
     """Return the numbers of a text, the place of each one's unit in `same`, or None, and both as they are spelt."""
-    places, text = _unit_places(), write_plainly(text)
+    places, (text, _, _, numbers) = _unit_places(), _read(text)
     found = list[tuple[str, int | None, str]]()
-    for match in NUMBER.finditer(text):
-        start, end = match.span()
+    for start, end, digits, ordinal in numbers:
+        if ordinal or text[start:end].casefold() in dialog_language().idle:
+            continue
         behind, before = _BEHIND.match(text, end), text[max(0, start - 2) : start].strip()
         unit = places.get(behind[1].casefold()) if behind else None
         if behind and unit is not None:
@@ -175,9 +196,12 @@ def _read_units(text: str) -> tuple[tuple[str, int | None, str], ...]:
         elif sign := before[-1:]:  # “$12”
             unit = None if sign.isalnum() else places.get(sign)
             start = start if unit is None else text.rindex(sign, 0, start)
-        found.append((write_digits(match.group()), unit, text[start:end]))
-    spelt_out = (term for term in read_terms(text) if term.kind == "number" and not term.text[0].isdigit())
-    return (*found, *((term.key, None, term.text) for term in spelt_out))
+        if unit is not None and unit == places.get("°") and (minus := _MINUS.search(text, 0, start)):
+            start, unit = minus.start(), -1
+        found.append((digits, unit, text[start:end]))
+        if ":" in digits and unit is None:  # “17:30” isn't “5:30 am”
+            found += ((time, places.get("pm"), "") for time in other_times(digits, "") if time != digits)
+    return tuple(found)
 
 
 def shares_nothing(text: str, sources: Sequence[str], least: int = 1) -> bool:
@@ -219,23 +243,3 @@ def _find_initials(text: str) -> Iterator[str]:
         letters = "".join(word[0] for word in name.split() if word[0].isupper()).casefold()
         for length in range(2, _MOST_INITIALS + 1):
             yield from (letters[first : first + length] for first in range(len(letters) - length + 1))
-
-
-def _find_spelt_out(text: str, tokens: Sequence[tuple[str, int]]) -> list[tuple[int, int, str, bool]]:
-    """Return start, end and digits of numbers in words ("thirty-five", "8.5 million"), and whether each is an ordinal.
-
-    Args:
-        tokens: those of the text, with their starts.
-    """
-    found, half = list[tuple[int, int, str, bool]](), dialog_language().pattern("and_half")
-    scaled = {match.end() + 1: match for match in NUMBER.finditer(text)}
-    for first, end, digits, ordinal in find_numerals([word.casefold() for word, _ in tokens]):
-        start, last = tokens[first][1], tokens[end - 1]
-        number = _DECIMAL.fullmatch(write_digits(before.group())) if (before := scaled.get(start)) else None
-        if before and number and _SCALE.fullmatch(digits):
-            start, digits = before.start(), write_digits(f"{Decimal(number.group()) * int(digits):f}")
-        stop = last[1] + len(last[0])
-        if digits.isdigit() and (more := half and half.match(text, stop)):
-            stop, digits = more.end(), f"{digits}.5"
-        found.append((start, stop, digits, ordinal))
-    return found

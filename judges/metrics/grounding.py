@@ -14,7 +14,7 @@ from pathlib import Path
 
 from generator.common.detection import find_other_language
 from generator.common.language import cached_by_language, dialog_language, languages
-from generator.common.numbers import drop_item_numbers, join_thousands, write_plainly
+from generator.common.numbers import THOUSANDS, drop_item_numbers, write_plainly
 from generator.common.numerals import digits_of
 from generator.common.refusals import drop_closings, drop_referrals, drop_refusals
 from generator.common.scripts import QUESTION_MARKS, has_words, is_unspaced
@@ -64,7 +64,7 @@ def load_weights() -> Weights:
 
 @cached_by_language(4096)  # passages come again with every turn
 def _count_words(text: str) -> Counter[str]:
-    spelt = words(join_thousands(write_plainly(text)))
+    spelt = words(THOUSANDS.sub("", write_plainly(text)).replace(":00", ""))  # “nine” is “9:00”
     return Counter(digits or word for word, digits in zip(spelt, digits_of(spelt), strict=True))  # “two” as “2”
 
 
@@ -209,9 +209,8 @@ class GroundingJudge(ComputingJudge):
         claim = strip_refusal(answer, [*texts, *said])
         stated = {term.key for term in read_terms(claim)}
         refuses = len(words(answer)) <= SHORT and not has_words(drop_refusals(answer))
-        if refuses and not _makes_up(answer, [*texts, *said]):
-            return self.verdict("correct", "claims nothing", 1.0)
-        if stated <= _courtesy() and (stated or claim != answer or not words(claim)):
+        polite = stated <= _courtesy() and (stated or claim != answer or not words(claim))
+        if polite or (refuses and not _makes_up(answer, [*texts, *said])):
             return self.verdict("correct", "claims nothing", 1.0)
         if not passages:
             return self.verdict(UNJUDGED, "no passages")

@@ -41,6 +41,8 @@ def test_words_are_compared_by_stems_in_any_of_the_sources() -> None:
         ("Renew at 8 o'clock on Sunday.", "Renew at 8:00 on Sun."),
         ("Renew at 8.30am, or 12:15 p.m.", "Renew at 08:30, or 12:15."),
         ("Renew 2.5 of 0.5, 1½.", "Renew two and a half of 1/2, 1.5."),
+        ("Renew at half past eleven, 9:00 or 17:00.", "Renew at 11:30, at nine, or till 17 on Sundays."),
+        ("Renew 50 sqm, 12 square kilometres.", "Renew 50 square metres, 12 km²."),
         ("Renew $11k, €2bn, 3.5M.", "Renew $11,000, 2 billion euros, 3.5 million."),
         ("Renew on 30.06.2024, 2024-07-01.", "Renew on June 30, 2024, 1 July 2024."),
     ],
@@ -66,6 +68,8 @@ def test_short_forms_are_supported(short: str, source: str) -> None:
         ("11 cups", "1½ cups", ("11",)),
         ("on 05/06/2024", "on June 5, 2024", ("06",)),
         ("a million people", "1,000,000 people", ()),
+        ("at 15:00", "for fifteen guests", ("15:00",)),
+        ("at 8 pm", "for 8 guests", ("8:00",)),
         ("in 1.2.3 million", "7" * 5000, ("1.2.3", "million")),
     ],
 )
@@ -113,6 +117,7 @@ def test_a_number_with_a_unit_is_one() -> None:
         ("Set retry_limit.", "Set max_retries and the limit to retry."),
         ("Set connectTimeout.", "Set maxRetries."),
         ("Set --force.", "Set --yes, which uses force."),
+        ("Set `--force` (--now).", "Set `--yes` (--then), which uses force now."),
         ("Set info@museum.example.", "Set groups@museum.example for info."),
     ],
 )

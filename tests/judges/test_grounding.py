@@ -47,6 +47,7 @@ def verdict(answer: str, query: str = "And then?", passage: object = PASS) -> Ve
         "You're welcome! Let me know if you have any other questions.",
         "It isn't stated whether there is parking.",
         "Sorry, no clue.",
+        "We can't provide that.",
         "Details about parking have not been provided.",
         "I wish I could tell you, but I can't.",
         "Thank you for your patience.",
@@ -69,6 +70,9 @@ def test_a_copied_answer_a_refusal_and_a_courtesy_are_correct(answer: str) -> No
         ("It doesn't contain alcohol.", "incorrect", ("alcohol",)),
         ("Your data isn't provided to third parties.", "incorrect", ("third", "parties")),
         ("Bookings cannot be confirmed by phone.", "incorrect", ("Bookings", "phone")),
+        ("We do not provide towels.", "incorrect", ("provide", "towels")),
+        ("We can't give discounts.", "incorrect", ("discounts",)),
+        ("We don't have a sauna.", "incorrect", ("sauna",)),
         ("There is no garage for bicycles.", "incorrect", ("garage", "bicycles")),
         ("The hall of Berlin seats six people.", "unjudged", ("Berlin",)),
         ("The hall K12 seats six people.", "unjudged", ("K12",)),
@@ -131,6 +135,22 @@ def test_a_number_with_a_unit_supports_it_with_no_other_unit() -> None:
         found = verdict(answer, passage=museum)
         assert found.label == label, found.explanation
     assert "75%" in verdict("75% of the visitors take one.", passage=museum).explanation
+
+
+@pytest.mark.parametrize(
+    ("code", "polite"),
+    [
+        ("fr", "N'hésitez pas à me contacter si vous avez d'autres questions."),
+        ("fr", "Je vous souhaite une bonne journée !"),
+        ("es", "Espero haberte ayudado."),
+        ("es", "¡De nada! Que tengas un buen día."),
+        ("de", "Melde dich gern, wenn du weitere Fragen hast."),
+    ],
+)
+def test_courtesy_of_other_languages_claims_nothing(code: str, polite: str) -> None:
+    language = load_language(code)
+    with use_languages(Languages(language, language)):
+        assert verdict(polite).explanation == "claims nothing"
 
 
 @pytest.mark.parametrize("polite", ["I hope this helps!", "Let me know if you have any other questions."])
@@ -215,6 +235,24 @@ def test_german_is_judged_and_text_without_spaces_is_not() -> None:
     assert "130" in verdict("Die Jahreskarte kostet 130 Kronen.", passage=CARD).explanation
     assert verdict("図書館は九時に開きます。").explanation == "no spaces part its words"
     assert verdict("It costs 120 crowns.", passage=None).explanation == "no passages"
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("The baths open at 8:30 am every day.", "The baths open at 20:30 every day."),
+        ("The baths open at 15:00 every day.", "The baths open for fifteen guests every day."),
+        ("Adults need a pill of Vitamin D with every meal.", "Adults need a pill of Vitamin C with every meal."),
+        ("The flight to Oslo leaves from Gate 12a today.", "The flight to Oslo leaves from Gate 12b today."),
+        ("The vaccine is stored at -5 °C in the dark.", "The vaccine is stored at 5 °C in the dark."),
+        ("The vaccine is stored at 5 °C in the dark.", "The vaccine is stored at minus 5 °C in the dark."),
+        ("The park covers 12 km of woods.", "The park covers 12 km² of woods."),
+        ("Seventy-five percent of the guests take the tour.", "Of the guests some take the tour of 75 minutes."),
+    ],
+)
+def test_a_small_change_is_not_correct(answer: str, told: str) -> None:
+    assert verdict(answer, passage=make_passage("p", told)).label != "correct"
+    assert verdict(answer, passage=make_passage("p", answer)).label == "correct"
 
 
 def test_an_answer_from_a_passage_in_another_language_is_not_judged() -> None:
