@@ -32,7 +32,7 @@ from benchmarks.rank_systems import CUT, VARIANTS, Variant, rank_texts
 from generator.common.atomic_files import digest, write_text
 from generator.common.console import note
 from generator.corpora.mtrag.names import domain_of
-from generator.dialogs.filter import filter_pairs, parse_filter
+from generator.dialogs.filter import check_columns, filter_pairs, list_judges, parse_filter
 from generator.dialogs.query import form_query
 from generator.errors import CorpusError, GroundedDialogsError
 from generator.output.markdown import table
@@ -90,29 +90,33 @@ def read_people(human: Path, domains: Mapping[str, str]) -> dict[str, list[Quest
     return read_questions(known, domains, "pairs")
 
 
-def read_run(run: Path, domains: Mapping[str, str]) -> dict[str, list[Question]]:
-    """Return the questions of a run by domain; `kept` is what its own `judge.filter` keeps.
+def read_run(run: Path, domains: Mapping[str, str], keep: str | None = None) -> dict[str, list[Question]]:
+    """Return the questions of a run by domain; `kept` is what `keep` keeps, or the run's own `judge.filter`.
 
     Raises:
-        CorpusError: it has no rewritten questions, or rests on other passages.
+        CorpusError: it has no rewritten questions, or rests on other passages; a filter can't be read.
+        ConfigError: `keep` has a column that the run doesn't have.
     """
     try:
         config = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
-        form, keep = config["retriever"]["query"], (config.get("judge") or {}).get("filter", "pairs")
+        form, own = config["retriever"]["query"], (config.get("judge") or {}).get("filter", "pairs")
     except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
         raise CorpusError(f"{run}: not the folder of a run with retrieval: {error}") from error
     if form != "rewrite":
         raise CorpusError(
             f"{run}: retriever.query={form}: no rewritten questions; make it with retriever.query=rewrite"
         )
-    try:
-        parse_filter(keep)
-    except ValueError as error:
-        raise CorpusError(f"{run}/config.yaml: judge.filter={keep}: {error}") from error
     dialogs = list(dialog_set(str(run), None).dialogs())
     if any(dialog.algorithm not in ("multi", "progressive") for dialog in dialogs):
         raise CorpusError(f"{run}: no rewritten questions; make it with algorithm=multi retriever.query=rewrite")
-    return read_questions(dialogs, domains, keep, f"{run}: ")
+    try:
+        parse_filter(keep or own)
+    except ValueError as error:
+        where = "--filter" if keep else f"{run}/config.yaml: judge.filter"
+        raise CorpusError(f"{where}={keep or own}: {error}") from error
+    if keep:
+        check_columns(keep, list_judges(turn for dialog in dialogs for turn in dialog.turns), setting="--filter")
+    return read_questions(dialogs, domains, keep or own, f"{run}: ")
 
 
 def read_questions(
@@ -235,9 +239,18 @@ def _interval(of: Mapping[str, Any]) -> str:
 
 
 def measure_agreement(
-    human: Path, runs: Sequence[Path], variants: Mapping[str, Variant], cache: Path, draws: int, seed: int
+    human: Path,
+    runs: Sequence[Path],
+    variants: Mapping[str, Variant],
+    cache: Path,
+    draws: int,
+    seed: int,
+    keep: str | None = None,
 ) -> dict[str, Any]:
-    """Return the agreement for all pairs of the runs and for those that their filters keep, and the systems' figures.
+    """Return the agreement for all pairs of the runs and for those that are kept, and the systems' figures.
+
+    Args:
+        keep: a filter in place of the runs' own.
 
     Raises:
         GroundedDialogsError: a set can't be read, has no question, or rests on other passages; a package is missing.
@@ -246,7 +259,7 @@ def measure_agreement(
     asked = read_people(human, domains)
     made: dict[str, list[Question]] = {}
     for run in runs:
-        for domain, questions in read_run(run, domains).items():
+        for domain, questions in read_run(run, domains, keep).items():
             made.setdefault(domain, []).extend(questions)
     people: dict[str, Sample] = {}
     companion: dict[str, dict[str, Sample]] = {"all": {}, "kept": {}, NEW: {}}
@@ -301,6 +314,7 @@ def main() -> None:
     parser.add_argument("--retrievers", nargs="+", choices=RETRIEVERS, default=RETRIEVERS)
     parser.add_argument("--cache", type=Path, default=Path("outputs/.cache/rank_agreement"))
     parser.add_argument("--output", type=Path, default=Path("outputs"), help="folder for both files")
+    parser.add_argument("--filter", help="as judge.filter, in place of the runs' own")
     parser.add_argument("--draws", type=int, default=1000, help="of the bootstrap, 2 at least")
     parser.add_argument("--seed", type=int, default=0, help="of the bootstrap")
     given = parser.parse_args()
@@ -317,7 +331,9 @@ def main() -> None:
     }
     try:
         given.output.mkdir(parents=True, exist_ok=True)
-        result = measure_agreement(given.human, given.companion, variants, given.cache, given.draws, given.seed)
+        result = measure_agreement(
+            given.human, given.companion, variants, given.cache, given.draws, given.seed, given.filter
+        )
         text = to_markdown(result)
         for name, content in (("md", text), ("json", json.dumps(result, indent=1) + "\n")):
             write_text(given.output / f"rank_agreement.{name}", content)

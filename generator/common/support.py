@@ -166,7 +166,7 @@ def find_other_units(text: str, sources: Sequence[str]) -> tuple[str, ...]:
 
     A unit is a word or a sign of the language's list `same`, right before or behind digits.
     """
-    found = [(number, unit, spelt) for number, unit, spelt in _read_units(text) if unit is not None]
+    found = [(number, unit, spelt) for number, unit, spelt in _read_units(text) if unit is not None and spelt]
     if not found:
         return ()
     units: dict[str, set[int | None]] = {}

@@ -12,6 +12,7 @@ import pytest
 from benchmarks.rank_agreement import VARIANTS, Question, main, measure_agreement, read_people, read_pools, sample
 from benchmarks.rank_statistics import Sample, compare, compare_people, resample, split_people
 from generator.corpora.mtrag.names import COLLECTIONS
+from generator.errors import ConfigError
 from generator.schema import Dialog, Verdict
 from judges.benchmarks.mtrag.retrieval_tasks import read_collections
 from tests.support.records import make_dialog, make_evidence, make_passage, make_turn
@@ -103,8 +104,8 @@ def dialog(domain: str, verdict: str = "correct") -> Dialog:
     )
 
 
-def measured(human: Path, *runs: Path) -> dict[str, Any]:
-    return measure_agreement(human, runs, BM25, human.parent / "cache", 3, 0)
+def measured(human: Path, *runs: Path, keep: str | None = None) -> dict[str, Any]:
+    return measure_agreement(human, runs, BM25, human.parent / "cache", 3, 0, keep)
 
 
 def recalls(result: dict[str, Any], name: str) -> dict[str, float]:
@@ -131,6 +132,14 @@ def test_what_the_filter_removes_counts_only_before_it(human: Path, tmp_path: Pa
     assert recalls(result, "all")["last_turn"] == 0.5
     assert recalls(result, "kept")["last_turn"] == 1.0
     assert [result["agreement"][name][0]["questions"] for name in ("all", "kept")] == [2, 1]
+
+
+def test_another_filter_than_the_run_s_own(human: Path, tmp_path: Path) -> None:
+    made = run(tmp_path / "run", dialog("govt"))
+    result = measured(human, made, keep="pairs and turn>1")
+    assert [result["agreement"][name][0]["questions"] for name in ("all", "kept")] == [2, 1]
+    with pytest.raises(ConfigError, match="--filter: lenght>1"):
+        measured(human, made, keep="pairs and lenght>1")
 
 
 def test_a_run_without_rewritten_questions_or_a_copy_of_a_run_is_refused(

@@ -255,6 +255,11 @@ def test_a_small_change_is_not_correct(answer: str, told: str) -> None:
     assert verdict(answer, passage=make_passage("p", answer)).label == "correct"
 
 
+def test_a_time_that_nothing_supports_is_named_once() -> None:
+    found = verdict("It starts at 15:00.", passage=make_passage("p", "It costs 15 pounds."))
+    assert found.explanation == "nothing supports: 15:00, starts"
+
+
 def test_an_answer_from_a_passage_in_another_language_is_not_judged() -> None:
     told = "Die Jahreskarte kostet 120 Kronen und ist für Schüler kostenlos. Wer ein Buch zu spät zurückgibt, zahlt"
     passage = make_passage("karte", f"{told} eine Krone am Tag.")
