@@ -144,12 +144,14 @@ def test_the_user_of_a_passage_may_be_spoken_of() -> None:
     assert speaks_like_the_prompt("The Agent logs in.", [manual])
 
 
-def test_a_copied_statement_is_no_message() -> None:
+def test_a_copied_sentence_is_no_message() -> None:
     guide = TRAM.model_copy(update={"text": "Trams run every ten minutes on the line to the port."})
     copied = "so trams run every ten minutes on the line to the port"
     assert copies_documents(copied, [BUS, guide]) and not copies_documents(copied, [BUS])
     assert not copies_documents(f"Is it true that {copied}?", [guide])
     assert not copies_documents("I hear that trams run every ten minutes", [guide])
+    longer = guide.model_copy(update={"text": f"{guide.text[:-1]} until the last ship of the day has come in."})
+    assert copies_documents(f"Is it true that {longer.text[:-1]}?", [longer])
 
 
 def test_a_short_later_question_need_not_share_a_word() -> None:
