@@ -61,6 +61,7 @@ PatternName = Literal[
     "and_half",  # behind a number
     "hour",  # behind a number that may be a full hour and counts nothing (9 daily)
     "half_past",  # with the hour as its first group
+    "comparison",  # with the word by which two things are compared as its first group
     "percent",  # in two words
     "quantity",  # beside numbers in words
     "opener",  # what may stand before the same question

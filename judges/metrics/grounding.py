@@ -228,8 +228,11 @@ class GroundingJudge(ComputingJudge):
         label = "correct" if score >= weights.correct else "incorrect" if score < weights.incorrect else UNJUDGED
         # One name, day, number or code in place of another is a small share of the words.
         low = set(map(str.casefold, missing.words))
+        comparison = dialog_language().pattern("comparison")
+        compared = comparison.findall(claim.casefold()) if comparison else []
         small = bool(
             missing.names
+            or not low.isdisjoint(compared)  # “older” may be the question's word alone
             or low & _days()
             or any(c.isdigit() for word in low for c in word)
             or set(map(str.casefold, missing.numbers)) - _COUNTS

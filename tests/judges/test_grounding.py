@@ -248,6 +248,7 @@ def test_german_is_judged_and_text_without_spaces_is_not() -> None:
         ("The vaccine is stored at 5 °C in the dark.", "The vaccine is stored at minus 5 °C in the dark."),
         ("The park covers 12 km of woods.", "The park covers 12 km² of woods."),
         ("Seventy-five percent of the guests take the tour.", "Of the guests some take the tour of 75 minutes."),
+        ("Christopher Lloyd is older than Steven Levitan.", "It was created by Christopher Lloyd and Steven Levitan."),
     ],
 )
 def test_a_small_change_is_not_correct(answer: str, told: str) -> None:
