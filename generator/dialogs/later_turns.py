@@ -37,7 +37,7 @@ def find_later_fault(
     if not language.listed("pointing") or not language.is_in(asked):
         return None
     if _is_remark(question):
-        return "asks for nothing"
+        return "is courtesy alone"
     narrows, queries = question_type.part_taken_up == "question", [turn.query for turn in history]
     if any(_is_same(question, query, before, narrows) for before, query in pairwise(["", *queries])):
         return REPEATS
@@ -55,7 +55,7 @@ def find_later_fault(
             return fault
     if languages().differ:  # what the documents tell has other words
         return None
-    leaves = len(content) >= 2 and content.isdisjoint(known) and _asks(question) and not _points(question)
+    leaves = len(content) >= 2 and content.isdisjoint(known) and asks(question) and not _points(question)
     return LEAVES if leaves and not question_type.stands_alone else None
 
 
@@ -77,7 +77,7 @@ def _is_remark(message: str) -> bool:
     language = dialog_language()
     courtesy = language.listed("courtesy")
     polite = not courtesy.isdisjoint(words(message)) and courtesy | language.idle >= {*words(message)}
-    return not _asks(message) and (polite or language.matches("closing", message))
+    return not asks(message) and (polite or language.matches("closing", message))
 
 
 def _is_same(question: str, earlier: str, before: str, narrows: bool) -> bool:
@@ -125,7 +125,7 @@ def _takes_up_question(question: str, content: frozenset[str], last: Turn, known
     parts = [question[start:end] for start, end in sentences(question)]
     # “No, I meant the ferry. When does it leave?”
     correction = next((part for part in parts if corrects and corrects.search(part)), question)
-    return bool(named) or not content or (not _asks(correction) and not content_of(correction).isdisjoint(known))
+    return bool(named) or not content or (not asks(correction) and not content_of(correction).isdisjoint(known))
 
 
 def _find_old_matter(question: str, content: frozenset[str], last: Turn) -> str | None:
@@ -148,7 +148,7 @@ def _find_old_matter(question: str, content: frozenset[str], last: Turn) -> str 
     return "asks for what the last answer told" if confirms else None
 
 
-def _asks(question: str) -> bool:
+def asks(question: str) -> bool:
     """Return true if a message asks, and doesn't just tell."""
     language = dialog_language()
     begins = language.begins_with("question", question) or language.begins_with("auxiliary", question)

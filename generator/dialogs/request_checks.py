@@ -12,6 +12,7 @@ from generator.common.passages import sentences
 from generator.common.shingles import content_stems
 from generator.common.support import read_terms, term_keys
 from generator.dialogs.asks_back import find_request
+from generator.dialogs.later_turns import asks
 from generator.schema import Passage
 from taxonomy import QuestionCheck, QuestionType, ReplyCheck
 
@@ -97,6 +98,10 @@ def _asks_harm(request: str, _: Sequence[Passage]) -> str | None:
     return "asks for nothing harmful or private" if _matches("harm", request) is False else None
 
 
+def _asks_nothing(message: str, _: Sequence[Passage]) -> str | None:
+    return "asks a question, in place of telling something" if asks(message) else None
+
+
 def _says_unknown(reply: str, _: Sequence[Passage]) -> str | None:
     return "doesn't say that it isn't known" if _matches("says_unknown", reply) is False else None
 
@@ -123,6 +128,7 @@ _REQUEST_CHECKS: dict[QuestionCheck, Callable[[str, Sequence[Passage]], str | No
     "presupposes": _presupposes,
     "asks-modality": _asks_modality,
     "asks-harm": _asks_harm,
+    "asks-nothing": _asks_nothing,
 }
 _REPLY_CHECKS: dict[ReplyCheck, Callable[[str, Sequence[Passage]], str | None]] = {
     "says-unknown": _says_unknown,

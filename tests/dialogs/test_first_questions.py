@@ -46,8 +46,10 @@ def test_the_questions_come_in_their_order_and_none_is_generated(
 ) -> None:
     assert opened(site, openai_server, source.run_dir, "dialogs=5", "taxonomy=mixed", "validation=0").code == 0
     there, here = source.dialogs(), site.dialogs()
-    expected = [(d["turns"][0]["query"], d["turns"][0]["question_type"]) for d in there[:5]]
-    assert [(d["turns"][0]["query"], d["turns"][0]["question_type"]) for d in here] == expected
+    lost = {drop["text"] for drop in site.drops()}  # the made-up words of one may be in no document
+    expected = [(d["turns"][0]["query"], d["turns"][0]["question_type"]) for d in there]
+    kept = [(query, kind) for query, kind in expected if query not in lost]
+    assert [(d["turns"][0]["query"], d["turns"][0]["question_type"]) for d in here] == kept[:5]
     for dialog in here:
         assert dialog["turns"][0]["retrieval_query"] == dialog["turns"][0]["query"]
         assert dialog["turns"][0]["hits"]

@@ -115,7 +115,7 @@ def test_a_question_that_only_names_what_was_meant_is_a_repetition() -> None:
 
 @pytest.mark.parametrize("remark", ["Thanks!", "Great.", "That's great, thank you."])
 def test_a_remark_is_no_question(remark: str) -> None:
-    assert fault(remark, "follow-up") == "asks for nothing"
+    assert fault(remark, "follow-up") == "is courtesy alone"
 
 
 @pytest.mark.parametrize("request_", ["Tell me more.", "Please explain.", "Why?", "Is that good?"])
