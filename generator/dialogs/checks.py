@@ -37,7 +37,7 @@ GAP = re.compile(r"(?:^|\s)(?:…|\.{3})(?:\s|$)")
 # What our prompts, which are English whatever the dialog, call those who speak and what they said last.
 _PROMPT_WORDS = re.compile(
     r"\b[Tt]he (User|Agent|last answer|last question|"
-    r"user(?= (?:\w+s|asked|wanted|can|must|should|will|would|may|might|who)\b))\b"
+    r"user(?= (?:\w+s|to|asked|wanted|can|must|should|will|would|may|might|who)\b))\b"
 )
 _LABEL = re.compile(r"\W*(?:user|agent|assistant|question|answer|response|[qa]) ?:", re.IGNORECASE)
 LIKE_THE_PROMPT = "speaks of the User, the Agent or their last words"

@@ -77,6 +77,13 @@ of documents, passages, texts or sentences."""
     )
 
 
+class NextStatement(NextQuestion):
+    """Write the User's next message. Having read the Agent's last answer, the User tells something about themselves \
+or their case, of exactly the kind below, and asks nothing. Copy the words that the User takes up, say under “wants” \
+what the User tells of them, then write the message: one short statement with “I” or “my”, which makes no sense \
+without that answer. Never speak of documents, passages, texts or sentences."""
+
+
 class NewQuestion(Question):
     """Write the User's next message. The User goes on from what was talked about to something that nobody has asked \
 yet, of exactly the kind below. Name the matter that the message is about and say what the User wants to know, then \

@@ -30,6 +30,7 @@ from generator.dialogs.signatures import (
     FirstQuestion,
     GroundedAnswer,
     NextQuestion,
+    NextStatement,
     Remark,
     StandaloneQuery,
     in_language,
@@ -145,7 +146,8 @@ class AskNext(Ask):
         user: str = "",
     ) -> str:
         """Return the question; `Rejected` as in `ask_until_accepted`."""
-        return await self.ask_until_accepted(self.predict.signature, documents, history, question_type, focus, user)
+        signature = NextStatement if "asks-nothing" in question_type.checks else self.predict.signature
+        return await self.ask_until_accepted(signature, documents, history, question_type, focus, user)
 
 
 class Chat(dspy.Module):
