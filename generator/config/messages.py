@@ -24,7 +24,7 @@ _ELSEWHERE = {
     "corpus": "; a path goes into corpus.path, such as corpus=folder corpus.path=…",
     "dialog": "; the number of dialogs is dialogs=…",
 }
-_SHOW_ALL = "`--cfg job` in its place shows all settings"
+_SHOW_ALL = "replace it by `--cfg job` to see all settings"
 
 
 @cache

@@ -89,7 +89,7 @@ WRONG = [
     ("+lm.modell=x", "lm.modell: unknown setting; did you mean lm.model?"),
     ("retriver.k=3", "did you mean retriever.k"),
     ("retreiver=bm25", "retreiver: unknown setting; did you mean retriever"),
-    ("xyzzy=3", "xyzzy: unknown setting; `--cfg job` in its place shows all settings"),
+    ("xyzzy=3", "xyzzy: unknown setting; replace it by `--cfg job` to see all settings"),
     ("corpus.path=x", "corpus.path: unknown here; only these have it: corpus="),
     ("judge=rl_f judge.filter=prefix", "judge.filter"),
     ("+dialogs=3", "+dialogs: is a setting already; leave out the +"),
