@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from generator.common.language import Language, WordList, cached_by_language, dialog_language, languages
 from generator.common.passages import sentences
-from generator.common.scripts import QUESTION_MARKS
+from generator.common.scripts import has_question_mark
 from generator.common.shingles import content_stems, words
 from generator.dialogs.prompt import Documents
 from generator.schema import Turn
@@ -152,7 +152,7 @@ def asks(question: str) -> bool:
     """Return true if a message asks, and doesn't just tell."""
     language = dialog_language()
     begins = language.begins_with("question", question) or language.begins_with("auxiliary", question)
-    return begins or not set(QUESTION_MARKS).isdisjoint(question)
+    return begins or has_question_mark(question)
 
 
 def _points(question: str) -> bool:

@@ -17,7 +17,7 @@ from generator.common.language import cached_by_language, dialog_language, langu
 from generator.common.numbers import THOUSANDS, drop_item_numbers, write_plainly
 from generator.common.numerals import digits_of
 from generator.common.refusals import drop_closings, drop_referrals, drop_refusals
-from generator.common.scripts import QUESTION_MARKS, has_words, is_unspaced
+from generator.common.scripts import has_question_mark, has_words, is_unspaced
 from generator.common.shingles import words
 from generator.common.support import Term, find_other_units, find_unsupported, read_terms, term_keys
 from generator.dialogs.asks_back import drop_requests
@@ -116,7 +116,7 @@ def features(answer: str, passages: Sequence[str], said: Sequence[str]) -> dict[
             counts[word] for word in dialog_language().listed("first_person") if not any(word in of for of in sources)
         )
         / total,
-        "asks": float(not set(QUESTION_MARKS).isdisjoint(claim)),
+        "asks": float(has_question_mark(claim)),
         "refuses": float(claim != answer),
     }
 
