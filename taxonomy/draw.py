@@ -138,7 +138,7 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
         # Not validated again: a type may be shown without the examples that its file must have.
         Target.model_construct(
             **dict(non_question if non_question and place in asks_nothing else type_)
-            | ({"checks": (), "reply": None} if place in resolving else {}),
+            | ({"checks": (), "reply": None} if place in resolving | unclear else {}),  # they have their own
             multi_turn=link,
             aim=aim,
             standalone=alone,

@@ -96,13 +96,13 @@ def _is_same(question: str, earlier: str, before: str, narrows: bool) -> bool:
     new, old = (opener.match(text) if opener else None for text in (question, earlier))
     question, earlier = (text[match.end() :] if match else text for text, match in ((question, new), (earlier, old)))
     mine, theirs = content_of(question), content_of(earlier)
-    asks, asked = (list_question_words(text, language) for text in (question, earlier))
+    asking, asked = (list_question_words(text, language) for text in (question, earlier))
     refers, referred = (language.find("pointing", text) for text in (question, earlier))
-    if referred and not refers and asks == asked and theirs:
+    if referred and not refers and asking == asked and theirs:
         return theirs < mine <= theirs | content_of(before)
-    open_ended = bool(new) and not asks and not language.begins_with("auxiliary", question)
+    open_ended = bool(new) and not asking and not language.begins_with("auxiliary", question)
     part = len(mine) >= 2 and mine < theirs and not narrows
-    return (mine == theirs or part) and bool(mine) and refers == referred and (asks == asked or open_ended)
+    return (mine == theirs or part) and bool(mine) and refers == referred and (asking == asked or open_ended)
 
 
 def list_question_words(text: str, language: Language) -> list[str]:

@@ -80,8 +80,8 @@ of documents, passages, texts or sentences."""
 class NextStatement(NextQuestion):
     """Write the User's next message. Having read the Agent's last answer, the User tells something about themselves \
 or their case, of exactly the kind below, and asks nothing. Copy the words that the User takes up, say under “wants” \
-what the User tells of them, then write the message: one short statement with “I” or “my”, which makes no sense \
-without that answer. Never speak of documents, passages, texts or sentences."""
+what the User tells of them, then write the message: one short statement with “I” or “my”. Never speak of documents, \
+passages, texts or sentences."""
 
 
 class NewQuestion(Question):

@@ -230,6 +230,7 @@ def test_each_underspecified_turn_is_resolved_in_any_mix(share: float, turns: in
         follow = [isinstance(kind, Target) and kind.resolves for kind in (*dialog[1:], KINDS["direct"])]
         assert follow == is_unclear
         assert not any(one and other for one, other in pairwise(is_unclear))
+        assert not any(kind.checks for kind, is_open in zip(dialog, is_unclear, strict=True) if is_open), "it may ask"
 
 
 # --- a whole run
