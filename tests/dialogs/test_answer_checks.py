@@ -93,6 +93,10 @@ def test_the_same_words_in_another_sense_are_accepted(answer: str) -> None:
         ("The day ticket.", "And how much is it?"),
         ("I don't know if the ferry to Orrin runs on Sundays in winter.", WHAT),
         ("There are good people to follow though that know it.", "What are good people to follow to know it?"),
+        (
+            "It is the world's largest harbour because it is the world's largest harbour by area.",
+            "What makes it the world's largest harbour?",
+        ),
     ],
 )
 def test_an_answer_that_answers_nothing_is_refused(answer: str, question: str) -> None:
@@ -117,6 +121,10 @@ def test_an_answer_that_answers_nothing_is_refused(answer: str, question: str) -
         ("The harbour opened in May.", "When did the harbour open?"),
         ("The night tram stops at the harbour.", DOES),
         ("The tram.", "What is cheaper, the tram or the bus?"),
+        (
+            "The night tram stops at the harbour. In winter the day tram stops at the harbour, too.",
+            "Which tram stops at the harbour?",
+        ),
     ],
 )
 def test_a_short_answer_or_a_refusal_is_accepted(answer: str, question: str) -> None:
