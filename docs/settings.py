@@ -56,7 +56,7 @@ COMMANDS = (
     ("python -m judges.human read", "human_read", "judges.human:ReadSettings"),
     ("python -m judges.review", "review", "judges.review:ReviewSettings"),
     ("python -m judges.correlation", "correlation", "judges.correlation:CorrelationSettings"),
-    ("python -m judges.students", "students", "judges.students:StudentsSettings"),
+    ("python -m judges.students", "students", "judges.benchmarks.settings:StudentsSettings"),
     ("python -m judges.retrieval", "retrieval", "judges.retrieval:RetrievalSettings"),
 )
 # The groups of other commands than `python -m generator`.

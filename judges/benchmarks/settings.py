@@ -1,4 +1,4 @@
-"""The plain settings of `python -m judges.evaluate`; light to import, so that `--help` can show them."""
+"""The plain settings of `judges.evaluate` and `judges.students`; light to import, so that `--help` can show them."""
 
 from typing import Annotated, Literal
 
@@ -32,3 +32,21 @@ class EvaluationSettings(Record):
         description="The run folder; null: outputs/<benchmark>-<input>-<model>."
     )
     fresh: Annotated[bool, Operational] = Field(description="Empty run_dir first, instead of continuing the run in it.")
+
+
+class StudentsSettings(Record):
+    """Settings of `python -m judges.students`, as in `conf/students.yaml`."""
+
+    human: Annotated[tuple[str, ...], OneOrMore] = Field(description="Human dialogs to learn from, as in `quac:PATH`.")
+    synthetic: Annotated[tuple[str, ...], OneOrMore] = Field(
+        description="Runs to learn from, judged; the set `synthetic` also learns from what was judged incorrect."
+    )
+    input: str = Field(description="Human dialogs to answer: the benchmark's test set.")
+    sets: Annotated[tuple[str, ...], OneOrMore, Field(min_length=1)] = Field(
+        description="Which are compared: zero_shot, human, synthetic, synthetic_filtered, human+synthetic."
+    )
+    pairs: int = Field(ge=2, description="Context-response pairs of each set, the same number.")
+    seeds: Annotated[tuple[int, ...], Field(min_length=1)] = Field(description="Students of each set, by their seeds.")
+    finetune: tuple[str, ...] = Field(description="Further settings of `python -m generator.finetune`.")
+    evaluate: tuple[str, ...] = Field(description="Further settings of `python -m judges.evaluate`.")
+    run_dir: Annotated[LocalPath, Operational] = Field(description="Folder of students, answers and the table.")

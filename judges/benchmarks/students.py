@@ -7,16 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from omegaconf import DictConfig
+
 from generator.common.atomic_files import atomic_write
 from generator.common.console import note
-from generator.config.compose import RunFailed
+from generator.config.compose import Job, RunFailed
+from generator.config.parts import plain, validate
 from generator.errors import ConfigError
 from generator.output.markdown import table
 from generator.output.tables import ABSENT
 from generator.sets import dialog_set
 from judges.benchmarks.human_dialogs import mean_of_questions, rated_by_metric
 from judges.benchmarks.scores import Rated
-from judges.students import StudentsSettings
+from judges.benchmarks.settings import StudentsSettings
 
 ZERO_SHOT = "zero_shot"
 
@@ -59,6 +62,16 @@ def plan_steps(settings: StudentsSettings) -> Iterator[tuple[str, list[Step]]]:
             asked = {"input": settings.input, "run_dir": folder / "answers"}
             steps.append(Step("judges.evaluate", settings.evaluate, asked | model, folder / "answers/scores.json"))
         yield name, steps
+
+
+def compare(cfg: DictConfig, job: Job) -> None:
+    """Train and evaluate the students that are missing; the task of `python -m judges.students`.
+
+    Raises:
+        ConfigError: a setting is wrong.
+        RunFailed: see `run_students`.
+    """
+    run_students(validate(StudentsSettings, "", plain(cfg)))
 
 
 def run_students(settings: StudentsSettings) -> None:

@@ -10,8 +10,9 @@ import pytest
 from generator.errors import ConfigError, CorpusError
 from generator.schema import Verdict
 from judges.benchmarks import students
+from judges.benchmarks.settings import StudentsSettings
 from judges.benchmarks.students import Step, plan_steps
-from judges.students import COMMAND, StudentsSettings
+from judges.students import COMMAND
 from tests.judges.benchmarks.test_evaluate import reached
 from tests.judges.benchmarks.test_human_dialogs import Answering
 from tests.support.openai_server import OpenAIServer, openai_server
