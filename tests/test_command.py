@@ -96,11 +96,12 @@ def test_drops_have_their_stage_and_reason(site: Site) -> None:
     assert f"run folder: {site.run_dir}" in done.out
 
 
-def test_a_run_that_accepts_nothing_names_the_stage_and_fails(site: Site) -> None:
+@pytest.mark.parametrize("attempts", [1, 4])
+def test_a_run_that_accepts_nothing_names_the_stage_and_fails(attempts: int, site: Site) -> None:
     with OpenAIServer(denying) as server:
-        done = site.run(server, "dialogs=2", "max_attempts=4")
+        done = site.run(server, "dialogs=2", f"max_attempts={attempts}")
     assert done.code == 1
-    assert "none of 4" in done.error and "ask (inconsistent" in done.error
+    assert f"none of {attempts}" in done.error and f"{attempts} of them lost at ask (inconsistent" in done.error
     assert str(site.run_dir / "drops.jsonl") in done.error
     assert not (site.run_dir / "dataset").exists(), "an empty dataset is no dataset"
     site.check_ledger()

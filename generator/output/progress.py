@@ -160,9 +160,10 @@ def closing_table(summary: Summary) -> None:
         ("dropped pairs", summary.dropped_pairs),
         ("unused candidates", summary.dropped_candidates),
     ):
-        counts = [f"{count} × {stage}: {reason}" for stage, by in stages.items() for reason, count in by.items()]
+        counts = [(count, f"{stage}: {reason}") for stage, by in stages.items() for reason, count in by.items()]
         if counts:
-            rows.append((title, "\n".join(counts)))
+            counts.sort(key=lambda lost: -lost[0])
+            rows.append((title, "\n".join(f"{count} × {why}" for count, why in counts)))
     if summary.candidates_cost.calls:
         rows.append(("for unused candidates", _spell(summary.candidates_cost)))
     if summary.unjudged_pairs:
