@@ -173,7 +173,9 @@ def closing_table(summary: Summary) -> None:
     if summary.evidence_covers is not None:
         rows.append(("evidence", f"covers the answer of {summary.evidence_covers:.0%} of the pairs"))
     if summary.difficulty:
-        rows.append(("difficulty", ", ".join(f"{count} {level}" for level, count in summary.difficulty.items())))
+        unranked = "" if summary.ranked else "; none can be hard without ranks of the evidence"
+        levels = ", ".join(f"{count} {level}" for level, count in summary.difficulty.items())
+        rows.append(("difficulty", f"{levels}{unranked}"))
     if summary.guessable:
         rows.append(("gives itself away", f"without reading a passage: {', '.join(summary.guessable)}"))
     for title, shares in (
