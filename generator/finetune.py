@@ -1,5 +1,6 @@
 """`python -m generator.finetune`: fine-tune a student on dialogs; see `docs/students.md`."""
 
+import logging
 import sys
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ def finetune(cfg: "DictConfig", job: object) -> None:
 
     settings = load_finetuning(cfg)
     pairs = read_pairs(settings)
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # it warns of a package that nothing here needs
     from generator.training.sft import train
 
     train(settings, pairs)

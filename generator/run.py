@@ -98,9 +98,9 @@ def generate_run(settings: Settings, configuration: str, job: Job) -> float:
     if not summary.accepted:
         losses = {f"{stage} ({reason})": n for stage, why in summary.dropped.items() for reason, n in why.items()}
         most = max(losses, key=losses.__getitem__)
-        lost = f"; {losses[most]} of them were lost at {most}" if losses[most] > 1 else ""
         drops = settings.folder / "drops.jsonl"
-        note(f"error: none of {summary.attempted} attempted dialogs was accepted{lost}; {drops} has them all")
+        lost = f"{losses[most]} of them lost at {most}"
+        note(f"error: none of {summary.attempted} attempted dialogs was accepted, {lost}; {drops} has them all")
         if not job.optimised:
             raise RunFailed(1)
     elif not summary.complete:

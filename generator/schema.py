@@ -173,6 +173,11 @@ class Passage(Record):
         """The title, if there is one, and the text below it."""
         return f"{self.title}\n{self.text}" if self.title else self.text
 
+    @property
+    def text_key(self) -> str:
+        """The text as far as copies share it, which may differ in white space."""
+        return " ".join(self.text.casefold().split())
+
 
 class Hit(Record):
     """A passage that a search returned.

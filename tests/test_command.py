@@ -70,6 +70,7 @@ def test_a_run_folder_has_these_files_and_fields(site: Site, openai_server: Open
     assert sum(stage["calls"] for stage in cost.values()) == pytest.approx(2 * cost["all"]["calls"], abs=0.05)
     assert "cost of a pair" in done.out
     assert 0 <= summary["evidence_covers"] <= 1 and "covers the answer of" in done.out
+    assert sum(summary["difficulty"].values()) == pairs and "none can be hard" not in done.out
     dialogs = site.dialogs()
     assert len(dialogs) == summary["accepted"] == 3
     for dialog in dialogs:
@@ -86,6 +87,7 @@ def test_drops_have_their_stage_and_reason(site: Site) -> None:
     site.check_ledger()
     drops, summary = site.drops(), site.summary()
     assert done.code == 0 and 0 < summary["accepted"] < 5, "some of both"
+    assert re.search(r"difficulty +\d.*none can be hard", done.out), "one document has no ranks"
     assert all(drop.keys() == {"dialog_id", "scope", "turn", "stage", "reason", "text", "cost"} for drop in drops)
     assert {drop["stage"] for drop in drops} == {"ask"}
     assert summary["dropped"] == {"ask": {"inconsistent by its own check": 6 - summary["accepted"]}}
@@ -96,11 +98,12 @@ def test_drops_have_their_stage_and_reason(site: Site) -> None:
     assert f"run folder: {site.run_dir}" in done.out
 
 
-def test_a_run_that_accepts_nothing_names_the_stage_and_fails(site: Site) -> None:
+@pytest.mark.parametrize("attempts", [1, 4])
+def test_a_run_that_accepts_nothing_names_the_stage_and_fails(attempts: int, site: Site) -> None:
     with OpenAIServer(denying) as server:
-        done = site.run(server, "dialogs=2", "max_attempts=4")
+        done = site.run(server, "dialogs=2", f"max_attempts={attempts}")
     assert done.code == 1
-    assert "none of 4" in done.error and "ask (inconsistent" in done.error
+    assert f"none of {attempts}" in done.error and f"{attempts} of them lost at ask (inconsistent" in done.error
     assert str(site.run_dir / "drops.jsonl") in done.error
     assert not (site.run_dir / "dataset").exists(), "an empty dataset is no dataset"
     site.check_ledger()

@@ -44,6 +44,7 @@ PatternName = Literal[
     "refusal",  # a clause that says that something isn't known
     "referral",  # sends the user elsewhere, which beside a refusal claims nothing
     "closing",  # a sentence of courtesy around an answer, which claims nothing
+    "disclaimer",  # says before an answer that a machine gives it
     "several",  # says that there are several, which beside a question back claims nothing
     "concession",  # a clause before a claim, whose first group is kept
     "clause",  # what parts clauses

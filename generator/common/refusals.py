@@ -14,8 +14,10 @@ def drop_refusals(answer: str) -> str:
 
 
 def drop_closings(answer: str) -> str:
-    """Return an answer without its sentences of courtesy (“I hope this helps!”)."""
+    """Return an answer without its sentences of courtesy (“I hope this helps!”) and disclaimers (“As an AI, …”)."""
     language = dialog_language()
+    if disclaimer := language.pattern("disclaimer"):
+        answer = disclaimer.sub("", answer)
     for start, end in reversed(list(sentences(answer, language.code))):
         if language.matches("closing", answer[start:end]):
             answer = answer[:start] + answer[end:]

@@ -39,7 +39,7 @@ TASKS = "These are the tasks. You do one; your reply is one JSON object and noth
 INSTRUCTED_LAST = ("ask_first", "ask_next", "ask_new")
 # Tasks described only in their own prompts: those that few turns need.
 RARE = (
-    *("chat.remark", "chat.courtesy", "answer.choose", "unanswered"),
+    *("tell_next", "chat.remark", "chat.courtesy", "answer.choose", "unanswered"),
     *("underspecified.question", "underspecified.reply", "underspecified.resolution"),
 )
 # The output that documents are searched for.

@@ -7,7 +7,6 @@ unique ones, people's 16.9. Of people's later turns, 10% rest on the text of ear
 from collections.abc import Iterable, Sequence
 
 from generator.common.passages import sentences
-from generator.dialogs.query import text_key
 from generator.schema import Passage, Retriever, Split, Turn
 
 FOCUS_CHARS = 300
@@ -29,10 +28,10 @@ async def choose_focus(
     used = {evidence.passage_id for turn in history for evidence in turn.evidence}
     unused = [p for p in passages if p.id not in used]
     if place % 2 == 0 or not unused:
-        known, documents = {text_key(p) for p in passages}, {p.document_id for p in passages}
+        known, documents = {p.text_key for p in passages}, {p.document_id for p in passages}
         last = history[-1]
         results = await retriever.search(f"{last.retrieval_query or last.query} {last.answer}", k, split)
-        near = [scored.passage for scored in results if text_key(scored.passage) not in known]
+        near = [scored.passage for scored in results if scored.passage.text_key not in known]
         near.sort(key=lambda p: p.document_id in documents)  # stable: best first among either
         if near:
             return _beginning(near[0])

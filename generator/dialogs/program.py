@@ -18,7 +18,7 @@ from generator.dialogs.language_checks import STAGE, phrase
 from generator.dialogs.live import tell_turn
 from generator.dialogs.plan import Plan
 from generator.dialogs.prompt import Documents
-from generator.dialogs.signatures import NewQuestion
+from generator.dialogs.signatures import NewQuestion, NextStatement
 from generator.dialogs.steps import AskFirst, AskNext, Chat
 from generator.dialogs.unanswered import Unanswered
 from generator.dialogs.users import PLAIN_ASKER, Asker
@@ -90,6 +90,7 @@ class DialogProgram(Program):
             self.unanswered = Unanswered()
         self.ask_first = AskFirst(repetition, candidates)
         self.ask_next = AskNext(repetition, candidates=candidates)
+        self.tell_next = AskNext(repetition, NextStatement, candidates)
         if planned or switching:
             self.ask_new = AskNext(repetition, NewQuestion, candidates)
         if planned:
@@ -178,5 +179,8 @@ class DialogProgram(Program):
         with asker.speaking():
             if not history:
                 return await self.ask_first.acall(documents, question_type, focus, user)
-            ask = self.ask_new if question_type.stands_alone else self.ask_next
+            if "asks-nothing" in question_type.checks:
+                ask = self.tell_next
+            else:
+                ask = self.ask_new if question_type.stands_alone else self.ask_next
             return await ask.acall(documents, history, question_type, focus, user)

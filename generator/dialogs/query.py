@@ -35,19 +35,14 @@ async def search(
         found = await retriever.search(query, wanted, split, document)
         by_text: dict[str, Scored] = {}
         for scored in found:
-            by_text.setdefault(text_key(scored.passage), scored)
+            by_text.setdefault(scored.passage.text_key, scored)
         if len(by_text) >= k or len(found) < wanted:
             break
         wanted *= 2
     best = list(by_text.items())[:k]
-    ids = {text_key(passage): passage.id for passage in known}
+    ids = {passage.text_key: passage.id for passage in known}
     hits = tuple(
         Hit(passage_id=ids.get(text, scored.passage.id), score=scored.score, rank=rank, new=text not in ids)
         for rank, (text, scored) in enumerate(best, start=1)
     )
     return hits, tuple(scored.passage for text, scored in best if text not in ids)
-
-
-def text_key(passage: Passage) -> str:
-    """Return the text of a passage as far as copies share it, which may differ in white space."""
-    return " ".join(passage.text.casefold().split())

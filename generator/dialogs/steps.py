@@ -30,7 +30,6 @@ from generator.dialogs.signatures import (
     FirstQuestion,
     GroundedAnswer,
     NextQuestion,
-    NextStatement,
     Remark,
     StandaloneQuery,
     in_language,
@@ -129,7 +128,8 @@ class AskNext(Ask):
     """A later question, aware of its type, the dialog, and what was asked (section 2.2, figures 7 to 9).
 
     Args:
-        signature: `NextQuestion` for one that leans on the last answer, `NewQuestion` for one that stands alone.
+        signature: `NextQuestion` for one that leans on the last answer, `NewQuestion` for one that stands alone,
+            `NextStatement` for what the user tells in place of a question.
     """
 
     def __init__(
@@ -146,8 +146,7 @@ class AskNext(Ask):
         user: str = "",
     ) -> str:
         """Return the question; `Rejected` as in `ask_until_accepted`."""
-        signature = NextStatement if "asks-nothing" in question_type.checks else self.predict.signature
-        return await self.ask_until_accepted(signature, documents, history, question_type, focus, user)
+        return await self.ask_until_accepted(self.predict.signature, documents, history, question_type, focus, user)
 
 
 class Chat(dspy.Module):

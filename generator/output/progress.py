@@ -160,9 +160,10 @@ def closing_table(summary: Summary) -> None:
         ("dropped pairs", summary.dropped_pairs),
         ("unused candidates", summary.dropped_candidates),
     ):
-        counts = [f"{count} × {stage}: {reason}" for stage, by in stages.items() for reason, count in by.items()]
+        counts = [(count, f"{stage}: {reason}") for stage, by in stages.items() for reason, count in by.items()]
         if counts:
-            rows.append((title, "\n".join(counts)))
+            counts.sort(key=lambda lost: -lost[0])
+            rows.append((title, "\n".join(f"{count} × {why}" for count, why in counts)))
     if summary.candidates_cost.calls:
         rows.append(("for unused candidates", _spell(summary.candidates_cost)))
     if summary.unjudged_pairs:
@@ -172,7 +173,9 @@ def closing_table(summary: Summary) -> None:
     if summary.evidence_covers is not None:
         rows.append(("evidence", f"covers the answer of {summary.evidence_covers:.0%} of the pairs"))
     if summary.difficulty:
-        rows.append(("difficulty", ", ".join(f"{count} {level}" for level, count in summary.difficulty.items())))
+        unranked = "" if summary.ranked else "; none can be hard without ranks of the evidence"
+        levels = ", ".join(f"{count} {level}" for level, count in summary.difficulty.items())
+        rows.append(("difficulty", f"{levels}{unranked}"))
     if summary.guessable:
         rows.append(("gives itself away", f"without reading a passage: {', '.join(summary.guessable)}"))
     for title, shares in (

@@ -85,6 +85,7 @@ class Summary(Record):
             that have or need some; None if none does.
         unjudged: how often a judge failed on one of the `unjudged_pairs`, by reason.
         difficulty: pairs in the dataset by `difficulty`, which those without evidence don't have.
+        ranked: some have a rank of their evidence, without which none is hard.
         guessable: classes of answerability that a guesser tells without reading a passage, each with what it saw and
             the AUC; empty if none, or if there are too few pairs to tell.
         ended: dialogs by the reason why they have the number of turns they have.
@@ -111,6 +112,7 @@ class Summary(Record):
     unjudged_pairs: int
     unjudged: Mapping[str, int]
     difficulty: Mapping[str, int]
+    ranked: bool = False
     guessable: tuple[str, ...]
     ended: Mapping[str, int]
     tasks: Mapping[str, Share]
@@ -140,7 +142,7 @@ class HumanSummary(Record):
 def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dialogs: int) -> Summary:
     """Return the summary of a run so far, in one pass over its dialogs."""
     tally, guesses = Tally(), GuessTally()
-    kept, unjudged, levels, covered = 0, Counter[str](), Counter[str](), Counter[bool]()
+    kept, ranked, unjudged, levels, covered = 0, False, Counter[str](), Counter[str](), Counter[bool]()
     for dialog in store.dialogs():
         tally.add(dialog)
         turns, _ = filter_pairs(dialog, keep)
@@ -148,6 +150,7 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
         kept += len(made)
         covered.update(covers for turn in turns if (covers := evidence_covers(dialog, turn)) is not None)
         levels.update(row.difficulty for row in made if row.difficulty)
+        ranked = ranked or any(row.rank_last_turn for row in made)
         guesses.add(dialog, turns)
         verdicts = (verdict for turn in turns if (verdict := deciding_verdict(turn)))
         unjudged.update(v.explanation.partition(": ")[0] for v in verdicts if v.label == "unjudged")
@@ -168,6 +171,7 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
         unjudged_pairs=unjudged.total(),
         unjudged=dict(unjudged.most_common()),
         difficulty=dict(sorted(levels.items())),
+        ranked=ranked,
         guessable=tuple(str(guess) for guess in guesses.guesses() if guess.gives_away),
         ended=store.endings(),
         # All turns of a dialog have its task as their question type.

@@ -22,6 +22,8 @@ from generator.schema import Dialog, Evidence, Passage, Split
 # Documents that are tokenized as one piece of work.
 DOCUMENTS = 256
 _WORD = re.compile(r"\b\w\w+\b")
+# Passages before the evidence that are compared with each other: reading more of them takes long, for a rank far down.
+_COMPARED = 100
 # The fields of a language that decide what is indexed.
 _SEARCHED = ("code", "stemmer", "ngrams", "words")
 # Sentences, each with the passage that it was taken from.
@@ -78,6 +80,7 @@ class Bm25(Ranker):
         """Return the place, from 1, of the first passage that holds a sentence of the evidence; None without words.
 
         Passages with equal scores share the better place; those that share no word with the query come after all hits.
+        Copies of a passage count once, as in a search, unless the place is far down.
 
         Args:
             evidence: each sentence with the passage that it was taken from.
@@ -90,7 +93,14 @@ class Bm25(Ranker):
         if not rows or not terms:
             return None
         scores: NDArray[np.float32] = await asyncio.to_thread(self._index.get_scores, terms)
-        return _place(scores[self._allowed[split]], scores[list(rows)])
+        best = scores[list(rows)].max()
+        above = np.flatnonzero((scores > best) & self._allowed[split])
+        if len(above) > _COMPARED:
+            return 1 + len(above)
+        own = {self._library.passage(row).text_key for row in rows}
+        by_score = [(scores[row], self._library.passage(row).text_key) for row in above]
+        best = max((score for score, text in by_score if text in own), default=best)
+        return 1 + len({text for score, text in by_score if score > best})
 
 
 class PassagePool:
@@ -125,11 +135,7 @@ class PassagePool:
         if not rows or not terms:
             return None
         scores: NDArray[np.float32] = self._index.get_scores(terms)
-        return _place(scores, scores[list(rows)])
-
-
-def _place(scores: NDArray[np.float32], of: NDArray[np.float32]) -> int:
-    return 1 + int(np.count_nonzero(scores > of.max()))
+        return 1 + int(np.count_nonzero(scores > scores[list(rows)].max()))
 
 
 def build_index(library: Library, k1: float, b: float, spread: Spread) -> Path:

@@ -129,6 +129,8 @@ def _first(given: str | None, prompts: Mapping[str, str | None], *names: str) ->
 @cache
 def _load(model: str) -> Any:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # otherwise it warns about forks
+    for library in ("sentence_transformers", "bitsandbytes"):  # the latter warns of a package that nothing here needs
+        logging.getLogger(library).setLevel(logging.ERROR)
     try:
         from huggingface_hub import HfApi
         from sentence_transformers import SentenceTransformer
@@ -138,7 +140,6 @@ def _load(model: str) -> Any:
             f"retriever: the package sentence-transformers is missing ({error}); install the extra 'dense' (uv sync "
             "--extra dense), or choose retriever=bm25"
         ) from error
-    logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
     set_verbosity_error()
     disable_progress_bar()  # loading takes a fraction of a second
     folder = Path(model).expanduser()

@@ -108,7 +108,7 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
     result = {
         **counts,
         "best_loss": trainer.state.best_metric,
-        "seconds": round(time.monotonic() - start),
+        "seconds": None if resumes else round(time.monotonic() - start),  # those of an earlier session aren't known
         "losses": losses,
     }
     with atomic_write(folder / "result.json") as file:

@@ -5,7 +5,7 @@ from time import process_time
 import pytest
 
 from generator.common.language import Languages, load_language, use_languages
-from generator.common.refusals import drop_refusals
+from generator.common.refusals import drop_closings, drop_refusals
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,26 @@ def test_a_refusal_claims_nothing(answer: str) -> None:
 )
 def test_a_claim_stays(answer: str) -> None:
     assert drop_refusals(answer) == answer
+
+
+@pytest.mark.parametrize(
+    ("code", "disclaimer"),
+    [
+        ("en", "As an AI language model,"),
+        ("en", "I am just a chatbot, but"),
+        ("de", "Als KI-Sprachmodell"),
+        ("de", "Ich bin nur ein Bot, aber"),
+        ("fr", "En tant qu'IA,"),
+        ("fr", "Je ne suis qu’un chatbot, mais"),
+        ("es", "Como modelo de lenguaje,"),
+        ("es", "Solo soy un bot, pero"),
+    ],
+)
+def test_a_disclaimer_claims_nothing(code: str, disclaimer: str) -> None:
+    language = load_language(code)
+    with use_languages(Languages(language, language)):
+        assert drop_closings(f"{disclaimer} 12 crowns. And 20.") == " 12 crowns. And 20."
+        assert drop_closings(f"12 crowns, {disclaimer}") == f"12 crowns, {disclaimer}"
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,12 @@ def test_numbers_in_words_of_other_languages(code: str, said: str, source: str) 
         assert find_unsupported(said, ["zzz"]).numbers != ()
 
 
+def test_what_french_elides_says_nothing() -> None:
+    language = load_language("fr")
+    with use_languages(Languages(language, language)):
+        assert [term.text for term in read_terms("Il n'y a pas d'eau à l'hôtel, j'ai vu.")] == ["eau", "hôtel", "vu"]
+
+
 def test_the_numbers_of_a_list_are_no_numbers() -> None:
     text = "There are three:\n1. Brno,\n 2) Prague, and (3) Zlín, or 4) Ostrava. A pass costs 5. It has (6), too"
     assert [term.text for term in read_terms(text) if term.kind == "number"] == ["three", "5", "6"]

@@ -234,7 +234,19 @@ def test_dialogs_share_a_program_without_mixing() -> None:
     assert repr(program.dump_state()) == before
 
 
-STEPS = {"ask_first.predict", "ask_next.predict", "answer.predict", "answer.choose"}
+def test_a_turn_that_tells_has_a_task_of_its_own() -> None:
+    told = {"question": "I came by the tram."}
+    model = Scripted(ask=[ASK[0], ASK[1], told], answer=ANSWER)
+    program = SingleDocumentDialog(Repetition(0.8))
+    step = program.tell_next.predict
+    step.signature = step.signature.with_instructions("Tell it as a ferryman.")
+    draft = model.run(lambda: program.acall(HARBOUR, kinds("direct", "non-question"), "", "train"))
+    assert spoken(draft)[1][0] == told["question"]
+    _, first, second = model.prompts("ask")
+    assert "Tell it as a ferryman." in first and "asks a question, in place of telling something" in second
+
+
+STEPS = {"ask_first.predict", "ask_next.predict", "tell_next.predict", "answer.predict", "answer.choose"}
 PLANNED = {"ask_new.predict", "chat.remark", "chat.courtesy"}
 
 

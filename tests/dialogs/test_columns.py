@@ -65,6 +65,18 @@ def test_ranks_of_evidence(tmp_path: Path) -> None:
         assert [(t.rank_last_turn, t.rank_query) for t in ranked] == [(last, 1), (None, None)]
 
 
+def test_copies_count_once_in_a_rank(tmp_path: Path) -> None:
+    """Copies of the evidence are as good a hit; copies of another passage take one place, as in a search."""
+    texts = ("ferry", TEXTS["ferry"]), ("Dogs", TEXTS["ferry"]), ("Dogs", TEXTS["museum"]), ("Dogs", TEXTS["museum"])
+    documents = [Document(id=str(n), title=title, text=f"{text}{n * ' '}") for n, (title, text) in enumerate(texts)]
+    library = Library.open("c", "f", lambda: iter(documents), tmp_path, 100, 0)
+    passage = library.passage(0)
+    turn = make_turn(1, query="Dogs", retrieval_query="Dogs boats", evidence=(sentence(passage, "Dogs travel free."),))
+    ranker = Bm25(library, np.zeros(4, dtype=np.bool_), 1.5, 0.75)
+    ranked = asyncio.run(rank_turns(make_dialog(turn, passages=[passage]), ranker)).turns[0]
+    assert (ranked.rank_last_turn, ranked.rank_query) == (1, 2)
+
+
 def test_evidence_in_two_passages_has_the_better_place(tmp_path: Path) -> None:
     """A passage that shares the sentence with its neighbour is as good a hit."""
     text = f"{TEXTS['ferry']} The kiosk also sells maps, and postcards of kiosks."

@@ -113,7 +113,7 @@ def test_a_question_that_only_names_what_was_meant_is_a_repetition() -> None:
     assert fault("Why is the museum open?", "follow-up", museum) is None
 
 
-@pytest.mark.parametrize("remark", ["Thanks!", "Great.", "That's great, thank you."])
+@pytest.mark.parametrize("remark", ["Thanks!", "Great.", "That's great, thank you.", "I see.", "That makes sense."])
 def test_a_remark_is_no_question(remark: str) -> None:
     assert fault(remark, "follow-up") == "is courtesy alone"
 

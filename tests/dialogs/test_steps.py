@@ -192,13 +192,6 @@ def test_function_words_are_no_topic_of_an_example() -> None:
     assert ask_next(Scripted(ask=[{"question": "When does her tram run?"}])) == "When does her tram run?"
 
 
-def test_a_type_that_tells_has_a_task_of_its_own() -> None:
-    model = Scripted(ask=[GOOD, {"question": "I ride it every day."}])
-    assert ask_next(model, "non-question") == "I ride it every day."
-    first, second = model.prompts("ask")
-    assert "and asks nothing" in first and "asks a question, in place of telling something" in second
-
-
 def test_it_is_asked_again_only_twice() -> None:
     model = Scripted(ask=[*({"question": f"Is [{number}] so?"} for number in (1, 2)), {"question": "…"}, GOOD])
     with pytest.raises(Rejected) as caught:

@@ -55,6 +55,10 @@ def verdict(answer: str, query: str = "And then?", passage: object = PASS) -> Ve
         "Thank you for your patience.",
         "Which of these do you mean? Could you tell me what you want to park?",
         "Refunds are paid: 1) within 60 days, 7) by bank transfer. Which one are you referring to?",
+        "As an AI language model, I don't have information on that.",
+        "As an AI, I can't form opinions, but the yearly pass costs 120 crowns.",
+        "I'm just a bot, but refunds are paid within 60 days.",
+        "As a virtual assistant, I don't have personal opinions. The hall seats six people.",
     ],
 )
 def test_a_copied_answer_a_refusal_and_a_courtesy_are_correct(answer: str) -> None:
@@ -69,6 +73,8 @@ def test_a_copied_answer_a_refusal_and_a_courtesy_are_correct(answer: str) -> No
         ("I don't have information on parking, but a garage has 200 places.", "incorrect", ("200", "garage")),
         ("I'm not sure, it costs 19 crowns.", "incorrect", ("19",)),
         ("I don't know who built the hall, it was sold to the Dalbys in 1902.", "incorrect", ("Dalbys", "1902")),
+        ("As an AI, I don't have opinions, but parking costs 19 crowns.", "incorrect", ("parking", "19")),
+        ("As a virtual tour guide, you greet visitors.", "incorrect", ("guide", "visitors")),
         ("It doesn't contain alcohol.", "incorrect", ("alcohol",)),
         ("Your data isn't provided to third parties.", "incorrect", ("third", "parties")),
         ("Bookings cannot be confirmed by phone.", "incorrect", ("Bookings", "phone")),
