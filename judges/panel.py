@@ -7,7 +7,6 @@ from pathlib import Path
 from statistics import median
 from typing import Generic, TypeVar
 
-from generator.components import open_model
 from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.calls import use_model
 from generator.dialogs.journal import Journal
@@ -67,7 +66,7 @@ async def open_greedy(setting: str, endpoint: Endpoint, folder: Path, stack: Asy
     Raises:
         ModelError: the model can't be used.
     """
-    return await open_model(setting, endpoint.model_copy(update={"sampled": endpoint.greedy}), folder, stack)
+    return await endpoint.model_copy(update={"sampled": endpoint.greedy}).enter(stack, folder, setting)
 
 
 def median_name(models: Sequence[str]) -> str:

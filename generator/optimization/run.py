@@ -18,7 +18,6 @@ from generator.common.atomic_files import atomic_write
 from generator.common.concurrency import cancel, together
 from generator.common.console import note
 from generator.common.interruption import interruptible
-from generator.components import open_model
 from generator.config.compose import RunFailed
 from generator.config.parts import build_choice, plain, validate
 from generator.config.settings import hash_files, hash_models, identity
@@ -158,7 +157,7 @@ class OptimizationRun(Session[Ended]):
         model = Connection(asked, clients)
         reflection = Connection(lm, clients)
         if other is not None:
-            reflection = Connection(other, await open_model("reflection.lm", other, self.folder, stack))
+            reflection = Connection(other, await other.enter(stack, self.folder, "reflection.lm"))
         return partial(self._work, model, reflection)
 
     async def _work(self, model: Connection, reflection: Connection, store: Store, stop: asyncio.Event) -> None:
