@@ -14,7 +14,7 @@ import dspy
 from omegaconf import DictConfig
 from pydantic import Field
 
-from generator.common.atomic_files import atomic_write
+from generator.common.atomic_files import write_text
 from generator.common.concurrency import cancel, together
 from generator.common.console import note
 from generator.common.interruption import interruptible
@@ -240,6 +240,5 @@ class OptimizationRun(Session[Ended]):
         states = {name: each.dump_state() for name, each in self._list_predictors(self.best.step).items()}
         write_program(self.folder / PROGRAM, {**self.states, **states})
         for name, content in (("card.md", self.card.markdown()), (CARD, self.card.model_dump_json(indent=1) + "\n")):
-            with atomic_write(self.folder / name) as file:
-                file.write(content)
+            write_text(self.folder / name, content)
         return Ended(self.card)
