@@ -90,6 +90,10 @@ class Endpoint(Record, ABC):
         share._processes = processes
         return share
 
+    def decoding_greedily(self) -> Self:
+        """Return the settings of a model that is to give the same reply again, as judges should."""
+        return self.model_copy(update={"sampled": self.greedy})
+
     @property
     def most_dialogs(self) -> int:
         # Some more dialogs than calls, so that there is always one that has a call to make.

@@ -151,8 +151,7 @@ class OptimizationRun(Session[Ended]):
 
     async def open(self, stack: AsyncExitStack) -> Work:
         lm, other = self.settings.lm, self.settings.reflection.lm
-        # As `python -m judges` asks: verdicts should be reproducible.
-        asked = lm.model_copy(update={"sampled": lm.greedy}) if isinstance(self.target, JudgeTarget) else lm
+        asked = lm.decoding_greedily() if isinstance(self.target, JudgeTarget) else lm  # as `python -m judges` asks
         clients = await stack.enter_async_context(asked.open(self.folder))
         model = Connection(asked, clients)
         reflection = Connection(lm, clients)

@@ -36,7 +36,7 @@ from judges.benchmarks.evaluator import NO_ANSWER, Evaluator
 from judges.benchmarks.items import draw_items, read_items
 from judges.benchmarks.scores import Rated, count_reasons
 from judges.llm.task import RatingAdapter, RatingJudge
-from judges.panel import Member, open_greedy
+from judges.panel import Member
 from judges.work import check_apart, work_through
 
 # Settings that are part of a run folder's name.
@@ -153,7 +153,7 @@ class EvaluationRun(Session[Result]):
         members = []
         for setting, endpoint in self.settings.endpoints.items():
             own = tested if setting == "lm" else None
-            clients = own or await open_greedy(setting, endpoint, self.folder, stack)
+            clients = own or await endpoint.decoding_greedily().enter(stack, self.folder, setting)
             members.append(Member(RatingJudge(endpoint.model), clients, RatingAdapter(endpoint.structured_outputs)))
         # An encoder that can't be loaded must be known before answers are paid for.
         for metric in self.benchmark.judges:
