@@ -1,7 +1,6 @@
 """The parts of a run, put together the same way in every process that generates dialogs."""
 
 import json
-import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -34,9 +33,8 @@ from generator.dialogs.replies import SignatureType
 from generator.dialogs.signatures import prompt_version
 from generator.dialogs.single import SingleDocumentDialog
 from generator.dialogs.whole import WholeDialogProgram
-from generator.errors import ConfigError, ModelError
-from generator.models.endpoints import Endpoint, VllmEndpoint
-from generator.models.lm import Clients
+from generator.errors import ConfigError
+from generator.models.endpoints import Endpoint
 from generator.retrievers.bm25 import Bm25, Bm25Settings
 from generator.schema import Document, Judge, Retriever
 from taxonomy import PLAIN, Taxonomy, UserShare
@@ -202,7 +200,7 @@ class Components:
         Raises:
             ModelError: a model doesn't answer.
         """
-        settings, lm = self.settings, _share(self.settings.lm, workers)
+        settings, lm = self.settings, self.settings.lm.shared_by(workers)
         async with AsyncExitStack() as stack:
             clients = await stack.enter_async_context(lm.open(settings.folder))
             yield DialogGenerator(
@@ -212,8 +210,10 @@ class Components:
                 clients=clients,
                 adapter=self._adapter(lm, self.tasks if self.program.shares_prompts else {}),
                 others={
-                    name: Connected(await self._open(name, endpoint, workers, stack), self._adapter(endpoint, {}))
-                    for name, endpoint in settings.others.items()
+                    name: Connected(
+                        await other.shared_by(workers).enter(stack, settings.folder, name), self._adapter(other, {})
+                    )
+                    for name, other in settings.others.items()
                 },
                 judging=await self._connect_judges(workers, stack),
                 ranker=self.ranker,
@@ -231,23 +231,8 @@ class Components:
             return None
         if (own := self.settings.judge.lm) is None:
             return Judging(self.judges, None, self._adapter(self.settings.lm, self.tasks))
-        clients = await self._open("judge.lm", own, workers, stack)
+        clients = await own.shared_by(workers).enter(stack, self.settings.folder, "judge.lm")
         return Judging(self.judges, clients, self._adapter(own, self.tasks))
-
-    async def _open(self, setting: str, endpoint: Endpoint, workers: int | None, stack: AsyncExitStack) -> Clients:
-        return await open_model(setting, _share(endpoint, workers), self.settings.folder, stack)
-
-
-async def open_model(setting: str, endpoint: Endpoint, folder: Path, stack: AsyncExitStack) -> Clients:
-    """Open a model, to be closed with the stack; errors name the setting that it was chosen by, as `judge.lm`.
-
-    Raises:
-        ModelError: the model can't be used.
-    """
-    try:
-        return await stack.enter_async_context(endpoint.open(folder))
-    except ModelError as error:
-        raise ModelError(re.sub(r"\blm\.", f"{setting}.", str(error))) from error
 
 
 def _labels(taxonomy: Taxonomy, users: Sequence[UserShare]) -> dict[str, set[str]]:
@@ -339,11 +324,3 @@ def find_languages(settings: Settings, library: Library) -> tuple[Languages, str
     if unknown := [each.code for each in dict.fromkeys((documents, dialog)) if not each.scripts]:
         told = f"{told or 'languages'}; no data for “{unknown[0]}”: docs/languages.md says what isn't checked"
     return Languages(documents, dialog), told
-
-
-def _share(endpoint: Endpoint, workers: int | None) -> Endpoint:
-    """Return an endpoint for one of several processes that ask it together; its server is started already."""
-    if workers is None:
-        return endpoint
-    share = endpoint.shared_by(workers)
-    return share.model_copy(update={"serve": False}) if isinstance(share, VllmEndpoint) else share

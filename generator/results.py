@@ -248,16 +248,12 @@ def _info(settings: Settings, library: Library, summary: Summary, store: Store, 
             "prompt version": prompt_version,
         },
         attempted=summary.attempted,
-        shares=tuple(
-            (name, share)
-            for shares in (
-                summary.tasks,
-                summary.question_types,
-                summary.multi_turn_types,
-                summary.standalone,
-                summary.answerability,
-            )
-            for name, share in shares.items()
+        shares=(
+            *summary.tasks.items(),
+            *summary.question_types.items(),
+            *summary.multi_turn_types.items(),
+            *summary.standalone.items(),
+            *summary.answerability.items(),
         ),
         dropped={
             "dialog": summary.dropped,

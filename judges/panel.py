@@ -1,13 +1,11 @@
 """The judges of a run, each with its model, and the median verdict of several (Katsis et al. 2025, appendix F.1)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 from typing import Generic, TypeVar
 
-from generator.components import open_model
 from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.calls import use_model
 from generator.dialogs.journal import Journal
@@ -56,18 +54,6 @@ def check_panel(panel: Mapping[str, Endpoint]) -> None:
     models = [endpoint.model for endpoint in panel.values()]
     if twice := [model for model in models if models.count(model) > 1]:
         raise ConfigError(f"judge.panel: has the model {twice[0]} twice; give different models")
-
-
-async def open_greedy(setting: str, endpoint: Endpoint, folder: Path, stack: AsyncExitStack) -> Clients:
-    """Open a judging model, to be closed with the stack. It decodes greedily: verdicts should be reproducible.
-
-    Args:
-        setting: that the model was chosen by, for messages.
-
-    Raises:
-        ModelError: the model can't be used.
-    """
-    return await open_model(setting, endpoint.model_copy(update={"sampled": endpoint.greedy}), folder, stack)
 
 
 def median_name(models: Sequence[str]) -> str:

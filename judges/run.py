@@ -31,7 +31,7 @@ from generator.models.embedded import EmbeddedEndpoint
 from generator.schema import Dialog, Judge, SkippedRecord, Turn, Verdict
 from generator.sets import DialogSet, dialog_set, note_skipped, response_set
 from judges.config import JudgingSettings, judging_identity, load_judging
-from judges.panel import Member, median_name, median_of, open_greedy
+from judges.panel import Member, median_name, median_of
 from judges.summary import JudgingSummary, closing_table, summarise
 from judges.work import check_apart, work_through
 
@@ -105,8 +105,12 @@ class JudgingRun(Session[JudgingSummary]):
 
     async def open(self, stack: AsyncExitStack) -> Work:
         opened = [
-            Member(judge, await open_greedy(*each, self.folder, stack), SharedPrefixAdapter(each[1].structured_outputs))
-            for each, judge in zip(self.endpoints.items(), self.judges, strict=False)
+            Member(
+                judge,
+                await endpoint.decoding_greedily().enter(stack, self.folder, setting),
+                SharedPrefixAdapter(endpoint.structured_outputs),
+            )
+            for (setting, endpoint), judge in zip(self.endpoints.items(), self.judges, strict=False)
         ]
         return partial(self._judge, opened or [Member(self.judges[0], None, SharedPrefixAdapter())])
 

@@ -138,9 +138,7 @@ def check_columns(
             continue
         kind, known = ("numbers", numbers) if isinstance(condition.value, float) else ("labels", labelled)
         if condition.column not in known:
-            asked = (
-                "; taxonomy.measure=[needs_documents] has it judged" if condition.column == "needs_documents" else ""
-            )
+            asked = "; taxonomy.measure=[needs_documents] has it judged" if condition.column == NEEDS_DOCUMENTS else ""
             raise ConfigError(
                 f"{setting}: {condition.text}: {condition.column} is none of the {kind} that this run has: "
                 f"{', '.join(known)}{asked}"
@@ -181,7 +179,7 @@ def filter_pairs(dialog: Dialog, keep: Filter) -> tuple[list[Turn], list[Drop]]:
             reason = "follows an incorrect answer"
         elif mode in ("dialog", "verified") and incorrect:
             reason = "in a dialog with an incorrect answer"
-        elif failed := _failed(dialog, turn, conditions):
+        elif failed := next((each for each in conditions if not each.holds(dialog, turn)), None):
             stage, reason = "filter", f"not {failed.text}"
         else:
             kept.append(turn)
@@ -190,7 +188,3 @@ def filter_pairs(dialog: Dialog, keep: Filter) -> tuple[list[Turn], list[Drop]]:
             Drop(dialog_id=dialog.id, scope="pair", turn=turn.turn, stage=stage, reason=reason, text=turn.answer)
         )
     return kept, drops
-
-
-def _failed(dialog: Dialog, turn: Turn, conditions: Collection[Condition]) -> Condition | None:
-    return next((condition for condition in conditions if not condition.holds(dialog, turn)), None)

@@ -5,21 +5,21 @@ The retriever is called after every user turn, by this loop and never by the mod
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from generator.common.language import languages
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.focus import choose_focus, count_new_passages
 from generator.dialogs.live import tell, tell_found
-from generator.dialogs.program import DialogProgram
-from generator.dialogs.prompt import Documents
+from generator.dialogs.program import DialogProgram, TurnTask
 from generator.dialogs.query import form_query, search
 from generator.dialogs.request_checks import find_request_fault
 from generator.dialogs.steps import Answer, Rewrite
 from generator.dialogs.underspecified import Underspecified
-from generator.dialogs.users import Asker, note_clean
+from generator.dialogs.users import note_clean
 from generator.errors import Rejected
 from generator.schema import Judge, Passage, QueryForm, Retriever, Split, Turn
-from taxonomy import QuestionType, Target
+from taxonomy import Target
 
 
 class MultiDocumentDialog(DialogProgram):
@@ -60,67 +60,50 @@ class MultiDocumentDialog(DialogProgram):
             self.underspecified = Underspecified(repetition, retriever, k)
         self.retriever, self.k, self.query, self.moving = retriever, k, query, moving
 
-    async def turn(
-        self,
-        source: Passage | str,
-        passages: tuple[Passage, ...],
-        history: tuple[Turn, ...],
-        question_type: QuestionType,
-        focus: str,
-        split: Split,
-        asker: Asker,
-    ) -> tuple[Turn, tuple[Passage, ...]]:
+    async def turn(self, task: TurnTask) -> tuple[Turn, tuple[Passage, ...]]:
         """Return the next turn, and all passages retrieved up to it; see `DialogProgram.turn`.
 
         If conversations are to move on, a turn that rests on passages of earlier answers alone is begun once more from
         another passage; if that is no better, the first one stays.
         """
-        first = await self.begin(source, passages, history, question_type, focus, split, asker)
-        turn, found = first
-        if not self.moving or count_new_passages(found, history, turn) != 0:
+        first = turn, found = await self.begin(task)
+        if not self.moving or count_new_passages(found, task.history, turn) != 0:
             return first
         tell("refused", turn.turn, turn.query, "rests on passages of earlier answers")
         for place in (turn.turn, turn.turn - 1):
-            if place % 2 and asker.switch is not None:  # odd places go back to what was found, perhaps for a topic left
+            # Odd places go back to what was found, perhaps for a topic left.
+            if place % 2 and task.asker.switch is not None:
                 continue
-            other = await self.later_focus(passages, history, place, split)
-            if other in ("", focus):
+            other = await self.later_focus(task.passages, task.history, place, task.split)
+            if other in ("", task.focus):
                 continue
             with suppress(Rejected):
-                turn, found = await self.begin(source, passages, history, question_type, other, split, asker)
-                if count_new_passages(found, history, turn) != 0:
+                turn, found = await self.begin(replace(task, focus=other))
+                if count_new_passages(found, task.history, turn) != 0:
                     return turn, found
             break
         return first
 
-    async def begin(
-        self,
-        source: Passage | str,
-        passages: tuple[Passage, ...],
-        history: tuple[Turn, ...],
-        question_type: QuestionType,
-        focus: str,
-        split: Split,
-        asker: Asker,
-    ) -> tuple[Turn, tuple[Passage, ...]]:
+    async def begin(self, task: TurnTask) -> tuple[Turn, tuple[Passage, ...]]:
         """Return what `turn` does, from one focus; `Rejected` if it isn't worth keeping."""
+        source, history, question_type = task.source, task.history, task.question_type
         if isinstance(question_type, Target) and question_type.form and (history or isinstance(source, Passage)):
-            return await self.underspecified.acall(source, passages, history, question_type, focus, split, asker)
+            return await self.underspecified.acall(task, question_type.form)
         if isinstance(question_type, Target) and question_type.resolves:
-            with asker.speaking():
-                question = await self.underspecified.resolve(passages, history, question_type)
+            with task.asker.speaking():
+                question = await self.underspecified.resolve(task)
         elif history:
-            question = await self.ask(passages, history, question_type, focus, asker)  # line 9
+            question = await self.ask(task)  # line 9
         elif isinstance(source, str):
             question = source  # the algorithm's input
         else:
-            question = await self.ask((source,), (), question_type, focus, asker)
-        typed = asker.type_out(question, len(history) + 1)
-        search_query = await self.form_query(passages, history, typed, question_type)
-        hits, new = await search(self.retriever, search_query, self.k, split, passages)  # lines 3 and 10
-        passages = (*passages, *new)  # lines 4, 11 to 15
-        tell("question", len(history) + 1, typed, question_type.name)
-        tell_found(len(history) + 1, hits, passages)
+            question = await self.ask(replace(task, passages=(source,)))
+        typed = task.asker.type_out(question, task.number)
+        search_query = await self.form_query(task, typed)
+        hits, new = await search(self.retriever, search_query, self.k, task.split, task.passages)  # lines 3 and 10
+        passages = (*task.passages, *new)  # lines 4, 11 to 15
+        tell("question", task.number, typed, question_type.name)
+        tell_found(task.number, hits, passages)
         if not passages:
             raise Rejected("retrieve", "nothing found", search_query)
         if fault := find_request_fault(question, passages, question_type):  # in the light of what was found for it
@@ -129,19 +112,17 @@ class MultiDocumentDialog(DialogProgram):
         turn = await answer.acall(passages, history, typed, question_type, search_query, hits)
         return note_clean(turn, question), passages  # lines 5 and 16
 
-    async def form_query(
-        self, passages: Sequence[Passage], history: Sequence[Turn], question: str, question_type: QuestionType
-    ) -> str:
+    async def form_query(self, task: TurnTask, question: str) -> str:
         """Return the search query. A question that was asked to stand alone isn't rewritten.
 
         In another language than the documents', every question is, into theirs.
         """
         rewritten, translate = question, languages().differ
-        if self.query == "rewrite" and (translate or (history and not question_type.stands_alone)):
-            rewritten = await self.rewrite.acall(Documents(passages=tuple(passages)), history, question)
+        if self.query == "rewrite" and (translate or (task.history and not task.question_type.stands_alone)):
+            rewritten = await self.rewrite.acall(task.documents, task.history, question)
         if translate and self.query == "rewrite":
             return rewritten
-        return form_query(self.query, history, question, rewritten)
+        return form_query(self.query, task.history, question, rewritten)
 
     async def later_focus(self, passages: Sequence[Passage], history: Sequence[Turn], place: int, split: Split) -> str:
         """Return the beginning of a passage that no answer rests on yet, if conversations are to move on."""

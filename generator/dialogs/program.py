@@ -17,7 +17,7 @@ from generator.dialogs.dedup import Repetition
 from generator.dialogs.language_checks import STAGE, phrase
 from generator.dialogs.live import tell_turn
 from generator.dialogs.plan import Plan
-from generator.dialogs.prompt import Documents
+from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.signatures import NewQuestion, NextStatement
 from generator.dialogs.steps import AskFirst, AskNext, Chat
 from generator.dialogs.unanswered import Unanswered
@@ -44,6 +44,41 @@ class Draft:
     skipped: tuple[tuple[int, Rejected], ...]
     end: Rejected | None
     unused: tuple[Unused, ...] = ()
+
+
+@dataclass(frozen=True)
+class TurnTask:
+    """What the next turn of a dialog is written from.
+
+    Attributes:
+        source: the document that the first question is asked of, or the first question itself.
+        history: the turns before it.
+        passages: what the dialog has so far.
+        question_type: the type of its question, as this user asks it.
+        focus: what its question is to touch on; empty leaves that to the model.
+        split: the split whose documents are searched.
+        asker: who asks.
+    """
+
+    source: Passage | str
+    history: tuple[Turn, ...]
+    passages: tuple[Passage, ...]
+    question_type: QuestionType
+    focus: str
+    split: Split
+    asker: Asker
+
+    @property
+    def number(self) -> int:
+        return len(self.history) + 1
+
+    @property
+    def documents(self) -> Documents:
+        return Documents(passages=self.passages)
+
+    @property
+    def dialog(self) -> Conversation:
+        return Conversation(turns=self.history)
 
 
 class Program(dspy.Module):
@@ -133,7 +168,8 @@ class DialogProgram(Program):
                     elif history:
                         focus = await self.later_focus(passages[settled:], history, place, split)
                     known = len(passages)
-                    turn, passages = await self.turn(source, passages, history, question_type, focus, split, asker)
+                    task = TurnTask(source, history, passages, question_type, focus, split, asker)
+                    turn, passages = await self.turn(task)
                     if place == asker.switch:
                         settled = known
                 tell_turn(turn)
@@ -146,16 +182,7 @@ class DialogProgram(Program):
         return Draft(history, passages, skipped, None)
 
     @abstractmethod
-    async def turn(
-        self,
-        source: Passage | str,
-        passages: tuple[Passage, ...],
-        history: tuple[Turn, ...],
-        question_type: QuestionType,
-        focus: str,
-        split: Split,
-        asker: Asker,
-    ) -> tuple[Turn, tuple[Passage, ...]]:
+    async def turn(self, task: TurnTask) -> tuple[Turn, tuple[Passage, ...]]:
         """Return the next turn, and the passages that the dialog has after it.
 
         Raises:
@@ -166,21 +193,14 @@ class DialogProgram(Program):
         """Return what the question of a later turn is to touch on; empty leaves that to the model."""
         return ""
 
-    async def ask(
-        self,
-        passages: Sequence[Passage],
-        history: Sequence[Turn],
-        question_type: QuestionType,
-        focus: str,
-        asker: Asker,
-    ) -> str:
+    async def ask(self, task: TurnTask) -> str:
         """Return the question that a turn begins with, before it is typed."""
-        documents, user = Documents(passages=tuple(passages)), asker.user.prompt()
-        with asker.speaking():
-            if not history:
-                return await self.ask_first.acall(documents, question_type, focus, user)
+        question_type, user = task.question_type, task.asker.user.prompt()
+        with task.asker.speaking():
+            if not task.history:
+                return await self.ask_first.acall(task.documents, question_type, task.focus, user)
             if "asks-nothing" in question_type.checks:
                 ask = self.tell_next
             else:
                 ask = self.ask_new if question_type.stands_alone else self.ask_next
-            return await ask.acall(documents, history, question_type, focus, user)
+            return await ask.acall(task.documents, task.history, question_type, task.focus, user)

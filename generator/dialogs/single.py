@@ -1,14 +1,14 @@
 """Algorithm 1 of Lee et al. 2024 (section 2.4.1): a dialog whose every question and answer rests on one document."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.live import tell
-from generator.dialogs.program import DialogProgram
+from generator.dialogs.program import DialogProgram, TurnTask
 from generator.dialogs.steps import Answer
-from generator.dialogs.users import Asker, note_clean
-from generator.schema import Judge, Passage, Split, Turn
-from taxonomy import QuestionType
+from generator.dialogs.users import note_clean
+from generator.schema import Judge, Passage, Turn
 
 
 class SingleDocumentDialog(DialogProgram):
@@ -28,21 +28,13 @@ class SingleDocumentDialog(DialogProgram):
         super().__init__(repetition, planned, candidates, replies, switching)
         self.answer = Answer(candidates, judges)
 
-    async def turn(
-        self,
-        source: Passage | str,
-        passages: tuple[Passage, ...],
-        history: tuple[Turn, ...],
-        question_type: QuestionType,
-        focus: str,
-        split: Split,
-        asker: Asker,
-    ) -> tuple[Turn, tuple[Passage, ...]]:
+    async def turn(self, task: TurnTask) -> tuple[Turn, tuple[Passage, ...]]:
         """Return the next turn, and the document; see `DialogProgram.turn`."""
-        assert isinstance(source, Passage)  # `algorithm.first_questions` is a setting of Algorithm 2
-        question = await self.ask((source,), history, question_type, focus, asker)  # line 3
-        typed = asker.type_out(question, len(history) + 1)
-        tell("question", len(history) + 1, typed, question_type.name)
+        assert isinstance(task.source, Passage)  # `algorithm.first_questions` is a setting of Algorithm 2
+        question_type, passages = task.question_type, (task.source,)
+        question = await self.ask(replace(task, passages=passages))  # line 3
+        typed = task.asker.type_out(question, task.number)
+        tell("question", task.number, typed, question_type.name)
         answer = self.unanswered if question_type.reply else self.answer
-        turn = await answer.acall((source,), history, typed, question_type)  # line 4
-        return note_clean(turn, question), (source,)
+        turn = await answer.acall(passages, task.history, typed, question_type)  # line 4
+        return note_clean(turn, question), passages

@@ -7,6 +7,7 @@ and what counts as asking back is `find_request`'s to say.
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import dspy
 
@@ -16,17 +17,18 @@ from generator.dialogs.calls import call
 from generator.dialogs.candidates import Refused, draw_best, tell_refused
 from generator.dialogs.checks import WRITE_AS_THEY_SPEAK, find_fault, speaks_like_the_prompt, speaks_of_documents
 from generator.dialogs.dedup import Repetition
+from generator.dialogs.program import TurnTask
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.query import search
 from generator.dialogs.readings import Reading, find_readings, list_readings, own_stems, spell
 from generator.dialogs.request_checks import topic_stems
 from generator.dialogs.signatures import REJECTED
 from generator.dialogs.steps import on_one_line
-from generator.dialogs.users import Asker, note_clean
+from generator.dialogs.users import note_clean
 from generator.errors import Rejected
 from generator.models.lm import Profile
-from generator.schema import Hit, Passage, Retriever, Split, Turn
-from taxonomy import FormCheck, Target
+from generator.schema import Hit, Passage, Retriever, Turn
+from taxonomy import Form, FormCheck
 
 READINGS = "The things that it could be about, and what is told of each"
 # Passages that are looked through for readings, as a multiple of those of a search.
@@ -90,112 +92,85 @@ class Underspecified(dspy.Module):
         self.resolution = dspy.Predict(Resolution)
         self.repetition, self.retriever, self.k = repetition, retriever, k
 
-    async def aforward(
-        self,
-        source: Passage | str,
-        passages: tuple[Passage, ...],
-        history: Sequence[Turn],
-        target: Target,
-        focus: str,
-        split: Split,
-        asker: Asker,
-    ) -> tuple[Turn, tuple[Passage, ...]]:
-        """Return the finished turn, and all passages retrieved up to it.
+    async def aforward(self, task: TurnTask, form: Form) -> tuple[Turn, tuple[Passage, ...]]:
+        """Return the finished turn, whose answer has a form, and all passages retrieved up to it.
 
         Raises:
             Rejected: there are no two readings, or three questions or answers in a row fail the checks.
         """
-        assert target.form
-        readings = await self._search_readings(source, passages, history, target.form.readings, focus, split)
-        with asker.speaking():
-            question, hits, new, readings = await self._ask(passages, history, target, readings, split)
-        typed = asker.type_out(question, len(history) + 1)
-        passages = (*passages, *new)
-        answer = await self._answer(passages, history, target, typed, readings)
+        readings = await self._search_readings(task, form.readings)
+        with task.asker.speaking():
+            question, hits, new, readings = await self._ask(task, readings)
+        typed = task.asker.type_out(question, task.number)
+        passages = (*task.passages, *new)
+        answer = await self._answer(replace(task, passages=passages), form, typed, readings)
         turn = Turn(
-            turn=len(history) + 1,
+            turn=task.number,
             query=typed,
-            question_type=target.name,
-            multi_turn_type=target.multi_turn_type if history else None,
+            question_type=task.question_type.name,
+            multi_turn_type=task.question_type.multi_turn_type if task.history else None,
             answerability="underspecified",
-            planned=target.planned(),
+            planned=task.question_type.planned(),
             retrieval_query=question,
             hits=hits,
-            reasoning="\n".join([f"{target.form.name}:", *(reading.text for reading in readings)]),
+            reasoning="\n".join([f"{form.name}:", *(reading.text for reading in readings)]),
             answer=answer,
             consistent=True,
             evidence=tuple(reading.evidence for reading in readings),
         )
         return note_clean(turn, question), passages
 
-    async def resolve(self, passages: Sequence[Passage], history: Sequence[Turn], target: Target) -> str:
+    async def resolve(self, task: TurnTask) -> str:
         """Return the message by which the User says which reading of the last question was meant.
 
         Raises:
             Rejected: the last turn isn't underspecified, or three messages in a row fail the checks.
         """
-        last = history[-1]
+        last = task.history[-1]
         if last.answerability != "underspecified":
             raise Rejected("ask", "nothing to resolve: the underspecified turn before was skipped")
-        by_span = {(reading.passage.id, reading.start): reading for reading in list_readings(passages)}
+        by_span = {(reading.passage.id, reading.start): reading for reading in list_readings(task.passages)}
         readings = [by_span[span.passage_id, span.start] for span in last.evidence]
-        meant = len(history) % len(readings)
+        meant = len(task.history) % len(readings)
         own = own_stems(readings)
         others = set().union(*(stems for place, stems in enumerate(own) if place != meant))
 
         def find(message: str) -> str | None:
-            if speaks_like_the_prompt(message, passages):
+            if speaks_like_the_prompt(message, task.passages):
                 return WRITE_AS_THEY_SPEAK
             stems = topic_stems(message)
             if not stems & own[meant]:
                 return f"doesn't name the one that is meant: say {spell(own[meant], readings[meant].text)}"
             return f"names another one too: {spell(stems & others, message)}" if stems & others else None
 
-        inputs = {"documents": Documents(passages=tuple(passages)), "dialog": Conversation(turns=tuple(history))}
-        return await self._until_accepted(
-            self.resolution, "ask", len(history) + 1, find, meant=readings[meant].text, **inputs
-        )
+        return await self._until_accepted(self.resolution, "ask", task, find, meant=readings[meant].text)
 
-    async def _search_readings(
-        self,
-        source: Passage | str,
-        passages: Sequence[Passage],
-        history: Sequence[Turn],
-        most: int,
-        focus: str,
-        split: Split,
-    ) -> list[Reading]:
+    async def _search_readings(self, task: TurnTask, most: int) -> list[Reading]:
         """Return readings near what a first question is to touch on, or near the last answer."""
-        document, spoken, near = None, frozenset[str](), focus
-        if history:
-            last = history[-1]
+        source, document, spoken, near = task.source, None, frozenset[str](), task.focus
+        if task.history:
+            last = task.history[-1]
             near = f"{last.retrieval_query or last.query} {last.answer}"
             spoken = topic_stems(f"{last.query} {last.answer}")
         elif isinstance(source, Passage):
-            document, near = source.document_id, f"{source.title} {focus or source.text[:300]}"
-        found = [scored.passage for scored in await self.retriever.search(near, _WIDER * self.k, split)]
+            document, near = source.document_id, f"{source.title} {task.focus or source.text[:300]}"
+        found = [scored.passage for scored in await self.retriever.search(near, _WIDER * self.k, task.split)]
         if document:
-            found += [s.passage for s in await self.retriever.search(near, self.k, split, document)]
-        used = {span.passage_id for turn in history if turn.answerability == "underspecified" for span in turn.evidence}
-        candidates = {passage.id: passage for passage in (*found, *passages) if passage.id not in used}
+            found += [s.passage for s in await self.retriever.search(near, self.k, task.split, document)]
+        unclear = (turn for turn in task.history if turn.answerability == "underspecified")
+        used = {span.passage_id for turn in unclear for span in turn.evidence}
+        candidates = {passage.id: passage for passage in (*found, *task.passages) if passage.id not in used}
         readings = await asyncio.to_thread(find_readings, list(candidates.values()), most, spoken, document)
         if readings:
             return readings
         raise Rejected("ask", "no second reading: no other document tells the like", near)
 
     async def _ask(
-        self,
-        passages: Sequence[Passage],
-        history: Sequence[Turn],
-        target: Target,
-        readings: Sequence[Reading],
-        split: Split,
+        self, task: TurnTask, readings: Sequence[Reading]
     ) -> tuple[str, tuple[Hit, ...], tuple[Passage, ...], list[Reading]]:
         """Return the question, what the search for it returned, and those of the readings that it found."""
         apart = set().union(*own_stems(readings))
         shared = frozenset.intersection(*(reading.plain for reading in readings))
-        documents, dialog = Documents(passages=tuple(passages)), Conversation(turns=tuple(history))
-        number = len(history) + 1
 
         async def draw(
             profile: Profile, refused: Sequence[Refused]
@@ -204,19 +179,19 @@ class Underspecified(dspy.Module):
                 self.question,
                 "ask",
                 profile,
-                number,
-                documents=documents,
-                dialog=dialog,
+                task.number,
+                documents=task.documents,
+                dialog=task.dialog,
                 readings="\n".join(f"- {reading.text}" for reading in readings),
                 shared=spell(shared, readings[0].text),
                 rejected=tell_refused(refused),
             )
             question = on_one_line(prediction.question)
             stems = topic_stems(question)
-            hits, new = await search(self.retriever, question, self.k, split, passages)
+            hits, new = await search(self.retriever, question, self.k, task.split, task.passages)
             found = [reading for reading in readings if reading.passage.id in {hit.passage_id for hit in hits}]
             focus = " ".join(reading.text for reading in readings)
-            fault = find_fault(question, documents, history, target, self.repetition, focus)
+            fault = find_fault(question, task.documents, task.history, task.question_type, self.repetition, focus)
             if fault is None and stems & apart:
                 fault = f"tells which one is meant: leave out {spell(stems & apart, question)}"
             if fault is None and not stems & shared:
@@ -227,23 +202,13 @@ class Underspecified(dspy.Module):
                 raise _refused("ask", fault, question)
             return question, hits, new, found
 
-        return await draw_best(1, "ask", number, draw)
+        return await draw_best(1, "ask", task.number, draw)
 
-    async def _answer(
-        self,
-        passages: Sequence[Passage],
-        history: Sequence[Turn],
-        target: Target,
-        question: str,
-        readings: Sequence[Reading],
-    ) -> str:
-        form = target.form
-        assert form
-
+    async def _answer(self, task: TurnTask, form: Form, question: str, readings: Sequence[Reading]) -> str:
         def find(answer: str) -> str | None:
             if speaks_of_documents(answer):
                 return "speaks of the documents"
-            if speaks_like_the_prompt(answer, passages):
+            if speaks_like_the_prompt(answer, task.passages):
                 return WRITE_AS_THEY_SPEAK
             faults = (_FORM_CHECKS[check](answer, readings) for check in form.checks)
             return next((fault for fault in faults if fault), None)
@@ -251,34 +216,27 @@ class Underspecified(dspy.Module):
         return await self._until_accepted(
             self.reply,
             "answer",
-            len(history) + 1,
+            task,
             find,
-            documents=Documents(passages=tuple(passages)),
-            dialog=Conversation(turns=tuple(history)),
             question=question,
             readings="\n".join(f"- {reading.text}" for reading in readings),
             form=form.prompt(),
         )
 
     async def _until_accepted(
-        self,
-        predict: dspy.Predict,
-        stage: str,
-        number: int,
-        find: Callable[[str], str | None],
-        /,
-        **inputs: object,
+        self, predict: dspy.Predict, stage: str, task: TurnTask, find: Callable[[str], str | None], **more: object
     ) -> str:
         """Return the first of three texts in which `find` finds no fault; raise `Rejected` if all have one."""
 
         async def draw(profile: Profile, refused: Sequence[Refused]) -> str:
-            prediction = await call(predict, stage, profile, number, rejected=tell_refused(refused), **inputs)
+            inputs = {"documents": task.documents, "dialog": task.dialog, "rejected": tell_refused(refused)}
+            prediction = await call(predict, stage, profile, task.number, **inputs, **more)
             text = on_one_line(prediction.answer if stage == "answer" else prediction.question)
             if (fault := find(text)) is not None:
                 raise _refused(stage, fault, text)
             return text
 
-        return await draw_best(1, stage, number, draw)
+        return await draw_best(1, stage, task.number, draw)
 
 
 def _refused(stage: str, fault: str, text: str) -> Refused:

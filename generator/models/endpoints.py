@@ -77,12 +77,22 @@ class Endpoint(Record, ABC):
     shares_rules: ClassVar[bool] = True
     _processes: int = 1
 
-    def shared_by(self, processes: int) -> Self:
-        """Return the settings of one of several processes that ask the same servers, each its part of the calls."""
+    def shared_by(self, processes: int | None) -> Self:
+        """Return the settings of one of several processes that ask the same servers, each its part of the calls.
+
+        Args:
+            processes: None: there is only this one.
+        """
+        if processes is None:
+            return self
         numbers = {"concurrency": self.concurrency, "dialogs": self.dialogs}
         share = self.model_copy(update={name: n and max(1, n // processes) for name, n in numbers.items()})
         share._processes = processes
         return share
+
+    def decoding_greedily(self) -> Self:
+        """Return the settings of a model that is to give the same reply again, as judges should."""
+        return self.model_copy(update={"sampled": self.greedy})
 
     @property
     def most_dialogs(self) -> int:
@@ -103,6 +113,13 @@ class Endpoint(Record, ABC):
         Raises:
             ModelError: the endpoint is down, refuses the key, or doesn't have the model.
         """
+
+    async def enter(self, stack: AsyncExitStack, folder: Path, setting: str) -> Clients:
+        """Open a client, as `open`, until the stack is closed; errors name the setting, such as `judge.lm`."""
+        try:
+            return await stack.enter_async_context(self.open(folder))
+        except ModelError as error:
+            raise ModelError(re.sub(r"\blm\.", f"{setting}.", str(error))) from error
 
     @asynccontextmanager
     async def connected(self, api_base: str, key_env: str | None = None, share: int = 1) -> AsyncIterator[HttpClient]:
@@ -212,6 +229,10 @@ class VllmEndpoint(OpenAIEndpoint):
         except ValueError as error:
             raise ValueError(f"serve_args: {error}") from error
         return self
+
+    def shared_by(self, processes: int | None) -> Self:
+        share = super().shared_by(processes)  # whose server is started already
+        return share if processes is None else share.model_copy(update={"serve": False})
 
     def command(self) -> list[str]:
         """Return the server's command line; see `docs/serving.md`."""

@@ -113,7 +113,7 @@ class Bench:
             trace: list[Any] = []
             async with self._free:
                 with self._asking(self.model, min(example.keys, default=example.id), example.id, tasks, trace):
-                    return await self.target.attempt(step, example, self.metrics, trace), trace
+                    return await self.target.attempt(step, example, self.metrics), trace
 
         key = example.id, *(signature.instructions for signature in signatures.values())
         outcome, calls = await self.once(key, work)

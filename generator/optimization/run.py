@@ -14,11 +14,10 @@ import dspy
 from omegaconf import DictConfig
 from pydantic import Field
 
-from generator.common.atomic_files import atomic_write
+from generator.common.atomic_files import write_text
 from generator.common.concurrency import cancel, together
 from generator.common.console import note
 from generator.common.interruption import interruptible
-from generator.components import open_model
 from generator.config.compose import RunFailed
 from generator.config.parts import build_choice, plain, validate
 from generator.config.settings import hash_files, hash_models, identity
@@ -152,13 +151,12 @@ class OptimizationRun(Session[Ended]):
 
     async def open(self, stack: AsyncExitStack) -> Work:
         lm, other = self.settings.lm, self.settings.reflection.lm
-        # As `python -m judges` asks: verdicts should be reproducible.
-        asked = lm.model_copy(update={"sampled": lm.greedy}) if isinstance(self.target, JudgeTarget) else lm
+        asked = lm.decoding_greedily() if isinstance(self.target, JudgeTarget) else lm  # as `python -m judges` asks
         clients = await stack.enter_async_context(asked.open(self.folder))
         model = Connection(asked, clients)
         reflection = Connection(lm, clients)
         if other is not None:
-            reflection = Connection(other, await open_model("reflection.lm", other, self.folder, stack))
+            reflection = Connection(other, await other.enter(stack, self.folder, "reflection.lm"))
         return partial(self._work, model, reflection)
 
     async def _work(self, model: Connection, reflection: Connection, store: Store, stop: asyncio.Event) -> None:
@@ -241,6 +239,5 @@ class OptimizationRun(Session[Ended]):
         states = {name: each.dump_state() for name, each in self._list_predictors(self.best.step).items()}
         write_program(self.folder / PROGRAM, {**self.states, **states})
         for name, content in (("card.md", self.card.markdown()), (CARD, self.card.model_dump_json(indent=1) + "\n")):
-            with atomic_write(self.folder / name) as file:
-                file.write(content)
+            write_text(self.folder / name, content)
         return Ended(self.card)

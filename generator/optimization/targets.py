@@ -92,14 +92,8 @@ class Target(ABC):
         return labelled
 
     @abstractmethod
-    async def attempt(
-        self, step: dspy.Module, example: Example, metrics: Sequence[str], trace: Sequence[object]
-    ) -> Outcome:
-        """Try an example with a step whose instructions may be others.
-
-        Args:
-            trace: gets the calls that are made.
-        """
+    async def attempt(self, step: dspy.Module, example: Example, metrics: Sequence[str]) -> Outcome:
+        """Try an example with a step whose instructions may be others; DSPy's trace gets the calls that are made."""
 
 
 class JudgeTarget(Target):
@@ -119,9 +113,7 @@ class JudgeTarget(Target):
             )
         self._words: Judge | None = _grounding() if name == "correctness" else None
 
-    async def attempt(
-        self, step: dspy.Module, example: Example, metrics: Sequence[str], trace: Sequence[object]
-    ) -> Outcome:
+    async def attempt(self, step: dspy.Module, example: Example, metrics: Sequence[str]) -> Outcome:
         verdict = await cast(Judge, step).judge(example.passages, example.history, example.turn)
         right = verdict.label == example.label
         lines = [_show(example), f"The response:\n{example.turn.answer}"]
@@ -148,9 +140,7 @@ class AnswerTarget(Target):
         self.tasks = collect_tasks(SingleDocumentDialog(_repetition()))
         self._words, self._type = _grounding(), read_types()["direct"]
 
-    async def attempt(
-        self, step: dspy.Module, example: Example, metrics: Sequence[str], trace: Sequence[object]
-    ) -> Outcome:
+    async def attempt(self, step: dspy.Module, example: Example, metrics: Sequence[str]) -> Outcome:
         passages, history, question = example.passages, example.history, example.turn.query
         try:
             turn = await step.acall(passages, history, question, self._type)
@@ -199,9 +189,7 @@ class RewriteTarget(Target):
             )
         return usable
 
-    async def attempt(
-        self, step: dspy.Module, example: Example, metrics: Sequence[str], trace: Sequence[object]
-    ) -> Outcome:
+    async def attempt(self, step: dspy.Module, example: Example, metrics: Sequence[str]) -> Outcome:
         documents = Documents(passages=example.passages)
         query = await step.acall(documents, example.history, example.turn.query)
         lines = [_show(example), f"The query written:\n{query}", f"The query that people wrote:\n{example.query}"]
@@ -237,9 +225,7 @@ class AskTarget(Target):
             return list({example.passages: example._replace(label="", history=()) for example in examples}.values())
         return [example._replace(label="") for example in examples if example.history]
 
-    async def attempt(
-        self, step: dspy.Module, example: Example, metrics: Sequence[str], trace: Sequence[object]
-    ) -> Outcome:
+    async def attempt(self, step: dspy.Module, example: Example, metrics: Sequence[str]) -> Outcome:
         question_type: QuestionType = self._types[crc32(example.id.encode()) % len(self._types)]
         documents = Documents(passages=example.passages)
         arguments: tuple[Any, ...] = (documents, example.history) if example.history else (documents,)
@@ -248,7 +234,8 @@ class AskTarget(Target):
             question = await step.acall(*arguments, question_type, "")
         except Rejected as why:
             return Outcome(0.0, "", f"{asked}\nNo question was kept: {why.reason}: {why.text}")
-        refused = [str(cast(Any, call)[1].get("rejected", "")) for call in trace][-1]
+        trace = dspy.settings.trace
+        refused = trace[-1][1].get("rejected", "")
         lines = [asked, *([f"Refused before:\n{refused}"] if refused else []), f"Kept: {question}"]
         return Outcome(1 / max(1, len(trace)), "", "\n".join(lines))
 

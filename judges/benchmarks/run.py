@@ -18,7 +18,7 @@ import dspy
 from omegaconf import DictConfig
 from pydantic_core import to_jsonable_python
 
-from generator.common.atomic_files import atomic_write, write_lines
+from generator.common.atomic_files import write_lines, write_text
 from generator.common.console import note
 from generator.config.compose import Job, RunFailed, load_named
 from generator.config.parts import identify
@@ -36,7 +36,7 @@ from judges.benchmarks.evaluator import NO_ANSWER, Evaluator
 from judges.benchmarks.items import draw_items, read_items
 from judges.benchmarks.scores import Rated, count_reasons
 from judges.llm.task import RatingAdapter, RatingJudge
-from judges.panel import Member, open_greedy
+from judges.panel import Member
 from judges.work import check_apart, work_through
 
 # Settings that are part of a run folder's name.
@@ -126,7 +126,7 @@ class EvaluationRun(Session[Result]):
         endpoints = {**({} if self.answered else {"lm": settings.lm}), **settings.endpoints}
         rated = isinstance(self.benchmark, RatedBenchmark)
         asked = (RatingJudge("").signatures, RatingAdapter().rules) if rated else ((), "")
-        version = prompt_version(*asked, *self.benchmark.prompts)
+        self.version = prompt_version(*asked, *self.benchmark.prompts)
         digest = hashlib.sha256("\n".join(item.model_dump_json() for item, _ in self.plans).encode())
         decided = {"benchmark": self.benchmark, **endpoints}
         self.identity = {
@@ -134,10 +134,9 @@ class EvaluationRun(Session[Result]):
             "context": list(dict.fromkeys(context for _, context in self.plans)),
             "input (content)": digest.hexdigest()[:16],
             "seed": settings.seed,
-            "prompt_version": version,
+            "prompt_version": self.version,
             **hash_models(endpoints),
         }
-        self.version = version
 
     def is_finished(self, store: Store) -> bool:
         return store.attempted >= len(self.plans)
@@ -154,7 +153,7 @@ class EvaluationRun(Session[Result]):
         members = []
         for setting, endpoint in self.settings.endpoints.items():
             own = tested if setting == "lm" else None
-            clients = own or await open_greedy(setting, endpoint, self.folder, stack)
+            clients = own or await endpoint.decoding_greedily().enter(stack, self.folder, setting)
             members.append(Member(RatingJudge(endpoint.model), clients, RatingAdapter(endpoint.structured_outputs)))
         # An encoder that can't be loaded must be known before answers are paid for.
         for metric in self.benchmark.judges:
@@ -232,7 +231,5 @@ class EvaluationRun(Session[Result]):
 
 
 def _write(folder: Path, scores: Mapping[str, Any], configuration: str) -> None:
-    with atomic_write(folder / "scores.json") as file:
-        file.write(json.dumps(scores, indent=2, ensure_ascii=False) + "\n")
-    with atomic_write(folder / "config.yaml") as file:
-        file.write(configuration)
+    write_text(folder / "scores.json", json.dumps(scores, indent=2, ensure_ascii=False) + "\n")
+    write_text(folder / "config.yaml", configuration)

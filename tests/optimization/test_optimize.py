@@ -439,7 +439,7 @@ def try_answer(reply: dict[str, Any], label: str = "", metrics: Sequence[str] = 
     target = AnswerTarget()
     shown = Example("1", "s", frozenset({"d"}), (passage,), (), make_turn(1, query="What is the gate made of?"), label)
     model = Scripted(answer=[reply] * 3)
-    return model.run(lambda: target.attempt(target.step, shown, metrics, []))
+    return model.run(lambda: target.attempt(target.step, shown, metrics))
 
 
 def test_an_answer_is_scored_by_its_evidence_and_told_what_it_lacks() -> None:
@@ -465,7 +465,7 @@ def test_a_question_is_scored_by_the_attempts_that_it_needs(refused: list[str], 
 
     async def attempt() -> Outcome:
         with use_model(dspy.settings.lm, dspy.settings.adapter, trace):
-            return await target.attempt(target.step, shown, ("checks",), trace)
+            return await target.attempt(target.step, shown, ("checks",))
 
     outcome = model.run(attempt)
     assert len(trace) == len(questions)
