@@ -105,6 +105,9 @@ class Language(Record):
         default=(),
         description="what says the same: words, signs, numbers (percent %); with a capital only so (sunday Sun)",
     )
+    spelling: dict[str, str] = Field(
+        default={}, description="regular expressions of parts of stems, each with the part that is spelt for it, too"
+    )
     words: dict[WordList, Annotated[tuple[str, ...], SPLIT]] = Field(default={}, description="lists of words")
     parts: dict[str, str] = Field(default={}, description="parts of patterns, which these name as <part>")
     patterns: dict[PatternName, Annotated[str, JOINED]] = Field(

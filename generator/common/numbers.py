@@ -29,6 +29,7 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 _FULL_HOUR = re.compile(r"(?<![\d.,:])(\d{1,2})(?= ?(?:[ap]m|uhr)\b| (o['’]clock)\b)(?: \2)?", re.IGNORECASE)
+_TOKENIZED = re.compile(r"\b(\d{1,3}) , (?=\d{3}\b)")  # “45 , 700”, in published sets
 _SPACED_THOUSANDS = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
 # One number, and no date or list.
 WITH_POINT = re.compile(r"\d+[.:]\d+|\d+,\d{1,3}|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+(?:,\d+)?")
@@ -46,7 +47,7 @@ def write_plainly(text: str) -> str:
     """
     if _MAYBE_FRACTION.search(text):
         text = _FRACTION.sub(_write_fraction, text)
-    text = unicodedata.normalize("NFKC", text)
+    text = _TOKENIZED.sub(r"\1,", unicodedata.normalize("NFKC", text))
     if percent := dialog_language().pattern("percent"):
         text = percent.sub("%", text)  # “cent” is a number
     if half_past := dialog_language().pattern("half_past"):

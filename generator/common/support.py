@@ -32,7 +32,8 @@ _UNSPACED_LETTER, _UNSPACED_RUN = re.compile(f"[{UNSPACED}]"), re.compile(f"[{UN
 _CODE = re.compile(r"[\w.+-]+@[\w-]+(?:\.\w+)+|(?<![\w-])--\w[\w-]*|\b[^\W\d_]+_\w+|\b[a-z]+[A-Z][A-Za-z]+\b")
 _MAYBE_CODE = re.compile(r"[@_]|--|[a-z][A-Z]")
 # A decade (`1970s`), and the number by which its short form is known (`the '70s`).
-_DECADE = re.compile(r"\b(?:1\d|20)(\d0)(?=['’]?s\b)")
+_DECADE = re.compile(r"\b(?:1\d|20)(\d0) ?['’]? ?s\b")
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 # Names of several words; their initials are short for them (`NYC`, `WWI`).
 _LONG_NAME = re.compile(r"\b[A-Z][\w-]*(?: (?:of |the |and |for )?[A-Z][\w-]*)+")
 _MOST_INITIALS = 5
@@ -97,11 +98,11 @@ def read_terms(text: str) -> tuple[Term, ...]:
     codes = _find_codes(text)
     numbers = {at: Term(text[at:end], digits, "word" if rank else "number") for at, end, digits, rank in numbered}
     end, opens, before = 0, True, ""  # the end of the last number; whether a sentence begins here; the last word
-    for (word, start), low, stem in zip(tokens, lows, language.stem(lows), strict=True):
+    for (word, start), low, stem in zip(tokens, lows, _stem(lows), strict=True):
         number = numbers.get(start)
         if start >= end and number and number.text.casefold() not in stop:
             end = start + len(number.text)
-            found.append(number)
+            found.append(number._replace(key=f"{number.key}s") if _DECADE.match(text, start) else number)
             if low[len(number.text) :] in ("a", "b"):  # Gate 12b; other letters are units and endings
                 found.append(Term(word, low, "name"))
         elif start >= end and word[0].isalnum() and (spaced or not _UNSPACED_LETTER.match(word)):
@@ -109,7 +110,7 @@ def read_terms(text: str) -> tuple[Term, ...]:
             if named and low in proper:
                 found.append(Term(word, word, "name"))
             elif low not in stop:
-                found.append(Term(word, _fold(stem), "name" if named else "word"))
+                found.append(Term(word, stem, "name" if named else "word"))
         opens = (word in _SENTENCE_END and before not in _TITLES) or (opens and not word[0].isalnum())
         before = low
     if not language.spaced:
@@ -133,8 +134,9 @@ def term_keys(text: str) -> frozenset[str]:
     spelt = {word for word, start in tokens if start not in parts}
     low = {low for low, (_, start) in zip(lows, tokens, strict=True) if start not in parts}
     low.update(unit.casefold() for unit in _UNIT.findall(text))  # “8GB” supports “8 GB”
-    keys = frozenset(map(_fold, language.stem([*low])))
+    keys = frozenset(_stem([*low]))
     numbers = [*(digits for _, _, digits, _ in numbered), *_DECADE.findall(text)]
+    numbers += [f"{digits[:3]}0s" for digits in numbers if _YEAR.fullmatch(digits)]  # 1987 supports “the 1980s”
     for _, end, digits, _ in numbered:
         if ":" in digits:
             numbers += other_times(digits, text[end : end + 3].strip().casefold())
@@ -142,12 +144,12 @@ def term_keys(text: str) -> frozenset[str]:
             numbers.append(f"{digits}:00")
     present = {*low, *numbers, *spelt}
     groups = (group for group in language.same if not present.isdisjoint(group))
-    same = [key for group in groups for key in language.stem([each.casefold() for each in group])]
+    same = _stem([each.casefold() for group in groups for each in group])
     numbers += [rounded for number in numbers for rounded in round_off(number)]
     grams = () if language.spaced else (*language.cut(text), *(term.key for term in read_terms(text)))
     short = _find_initials(text) if language.capitals else ()
     proper = (word for word in spelt if word[0].isupper() and word.casefold() in language.listed("proper"))
-    return keys.union(numbers, map(_fold, same), grams, short, proper, map(str.casefold, _find_codes(text)))
+    return keys.union(numbers, same, grams, short, proper, map(str.casefold, _find_codes(text)))
 
 
 def find_unsupported(text: str, sources: Sequence[str]) -> Unsupported:
@@ -226,11 +228,15 @@ def coverage(text: str, sources: Sequence[str]) -> float:
     return sum(any(key in of for of in keys) for key in wanted) / len(wanted) if wanted else 1.0
 
 
-def _fold(word: str) -> str:
-    """Return a word without accents: people leave them out of names."""
-    if word.isascii():
-        return word
-    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", word)))
+def _stem(words: list[str]) -> list[str]:
+    """Return the stems of words without accents, which people leave out, and in one spelling (`color` of "colour")."""
+    language = dialog_language()
+    stems = "\n".join(language.stem(words))
+    if not stems.isascii():
+        stems = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", stems)))
+    for end, other in language.spelling.items():
+        stems = re.sub(end, other, stems, flags=re.MULTILINE)
+    return stems.split("\n") if words else []
 
 
 def _find_codes(text: str) -> list[str]:

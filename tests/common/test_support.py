@@ -9,7 +9,7 @@ TARIFF = "The yearly pass costs 1,200 crowns. Refunds are paid within 60 days by
 def test_numbers_are_equal_however_they_are_spelt() -> None:
     for spelt in ("1,200", "1200", "1 200".replace(" ", ","), "1,200.00", "1.200"):
         assert find_unsupported(f"It costs {spelt} crowns", [TARIFF]) == ((), (), ())
-    assert [term.key for term in read_terms("twelve in the 1980s, on the 20th, 3.50")] == ["12", "1980", "20", "3.5"]
+    assert [term.key for term in read_terms("twelve in the 1980s, on the 20th, 3.50")] == ["12", "1980s", "20", "3.5"]
 
 
 def test_what_no_source_has_is_named_as_it_is_spelt_and_once() -> None:
@@ -31,6 +31,8 @@ def test_words_are_compared_by_stems_in_any_of_the_sources() -> None:
         ("Motorhead drew on Skoda and Malaga.", "Motörhead drew on Škoda and Málaga."),
         ("Motörhead drew.", "Motorhead drew."),
         ("They met in the 70's, in the late '70s.", "They met in the late 1970s."),
+        ("They met in the 1980s.", "They met in 1987."),
+        ("They drew 45 , 700 colors, organized at the center.", "They drew 45,700 colours, organised at the centre."),
         ("Bake 35 of 300 g.", "Bake thirty-five of three hundred g."),
         ("It has 8 GB.", "It has 8GB."),
         ("Renew 31 of 120 in the 2nd game.", "Renew thirty-one of one hundred and twenty in the second game."),
@@ -63,6 +65,7 @@ def test_short_forms_are_supported(short: str, source: str) -> None:
         ("7 million people", "8.5 million people", ("7 million",)),
         ("8.5 billion people", "8.5 million people", ("8.5 billion",)),
         ("in 1850", "in 1851", ("1850",)),
+        ("in the 1980s", "in 1990, 1979", ("1980",)),
         ("at 11:15 or 11", "at 11:45", ("11:15", "11")),
         ("45 rooms", "at 11:45", ("45",)),
         ("11 cups", "1½ cups", ("11",)),
