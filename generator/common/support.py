@@ -33,7 +33,7 @@ _CODE = re.compile(r"[\w.+-]+@[\w-]+(?:\.\w+)+|(?<![\w-])--\w[\w-]*|\b[^\W\d_]+_
 _MAYBE_CODE = re.compile(r"[@_]|--|[a-z][A-Z]")
 # A decade (`1970s`), and the number by which its short form is known (`the '70s`).
 _DECADE = re.compile(r"\b(?:1\d|20)(\d0) ?['’]? ?s\b")
-_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+_YEAR = re.compile(r"(?:1\d|20)\d\d")
 # Names of several words; their initials are short for them (`NYC`, `WWI`).
 _LONG_NAME = re.compile(r"\b[A-Z][\w-]*(?: (?:of |the |and |for )?[A-Z][\w-]*)+")
 _MOST_INITIALS = 5

@@ -66,6 +66,7 @@ def test_short_forms_are_supported(short: str, source: str) -> None:
         ("8.5 billion people", "8.5 million people", ("8.5 billion",)),
         ("in 1850", "in 1851", ("1850",)),
         ("in the 1980s", "in 1990, 1979", ("1980",)),
+        ("after 1000 s", "after 1,000 s", ()),
         ("at 11:15 or 11", "at 11:45", ("11:15", "11")),
         ("45 rooms", "at 11:45", ("45",)),
         ("11 cups", "1½ cups", ("11",)),
