@@ -48,7 +48,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class TurnTask:
-    """What the next turn of a dialog is written from.
+    """Hold what the next turn of a dialog is written from.
 
     Attributes:
         source: the document that the first question is asked of, or the first question itself.
