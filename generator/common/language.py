@@ -106,7 +106,7 @@ class Language(Record):
         description="what says the same: words, signs, numbers (percent %); with a capital only so (sunday Sun)",
     )
     spelling: dict[str, str] = Field(
-        default={}, description="regular expressions of parts of stems, each with the part that is spelt for it, too"
+        default={}, description="other spellings of stems: a regular expression, and what is put in its place (our: or)"
     )
     words: dict[WordList, Annotated[tuple[str, ...], SPLIT]] = Field(default={}, description="lists of words")
     parts: dict[str, str] = Field(default={}, description="parts of patterns, which these name as <part>")

@@ -39,6 +39,7 @@ def verdict(answer: str, query: str = "And then?", passage: object = PASS) -> Ve
         "I don't have information on parking.",
         "Sorry, but I do not have the name of its owner.",
         "How interesting! Do you mean the yearly pass?",
+        "I don't know if I have a room left for the night that you ask about in the other house.",
         "I'm not sure, but refunds are paid within 60 days.",
         "You are welcome.",
         "Unfortunately, I do not have information on parking.",
