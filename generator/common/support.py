@@ -31,8 +31,8 @@ _UNSPACED_LETTER, _UNSPACED_RUN = re.compile(f"[{UNSPACED}]"), re.compile(f"[{UN
 # A name made for programs, which another one doesn't stand for: `max_retries`, `maxRetries`, `--force`, an address.
 _CODE = re.compile(r"[\w.+-]+@[\w-]+(?:\.\w+)+|(?<![\w-])--\w[\w-]*|\b[^\W\d_]+_\w+|\b[a-z]+[A-Z][A-Za-z]+\b")
 _MAYBE_CODE = re.compile(r"[@_]|--|[a-z][A-Z]")
-# A decade (`1970s`), and the number by which its short form is known (`the '70s`).
-_DECADE = re.compile(r"\b(?:1\d|20)(\d0) ?['’]? ?s\b")
+# A decade (`1970s`, `1970er`) with the number by which its short form is known, and the short form (`the '70s`).
+_DECADE, _SHORT_DECADE = re.compile(r"\b(?:1\d|20)(\d0) ?['’]? ?(?:s|er)\b"), re.compile(r"['’](\d0)s\b")
 _YEAR = re.compile(r"(?:1\d|20)\d\d")
 # Names of several words; their initials are short for them (`NYC`, `WWI`).
 _LONG_NAME = re.compile(r"\b[A-Z][\w-]*(?: (?:of |the |and |for )?[A-Z][\w-]*)+")
@@ -81,7 +81,9 @@ def _read(text: str) -> tuple[str, list[tuple[str, int]], list[str], list[tuple[
     for first, last, digits, ordinal in find_numerals(lows):  # “thirty-five”, “8.5 million”, “two and a half”
         start, end = tokens[first][1], tokens[last - 1][1] + len(tokens[last - 1][0])
         if (before := scaled.get(start)) and _SCALE.fullmatch(digits) and _DECIMAL.fullmatch(before[1]):
-            start, digits = before[0], write_digits(f"{Decimal(before[1]) * int(digits):f}")
+            spelt = plain[before[0] : start - 1]  # English “8.336 million” has no thousands
+            number = spelt if dialog_language().code == "en" and _DECIMAL.fullmatch(spelt) else before[1]
+            start, digits = before[0], f"{(Decimal(number) * int(digits)).normalize():f}"
         if digits.isdigit() and half and (more := half.match(plain, end)):
             end, digits = more.end(), f"{digits}.5"
         numbers.append((start, end, digits, ordinal))
@@ -136,6 +138,7 @@ def term_keys(text: str) -> frozenset[str]:
     low.update(unit.casefold() for unit in _UNIT.findall(text))  # “8GB” supports “8 GB”
     keys = frozenset(_stem([*low]))
     numbers = [*(digits for _, _, digits, _ in numbered), *_DECADE.findall(text)]
+    numbers += [f"{century}{decade}s" for decade in _SHORT_DECADE.findall(text) for century in (19, 20)]
     numbers += [f"{digits[:3]}0s" for digits in numbers if _YEAR.fullmatch(digits)]  # 1987 supports “the 1980s”
     for _, end, digits, _ in numbered:
         if ":" in digits:

@@ -114,16 +114,20 @@ class PassagePool:
         import bm25s
 
         self._rows: dict[str, int] = {}
+        texts: dict[str, int] = {}
         self._language = language = languages().documents
         vocabulary = {"": 0}
         ids: list[NDArray[np.int32]] = []
+        text_of = list[int]()
         for dialog in dialogs:
             for passage in dialog.passages:
                 if self._rows.setdefault(passage.id, len(self._rows)) == len(ids):
+                    text_of.append(texts.setdefault(passage.text_key, len(ids)))
                     terms = tokenize(passage.titled, language)
                     ids.append(
                         np.array([vocabulary.setdefault(term, len(vocabulary)) for term in terms], dtype=np.int32)
                     )
+        self._text_of = np.array(text_of)  # the first row with each row's text
         self._index = bm25s.BM25()
         with np.errstate(invalid="ignore"):
             if ids:  # else there is no evidence either
@@ -135,7 +139,8 @@ class PassagePool:
         if not rows or not terms:
             return None
         scores: NDArray[np.float32] = self._index.get_scores(terms)
-        return 1 + int(np.count_nonzero(scores > scores[list(rows)].max()))
+        best = scores[np.isin(self._text_of, self._text_of[list(rows)])].max()
+        return 1 + len(np.unique(self._text_of[scores > best]))
 
 
 def build_index(library: Library, k1: float, b: float, spread: Spread) -> Path:

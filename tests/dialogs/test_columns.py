@@ -72,9 +72,10 @@ def test_copies_count_once_in_a_rank(tmp_path: Path) -> None:
     library = Library.open("c", "f", lambda: iter(documents), tmp_path, 100, 0)
     passage = library.passage(0)
     turn = make_turn(1, query="Dogs", retrieval_query="Dogs boats", evidence=(sentence(passage, "Dogs travel free."),))
-    ranker = Bm25(library, np.zeros(4, dtype=np.bool_), 1.5, 0.75)
-    ranked = asyncio.run(rank_turns(make_dialog(turn, passages=[passage]), ranker)).turns[0]
-    assert (ranked.rank_last_turn, ranked.rank_query) == (1, 2)
+    dialog = make_dialog(turn, passages=[*library.passages()])
+    for ranker in (Bm25(library, np.zeros(4, dtype=np.bool_), 1.5, 0.75), PassagePool([dialog])):
+        ranked = asyncio.run(rank_turns(dialog, ranker)).turns[0]
+        assert (ranked.rank_last_turn, ranked.rank_query) == (1, 2)
 
 
 def test_evidence_in_two_passages_has_the_better_place(tmp_path: Path) -> None:
