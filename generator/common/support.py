@@ -31,8 +31,9 @@ _UNSPACED_LETTER, _UNSPACED_RUN = re.compile(f"[{UNSPACED}]"), re.compile(f"[{UN
 # A name made for programs, which another one doesn't stand for: `max_retries`, `maxRetries`, `--force`, an address.
 _CODE = re.compile(r"[\w.+-]+@[\w-]+(?:\.\w+)+|(?<![\w-])--\w[\w-]*|\b[^\W\d_]+_\w+|\b[a-z]+[A-Z][A-Za-z]+\b")
 _MAYBE_CODE = re.compile(r"[@_]|--|[a-z][A-Z]")
-# A decade (`1970s`, `1970er`) with the number by which its short form is known, and the short form (`the '70s`).
-_DECADE, _SHORT_DECADE = re.compile(r"\b(?:1\d|20)(\d0) ?['’]? ?(?:s|er)\b"), re.compile(r"['’](\d0)s\b")
+# A decade (`1970s`, `1970er`), with the number by which its short form is known; and that (`the '70s`, `70er`).
+_DECADE = re.compile(r"\b(?:1\d|20)(\d0)(?: ?['’]? ?s|ern?)\b")
+_SHORT_DECADE = re.compile(r"(?<=['’])\d0(?=s\b)|\b\d0(?=ern?\b)")
 _YEAR = re.compile(r"(?:1\d|20)\d\d")
 # Names of several words; their initials are short for them (`NYC`, `WWI`).
 _LONG_NAME = re.compile(r"\b[A-Z][\w-]*(?: (?:of |the |and |for )?[A-Z][\w-]*)+")

@@ -83,10 +83,16 @@ def test_large_numbers_are_supported_by_what_they_round(said: str, source: str, 
     assert find_unsupported(said, [source]).numbers == missing
 
 
+def test_a_year_before_a_pronoun_is_no_decade() -> None:
+    german = load_language("de")
+    with use_languages(Languages(german, german)):
+        assert find_unsupported("Als 1980 er kam", ["1987"]).numbers == ("1980",)
+
+
 @pytest.mark.parametrize(
     ("code", "said", "source"),
     [
-        ("de", "in den 1980er-Jahren", "im Jahr 1987"),
+        ("de", "in den 1980er-Jahren, den 1970ern", "im Jahr 1987, in den 70er Jahren"),
         ("de", "einundzwanzig Kühe, 150 Schafe", "21 Kühe, hundertfünfzig Schafe"),
         ("fr", "97 vaches, 2 euros", "quatre-vingt-dix-sept vaches, 2 €"),
         ("it", "ventuno mucche", "21 mucche"),
