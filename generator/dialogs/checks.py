@@ -111,7 +111,8 @@ def find_fault(
     if (unknown := dialog_language().unknown) and question.casefold().startswith(unknown.casefold()):
         return LIKE_THE_AGENT
     sources = [*(p.titled for p in documents.passages), *said_in(history), focus]
-    if not (history and len(content_of(question)) < LEAST_SAID) and shares_nothing(question, sources):
+    strange = shares_nothing(question, sources)
+    if strange and not (history and len(content_of(question)) < LEAST_SAID):
         return OFF_SUBJECT
     if copies_documents(question, documents.passages):
         return COPIED
@@ -124,8 +125,8 @@ def find_fault(
         return "asks the same twice"
     if repetition.find(question, [example.question for example in question_type.examples]) is not None:
         return "copies an example"
-    borrowed = _example_stems(question, question_type)
-    if len(borrowed) >= 2 and len(borrowed - _dialog_stems(documents, history)) >= 2:
+    borrowed = _example_stems(question, question_type) - _dialog_stems(documents, history)
+    if len(borrowed) >= 2 or (borrowed and strange):
         return "is on the topic of an example"
     if fault := find_request_fault(question, documents.passages, question_type):
         return fault

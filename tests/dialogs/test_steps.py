@@ -157,10 +157,14 @@ def test_a_copied_sentence_is_no_message() -> None:
 def test_a_short_later_question_need_not_share_a_word() -> None:
     documents = Documents(passages=(piece("m", f"{TRAM.text} {BUS.text} " * 9),))
     faults = [
-        find_fault(question, documents, history, KINDS["direct"], Repetition(0.8))
-        for question, history in (("How expensive is it?", SAID), ("How expensive are elephants?", ()))
+        find_fault(question, documents, history, KINDS["follow-up"], Repetition(0.8))
+        for question, history in (
+            ("How costly is it?", SAID),
+            ("How costly are elephants?", ()),
+            ("Why did they close the pool?", SAID),
+        )
     ]
-    assert faults == [None, OFF_SUBJECT]
+    assert faults == [None, OFF_SUBJECT, "is on the topic of an example"]
 
 
 BAD = {
