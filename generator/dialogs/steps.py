@@ -27,9 +27,7 @@ from generator.dialogs.replies import SignatureType
 from generator.dialogs.signatures import (
     ChooseEvidence,
     Courtesy,
-    FirstQuestion,
     GroundedAnswer,
-    NextQuestion,
     Remark,
     StandaloneQuery,
     in_language,
@@ -46,9 +44,12 @@ _SHORTEST_SUBJECT = 4  # characters that name what a question is about
 
 
 class Ask(dspy.Module):
-    """The base of the steps that ask a question: one that fails a check is asked again, at most twice.
+    """A question; one that fails a check is asked again, at most twice (Lee et al. 2024, section 2.2, figures 3 to 9).
 
     Args:
+        signature: `FirstQuestion`, with a draft answer that must agree with it. Of later questions `NextQuestion` for
+            one that leans on the last answer, `NewQuestion` for one that stands alone, `NextStatement` for what the
+            user tells in place of a question.
         candidates: questions drawn at a time, of which the best stays.
     """
 
@@ -57,14 +58,13 @@ class Ask(dspy.Module):
         self.predict = dspy.Predict(signature)
         self.repetition, self.candidates = repetition, candidates
 
-    async def ask_until_accepted(
+    async def aforward(
         self,
-        signature: SignatureType,
         documents: Documents,
         history: Sequence[Turn],
         question_type: QuestionType,
-        focus: str,
-        user: str,
+        focus: str = "",
+        user: str = "",
     ) -> str:
         """Return a question that passes the checks, the best of so many candidates, within three attempts.
 
@@ -75,6 +75,9 @@ class Ask(dspy.Module):
             Rejected: no attempt passes, the documents allow no such question, or its draft answer is inconsistent.
         """
         inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history)), "kind": question_type.prompt()}
+        signature: SignatureType = self.predict.signature
+        if "can_ask" in signature.output_fields and not question_type.may_decline:
+            signature = _without_can_ask(signature)
 
         async def draw(profile: Profile, refused: Sequence[Refused]) -> str:
             least = 1
@@ -108,45 +111,6 @@ class Ask(dspy.Module):
             return question, rate_question(question, documents, history, focus)
 
         return await draw_best(self.candidates, "ask", len(history) + 1, draw, rate)
-
-
-class AskFirst(Ask):
-    """The first question, with a draft answer that must agree with it (section 2.2, figures 3 to 6 of the paper)."""
-
-    def __init__(self, repetition: Repetition, candidates: int = 1) -> None:
-        super().__init__(FirstQuestion, repetition, candidates)
-
-    async def aforward(self, documents: Documents, question_type: QuestionType, focus: str, user: str = "") -> str:
-        """Return the question; `Rejected` as in `ask_until_accepted`."""
-        signature: SignatureType = self.predict.signature
-        if not question_type.may_decline:
-            signature = _without_can_ask(signature)
-        return await self.ask_until_accepted(signature, documents, (), question_type, focus, user)
-
-
-class AskNext(Ask):
-    """A later question, aware of its type, the dialog, and what was asked (section 2.2, figures 7 to 9).
-
-    Args:
-        signature: `NextQuestion` for one that leans on the last answer, `NewQuestion` for one that stands alone,
-            `NextStatement` for what the user tells in place of a question.
-    """
-
-    def __init__(
-        self, repetition: Repetition, signature: type[dspy.Signature] = NextQuestion, candidates: int = 1
-    ) -> None:
-        super().__init__(signature, repetition, candidates)
-
-    async def aforward(
-        self,
-        documents: Documents,
-        history: Sequence[Turn],
-        question_type: QuestionType,
-        focus: str = "",
-        user: str = "",
-    ) -> str:
-        """Return the question; `Rejected` as in `ask_until_accepted`."""
-        return await self.ask_until_accepted(self.predict.signature, documents, history, question_type, focus, user)
 
 
 class Chat(dspy.Module):

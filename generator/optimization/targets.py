@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from statistics import fmean
-from typing import Any, NamedTuple, cast, get_args
+from typing import NamedTuple, cast, get_args
 from zlib import crc32
 
 import dspy
@@ -22,8 +22,9 @@ from generator.dialogs.judging import JudgeSettings
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.replies import SignatureType
+from generator.dialogs.signatures import FirstQuestion, NextQuestion
 from generator.dialogs.single import SingleDocumentDialog
-from generator.dialogs.steps import Answer, AskFirst, AskNext, Rewrite
+from generator.dialogs.steps import Answer, Ask, Rewrite
 from generator.errors import ConfigError, Rejected
 from generator.optimization.data import Example
 from generator.schema import Answerability, Judge, Retriever
@@ -216,7 +217,7 @@ class AskTarget(Target):
     def __init__(self, name: str, types: Sequence[str]) -> None:
         self.name = name
         repetition, known = _repetition(), read_types()
-        self.step = AskFirst(repetition) if name == "ask_first" else AskNext(repetition)
+        self.step = Ask(FirstQuestion if name == "ask_first" else NextQuestion, repetition)
         self.tasks = collect_tasks(SingleDocumentDialog(repetition))
         self._types = [known[each] for each in types]
 
@@ -228,10 +229,9 @@ class AskTarget(Target):
     async def attempt(self, step: dspy.Module, example: Example, metrics: Sequence[str]) -> Outcome:
         question_type: QuestionType = self._types[crc32(example.id.encode()) % len(self._types)]
         documents = Documents(passages=example.passages)
-        arguments: tuple[Any, ...] = (documents, example.history) if example.history else (documents,)
         asked = f"{_show(example, False)}\nThe kind of question:\n{question_type.prompt()}"
         try:
-            question = await step.acall(*arguments, question_type, "")
+            question = await step.acall(documents, example.history, question_type)
         except Rejected as why:
             return Outcome(0.0, "", f"{asked}\nNo question was kept: {why.reason}: {why.text}")
         trace = dspy.settings.trace
