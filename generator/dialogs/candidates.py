@@ -20,7 +20,7 @@ from generator.dialogs.calls import use_model
 from generator.dialogs.evidence import list_said, list_told, measure_support
 from generator.dialogs.journal import metered
 from generator.dialogs.live import tell
-from generator.dialogs.prompt import Documents
+from generator.dialogs.prompt import Documents, said_in
 from generator.errors import Rejected
 from generator.models.lm import LanguageModel, Profile
 from generator.schema import Cost, Judge, Passage, Turn
@@ -154,10 +154,9 @@ def rate_question(question: str, documents: Documents, history: Sequence[Turn], 
     """
     keys = {term.key for term in read_terms(question)}
     texts = [passage.titled for passage in documents.passages]
-    said = [text for turn in history for text in (turn.query, turn.answer)]
     about = set[str]().union(*(term_keys(text) for text in ([focus] if focus else texts)))
     shares = (
-        coverage(question, [*texts, *said]),
+        coverage(question, [*texts, *said_in(history)]),
         min(1, len(keys & about) / (1 if history else 2)),
         1 - max((len(keys & term_keys(turn.query)) for turn in history), default=0) / max(1, len(keys)),
         min(1, USUAL_WORDS / len(words(question))),

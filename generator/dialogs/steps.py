@@ -18,11 +18,11 @@ from generator.dialogs.answer_checks import find_answer_fault
 from generator.dialogs.answerability import measure_answerability
 from generator.dialogs.calls import call
 from generator.dialogs.candidates import ATTEMPTS, Refused, draw_best, rate_answer, rate_question, tell_refused
-from generator.dialogs.checks import UNFINISHED, find_fault, find_length_fault, said_in
+from generator.dialogs.checks import UNFINISHED, find_fault, find_length_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.evidence_choice import choose_evidence
 from generator.dialogs.language_checks import check_language
-from generator.dialogs.prompt import Conversation, Documents
+from generator.dialogs.prompt import Conversation, Documents, said_in
 from generator.dialogs.replies import SignatureType
 from generator.dialogs.signatures import (
     ChooseEvidence,
@@ -127,17 +127,17 @@ class Chat(dspy.Module):
         Raises:
             Rejected: three remarks in a row ask something, or hold no word.
         """
-        dialog, number, why = Conversation(turns=tuple(history)), len(history) + 1, ""
-        for _ in range(ATTEMPTS):
-            with asker.speaking():
-                profile: Profile = "sampled" if why else "greedy"
-                said = await call(self.remark, "ask", profile, number, dialog=dialog, rejected=why)
+        dialog, number = Conversation(turns=tuple(history)), len(history) + 1
+
+        async def draw(profile: Profile, refused: Sequence[Refused]) -> str:
+            said = await call(self.remark, "ask", profile, number, dialog=dialog, rejected=tell_refused(refused))
             remark = on_one_line(said.question)
-            if has_words(remark) and not has_question_mark(remark):
-                break
-            why = "asks something, or says nothing"
-        else:
-            raise Rejected("ask", "no remark", remark)
+            if not has_words(remark) or has_question_mark(remark):
+                raise Refused("ask", "asks something, or says nothing", remark)
+            return remark
+
+        with asker.speaking():
+            remark = await draw_best(1, "ask", number, draw)
         typed = asker.type_out(remark, number)
         reply = await call(self.courtesy, "answer", "greedy", number, dialog=dialog, question=typed)
         turn = Turn(

@@ -252,7 +252,7 @@ def test_remarks_that_ask_something_are_refused() -> None:
     assert (turn.query, turn.answerability) == ("Thanks!", "conversational")
     assert "asks something, or says nothing" in (again := model.prompts("ask")[2]) and "Why?" not in again
     assert [call.profile for call in model.of("ask")] == ["greedy", "sampled", "sampled"]
-    with pytest.raises(Rejected, match="no remark"):
+    with pytest.raises(Rejected, match="asks something"):
         Scripted(ask=[{"question": "Why?"}] * 3).run(lambda: Chat().acall(SAID, KINDS["direct"]))
 
 
