@@ -4,8 +4,8 @@ Candidates have the same prompt, so that a prefix cache computes it once, and se
 greedily, as a single one is, the others are sampled. They are drawn at once; nothing depends on which comes first.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from statistics import fmean
@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 import dspy
 
 from generator.common.concurrency import together
+from generator.common.context import bind
 from generator.common.shingles import words
 from generator.common.support import coverage, read_terms, term_keys
 from generator.dialogs.calls import use_model
@@ -71,15 +72,9 @@ class _Passed(Generic[T]):
 _unused: ContextVar[list[Unused]] = ContextVar("unused")
 
 
-@contextmanager
-def collect_unused() -> Iterator[list[Unused]]:
-    """Yield a list that gets the candidates which the steps of this context don't keep."""
-    collected: list[Unused] = []
-    token = _unused.set(collected)
-    try:
-        yield collected
-    finally:
-        _unused.reset(token)
+def collect_unused() -> AbstractContextManager[list[Unused]]:
+    """Return a context with a list that gets the candidates which its steps don't keep."""
+    return bind(_unused, [])
 
 
 async def draw_best(
