@@ -18,7 +18,7 @@ from generator.common.context import bind
 from generator.common.shingles import words
 from generator.common.support import coverage, read_terms, term_keys
 from generator.dialogs.calls import use_model
-from generator.dialogs.evidence import list_said, list_told, measure_support
+from generator.dialogs.evidence import support_of
 from generator.dialogs.journal import metered
 from generator.dialogs.live import tell
 from generator.dialogs.prompt import Documents, said_in
@@ -178,9 +178,7 @@ async def rate_answer(
     evidence = [each.text for each in turn.evidence]
     shares = (
         coverage(turn.answer, [turn.query, *(passage.titled for passage in passages)]),
-        measure_support(
-            turn.answer, list_said(turn.query, history, passages), list_told(turn.evidence, passages)
-        ).share,
+        support_of(passages, history, turn).share,
         coverage(turn.query, [turn.answer, *evidence]),
         min(1, len(read_terms(turn.answer)) / FEW_TERMS, LONG_ANSWER / len(words(turn.answer))),
     )

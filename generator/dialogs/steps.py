@@ -248,8 +248,7 @@ class Answer(dspy.Module):
             return turn.answer, await rate_answer(turn, passages, history, () if refuses else self.judges)
 
         turn = await draw_best(self.candidates, "answer", number, draw, rate)
-        evidence = await choose_evidence(self.choose, documents, history, question, turn.answer, turn.evidence)
-        return turn.model_copy(update={"evidence": evidence})
+        return await choose_evidence(self.choose, documents, history, turn)
 
 
 @cache  # a new signature would need a new schema

@@ -119,8 +119,7 @@ async def _cover(choose: dspy.Predict, turns: Sequence[Turn], documents: Documen
     """Return the turns with evidence that covers their answers, where there is any."""
     covered: list[Turn] = []
     for turn in turns:
-        evidence = await choose_evidence(choose, documents, covered, turn.query, turn.answer, turn.evidence)
-        covered.append(turn.model_copy(update={"evidence": evidence}))
+        covered.append(await choose_evidence(choose, documents, covered, turn))
     return tuple(covered)
 
 

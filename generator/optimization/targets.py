@@ -17,7 +17,7 @@ from generator.config.parts import build_choice
 from generator.config.settings import near_duplicates
 from generator.dialogs.adapter import collect_tasks
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.evidence import list_said, list_told, measure_support
+from generator.dialogs.evidence import support_of
 from generator.dialogs.judging import JudgeSettings
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.prompt import Conversation, Documents
@@ -147,9 +147,7 @@ class AnswerTarget(Target):
             turn = await step.acall(passages, history, question, self._type)
         except Rejected as why:
             return Outcome(0.0, "", f"{_show(example)}\nThe reply was refused: {why.reason}: {why.text}")
-        support = measure_support(
-            turn.answer, list_said(question, history, passages), list_told(turn.evidence, passages)
-        )
+        support = support_of(passages, history, turn)
         verdict = await self._words.judge(passages, history, turn)
         claims = any(c.isalnum() for c in drop_refusals(turn.answer))
         scores = {
