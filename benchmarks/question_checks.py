@@ -18,9 +18,8 @@ from typing import NamedTuple
 
 from generator.config.settings import human_corpus
 from generator.corpora.human import human_turn
-from generator.dialogs.checks import said_in
 from generator.dialogs.later_turns import find_later_fault
-from generator.dialogs.prompt import Documents
+from generator.dialogs.prompt import Documents, said_in
 from generator.dialogs.steps import adds_facts
 from generator.output.markdown import table
 from generator.schema import Dialog, Turn

@@ -37,7 +37,7 @@ from generator.errors import ConfigError
 from generator.models.endpoints import Endpoint
 from generator.retrievers.bm25 import Bm25, Bm25Settings
 from generator.schema import Document, Judge, Retriever
-from taxonomy import PLAIN, Taxonomy, UserShare
+from taxonomy import PLAIN, Share, Taxonomy, User
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class WorkerSpec:
     taxonomy: Taxonomy
     window: int
     first_questions: Sequence[StoredQuestion]
-    users: Sequence[UserShare] = ()
+    users: Sequence[Share[User]] = ()
 
     @asynccontextmanager
     async def open(self, workers: int) -> AsyncIterator[DialogGenerator]:
@@ -235,7 +235,7 @@ class Components:
         return Judging(self.judges, clients, self._adapter(own, self.tasks))
 
 
-def _labels(taxonomy: Taxonomy, users: Sequence[UserShare]) -> dict[str, set[str]]:
+def _labels(taxonomy: Taxonomy, users: Sequence[Share[User]]) -> dict[str, set[str]]:
     """Return the labels that a run's turns can get, by the columns of `judge.filter`."""
     known = {"user": {share.type.name for share in users} or {PLAIN.name}}
     asked = [share.type for share in (*taxonomy.first, *taxonomy.later)]

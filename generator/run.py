@@ -12,6 +12,7 @@ from pathlib import Path
 
 import dspy
 from omegaconf import DictConfig
+from pydantic_core import to_json
 
 from generator.common.console import continues, note
 from generator.common.language import IN_ENGLISH, use_languages
@@ -37,7 +38,7 @@ from generator.output.rad_bench import RadBenchExport
 from generator.output.summary import Summary
 from generator.results import write_results
 from generator.schema import Record
-from taxonomy import PLAIN, QUESTIONS, ScenarioMix, TaskMix, Taxonomy, UserShare, load_users
+from taxonomy import PLAIN, QUESTIONS, ScenarioMix, Share, TaskMix, Taxonomy, User, load_users
 from taxonomy import load as load_taxonomy
 
 ATTEMPTS_PER_DIALOG, ATTEMPTS_OF_BUNDLED_MODEL = 10, 3
@@ -159,7 +160,7 @@ class Run(Session[Summary]):
             "corpus.path (content)": fingerprint[:16],
             "prompt_version": self.components.prompt_version,
             "taxonomy.path (content)": sha256(taxonomy.model_dump_json().encode()).hexdigest()[:16],
-            "user.path (content)": sha256("".join(u.model_dump_json() for u in users).encode()).hexdigest()[:16],
+            "user.path (content)": sha256(b"".join(map(to_json, users))).hexdigest()[:16],
             "algorithm.first_questions (content)": hash_questions(first_questions),
             "dspy_program (content)": hash_files("dspy_program", [program] if program else []),
             "dedup.against (content)": against,
@@ -280,7 +281,7 @@ def _check_tasks(settings: Settings, taxonomy: Taxonomy) -> None:
             raise ConfigError(f"export={settings.exporter.name}: {what}; leave it out")
 
 
-def _check_users(settings: Settings, users: Sequence[UserShare]) -> None:
+def _check_users(settings: Settings, users: Sequence[Share[User]]) -> None:
     """Raise ConfigError where nobody asks as a user: dialogs and sets of questions are written as a whole."""
     if settings.algorithm.name in _WRITES and (settings.user.lm or any(share.type != PLAIN for share in users)):
         setting = "user.lm" if settings.user.lm else f"user={settings.user.name}"

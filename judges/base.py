@@ -30,7 +30,27 @@ def rubric(module: str, name: str = "") -> str:
     return file.read_text(encoding="utf-8").replace("\n", " ").strip()
 
 
-class ModelJudge(dspy.Module):
+class NamedJudge:
+    """A judge with a name, under which it gives verdicts; `best` is the highest of its scores, None without any."""
+
+    name: str
+    model = ""
+    decides: ClassVar[bool] = False
+    asks_model: ClassVar[bool] = False
+    best: ClassVar[float | None] = None
+
+    def verdict(self, label: str, explanation: str, score: float | None = None) -> Verdict:
+        """Return a verdict in this judge's name."""
+        return Verdict(
+            judge=self.name, label=label, explanation=explanation, model=self.model, score=score, decides=self.decides
+        )
+
+    def given(self, why: str) -> Verdict:
+        """Return the verdict on a turn that isn't to be judged, which decides nothing."""
+        return Verdict(judge=self.name, label="given", explanation=why, model="", decides=False)
+
+
+class ModelJudge(NamedJudge, dspy.Module):
     """A judge that asks a model, once a turn: no verdict rather than a wrong one if the call fails.
 
     A subclass sets `name` and `signature`, whose inputs are any of `documents`, `dialog`, `query`, `response` and
@@ -40,11 +60,8 @@ class ModelJudge(dspy.Module):
         model: name of the judging model, for the verdicts; the model itself comes with the call.
     """
 
-    name: ClassVar[str]
     signature: ClassVar[Any]
-    decides: ClassVar[bool] = False
-    asks_model: ClassVar[bool] = True
-    best: ClassVar[float | None] = None
+    asks_model = True
 
     def __init__(self, model: str) -> None:
         super().__init__()
@@ -91,12 +108,6 @@ class ModelJudge(dspy.Module):
         """Return the verdict where no reply could be used."""
         return self.verdict(UNJUDGED, f"{failure.reason}: {failure.text}".strip(": "))
 
-    def verdict(self, label: str, explanation: str, score: float | None = None) -> Verdict:
-        """Return a verdict in this judge's name."""
-        return Verdict(
-            judge=self.name, label=label, explanation=explanation, model=self.model, score=score, decides=self.decides
-        )
-
 
 class ModelJudgeSettings(JudgeSettings):
     """Settings of a judge that asks a model; a subclass sets `judge`, the class to build."""
@@ -107,24 +118,15 @@ class ModelJudgeSettings(JudgeSettings):
         return self.judge(model)
 
 
-class ComputingJudge(ABC):
+class ComputingJudge(NamedJudge, ABC):
     """A judge that asks no model, and gives a score of at most 1."""
 
-    name: str
-    decides: ClassVar[bool] = False
-    asks_model: ClassVar[bool] = False
     best: ClassVar[float | None] = 1
     signatures: ClassVar[Sequence[Any]] = ()
 
     @abstractmethod
     async def judge(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
         """Judge one turn; see `generator.schema.Judge`."""
-
-    def verdict(self, label: str, explanation: str, score: float | None = None) -> Verdict:
-        """Return a verdict in this judge's name."""
-        return Verdict(
-            judge=self.name, label=label, explanation=explanation, model="", score=score, decides=self.decides
-        )
 
 
 class ComputingJudgeSettings(JudgeSettings):

@@ -4,38 +4,25 @@
 question, `conf/taxonomy/*.yaml` mixes of them.
 """
 
-from taxonomy.draw import NON_QUESTION, TaskDraw, draw_user, first_type, later_types, leave_topic, turn_types
+from taxonomy.draw import NON_QUESTION, TaskDraw, draw_user, first_type, leave_topic, turn_types
 from taxonomy.files import read_criteria, read_facets, read_scenarios, read_tasks, read_types, read_users
-from taxonomy.judging import Criteria, Criterion, Level
+from taxonomy.judging import Criteria, Criterion
 from taxonomy.mix import (
     UNDERSPECIFIED,
     Mix,
     ScenarioMix,
     Share,
     TaskMix,
-    TaskShare,
     Taxonomy,
-    UserShare,
     Weights,
     load,
     load_users,
 )
 from taxonomy.rubric import ItemKind
-from taxonomy.scenarios import QUESTIONS, Scenario, ScenarioExample, ScenarioTurn
-from taxonomy.tasks import Task, TaskExample
-from taxonomy.types import (
-    Example,
-    Exchange,
-    Facet,
-    Form,
-    FormCheck,
-    QuestionCheck,
-    QuestionType,
-    Reply,
-    ReplyCheck,
-    Target,
-)
-from taxonomy.users import PLAIN, Typing, User
+from taxonomy.scenarios import QUESTIONS, Scenario
+from taxonomy.tasks import Task
+from taxonomy.types import Form, FormCheck, QuestionCheck, QuestionType, ReplyCheck, Target
+from taxonomy.users import PLAIN, User
 
 __all__ = [
     "NON_QUESTION",
@@ -44,37 +31,25 @@ __all__ = [
     "UNDERSPECIFIED",
     "Criteria",
     "Criterion",
-    "Example",
-    "Exchange",
-    "Facet",
     "Form",
     "FormCheck",
     "ItemKind",
-    "Level",
     "Mix",
     "QuestionCheck",
     "QuestionType",
-    "Reply",
     "ReplyCheck",
     "Scenario",
-    "ScenarioExample",
     "ScenarioMix",
-    "ScenarioTurn",
     "Share",
     "Target",
     "Task",
     "TaskDraw",
-    "TaskExample",
     "TaskMix",
-    "TaskShare",
     "Taxonomy",
-    "Typing",
     "User",
-    "UserShare",
     "Weights",
     "draw_user",
     "first_type",
-    "later_types",
     "leave_topic",
     "load",
     "load_users",

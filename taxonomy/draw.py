@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import accumulate
 from typing import TypeVar
 
-from taxonomy.mix import UNDERSPECIFIED, FacetShare, Share, Taxonomy, UserShare
+from taxonomy.mix import UNDERSPECIFIED, Share, Taxonomy
 from taxonomy.scenarios import Scenario
 from taxonomy.tasks import Task
 from taxonomy.types import Facet, Form, QuestionType, Target
@@ -31,7 +31,7 @@ def first_type(taxonomy: Taxonomy, seed: int, index: int) -> QuestionType:
     differences cancel out. The order within a block is random.
     """
     block, place = divmod(index, BLOCK)
-    return _draw_types(taxonomy.first, BLOCK, block, f"{seed}/first")[place]
+    return _draw(taxonomy.first, BLOCK, block, f"{seed}/first", _may_repeat)[place]
 
 
 class TaskDraw:
@@ -43,7 +43,7 @@ class TaskDraw:
 
     def __init__(self, taxonomy: Taxonomy, seed: int) -> None:
         self._tasks = {share.type.name: share.type for share in taxonomy.tasks}
-        self._shares = [share.share for share in taxonomy.tasks]
+        self._shares = [Share(share.type.name, share.share) for share in taxonomy.tasks]
         self._key = f"{seed}/task"
         self._before = [Counter[str]()]
 
@@ -56,14 +56,13 @@ class TaskDraw:
         return self._tasks[names[place]], self._before[block][names[place]] + names[:place].count(names[place])
 
     def _names(self, block: int) -> tuple[str, ...]:
-        return _draw(list(self._tasks), self._shares, BLOCK, block, self._key)
+        return _draw(self._shares, BLOCK, block, self._key)
 
 
-def draw_user(shares: Sequence[UserShare], seed: int, index: int) -> User:
+def draw_user(shares: Sequence[Share[User]], seed: int, index: int) -> User:
     """Return the user type of plan number `index` (from 0), drawn in blocks as `first_type` draws types."""
     block, place = divmod(index, BLOCK)
-    values, parts = [share.type for share in shares], [share.share for share in shares]
-    return _draw(values, parts, BLOCK, block, f"{seed}/user")[place]
+    return _draw(shares, BLOCK, block, f"{seed}/user")[place]
 
 
 def leave_topic(
@@ -94,7 +93,7 @@ def later_types(taxonomy: Taxonomy, seed: int, index: int, n: int) -> tuple[Ques
     In a dialog, a type's count differs from `n` times its share by less than 1; over dialogs such differences
     cancel out. A type that may not repeat never comes twice in a row.
     """
-    return _draw_types(taxonomy.later, n, index, f"{seed}/later")
+    return _draw(taxonomy.later, n, index, f"{seed}/later", _may_repeat)
 
 
 def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n: int) -> tuple[QuestionType, ...]:
@@ -108,10 +107,10 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
     types = [first, *later_types(taxonomy, seed, index, n - 1)]
     if not taxonomy.has_targets:
         return tuple(types)
-    links: list[Facet | None] = [None, *(_draw_facets(taxonomy.multi_turn, n - 1, index, f"{seed}/multi_turn"))]
+    links: list[Facet | None] = [None, *_draw(taxonomy.multi_turn, n - 1, index, f"{seed}/multi_turn", _may_repeat)]
     links += [None] * (n - len(links))
     shares = [share for share in taxonomy.answerability if n > 1 or share.type.name != _CONVERSATIONAL]
-    aims: list[Facet | None] = list(_draw_facets(shares, n, index, f"{seed}/answerability")) or [None] * n
+    aims: list[Facet | None] = [*_draw(shares, n, index, f"{seed}/answerability", _may_repeat)] or [None] * n
     for place in (place for place, aim in enumerate(aims) if _is_courtesy(aim)):
         fit = [i for i in range(1, n) if types[i].name == NON_QUESTION and aims[i] != aims[place]]
         other = place if place in fit else next(iter(fit), max(place, 1))
@@ -213,7 +212,7 @@ def _standalone(
     rate = taxonomy.non_standalone
     if rate is None:
         return [None] * len(links)
-    drawn = _draw((False, True), (rate, 1 - rate), len(links) - 1, index, f"{seed}/standalone")
+    drawn = _draw([Share(False, rate), Share(True, 1 - rate)], len(links) - 1, index, f"{seed}/standalone")
     later = [True, *drawn]
     for place, link in enumerate(links):
         if link and link.name.startswith("clarification") and later[place]:
@@ -231,31 +230,19 @@ def _standalone(
     return [None, *later[1:]]
 
 
-def _draw_types(shares: Sequence[Share], n: int, number: int, key: str) -> tuple[QuestionType, ...]:
-    values, parts = [share.type for share in shares], [share.share for share in shares]
-    return _draw(values, parts, n, number, key, lambda type_: type_.may_repeat)
-
-
-def _draw_facets(shares: Sequence[FacetShare], n: int, number: int, key: str) -> tuple[Facet, ...]:
-    if not shares:
-        return ()
-    total = sum(share.share for share in shares)  # below 1 if one of them was left out
-    values, parts = [share.type for share in shares], [share.share / total for share in shares]
-    return _draw(values, parts, n, number, key, lambda facet: facet.may_repeat)
+def _may_repeat(value: QuestionType | Facet) -> bool:
+    return value.may_repeat
 
 
 def _draw(
-    values: Sequence[T],
-    shares: Sequence[float],
-    n: int,
-    number: int,
-    key: str,
-    may_repeat: Callable[[T], bool] = lambda _: True,
+    shares: Sequence[Share[T]], n: int, number: int, key: str, may_repeat: Callable[[T], bool] = lambda _: True
 ) -> tuple[T, ...]:
     """Return `n` values of draw number `number`: systematic sampling, at an offset that fills [0, 1) over the draws."""
+    if not shares:
+        return ()
     offset = (random.Random(key).random() + number * _GOLDEN) % 1
-    ends = list(accumulate(shares))[:-1]
-    left = [values[bisect(ends, (i + offset) / n)] for i in range(n)]
+    *ends, total = accumulate(share.share for share in shares)  # below 1 if one was left out
+    left = [shares[bisect(ends, (i + offset) / n * total)].type for i in range(n)]
     # Only `random()` is guaranteed to give the same numbers in every Python version.
     rng = random.Random(f"{key}/{number}")
     order: list[T] = []

@@ -1,9 +1,10 @@
 """The mix of question types that a run asks for: its settings, and the types with their shares that they stand for."""
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Generic, Literal, TypeVar
 
 from pydantic import Field
 
@@ -15,7 +16,7 @@ from taxonomy.tasks import Task
 from taxonomy.types import Facet, QuestionType
 from taxonomy.users import User
 
-T = TypeVar("T")
+T = TypeVar("T", covariant=True)
 Focus = Literal["sentences", "passages", "none"]
 Weights = dict[str, Annotated[float, Field(ge=0)]]
 _DIMENSIONS: dict[Dimension, str] = {"multi_turn": "multi-turn type", "answerability": "answerability"}
@@ -111,31 +112,11 @@ class ScenarioMix(Record):
     )
 
 
-class Share(Record):
-    """A question type and its share among the questions of its stage, in (0, 1]."""
+@dataclass(frozen=True)
+class Share(Generic[T]):
+    """A value that is drawn, such as a question type, a task or a user type, and its share of the draws, in (0, 1]."""
 
-    type: QuestionType
-    share: float
-
-
-class TaskShare(Record):
-    """A task or scenario and its share among the dialogs, in (0, 1]."""
-
-    type: Task | Scenario
-    share: float
-
-
-class FacetShare(Record):
-    """A multi-turn type or answerability, and its share among the questions that it is planned for, in (0, 1]."""
-
-    type: Facet
-    share: float
-
-
-class UserShare(Record):
-    """A user type and its share among the dialogs, in (0, 1]."""
-
-    type: User
+    type: T
     share: float
 
 
@@ -148,11 +129,11 @@ class Taxonomy(Record):
 
     name: str
     focus: Focus
-    first: tuple[Share, ...] = ()
-    later: tuple[Share, ...] = ()
-    tasks: tuple[TaskShare, ...] = ()
-    multi_turn: tuple[FacetShare, ...] = ()
-    answerability: tuple[FacetShare, ...] = ()
+    first: tuple[Share[QuestionType], ...] = ()
+    later: tuple[Share[QuestionType], ...] = ()
+    tasks: tuple[Share[Task | Scenario], ...] = ()
+    multi_turn: tuple[Share[Facet], ...] = ()
+    answerability: tuple[Share[Facet], ...] = ()
     non_standalone: float | None = None
     measure: tuple[str, ...] = ()
     underspecified: Facet | None = None
@@ -179,10 +160,10 @@ def load(mix: Mix | TaskMix | ScenarioMix) -> Taxonomy:
         tasks = read_tasks(mix.path)
         if not mix.examples:
             tasks = {name: task.model_copy(update={"examples": ()}) for name, task in tasks.items()}
-        shares = _task_shares("task", mix.tasks, tasks)
+        shares = _resolve("taxonomy.tasks", mix.tasks, tasks, "task")
         return Taxonomy(name=mix.name, focus="sentences", tasks=shares)
     if isinstance(mix, ScenarioMix):
-        scenarios = _task_shares("scenario", mix.scenarios, read_scenarios(mix.path))
+        scenarios = _resolve("taxonomy.scenarios", mix.scenarios, read_scenarios(mix.path), "scenario")
         return Taxonomy(name=mix.name, focus="none", tasks=scenarios)
     types = read_types(mix.path)
     for name in mix.without:
@@ -204,19 +185,18 @@ def load(mix: Mix | TaskMix | ScenarioMix) -> Taxonomy:
     )
 
 
-def load_users(weights: Weights, path: Path | None) -> tuple[UserShare, ...]:
+def load_users(weights: Weights, path: Path | None) -> tuple[Share[User], ...]:
     """Resolve the weights of user types, ours and those of the folder `path`.
 
     Raises:
         TaxonomyError: as `load`.
     """
-    shares = _resolve("user.types", weights, read_users(path), "user type")
-    return tuple(UserShare(type=user, share=share) for user, share in shares)
+    return _resolve("user.types", weights, read_users(path), "user type")
 
 
 def _type_shares(
     mix: Mix, stage: Literal["first", "later"], weights: Weights, types: dict[str, QuestionType]
-) -> tuple[Share, ...]:
+) -> tuple[Share[QuestionType], ...]:
     setting = f"taxonomy.{stage}"
     for name in weights:
         if name in types and types[name].stage not in (stage, "any"):
@@ -226,7 +206,7 @@ def _type_shares(
     kept = {name: weight for name, weight in weights.items() if name not in mix.without}
     if not mix.examples:
         types = {name: type.model_copy(update={"examples": ()}) for name, type in types.items()}
-    shares = tuple(Share(type=type, share=share) for type, share in _resolve(setting, kept, types))
+    shares = _resolve(setting, kept, types)
     for each in shares:
         if not each.type.may_repeat and each.share > 0.5 + 1e-9:
             raise TaxonomyError(
@@ -236,30 +216,23 @@ def _type_shares(
     return shares
 
 
-def _facet_shares(dimension: Dimension, weights: Weights) -> tuple[FacetShare, ...]:
+def _facet_shares(dimension: Dimension, weights: Weights) -> tuple[Share[Facet], ...]:
     if not weights:
         return ()
-    shares = _resolve(f"taxonomy.{dimension}", weights, read_facets(dimension), _DIMENSIONS[dimension])
-    return tuple(FacetShare(type=facet, share=share) for facet, share in shares)
-
-
-def _task_shares(noun: str, weights: Weights, known: Mapping[str, Task | Scenario]) -> tuple[TaskShare, ...]:
-    return tuple(
-        TaskShare(type=kind, share=share) for kind, share in _resolve(f"taxonomy.{noun}s", weights, known, noun)
-    )
+    return _resolve(f"taxonomy.{dimension}", weights, read_facets(dimension), _DIMENSIONS[dimension])
 
 
 def _resolve(
     setting: str, weights: Weights, known: Mapping[str, T], noun: str = "question type"
-) -> Iterator[tuple[T, float]]:
-    """Yield what has a weight above 0, with its share; the shares sum to 1."""
+) -> tuple[Share[T], ...]:
+    """Return what has a weight above 0, with its share; the shares sum to 1."""
     for name in weights:
         if name not in known:
             raise _unknown(f"{setting}.{name}", name, known, noun)
     total = sum(weights.values())
     if total == 0:
         raise TaxonomyError(f"{setting}: no type has a weight above 0; give one, such as {setting}={{TYPE: 1}}")
-    yield from ((known[name], weight / total) for name, weight in weights.items() if weight)
+    return tuple(Share(known[name], weight / total) for name, weight in weights.items() if weight)
 
 
 def _unknown(setting: str, name: str, known: Iterable[str], noun: str = "question type") -> TaxonomyError:

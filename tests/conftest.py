@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def data() -> Path:
     if "GROUNDED_DIALOGS_DATA" not in os.environ:
         pytest.skip("GROUNDED_DIALOGS_DATA, the folder of real data sets, isn't set")

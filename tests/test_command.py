@@ -241,13 +241,9 @@ def test_an_endpoint_that_is_not_there_is_named_by_its_setting(
 # A judge of its own
 
 
-def judge_of(server: OpenAIServer) -> list[str]:
-    return ["judge.lm=openai", "judge.lm.model=test-model", f"judge.lm.api_base={server.url}", "judge.lm.retries=0"]
-
-
 def test_a_judge_with_a_model_of_its_own_gets_the_judging_alone(site: Site, openai_server: OpenAIServer) -> None:
     with OpenAIServer() as other:
-        assert site.run(openai_server, "dialogs=2", *judge_of(other)).code == 0
+        assert site.run(openai_server, "dialogs=2", *other.settings("judge.lm")).code == 0
     assert other.bodies and all(map(judging, other.bodies))
     assert not any(map(judging, openai_server.bodies))
     assert len(other.bodies) >= sum(len(dialog["turns"]) for dialog in site.dialogs())
@@ -255,7 +251,7 @@ def test_a_judge_with_a_model_of_its_own_gets_the_judging_alone(site: Site, open
 
 def test_a_judge_that_fails_leaves_pairs_unjudged(site: Site, openai_server: OpenAIServer) -> None:
     with OpenAIServer(faults=lambda number, body: fake.status(401, "gone") if number > 2 else None) as other:
-        done = site.run(openai_server, "dialogs=3", "lm.concurrency=1", *judge_of(other))
+        done = site.run(openai_server, "dialogs=3", "lm.concurrency=1", *other.settings("judge.lm"))
     assert done.code == 0, done.err
     summary = site.summary()
     assert summary["accepted"] == 3

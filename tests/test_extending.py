@@ -89,7 +89,7 @@ def about_the_documents(body: Body) -> str:
 @pytest.mark.slow
 def test_the_commands_use_the_new_parts(checkout: Path) -> None:
     with OpenAIServer(about_the_documents) as server:
-        endpoint = ["lm=openai", f"lm.model={server.model}", f"lm.api_base={server.url}", "dialogs=2", "turns=2"]
+        endpoint = [*server.settings(), "dialogs=2", "turns=2"]
         commands = [[*command.split(), *endpoint] for command in COMMANDS]
         (checkout / "all.py").write_text(f"COMMANDS = {commands}\n{ALL}", encoding="utf-8")
         folders = [checkout / name for name in re.findall(r"run folder: (\S+)", python(checkout, "all.py"))]

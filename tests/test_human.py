@@ -132,7 +132,7 @@ def test_after_a_full_disk_the_same_command_completes_the_folder_and_no_run_take
     assert str(folder / file) in refused.error and "No space left on device" in refused.error
 
     if left := {p.name for p in folder.iterdir()}:
-        run = ["lm=openai", f"lm.model={openai_server.model}", f"lm.api_base={openai_server.url}", f"run_dir={folder}"]
+        run = [*openai_server.settings(), f"run_dir={folder}"]
         assert command(*run, "dialogs=1", "fresh=true").code == 2
         assert {p.name for p in folder.iterdir()} == left
 

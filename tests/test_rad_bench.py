@@ -4,7 +4,6 @@ import pickle
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,10 +24,6 @@ SCENARIOS = read_scenarios()
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
     return Site(tmp_path)
-
-
-def other(server: Any, setting: str) -> list[str]:
-    return [f"{setting}=openai", f"{setting}.model={server.model}", f"{setting}.api_base={server.url}"]
 
 
 def test_items_of_all_scenarios_in_their_shares_with_everything_in_the_ledger(site: Site) -> None:
@@ -95,7 +90,7 @@ def test_sets_come_from_several_endpoints_and_are_rated_by_others(site: Site) ->
         scenario_server(model="writer-b") as writer,
         scenario_server(model="rater") as rater,
     ):
-        models = [*other(writer, "algorithm.generators.b"), *other(rater, "algorithm.scorers.one")]
+        models = [*writer.settings("algorithm.generators.b"), *rater.settings("algorithm.scorers.one")]
         assert site.run(server, *settings("dialogs=4", "algorithm.candidates=4", *models)).code == 0
         asked = [Counter(map(stage, each.bodies)) for each in (server, writer, rater)]
     site.check_ledger()
@@ -121,7 +116,7 @@ def test_a_run_goes_on_where_it_stopped_without_a_repeated_call(site: Site, tmp_
 
 def test_the_specification_of_a_worker_can_be_pickled(site: Site) -> None:
     with scenario_server() as server, scenario_server(model="writer-b") as writer:
-        given = site.arguments(server, *settings(*other(writer, "algorithm.generators.b")))
+        given = site.arguments(server, *settings(*writer.settings("algorithm.generators.b")))
         made = load(compose_config("config", normalise(given, COMMAND)))
     spec = WorkerSpec(made, made.corpus.fingerprint(), load_taxonomy(made.taxonomy), 1000, ())
     again = pickle.loads(pickle.dumps(spec))
@@ -173,6 +168,6 @@ def test_an_endpoint_that_is_not_there_is_named_by_its_setting(site: Site) -> No
 def test_other_algorithms_have_no_such_settings(site: Site) -> None:
     with scenario_server() as server:
         done = site.run(server, "algorithm.temperatures=[0.5]")
-        models = site.run(server, *other(server, "algorithm.generators.b"))
+        models = site.run(server, *server.settings("algorithm.generators.b"))
     assert done.error == "algorithm.temperatures: unknown here; only these have it: algorithm=progressive"
     assert models.code == 2 and models.error.startswith("algorithm.generators")

@@ -14,15 +14,11 @@ def site(tmp_path: Path) -> Site:
     return Site(tmp_path)
 
 
-def own_model(server: OpenAIServer) -> list[str]:
-    return ["user.lm=openai", f"user.lm.model={server.model}", f"user.lm.api_base={server.url}"]
-
-
 @pytest.mark.parametrize("algorithm", ["single", "multi"])
 def test_the_users_model_gets_the_questions_and_nothing_else(site: Site, algorithm: str) -> None:
     settings = [f"algorithm={algorithm}", "taxonomy=mtrag", "taxonomy.measure=[]", "turns=6", "dialogs=3"]
     with OpenAIServer() as server, OpenAIServer(model="asker") as asker:
-        assert site.run(server, *settings, *own_model(asker)).code == 0
+        assert site.run(server, *settings, *asker.settings("user.lm")).code == 0
         asked, answered = Counter(map(stage, asker.bodies)), Counter(map(stage, server.bodies))
     assert set(asked) == {"ask"} and "ask" not in answered
     site.check_ledger()
@@ -35,10 +31,11 @@ def test_a_run_with_users_goes_on_where_it_stopped(site: Site, tmp_path: Path) -
     whole = Site(tmp_path / "whole")
     settings = ["user=mixed", "user.types={hurried: 1, curious: 1, searcher: 1}", "turns=3"]
     with OpenAIServer() as server, OpenAIServer(model="asker") as asker:
-        assert whole.run(server, *settings, *own_model(asker), "dialogs=8", "lm.concurrency=8").code == 0
+        assert whole.run(server, *settings, *asker.settings("user.lm"), "dialogs=8", "lm.concurrency=8").code == 0
     with OpenAIServer() as server, OpenAIServer(model="asker") as asker:
         for dialogs in ("3", "8"):
-            assert site.run(server, *settings, *own_model(asker), f"dialogs={dialogs}", "lm.concurrency=1").code == 0
+            more = [*settings, *asker.settings("user.lm"), f"dialogs={dialogs}", "lm.concurrency=1"]
+            assert site.run(server, *more).code == 0
         assert set(server.finished.values()) == set(asker.finished.values()) == {1}
     assert (site.data(), site.counts()) == (whole.data(), whole.counts())
     users = {dialog["user"] for dialog in site.dialogs()}

@@ -6,7 +6,7 @@ A language without a file still works: what would need its words isn't checked.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import cache, cached_property, lru_cache, wraps
 from importlib.resources import files
@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple, ParamSpec, TypeVar
 import yaml
 from pydantic import BeforeValidator, Field, ValidationError, field_validator
 
+from generator.common.context import bind
 from generator.common.scripts import find_runs, words
 from generator.errors import ConfigError, describe
 from generator.schema import Record
@@ -325,11 +326,6 @@ def cached_by_language(maxsize: int) -> Callable[[Callable[P, T]], Callable[P, T
     return decorate
 
 
-@contextmanager
-def use_languages(of: Languages) -> Iterator[None]:
-    """Run a block, and the tasks and threads that it starts, in these languages."""
-    token = _current.set(of)
-    try:
-        yield
-    finally:
-        _current.reset(token)
+def use_languages(of: Languages) -> AbstractContextManager[Languages]:
+    """Return a context in which documents and dialogs are in these languages, also for tasks and threads."""
+    return bind(_current, of)

@@ -16,8 +16,9 @@ from generator.common.scripts import has_words
 from generator.common.shingles import content_stems, words
 from generator.common.support import shares_nothing
 from generator.dialogs.asks_back import drop_requests
-from generator.dialogs.checks import LEAST_SAID, OFF_SUBJECT, WRITE_AS_THEY_SPEAK, said_in, speaks_like_the_prompt
+from generator.dialogs.checks import LEAST_SAID, OFF_SUBJECT, WRITE_AS_THEY_SPEAK, speaks_like_the_prompt
 from generator.dialogs.later_turns import content_of
+from generator.dialogs.prompt import said_in
 from generator.schema import Passage, Turn
 
 # Of stems, of both answers. Fewer may well be the same: “Yes, it does.”, “In May 1983.”

@@ -4,8 +4,8 @@ Candidates have the same prompt, so that a prefix cache computes it once, and se
 greedily, as a single one is, the others are sampled. They are drawn at once; nothing depends on which comes first.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from statistics import fmean
@@ -14,13 +14,14 @@ from typing import Generic, TypeVar
 import dspy
 
 from generator.common.concurrency import together
+from generator.common.context import bind
 from generator.common.shingles import words
 from generator.common.support import coverage, read_terms, term_keys
 from generator.dialogs.calls import use_model
-from generator.dialogs.evidence import list_said, list_told, measure_support
+from generator.dialogs.evidence import support_of
 from generator.dialogs.journal import metered
 from generator.dialogs.live import tell
-from generator.dialogs.prompt import Documents
+from generator.dialogs.prompt import Documents, said_in
 from generator.errors import Rejected
 from generator.models.lm import LanguageModel, Profile
 from generator.schema import Cost, Judge, Passage, Turn
@@ -71,15 +72,9 @@ class _Passed(Generic[T]):
 _unused: ContextVar[list[Unused]] = ContextVar("unused")
 
 
-@contextmanager
-def collect_unused() -> Iterator[list[Unused]]:
-    """Yield a list that gets the candidates which the steps of this context don't keep."""
-    collected: list[Unused] = []
-    token = _unused.set(collected)
-    try:
-        yield collected
-    finally:
-        _unused.reset(token)
+def collect_unused() -> AbstractContextManager[list[Unused]]:
+    """Return a context with a list that gets the candidates which its steps don't keep."""
+    return bind(_unused, [])
 
 
 async def draw_best(
@@ -154,10 +149,9 @@ def rate_question(question: str, documents: Documents, history: Sequence[Turn], 
     """
     keys = {term.key for term in read_terms(question)}
     texts = [passage.titled for passage in documents.passages]
-    said = [text for turn in history for text in (turn.query, turn.answer)]
     about = set[str]().union(*(term_keys(text) for text in ([focus] if focus else texts)))
     shares = (
-        coverage(question, [*texts, *said]),
+        coverage(question, [*texts, *said_in(history)]),
         min(1, len(keys & about) / (1 if history else 2)),
         1 - max((len(keys & term_keys(turn.query)) for turn in history), default=0) / max(1, len(keys)),
         min(1, USUAL_WORDS / len(words(question))),
@@ -184,9 +178,7 @@ async def rate_answer(
     evidence = [each.text for each in turn.evidence]
     shares = (
         coverage(turn.answer, [turn.query, *(passage.titled for passage in passages)]),
-        measure_support(
-            turn.answer, list_said(turn.query, history, passages), list_told(turn.evidence, passages)
-        ).share,
+        support_of(passages, history, turn).share,
         coverage(turn.query, [turn.answer, *evidence]),
         min(1, len(read_terms(turn.answer)) / FEW_TERMS, LONG_ANSWER / len(words(turn.answer))),
     )

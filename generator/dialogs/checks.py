@@ -13,7 +13,7 @@ from generator.common.shingles import content_stems, words
 from generator.common.support import read_terms, shares_nothing
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.later_turns import REPEATS, content_of, find_later_fault, list_question_words
-from generator.dialogs.prompt import Documents
+from generator.dialogs.prompt import Documents, said_in
 from generator.dialogs.request_checks import find_request_fault
 from generator.schema import Passage, Turn
 from taxonomy import QuestionType
@@ -153,11 +153,6 @@ def _asks_twice(question: str) -> bool:
     return any(
         asks and asks == again and about and about <= more for (asks, about), (again, more) in permutations(asked, 2)
     )
-
-
-def said_in(history: Sequence[Turn]) -> list[str]:
-    """Return all questions and answers of a dialog, in their order."""
-    return [text for turn in history for text in (turn.query, turn.answer)]
 
 
 def _is_beginning(question: str, question_type: QuestionType) -> bool:

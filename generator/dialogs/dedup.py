@@ -16,6 +16,7 @@ from pydantic import Field
 
 from generator.common.minhash import Banding, Index
 from generator.common.shingles import Shingles, jaccard, question_shingles, text_shingles, words
+from generator.dialogs.prompt import said_in
 from generator.errors import ConfigError, describe
 from generator.schema import Dialog, LocalPath, OneOrMore, Operational, Record
 
@@ -112,7 +113,7 @@ class Deduplicator:
                     return Duplicate(part="contamination", exact=match.exact, text=text, of=match.name)
         if not self._between_dialogs:
             return None
-        whole, first = _join_turns(dialog), dialog.turns[0].query
+        whole, first = "\n".join(said_in(dialog.turns)), dialog.turns[0].query
         if match := self._dialogs.nearest(whole):
             return Duplicate(part="dialog", exact=match.exact, text=whole, of=match.name)
         if match := self._first_questions.nearest(first):
@@ -122,7 +123,7 @@ class Deduplicator:
     def add(self, dialog: Dialog) -> None:
         """Add a dialog that is kept."""
         if self._between_dialogs:
-            self._dialogs.add(_join_turns(dialog), dialog.id)
+            self._dialogs.add("\n".join(said_in(dialog.turns)), dialog.id)
             self._first_questions.add(dialog.turns[0].query, dialog.id)
 
 
@@ -186,10 +187,6 @@ class RepeatCounter:
         every = np.frombuffer(self._shingles, dtype=np.uint32)
         one, other = (every[self._ends[row] : self._ends[row + 1]] for row in rows)
         return jaccard(one, other) >= self._threshold
-
-
-def _join_turns(dialog: Dialog) -> str:
-    return "\n".join(text for turn in dialog.turns for text in (turn.query, turn.answer))
 
 
 def _read_texts(path: Path) -> Iterator[tuple[str, str]]:

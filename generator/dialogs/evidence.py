@@ -81,6 +81,11 @@ def measure_turn(passages: Sequence[Passage], history: Sequence[Turn], turn: Tur
     """
     if turn.answerability == "conversational" or not passages or not (turn.evidence or _is_generated(turn)):
         return None
+    return support_of(passages, history, turn)
+
+
+def support_of(passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Support:
+    """Return how far a turn's evidence covers its answer, whoever wrote it."""
     return measure_support(turn.answer, list_said(turn.query, history, passages), list_told(turn.evidence, passages))
 
 

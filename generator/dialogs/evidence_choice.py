@@ -12,15 +12,8 @@ from generator.errors import Rejected
 from generator.schema import Evidence, Turn
 
 
-async def choose_evidence(
-    predict: dspy.Predict,
-    documents: Documents,
-    history: Sequence[Turn],
-    question: str,
-    answer: str,
-    cited: tuple[Evidence, ...],
-) -> tuple[Evidence, ...]:
-    """Return the evidence for an answer: the sentences cited, if they cover it, without those that add nothing.
+async def choose_evidence(predict: dspy.Predict, documents: Documents, history: Sequence[Turn], turn: Turn) -> Turn:
+    """Return a turn with the evidence for its answer: what it cites, if that covers it, without what adds nothing.
 
     Else the model is asked once to choose among the sentences that share most with the answer, if these cover more.
     Its choice counts, alone or with the sentences cited, where it covers more; a failed call changes nothing.
@@ -28,32 +21,32 @@ async def choose_evidence(
     Args:
         predict: of `ChooseEvidence`.
     """
-    said = list_said(question, history, documents.passages)
+    if languages().differ:  # no words can be compared
+        return turn
+    said, cited = list_said(turn.query, history, documents.passages), turn.evidence
 
     def rate(evidence: Sequence[Evidence]) -> tuple[bool, float]:
-        found = measure_support(answer, said, list_told(evidence, documents.passages))
+        found = measure_support(turn.answer, said, list_told(evidence, documents.passages))
         return found.covered, found.share
 
-    if languages().differ:  # no words can be compared
-        return cited
     if not rate(cited)[0]:
         texts = [passage.text[start:end] for passage, start, end in documents.spans]
-        shown = [place + 1 for place in rank_sentences(texts, answer, question)[:SHOWN]]
+        shown = [place + 1 for place in rank_sentences(texts, turn.answer, turn.query)[:SHOWN]]
         if rate(documents.evidence(shown)) > rate(cited):
             try:
                 reply = await call(
                     predict,
                     "evidence",
                     "greedy",
-                    len(history) + 1,
+                    turn.turn,
                     documents=documents,
                     dialog=Conversation(turns=tuple(history)),
-                    question=question,
-                    answer=answer,
+                    question=turn.query,
+                    answer=turn.answer,
                     sentences="\n".join(f"[{number}] {quote(texts[number - 1])}" for number in shown),
                 )
             except Rejected:
-                return cited
+                return turn
             chosen = documents.evidence(reply.evidence)
             cited = max(cited, chosen, tuple(dict.fromkeys((*chosen, *cited))), key=rate)
-    return drop_idle(cited, answer, said)
+    return turn.model_copy(update={"evidence": drop_idle(cited, turn.answer, said)})

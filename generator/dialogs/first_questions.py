@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from generator.common.console import note
 from generator.errors import ConfigError, describe
 from generator.schema import Dialog, Record, Turn
-from taxonomy import Share
+from taxonomy import QuestionType, Share
 
 
 class StoredQuestion(Record):
@@ -24,7 +24,7 @@ class StoredQuestion(Record):
     question_type: str
 
 
-def read_first_questions(run: Path, shares: Sequence[Share]) -> list[StoredQuestion]:
+def read_first_questions(run: Path, shares: Sequence[Share[QuestionType]]) -> list[StoredQuestion]:
     """Return the first questions of a run's accepted dialogs, in their order, whose type is one of `shares`.
 
     A measured question can have several types, joined by `+`: it counts as the first of them that is in `shares`. The

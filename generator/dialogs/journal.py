@@ -1,11 +1,11 @@
 """Remember the finished model calls of an unfinished dialog: replayed instead of repeated, and counted either way."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from generator.common.context import bind
 from generator.models.lm import ChatReply
 from generator.schema import Cost, Usage
 
@@ -30,15 +30,9 @@ class Meter:
 _meter: ContextVar[Meter] = ContextVar("meter")
 
 
-@contextmanager
-def metered(meter: Meter | None = None) -> Iterator[Meter]:
-    """Yield a meter, by default a new one, that counts the calls in this context, whichever journal holds them."""
-    meter = meter or Meter()
-    token = _meter.set(meter)
-    try:
-        yield meter
-    finally:
-        _meter.reset(token)
+def metered(meter: Meter | None = None) -> AbstractContextManager[Meter]:
+    """Return a context with a meter, by default a new one, that counts its calls, whichever journal holds them."""
+    return bind(_meter, meter or Meter())
 
 
 class Journal:

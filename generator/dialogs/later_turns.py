@@ -12,7 +12,7 @@ from generator.common.language import Language, WordList, cached_by_language, di
 from generator.common.passages import sentences
 from generator.common.scripts import has_question_mark
 from generator.common.shingles import content_stems, words
-from generator.dialogs.prompt import Documents
+from generator.dialogs.prompt import Documents, said_in
 from generator.schema import Turn
 from taxonomy import QuestionType
 
@@ -169,5 +169,5 @@ def _known_stems(documents: Documents, history: Sequence[Turn], focus: str) -> f
     cited = {evidence.passage_id for turn in history for evidence in turn.evidence}
     used = {p.document_id for p in documents.passages if p.id in cited}
     passages = [p for p in documents.passages if p.document_id in used or not used]
-    said = (text for turn in history for text in (turn.query, turn.answer))
-    return frozenset[str]().union(*map(content_of, [focus, *said, *(p.titled for p in passages)]))
+    texts = [focus, *said_in(history), *(p.titled for p in passages)]
+    return frozenset[str]().union(*map(content_of, texts))

@@ -1,10 +1,11 @@
 """Tell whoever watches what dialogs are being written, step by step. It is for display: nothing depends on it."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Literal
 
+from generator.common.context import bind
 from generator.schema import Hit, Passage, Record, Turn
 
 
@@ -29,24 +30,14 @@ _watcher: ContextVar[Callable[[Step], None] | None] = ContextVar("watcher", defa
 _dialog: ContextVar[str] = ContextVar("dialog", default="")
 
 
-@contextmanager
-def watching(watcher: Callable[[Step], None]) -> Iterator[None]:
-    """Let `watcher` get the steps of all dialogs that are started in this context."""
-    token = _watcher.set(watcher)
-    try:
-        yield
-    finally:
-        _watcher.reset(token)
+def watching(watcher: Callable[[Step], None]) -> AbstractContextManager[object]:
+    """Return a context in which `watcher` gets the steps of all dialogs that are started."""
+    return bind(_watcher, watcher)
 
 
-@contextmanager
-def following(dialog: str) -> Iterator[None]:
-    """Name the dialog of this context."""
-    token = _dialog.set(dialog)
-    try:
-        yield
-    finally:
-        _dialog.reset(token)
+def following(dialog: str) -> AbstractContextManager[object]:
+    """Return a context in which steps are those of this dialog."""
+    return bind(_dialog, dialog)
 
 
 def tell(kind: Literal["question", "verdict", "refused", "end"], turn: int, text: str, label: str = "") -> None:

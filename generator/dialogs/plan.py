@@ -23,11 +23,11 @@ from taxonomy import (
     PLAIN,
     QuestionType,
     Scenario,
+    Share,
     Task,
     TaskDraw,
     Taxonomy,
     User,
-    UserShare,
     draw_user,
     first_type,
     leave_topic,
@@ -100,7 +100,7 @@ class Planner:
     window: int
     first_questions: Sequence[StoredQuestion] = ()
     topics: bool = False
-    users: Sequence[UserShare] = ()
+    users: Sequence[Share[User]] = ()
     searches: bool = False
 
     def __post_init__(self, validation: np.ndarray) -> None:

@@ -18,8 +18,8 @@ from generator.dialogs.language_checks import STAGE, phrase
 from generator.dialogs.live import tell_turn
 from generator.dialogs.plan import Plan
 from generator.dialogs.prompt import Conversation, Documents
-from generator.dialogs.signatures import NewQuestion, NextStatement
-from generator.dialogs.steps import AskFirst, AskNext, Chat
+from generator.dialogs.signatures import FirstQuestion, NewQuestion, NextQuestion, NextStatement
+from generator.dialogs.steps import Ask, Chat
 from generator.dialogs.unanswered import Unanswered
 from generator.dialogs.users import PLAIN_ASKER, Asker
 from generator.errors import Rejected
@@ -123,11 +123,11 @@ class DialogProgram(Program):
         super().__init__()
         if replies:
             self.unanswered = Unanswered()
-        self.ask_first = AskFirst(repetition, candidates)
-        self.ask_next = AskNext(repetition, candidates=candidates)
-        self.tell_next = AskNext(repetition, NextStatement, candidates)
+        self.ask_first = Ask(FirstQuestion, repetition, candidates)
+        self.ask_next = Ask(NextQuestion, repetition, candidates)
+        self.tell_next = Ask(NextStatement, repetition, candidates)
         if planned or switching:
-            self.ask_new = AskNext(repetition, NewQuestion, candidates)
+            self.ask_new = Ask(NewQuestion, repetition, candidates)
         if planned:
             self.chat = Chat()
 
@@ -198,8 +198,8 @@ class DialogProgram(Program):
         question_type, user = task.question_type, task.asker.user.prompt()
         with task.asker.speaking():
             if not task.history:
-                return await self.ask_first.acall(task.documents, question_type, task.focus, user)
-            if "asks-nothing" in question_type.checks:
+                ask = self.ask_first
+            elif "asks-nothing" in question_type.checks:
                 ask = self.tell_next
             else:
                 ask = self.ask_new if question_type.stands_alone else self.ask_next

@@ -6,6 +6,7 @@ behind it is verbatim by construction. Knows nothing of tasks or models.
 """
 
 import re
+from collections.abc import Iterable
 from functools import cached_property
 
 from generator.common.language import cached_by_language
@@ -71,6 +72,11 @@ def _render_passage(title: str, text: str, first: int) -> str:
 @cached_by_language(4096)  # other prompts show the same passage with other numbers
 def _quote_sentences(text: str) -> tuple[str, ...]:
     return tuple(quote(text[start:end]) for start, end in sentences(text))
+
+
+def said_in(turns: Iterable[Turn]) -> list[str]:
+    """Return all questions and answers of a dialog, in their order."""
+    return [text for turn in turns for text in (turn.query, turn.answer)]
 
 
 class Conversation(Record):

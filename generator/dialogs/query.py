@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
+from generator.dialogs.prompt import said_in
 from generator.schema import Hit, Passage, QueryForm, Retriever, Scored, Split, Turn
 
 
@@ -17,7 +18,7 @@ def form_query(form: QueryForm, history: Sequence[Turn], question: str, rewritte
         return rewritten
     if form == "user_turns":
         return "\n".join([*(turn.query for turn in history), question])
-    return "\n".join([*(text for turn in history for text in (turn.query, turn.answer)), question])
+    return "\n".join([*said_in(history), question])
 
 
 async def search(

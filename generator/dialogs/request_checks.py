@@ -16,6 +16,8 @@ from generator.dialogs.later_turns import asks
 from generator.schema import Passage
 from taxonomy import QuestionCheck, QuestionType, ReplyCheck
 
+# Returns the reason why a request or a reply, with its passages, isn't of its kind, or None.
+Check = Callable[[str, Sequence[Passage]], str | None]
 # Shares of the stems of a request: at least so many are in the documents if it is on their topic; at most so many in
 # one sentence if it makes no sense; and at least so many if the sentence may answer it.
 _ON_TOPIC, _SCATTERED, _COVERED = 0.33, 0.5, 0.8
@@ -90,24 +92,8 @@ def _presupposes(request: str, _: Sequence[Passage]) -> str | None:
     return "asks whether it is so, and takes nothing for granted" if asks else None
 
 
-def _asks_modality(request: str, _: Sequence[Passage]) -> str | None:
-    return "asks for nothing beyond words" if _matches("modality", request) is False else None
-
-
-def _asks_harm(request: str, _: Sequence[Passage]) -> str | None:
-    return "asks for nothing harmful or private" if _matches("harm", request) is False else None
-
-
 def _asks_nothing(message: str, _: Sequence[Passage]) -> str | None:
     return "asks a question, in place of telling something" if asks(message) else None
-
-
-def _says_unknown(reply: str, _: Sequence[Passage]) -> str | None:
-    return "doesn't say that it isn't known" if _matches("says_unknown", reply) is False else None
-
-
-def _declines(reply: str, _: Sequence[Passage]) -> str | None:
-    return "doesn't decline" if _matches("declines", reply) is False else None
 
 
 def _doubts_sense(reply: str, _: Sequence[Passage]) -> str | None:
@@ -121,18 +107,23 @@ def _corrects(reply: str, passages: Sequence[Passage]) -> str | None:
     return None if _matches("corrects", reply) is not False and on_topic else "corrects nothing"
 
 
-_REQUEST_CHECKS: dict[QuestionCheck, Callable[[str, Sequence[Passage]], str | None]] = {
+def _wants(pattern: PatternName, fault: str) -> Check:
+    """Return the check that a text has a pattern, if the dialog's language has one."""
+    return lambda text, _: fault if _matches(pattern, text) is False else None
+
+
+_REQUEST_CHECKS: dict[QuestionCheck, Check] = {
     "on-topic": _on_topic,
     "uncovered": _uncovered,
     "scattered": _scattered,
     "presupposes": _presupposes,
-    "asks-modality": _asks_modality,
-    "asks-harm": _asks_harm,
+    "asks-modality": _wants("modality", "asks for nothing beyond words"),
+    "asks-harm": _wants("harm", "asks for nothing harmful or private"),
     "asks-nothing": _asks_nothing,
 }
-_REPLY_CHECKS: dict[ReplyCheck, Callable[[str, Sequence[Passage]], str | None]] = {
-    "says-unknown": _says_unknown,
-    "declines": _declines,
+_REPLY_CHECKS: dict[ReplyCheck, Check] = {
+    "says-unknown": _wants("says_unknown", "doesn't say that it isn't known"),
+    "declines": _wants("declines", "doesn't decline"),
     "doubts-sense": _doubts_sense,
     "corrects": _corrects,
 }

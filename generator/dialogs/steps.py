@@ -18,18 +18,16 @@ from generator.dialogs.answer_checks import find_answer_fault
 from generator.dialogs.answerability import measure_answerability
 from generator.dialogs.calls import call
 from generator.dialogs.candidates import ATTEMPTS, Refused, draw_best, rate_answer, rate_question, tell_refused
-from generator.dialogs.checks import UNFINISHED, find_fault, find_length_fault, said_in
+from generator.dialogs.checks import UNFINISHED, find_fault, find_length_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.evidence_choice import choose_evidence
 from generator.dialogs.language_checks import check_language
-from generator.dialogs.prompt import Conversation, Documents
+from generator.dialogs.prompt import Conversation, Documents, said_in
 from generator.dialogs.replies import SignatureType
 from generator.dialogs.signatures import (
     ChooseEvidence,
     Courtesy,
-    FirstQuestion,
     GroundedAnswer,
-    NextQuestion,
     Remark,
     StandaloneQuery,
     in_language,
@@ -46,9 +44,12 @@ _SHORTEST_SUBJECT = 4  # characters that name what a question is about
 
 
 class Ask(dspy.Module):
-    """The base of the steps that ask a question: one that fails a check is asked again, at most twice.
+    """A question; one that fails a check is asked again, at most twice (Lee et al. 2024, section 2.2, figures 3 to 9).
 
     Args:
+        signature: `FirstQuestion`, with a draft answer that must agree with it. Of later questions `NextQuestion` for
+            one that leans on the last answer, `NewQuestion` for one that stands alone, `NextStatement` for what the
+            user tells in place of a question.
         candidates: questions drawn at a time, of which the best stays.
     """
 
@@ -57,14 +58,13 @@ class Ask(dspy.Module):
         self.predict = dspy.Predict(signature)
         self.repetition, self.candidates = repetition, candidates
 
-    async def ask_until_accepted(
+    async def aforward(
         self,
-        signature: SignatureType,
         documents: Documents,
         history: Sequence[Turn],
         question_type: QuestionType,
-        focus: str,
-        user: str,
+        focus: str = "",
+        user: str = "",
     ) -> str:
         """Return a question that passes the checks, the best of so many candidates, within three attempts.
 
@@ -75,6 +75,9 @@ class Ask(dspy.Module):
             Rejected: no attempt passes, the documents allow no such question, or its draft answer is inconsistent.
         """
         inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history)), "kind": question_type.prompt()}
+        signature: SignatureType = self.predict.signature
+        if "can_ask" in signature.output_fields and not question_type.may_decline:
+            signature = _without_can_ask(signature)
 
         async def draw(profile: Profile, refused: Sequence[Refused]) -> str:
             least = 1
@@ -110,45 +113,6 @@ class Ask(dspy.Module):
         return await draw_best(self.candidates, "ask", len(history) + 1, draw, rate)
 
 
-class AskFirst(Ask):
-    """The first question, with a draft answer that must agree with it (section 2.2, figures 3 to 6 of the paper)."""
-
-    def __init__(self, repetition: Repetition, candidates: int = 1) -> None:
-        super().__init__(FirstQuestion, repetition, candidates)
-
-    async def aforward(self, documents: Documents, question_type: QuestionType, focus: str, user: str = "") -> str:
-        """Return the question; `Rejected` as in `ask_until_accepted`."""
-        signature: SignatureType = self.predict.signature
-        if not question_type.may_decline:
-            signature = _without_can_ask(signature)
-        return await self.ask_until_accepted(signature, documents, (), question_type, focus, user)
-
-
-class AskNext(Ask):
-    """A later question, aware of its type, the dialog, and what was asked (section 2.2, figures 7 to 9).
-
-    Args:
-        signature: `NextQuestion` for one that leans on the last answer, `NewQuestion` for one that stands alone,
-            `NextStatement` for what the user tells in place of a question.
-    """
-
-    def __init__(
-        self, repetition: Repetition, signature: type[dspy.Signature] = NextQuestion, candidates: int = 1
-    ) -> None:
-        super().__init__(signature, repetition, candidates)
-
-    async def aforward(
-        self,
-        documents: Documents,
-        history: Sequence[Turn],
-        question_type: QuestionType,
-        focus: str = "",
-        user: str = "",
-    ) -> str:
-        """Return the question; `Rejected` as in `ask_until_accepted`."""
-        return await self.ask_until_accepted(self.predict.signature, documents, history, question_type, focus, user)
-
-
 class Chat(dspy.Module):
     """A turn that asks for nothing: thanks, surprise, goodbye (Katsis et al. 2025, table 11: conversational)."""
 
@@ -163,17 +127,17 @@ class Chat(dspy.Module):
         Raises:
             Rejected: three remarks in a row ask something, or hold no word.
         """
-        dialog, number, why = Conversation(turns=tuple(history)), len(history) + 1, ""
-        for _ in range(ATTEMPTS):
-            with asker.speaking():
-                profile: Profile = "sampled" if why else "greedy"
-                said = await call(self.remark, "ask", profile, number, dialog=dialog, rejected=why)
+        dialog, number = Conversation(turns=tuple(history)), len(history) + 1
+
+        async def draw(profile: Profile, refused: Sequence[Refused]) -> str:
+            said = await call(self.remark, "ask", profile, number, dialog=dialog, rejected=tell_refused(refused))
             remark = on_one_line(said.question)
-            if has_words(remark) and not has_question_mark(remark):
-                break
-            why = "asks something, or says nothing"
-        else:
-            raise Rejected("ask", "no remark", remark)
+            if not has_words(remark) or has_question_mark(remark):
+                raise Refused("ask", "asks something, or says nothing", remark)
+            return remark
+
+        with asker.speaking():
+            remark = await draw_best(1, "ask", number, draw)
         typed = asker.type_out(remark, number)
         reply = await call(self.courtesy, "answer", "greedy", number, dialog=dialog, question=typed)
         turn = Turn(
@@ -284,8 +248,7 @@ class Answer(dspy.Module):
             return turn.answer, await rate_answer(turn, passages, history, () if refuses else self.judges)
 
         turn = await draw_best(self.candidates, "answer", number, draw, rate)
-        evidence = await choose_evidence(self.choose, documents, history, question, turn.answer, turn.evidence)
-        return turn.model_copy(update={"evidence": evidence})
+        return await choose_evidence(self.choose, documents, history, turn)
 
 
 @cache  # a new signature would need a new schema

@@ -9,7 +9,7 @@ import dspy
 from pydantic import Field
 
 from generator.dialogs.calls import Others, call
-from generator.dialogs.candidates import ATTEMPTS
+from generator.dialogs.candidates import Refused, draw_best
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.evidence_choice import choose_evidence
 from generator.dialogs.plan import Plan
@@ -19,6 +19,7 @@ from generator.dialogs.replies import SignatureType
 from generator.dialogs.signatures import GROUNDED, ChooseEvidence, GroundedTurn, WholeDialog
 from generator.dialogs.task_checks import Fault, Written, find_dialog_fault, find_turn_fault
 from generator.errors import Rejected
+from generator.models.lm import Profile
 from generator.schema import Evidence, Passage, Planned, Turn
 from taxonomy import Task
 
@@ -69,16 +70,16 @@ class WholeDialogProgram(Program):
         documents = Documents(passages=(plan.source,) if self.grounded else ())
         inputs = {"kind": task.prompt(plan.turns), "subject": f"{plan.source.title}: {plan.focus}"}
         signature = _for_task(self.draft.signature, plan.turns, task.result, task.mistake)
-        refused: list[str] = []
-        while True:
+
+        async def draw(profile: Profile, refused: Sequence[Refused]) -> Draft:
             reply = await call(
                 self.draft,
                 "write",
-                "sampled" if refused else "greedy",  # greedily, a small model writes nearly the same again
+                profile,
                 1,
                 signature=signature,
                 documents=documents,
-                rejected="\n".join(refused),
+                rejected="\n".join(f"{r.reason}: “{r.text}”" if r.text else r.reason for r in refused),
                 **inputs,
             )
             written = Written(
@@ -96,10 +97,9 @@ class WholeDialogProgram(Program):
                 turns = await _cover(self.choose, turns, documents)
             if turns and (not self.grounded or any(evidence) or any(turn.evidence for turn in turns)):
                 return Draft(turns, documents.passages, (), Rejected("write", *fault) if fault else None)
-            reason, text = fault or ("rests on no sentence of the documents", "")
-            refused.append(f"{reason}: “{text}”" if text else reason)
-            if len(refused) == ATTEMPTS:
-                raise Rejected("write", reason, text)
+            raise Refused("write", *(fault or ("rests on no sentence of the documents", "")))
+
+        return await draw_best(1, "write", 1, draw)
 
     def _find_fault(
         self, task: Task, written: Written, turns: Sequence[Turn], passages: Sequence[Passage]
@@ -119,8 +119,7 @@ async def _cover(choose: dspy.Predict, turns: Sequence[Turn], documents: Documen
     """Return the turns with evidence that covers their answers, where there is any."""
     covered: list[Turn] = []
     for turn in turns:
-        evidence = await choose_evidence(choose, documents, covered, turn.query, turn.answer, turn.evidence)
-        covered.append(turn.model_copy(update={"evidence": evidence}))
+        covered.append(await choose_evidence(choose, documents, covered, turn))
     return tuple(covered)
 
 

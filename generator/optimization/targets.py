@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from statistics import fmean
-from typing import Any, NamedTuple, cast, get_args
+from typing import NamedTuple, cast, get_args
 from zlib import crc32
 
 import dspy
@@ -17,13 +17,14 @@ from generator.config.parts import build_choice
 from generator.config.settings import near_duplicates
 from generator.dialogs.adapter import collect_tasks
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.evidence import list_said, list_told, measure_support
+from generator.dialogs.evidence import support_of
 from generator.dialogs.judging import JudgeSettings
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.replies import SignatureType
+from generator.dialogs.signatures import FirstQuestion, NextQuestion
 from generator.dialogs.single import SingleDocumentDialog
-from generator.dialogs.steps import Answer, AskFirst, AskNext, Rewrite
+from generator.dialogs.steps import Answer, Ask, Rewrite
 from generator.errors import ConfigError, Rejected
 from generator.optimization.data import Example
 from generator.schema import Answerability, Judge, Retriever
@@ -146,9 +147,7 @@ class AnswerTarget(Target):
             turn = await step.acall(passages, history, question, self._type)
         except Rejected as why:
             return Outcome(0.0, "", f"{_show(example)}\nThe reply was refused: {why.reason}: {why.text}")
-        support = measure_support(
-            turn.answer, list_said(question, history, passages), list_told(turn.evidence, passages)
-        )
+        support = support_of(passages, history, turn)
         verdict = await self._words.judge(passages, history, turn)
         claims = any(c.isalnum() for c in drop_refusals(turn.answer))
         scores = {
@@ -216,7 +215,7 @@ class AskTarget(Target):
     def __init__(self, name: str, types: Sequence[str]) -> None:
         self.name = name
         repetition, known = _repetition(), read_types()
-        self.step = AskFirst(repetition) if name == "ask_first" else AskNext(repetition)
+        self.step = Ask(FirstQuestion if name == "ask_first" else NextQuestion, repetition)
         self.tasks = collect_tasks(SingleDocumentDialog(repetition))
         self._types = [known[each] for each in types]
 
@@ -228,10 +227,9 @@ class AskTarget(Target):
     async def attempt(self, step: dspy.Module, example: Example, metrics: Sequence[str]) -> Outcome:
         question_type: QuestionType = self._types[crc32(example.id.encode()) % len(self._types)]
         documents = Documents(passages=example.passages)
-        arguments: tuple[Any, ...] = (documents, example.history) if example.history else (documents,)
         asked = f"{_show(example, False)}\nThe kind of question:\n{question_type.prompt()}"
         try:
-            question = await step.acall(*arguments, question_type, "")
+            question = await step.acall(documents, example.history, question_type)
         except Rejected as why:
             return Outcome(0.0, "", f"{asked}\nNo question was kept: {why.reason}: {why.text}")
         trace = dspy.settings.trace

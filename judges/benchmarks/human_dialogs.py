@@ -15,6 +15,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from generator.common.refusals import drop_refusals
+from generator.common.scripts import has_words
 from generator.config.choices import compose_choice
 from generator.config.messages import choices
 from generator.dialogs.judging import JudgeSettings
@@ -27,7 +28,7 @@ from generator.schema import Context, Dialog, Judge, SkippedRecord, Turn
 from generator.sets import dialog_set
 from judges.benchmarks.base import Benchmark
 from judges.benchmarks.scores import Rated, Ratings, Score, bootstrap
-from judges.metrics.words import has_words, words
+from judges.metrics.words import words
 
 # Whose files, which lie in one folder, name the split of their dialogs.
 _SPLIT_BY_FILE = {"multidoc2dial", "orquac"}

@@ -38,7 +38,7 @@ class SufficiencyJudge(ModelJudge):
     def judge_without_model(self, passages: Sequence[Passage], turn: Turn) -> Verdict | None:
         if turn.answer:
             return None
-        return Verdict(judge=self.name, label="given", explanation="it has no reference", model="", decides=False)
+        return self.given("it has no reference")
 
     async def judge_with_model(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
         own = {hit.passage_id for hit in turn.hits}

@@ -146,8 +146,7 @@ class TaskJudge(RatingJudge):
         if task is None:
             return self.verdict(UNJUDGED, f"no task {turn.question_type}")
         if turn.turn < task.judged_from:
-            why = f"{task.name} is rated from turn {task.judged_from} on"
-            return Verdict(judge=self.name, label="given", explanation=why, model="", decides=False)
+            return self.given(f"{task.name} is rated from turn {task.judged_from} on")
         rating = await self.rate(Question(task.rubric(), passages, history, reference=""), turn)
         label = "correct" if rating.score >= self.pass_score else "incorrect"
         return self.verdict(label, rating.explanation, rating.score)

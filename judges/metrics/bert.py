@@ -13,10 +13,11 @@ from warnings import catch_warnings, simplefilter
 
 from pydantic import Field
 
+from generator.common.scripts import has_words
 from generator.errors import ConfigError, Rejected
 from generator.schema import Judge
 from judges.base import ComputingJudgeSettings
-from judges.metrics.words import Metric, best_score, has_words, rb_alg, rouge_l
+from judges.metrics.words import Metric, best_score, rb_alg, rouge_l
 
 # Texts whose vectors are cached, so that the response and the passages of a dialog are encoded once. 500 word pieces
 # take 2 MB with deberta-xlarge.

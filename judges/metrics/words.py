@@ -17,8 +17,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from generator.common.scripts import UNSPACED
-from generator.common.scripts import has_words as has_words
+from generator.common.scripts import UNSPACED, has_words
 from generator.errors import ConfigError, Rejected
 from generator.schema import Judge, Passage, Turn, Verdict
 from judges.base import SCORED, UNJUDGED, ComputingJudge, ComputingJudgeSettings

@@ -106,7 +106,7 @@ def test_a_model_is_asked_and_compared(
     (tmp_path / "squad2" / "dev.json").write_text(json.dumps({"data": [{"paragraphs": paragraphs}]}), encoding="utf-8")
     with OpenAIServer(responder=answerability) as server:
         arguments = ["--data", str(tmp_path), "--items", "4", "--out", str(tmp_path / "out")]
-        model = ["lm=openai", f"lm.model={server.model}", f"lm.api_base={server.url}", "lm.api_key_env=NONE"]
+        model = [*server.settings(), "lm.api_key_env=NONE"]
         monkeypatch.setattr(sys, "argv", ["judges", *arguments, "--pairs", "squad2:answerability", *model])
         main()
         assert len(server.bodies) == 4

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.retrieval_settings import main
+from tests.support.records import write_json_lines
 
 ANIMALS = ("fox", "owl", "bat", "elk", "hen", "cow", "ant")
 ALL = " ".join(ANIMALS)
@@ -44,7 +45,7 @@ def export(tmp_path: Path) -> Path:
         (collection / "zoo_rewrite.jsonl", queries),
         (folder / "generation_tasks" / "reference.jsonl", tasks),
     ):
-        file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+        write_json_lines(file, *rows)
     return folder
 
 

@@ -18,7 +18,7 @@ from generator.output.chat import rows
 from generator.output.rad_bench import RadBenchExport
 from generator.schema import Dialog, SkippedRecord
 from tests.support.corpora import corpus
-from tests.support.records import make_dialog, make_hits, make_passage, make_turn
+from tests.support.records import make_dialog, make_hits, make_passage, make_turn, write_json_lines
 
 FINANCE = {
     "question_id": "RR_finance_03",
@@ -43,8 +43,7 @@ TRAVEL = {
 def write(folder: Path, *items: dict[str, Any], name: str = "question.jsonl") -> Path:
     file = folder / name
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("".join(f"{json.dumps(each)}\n" for each in items), encoding="utf-8")
-    return file
+    return write_json_lines(file, *items)
 
 
 @cache

@@ -12,8 +12,8 @@ from benchmarks.candidates import read_run
 from generator.dialogs.candidates import NOT_BEST, Unused, collect_unused, rate_answer, rate_question
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Documents
-from generator.dialogs.signatures import REJECTED
-from generator.dialogs.steps import Answer, AskNext
+from generator.dialogs.signatures import REJECTED, NextQuestion
+from generator.dialogs.steps import Answer, Ask
 from generator.errors import Rejected
 from generator.schema import Evidence, Passage, Turn, Verdict
 from judges.metrics.grounding import GroundingJudge
@@ -31,7 +31,7 @@ FAULTY = {"question": "What does the passage say?"}
 
 def ask(count: int, *script: Entry) -> tuple[str | Rejected, list[Unused], Scripted]:
     """Return the question or why there is none, the unused candidates, and the model."""
-    model, step = Scripted(ask=script), AskNext(Repetition(0.8), candidates=count)
+    model, step = Scripted(ask=script), Ask(NextQuestion, Repetition(0.8), count)
     with collect_unused() as unused:
         try:
             question: str = model.run(lambda: step.acall(DOCUMENTS, SAID, KINDS["follow-up"]))

@@ -10,7 +10,7 @@ from generator.config.parts import build
 from generator.dialogs.first_questions import read_first_questions
 from generator.errors import ConfigError
 from generator.schema import Dialog
-from taxonomy import Share, load
+from taxonomy import QuestionType, Share, load
 from tests.support.openai_server import OpenAIServer, openai_server, prompt
 from tests.support.runs import Ended, Site
 
@@ -32,7 +32,7 @@ def site(tmp_path: Path) -> Site:
     return Site(tmp_path / "target")
 
 
-def shares(name: str, *changes: str) -> Sequence[Share]:
+def shares(name: str, *changes: str) -> Sequence[Share[QuestionType]]:
     """Return the first types of a mix."""
     return load(build("taxonomy", compose_choice("taxonomy", name, changes))).first
 

@@ -35,8 +35,8 @@ def arguments(folder: Path, server: OpenAIServer, corpus: str) -> list[str]:
     (folder / "first.jsonl").write_text(first, encoding="utf-8")
     return [
         *("corpus=jsonl", f"corpus.path={folder / 'first.jsonl'}", f"cache_dir={folder / 'cache'}"),
-        *(f"run_dir={folder / 'run'}", "lm=openai", f"lm.model={server.model}", f"lm.api_base={server.url}"),
-        *("lm.max_tokens=256", "turns=1", "dialogs=1", "max_attempts=1", "judge=none"),
+        *(f"run_dir={folder / 'run'}", *server.settings()),
+        *("turns=1", "dialogs=1", "max_attempts=1", "judge=none"),
     ]
 
 

@@ -14,8 +14,8 @@ from generator.dialogs.checks import (
 )
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Documents
-from generator.dialogs.signatures import REJECTED
-from generator.dialogs.steps import Answer, AskFirst, AskNext, Chat, Rewrite
+from generator.dialogs.signatures import REJECTED, FirstQuestion, NextQuestion
+from generator.dialogs.steps import Answer, Ask, Chat, Rewrite
 from generator.errors import ModelError, Rejected
 from generator.schema import Evidence, Hit, Passage, Turn
 from tests.support.scripted import KINDS, Entry, Scripted, piece, said, task
@@ -28,12 +28,14 @@ GOOD = {"question": "How old is its driver?"}
 
 
 def ask_first(model: Scripted, question_type: str = "direct", focus: str = "") -> str:
-    question: str = model.run(lambda: AskFirst(Repetition(0.8)).acall(DOCUMENTS, KINDS[question_type], focus))
+    step = Ask(FirstQuestion, Repetition(0.8))
+    question: str = model.run(lambda: step.acall(DOCUMENTS, (), KINDS[question_type], focus))
     return question
 
 
 def ask_next(model: Scripted, question_type: str = "follow-up") -> str:
-    question: str = model.run(lambda: AskNext(Repetition(0.8)).acall(DOCUMENTS, SAID, KINDS[question_type]))
+    step = Ask(NextQuestion, Repetition(0.8))
+    question: str = model.run(lambda: step.acall(DOCUMENTS, SAID, KINDS[question_type]))
     return question
 
 
@@ -254,7 +256,7 @@ def test_remarks_that_ask_something_are_refused() -> None:
     assert (turn.query, turn.answerability) == ("Thanks!", "conversational")
     assert "asks something, or says nothing" in (again := model.prompts("ask")[2]) and "Why?" not in again
     assert [call.profile for call in model.of("ask")] == ["greedy", "sampled", "sampled"]
-    with pytest.raises(Rejected, match="no remark"):
+    with pytest.raises(Rejected, match="asks something"):
         Scripted(ask=[{"question": "Why?"}] * 3).run(lambda: Chat().acall(SAID, KINDS["direct"]))
 
 

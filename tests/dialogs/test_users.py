@@ -9,7 +9,8 @@ from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.single import SingleDocumentDialog
 from generator.dialogs.users import Asker, make_slips
-from taxonomy import QuestionType, Target, Typing, User, read_users
+from taxonomy import QuestionType, Target, User, read_users
+from taxonomy.users import Typing
 from tests.support.scripted import Entry, Scripted, Shelf, kinds, piece, spoken, task
 
 HARBOUR, MUSEUM = piece("harbour"), piece("museum")

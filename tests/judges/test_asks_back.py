@@ -1,7 +1,6 @@
 """The judge of asking back: what counts as a question to the user, and that people agree."""
 
 import asyncio
-import os
 from pathlib import Path
 
 import pytest
@@ -49,14 +48,12 @@ def test_offers_rhetoric_and_missing_information_do_not(response: str) -> None:
     assert judge(response).label == "no"
 
 
-def test_the_rules_agree_with_people() -> None:
-    if "GROUNDED_DIALOGS_DATA" not in os.environ:
-        pytest.skip("GROUNDED_DIALOGS_DATA, the folder of real data sets, isn't set")
+def test_the_rules_agree_with_people(data: Path) -> None:
     pytest.importorskip("sklearn", reason="scikit-learn, which counts the agreement, isn't installed")
     from benchmarks.asks_back import SETS, measure
 
     for read in SETS:
-        assert float(measure(list(read(Path(os.environ["GROUNDED_DIALOGS_DATA"]))))[-1]) > 0.9, read.__name__
+        assert float(measure(list(read(data)))[-1]) > 0.9, read.__name__
 
 
 def test_the_sentence_is_on_one_line() -> None:

@@ -41,8 +41,3 @@ def test_both_correlations_of_the_rows_with_numbers(tmp_path: Path) -> None:
 def test_bad_input_is_one_line(tmp_path: Path, settings: tuple[str, ...], table: str, message: str) -> None:
     done = correlate(tmp_path, *settings, table=table)
     assert done.code == 2 and message in done.error
-
-
-def test_a_missing_table_is_one_line(tmp_path: Path) -> None:
-    done = command(str(tmp_path / "none.csv"), "x=a", "y=b", program=COMMAND)
-    assert done.code == 2 and "none.csv: can't be read" in done.error

@@ -1,7 +1,6 @@
 """The grounding judge: what it makes of answers, what a run makes of it, and that its weights are what people teach."""
 
 import asyncio
-import os
 from pathlib import Path
 
 import pytest
@@ -311,13 +310,11 @@ def test_what_the_judge_alone_cannot_tell_is_kept_as_unjudged() -> None:
     assert [kept.turn for kept in filter_pairs(make_dialog(turns=(turn,)), "verified")[0]] == [1]
 
 
-def test_the_weights_are_what_the_benchmark_learns_from_people() -> None:
+def test_the_weights_are_what_the_benchmark_learns_from_people(data: Path) -> None:
     pytest.importorskip("sklearn", reason="scikit-learn, which the weights are learned with, isn't installed")
-    if "GROUNDED_DIALOGS_DATA" not in os.environ:
-        pytest.skip("GROUNDED_DIALOGS_DATA, the folder of real data sets, isn't set")
     from benchmarks.grounding import SHIPPED, TESTED_ONLY, fit, read_responses, to_json
 
-    responses = list(read_responses(Path(os.environ["GROUNDED_DIALOGS_DATA"])))
+    responses = list(read_responses(data))
     again, carried = fit([one for one in responses if one.source not in TESTED_ONLY]), load_weights()
     assert again.weights == pytest.approx(carried.weights, abs=0.002)
     assert again.start == pytest.approx(carried.start, abs=0.002)

@@ -15,7 +15,7 @@ from generator.schema import TASK, Dialog, Turn, Verdict
 from judges.__main__ import COMMAND
 from tests.support import openai_server as fake
 from tests.support.openai_server import Body, OpenAIServer, openai_server, prompt
-from tests.support.records import make_dialog, write_dialogs
+from tests.support.records import make_dialog, write_dialogs, write_json_lines
 from tests.support.runs import Ended, Site, command, replying
 from tests.support.scripted import piece, said
 from tests.test_resume import until
@@ -39,7 +39,7 @@ class Judging(Site):
 
     def arguments(self, server: OpenAIServer, *more: str) -> list[str]:
         """The command line; `more` comes last and so wins."""
-        return ["+judge=idk", f"input={self.input}", f"run_dir={self.run_dir}", *asked(server), *more]
+        return ["+judge=idk", f"input={self.input}", f"run_dir={self.run_dir}", *server.settings(), *more]
 
     def verdicts(self) -> list[list[list[dict[str, Any]]]]:
         """The verdicts by dialog and turn."""
@@ -51,12 +51,6 @@ def dialog(name: str, **changes: Any) -> Dialog:
     turns = said((f"When did the {name} open?", "In May."), ("And its door?", "It is blue."))
     usual = {"id": name, "corpus": "trams", "algorithm": "single", "seed": 1}
     return make_dialog(*changes.pop("turns", turns), passages=(piece(name),), **usual | changes)
-
-
-def asked(server: OpenAIServer, lm: str = "lm") -> list[str]:
-    """The settings of a model that `server` has."""
-    settings = {"model": server.model, "api_base": server.url, "max_tokens": 256, "retries": 2, "retry_wait_s": 0.01}
-    return [f"{lm}=openai", *(f"{lm}.{name}={value}" for name, value in settings.items())]
 
 
 def judge(*arguments: str) -> Ended:
@@ -107,7 +101,7 @@ def test_a_run_of_the_generator_is_judged_beside_what_its_judge_said(
     with OpenAIServer() as server, OpenAIServer(model="other/strict-one") as other:
         assert made.run(server, "dialogs=3").code == 0
         calls = len(server.bodies)
-        done = judge("judge=correctness", f"input={made.run_dir}", *asked(other))
+        done = judge("judge=correctness", f"input={made.run_dir}", *other.settings())
         assert done.code == 0, done.err
         assert len(server.bodies) == calls
         turns = sum(len(dialog["turns"]) for dialog in made.dialogs())
@@ -170,16 +164,11 @@ PREDICTED = (
 )
 
 
-def jsonl(path: Path, *records: object) -> Path:
-    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
-    return path
-
-
 def test_of_predictions_the_models_answer_is_judged_with_the_targets_as_references(
     place: Judging, openai_server: OpenAIServer
 ) -> None:
     wrong = [{"input": [{"speaker": "user", "text": "A?"}] * 2}, {"predictions": []}, {"Collection": "mt-rag-other"}]
-    file = jsonl(place.folder / "gpt.jsonl", *PREDICTED, *(PREDICTED[1] | change for change in wrong))
+    file = write_json_lines(place.folder / "gpt.jsonl", *PREDICTED, *(PREDICTED[1] | change for change in wrong))
     done = place.run(openai_server, f"input={file}", "judge=rb_llm")
     assert done.code == 0
     assert "3 of 5 records can't be read" in done.err
@@ -214,7 +203,7 @@ def test_of_predictions_the_models_answer_is_judged_with_the_targets_as_referenc
 
 def test_targets_are_judged_if_predictions_are_not_to_be(place: Judging, openai_server: OpenAIServer) -> None:
     targets = [task("c1<::>1", "What is a bond?", answer="A loan."), PREDICTED[1]]
-    file = jsonl(place.folder / "gpt.jsonl", *targets)
+    file = write_json_lines(place.folder / "gpt.jsonl", *targets)
     refused = place.run(openai_server, f"input={file}", "predictions=false")
     assert refused.code == 2 and "give format=NAME" in refused.err
     assert place.run(openai_server, f"input={file}", "predictions=false", "format=mtrag").code == 0
@@ -371,7 +360,7 @@ def test_a_judge_that_is_not_there_is_named_by_its_setting(place: Judging) -> No
     with OpenAIServer() as server:
         pass
     for setting in ("lm", "judge.lm", "judge.panel.a"):
-        message = place.run(server, *asked(server, setting)).refused
+        message = place.run(server, *server.settings(setting)).refused
         assert server.url in message
         assert f" {setting}.api_base" in message
     assert not place.run_dir.exists()
@@ -389,11 +378,11 @@ def test_a_panel_gives_the_verdict_of_each_model_and_their_median(tmp_path: Path
         for name, score in scores.items()
     }
     with servers["one"], servers["two"], servers["three"]:
-        endpoints = [setting for name, server in servers.items() for setting in asked(server, f"judge.panel.{name}")]
+        endpoints = [setting for name, server in servers.items() for setting in server.settings(f"judge.panel.{name}")]
         lm = servers["one"]
         assert place.run(lm, "judge=rb_llm", *endpoints).code == 0
         assert [len(server.bodies) for server in servers.values()] == [2, 2, 2]
-        twice = place.run(lm, "judge=rb_llm", *endpoints, *asked(lm, "judge.panel.again")).refused
+        twice = place.run(lm, "judge=rb_llm", *endpoints, *lm.settings("judge.panel.again")).refused
         assert "judge.panel: has the model one twice" in twice
         changed = place.run(lm, "judge=rb_llm", *endpoints, "judge.panel.two.greedy.temperature=1")
         assert "judge.panel.two.greedy.temperature" in changed.refused
@@ -482,5 +471,5 @@ def test_what_is_wrong_is_one_line(arguments: str, message: str, place: Judging)
 
 
 def test_a_panel_is_for_judging_what_exists(place: Judging, openai_server: OpenAIServer) -> None:
-    done = Site(place.folder).run(openai_server, "judge=idk", *asked(openai_server, "judge.panel.a"))
+    done = Site(place.folder).run(openai_server, "judge=idk", *openai_server.settings("judge.panel.a"))
     assert "judge.panel: only `python -m judges` asks several models" in done.refused

@@ -1,7 +1,6 @@
 """The question-type judge: what it says of any text, and that its weights are what people's labels teach."""
 
 import asyncio
-import os
 from pathlib import Path
 
 import pytest
@@ -27,11 +26,9 @@ def first(query: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def questions() -> list[Question]:
+def questions(data: Path) -> list[Question]:
     """Those that people labelled; read once, since nothing changes them."""
-    if "GROUNDED_DIALOGS_DATA" not in os.environ:
-        pytest.skip("GROUNDED_DIALOGS_DATA, the folder of real data sets, isn't set")
-    corpus = human_corpus("mtrag", str(Path(os.environ["GROUNDED_DIALOGS_DATA"], "mtrag")))
+    corpus = human_corpus("mtrag", str(data / "mtrag"))
     return read_questions([found for found in corpus.dialogs() if isinstance(found, Dialog)])
 
 

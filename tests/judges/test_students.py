@@ -13,7 +13,6 @@ from judges.benchmarks import students
 from judges.benchmarks.settings import StudentsSettings
 from judges.benchmarks.students import Step, plan_steps
 from judges.students import COMMAND
-from tests.judges.benchmarks.test_evaluate import reached
 from tests.judges.benchmarks.test_human_dialogs import Answering
 from tests.support.openai_server import OpenAIServer, openai_server
 from tests.support.records import make_dialog, make_turn, write_dialogs
@@ -80,7 +79,7 @@ def test_a_new_student_answers_again_and_the_table_has_its_scores(
 @pytest.mark.slow
 def test_the_untrained_model_answers_and_the_table_is_written(openai_server: OpenAIServer, tmp_path: Path) -> None:
     site = Answering(tmp_path)
-    asked = ["benchmark=quac", "benchmark.metrics.bert_recall=null", *reached("lm", openai_server)]
+    asked = ["benchmark=quac", "benchmark.metrics.bert_recall=null", *openai_server.settings()]
     evaluate = ",".join(f"'{each}'" for each in asked)
     arguments = ["human=h", "synthetic=s", f"input={site.input}", "sets=[zero_shot]", f"run_dir={tmp_path / 'out'}"]
     ended = command(*arguments, f"evaluate=[{evaluate}]", program=COMMAND)

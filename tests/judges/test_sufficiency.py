@@ -29,7 +29,3 @@ def test_a_turn_without_a_reference_is_not_asked_about() -> None:
     model = Scripted()
     assert asked(model, make_turn(1, answer="", hits=make_hits("p1"))) == ("given", "it has no reference")
     assert model.calls == []
-
-
-def test_a_reply_that_cannot_be_used_is_unjudged() -> None:
-    assert asked(Scripted(judge=["?", "?"]), make_turn(1, hits=make_hits("p1")))[0] == "unjudged"

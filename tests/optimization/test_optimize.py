@@ -255,12 +255,11 @@ def test_a_program_file_is_loaded_by_judges_and_runs(
     plain, changed = CorrectnessJudge("m"), CorrectnessJudge("m")
     load_program(program, list_predictors(None, [changed]))
     assert prompt_version(changed.signatures) != prompt_version(plain.signatures)
-    model = [f"lm.model={openai_server.model}", f"lm.api_base={openai_server.url}", "lm=openai"]
     folder = tmp_path / "judged"
-    arguments = [f"input={data}", "judge=correctness", f"run_dir={folder}", f"dspy_program={program}", *model]
-    assert command(*arguments, program=judge).code in (0, 1)
+    given = [f"input={data}", "judge=correctness", f"run_dir={folder}", *openai_server.settings()]
+    assert command(*given, f"dspy_program={program}", program=judge).code in (0, 1)
     assert all(task(prompt(body)).startswith(BETTER) for body in openai_server.bodies)
-    refused = command(*[a for a in arguments if not a.startswith("dspy_program")], program=judge)
+    refused = command(*given, program=judge)
     assert refused.code == 2 and "dspy_program (content)" in refused.error
 
     openai_server.bodies.clear()
@@ -330,12 +329,9 @@ def test_what_cannot_be_optimised_is_refused_in_one_line(
 
 
 def test_another_model_reflects_over_http(data: Path, tmp_path: Path, openai_server: OpenAIServer) -> None:
-    def lm(name: str, tokens: int) -> list[str]:
-        own = {"model": openai_server.model, "api_base": openai_server.url, "max_tokens": tokens}
-        return [f"{name}=openai", *(f"{name}.{key}={value}" for key, value in own.items())]
-
+    lm = [*openai_server.settings(), *openai_server.settings("reflection.lm"), "reflection.lm.max_tokens=300"]
     usual = ("target=judge.correctness", f"data={data}", "train=8", "validation=8", "held_out=16", "calls=16")
-    done = command(*usual, f"run_dir={tmp_path / 'run'}", *lm("lm", 256), *lm("reflection.lm", 300), program=COMMAND)
+    done = command(*usual, f"run_dir={tmp_path / 'run'}", *lm, program=COMMAND)
     assert done.code == 0, done.err
     assert "no new instructions" in done.out and "Average Metric" not in done.out + done.err
     reflected = {body["max_tokens"] for body in openai_server.bodies if "The instructions so far" in prompt(body)}
@@ -345,9 +341,8 @@ def test_another_model_reflects_over_http(data: Path, tmp_path: Path, openai_ser
 
 def test_a_judge_without_a_verdict_is_no_success(data: Path, tmp_path: Path, openai_server: OpenAIServer) -> None:
     openai_server.responder = lambda body: "Hm."
-    lm = ("lm=openai", f"lm.model={openai_server.model}", f"lm.api_base={openai_server.url}", "lm.max_tokens=256")
     usual = ("target=judge.correctness", f"data={data}", "train=4", "validation=4", "held_out=4", "calls=8")
-    done = command(*usual, f"run_dir={tmp_path / 'run'}", *lm, program=COMMAND)
+    done = command(*usual, f"run_dir={tmp_path / 'run'}", *openai_server.settings(), program=COMMAND)
     assert done.code == 1 and done.error.startswith("no reply was a verdict")
 
 
@@ -355,9 +350,8 @@ def test_a_server_that_refuses_the_key_is_one_line(
     data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with OpenAIServer(faults=lambda number, _: status(401) if number > 1 else None) as server:
-        lm = ("lm=openai", f"lm.model={server.model}", f"lm.api_base={server.url}", "lm.max_tokens=256")
         usual = ("target=judge.correctness", f"data={data}", "train=8", "validation=8", "held_out=16")
-        done = command(*usual, f"run_dir={tmp_path / 'run'}", *lm, program=COMMAND)
+        done = command(*usual, f"run_dir={tmp_path / 'run'}", *server.settings(), program=COMMAND)
     gc.collect()  # which reports what nobody waited for
     assert done.code == 2 and "HTTP 401" in done.error and not caplog.records, caplog.text
 

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -58,11 +57,8 @@ def agreed(content: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def specification() -> Specification:
-    if "GROUNDED_DIALOGS_DATA" not in os.environ:
-        pytest.skip("GROUNDED_DIALOGS_DATA, the folder of real data sets, isn't set")
-    folder = Path(os.environ["GROUNDED_DIALOGS_DATA"]) / "elasticsearch_spec"
-    with gzip.open(folder / "elasticsearch-serverless-openapi.json.gz") as file:
+def specification(data: Path) -> Specification:
+    with gzip.open(data / "elasticsearch_spec" / "elasticsearch-serverless-openapi.json.gz") as file:
         return Specification(agreed(json.load(file)), PATHS)
 
 

@@ -107,6 +107,11 @@ class OpenAIServer(AiohttpServer):
         """Number of complete replies to each body, by the body's hash."""
         return self._finished.copy()
 
+    def settings(self, lm: str = "lm") -> list[str]:
+        """Return the settings of a command whose model `lm` this server has, with hardly a pause between attempts."""
+        usual = {"model": self.model, "api_base": self.url, "max_tokens": 256, "retries": 2, "retry_wait_s": 0.01}
+        return [f"{lm}=openai", *(f"{lm}.{name}={value}" for name, value in usual.items())]
+
     def endpoint(self, **settings: Any) -> OpenAIEndpoint:
         """Return settings that reach this server, with hardly a pause between attempts."""
         usual = {

@@ -1,5 +1,6 @@
 """Records for tests, with usual values for all fields that a test doesn't name."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,12 @@ def make_hits(*passage_ids: str) -> tuple[Hit, ...]:
 def make_evidence(*passage_ids: str) -> tuple[Evidence, ...]:
     """Return evidence, the first two characters of each passage."""
     return tuple(Evidence(passage_id=name, start=0, end=2, text="Of") for name in passage_ids)
+
+
+def write_json_lines(path: Path, *records: object) -> Path:
+    """Write a file with a record a line, and return its path."""
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
+    return path
 
 
 def write_dialogs(path: Path, *dialogs: Dialog) -> Path:

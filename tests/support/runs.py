@@ -107,12 +107,7 @@ class Site:
             "corpus.language=en",  # no language has these words
             f"cache_dir={self.folder / 'cache'}",
             f"run_dir={self.run_dir}",
-            "lm=openai",
-            f"lm.model={server.model}",
-            f"lm.api_base={server.url}",
-            "lm.max_tokens=256",
-            "lm.retries=2",
-            "lm.retry_wait_s=0.01",
+            *server.settings(),
             "turns=2",
             *more,
         ]

@@ -10,8 +10,8 @@ import yaml
 from generator.config.choices import compose_choice
 from generator.config.messages import choices
 from generator.errors import TaxonomyError
-from taxonomy import Mix, Taxonomy, first_type, later_types, load, read_types, turn_types
-from taxonomy.draw import BLOCK
+from taxonomy import Mix, Taxonomy, first_type, load, read_types, turn_types
+from taxonomy.draw import BLOCK, later_types
 
 ROOT = Path(__file__).parents[2]
 FIRST = {"direct", "comparative", "aggregate", "unanswerable"}

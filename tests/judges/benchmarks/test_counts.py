@@ -1,6 +1,5 @@
 """`python -m judges.benchmarks.mt_bench_101`: sizes by hand, and the published file against table 6."""
 
-import json
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from judges.benchmarks.mt_bench_101.counts import Counts, compare_with_table_6, 
 from taxonomy import read_tasks
 from taxonomy.files import OURS
 from tests.support import runs
-from tests.support.records import make_dialog, make_turn, write_dialogs
+from tests.support.records import make_dialog, make_turn, write_dialogs, write_json_lines
 
 command = partial(runs.command, program=COMMAND)
 
@@ -21,13 +20,8 @@ def dialog(number: int, task: str, *turns: tuple[str, str]) -> dict[str, object]
     return {"task": task, "id": number, "history": [{"user": user, "bot": bot} for user, bot in turns]}
 
 
-def written(path: Path, *records: dict[str, object]) -> Path:
-    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
-    return path
-
-
 def test_words_turns_and_judged_turns_are_counted_by_task(tmp_path: Path) -> None:
-    file = written(
+    file = write_json_lines(
         tmp_path / "own.jsonl",
         dialog(1, "PI", ("one two", "three"), ("a\nb", "c  d e")),
         dialog(2, "CM", ("one", "two"), ("three", "four")),

@@ -13,7 +13,7 @@ from judges.evaluate import COMMAND
 from judges.llm.task import read_rating
 from tests.support import openai_server as fake
 from tests.support.openai_server import Body, OpenAIServer, openai_server, prompt
-from tests.support.records import make_dialog, make_turn, write_dialogs
+from tests.support.records import make_dialog, make_turn, write_dialogs, write_json_lines
 from tests.support.runs import Ended, Site, command
 from tests.test_resume import kill, until
 
@@ -47,8 +47,8 @@ class Evaluating(Site):
             f"+benchmark={self.benchmark}",
             f"input={self.input}",
             f"run_dir={self.run_dir}",
-            *reached("lm", server),
-            *reached("judge.lm", server),
+            *server.settings(),
+            *server.settings("judge.lm"),
             *more,
         ]
 
@@ -57,12 +57,6 @@ class Evaluating(Site):
         scores: dict[str, Any] = json.loads((self.run_dir / "scores.json").read_text(encoding="utf-8"))
         del scores["seconds"], scores["tokens"]["cached"]
         return scores
-
-
-def reached(setting: str, server: OpenAIServer) -> list[str]:
-    """Return the settings by which a model is asked at `server`."""
-    settings = {"model": server.model, "api_base": server.url, "max_tokens": 256, "retries": 1, "retry_wait_s": 0.01}
-    return [f"{setting}=openai", *(f"{setting}.{name}={value}" for name, value in settings.items())]
 
 
 def judges(body: Body) -> bool:
@@ -202,7 +196,7 @@ def test_a_finished_run_asks_nobody_and_answers_are_judged_again(
     assert site.run(openai_server).code == 0 and len(openai_server.bodies) == calls
     again = tmp_path / "again"
     arguments = ["+benchmark=mt_bench_101", f"input={site.run_dir}", f"run_dir={again}"]
-    assert command(*arguments, *reached("judge.lm", openai_server), program=COMMAND).code == 0
+    assert command(*arguments, *openai_server.settings("judge.lm"), program=COMMAND).code == 0
     assert all(judges(body) for body in openai_server.bodies[calls:]) and len(openai_server.bodies) == calls + 6
     scores = json.loads((again / "scores.json").read_text())
     assert (scores["model"], scores["tasks"]) == (openai_server.model, first["tasks"])
@@ -216,7 +210,7 @@ def test_a_finished_run_asks_nobody_and_answers_are_judged_again(
 def test_a_panel_rates_by_its_median(site: Evaluating, openai_server: OpenAIServer) -> None:
     openai_server.responder = lambda body: "[[9]]" if judges(body) else "Yes."
     with OpenAIServer(lambda body: "[[4]]", model="stern") as stern:
-        panel = [*reached("judge.panel.a", openai_server), *reached("judge.panel.b", stern)]
+        panel = [*openai_server.settings("judge.panel.a"), *stern.settings("judge.panel.b")]
         site.arguments(openai_server)
         given = [a for a in site.arguments(openai_server) if not a.startswith("judge.lm")]
         assert command(*given, *panel, program=COMMAND).code == 0
@@ -302,10 +296,9 @@ def test_an_endpoint_that_goes_away_ends_the_run_and_the_command_goes_on(
     assert site.run(openai_server).code == 0 and site.scores()["judged"] == 6
 
 
-def judgments(tmp_path: Path, *lines: dict[str, Any]) -> Ended:
-    file = tmp_path / "judgments.jsonl"
-    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    return command("+benchmark=mt_bench_101", f"judgments={file}", f"run_dir={tmp_path / 'out'}", program=COMMAND)
+def judgments(tmp_path: Path, *lines: dict[str, Any], benchmark: str = "mt_bench_101") -> Ended:
+    file = write_json_lines(tmp_path / "judgments.jsonl", *lines)
+    return command(f"+benchmark={benchmark}", f"judgments={file}", f"run_dir={tmp_path / 'out'}", program=COMMAND)
 
 
 def test_judgments_of_others_are_aggregated(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from generator.schema import Dialog, Evidence, Verdict
 from judges.benchmarks.human_dialogs import mean_of_questions
 from judges.benchmarks.scores import Rated
 from tests.corpora.test_orquac import BIRTH, question
-from tests.judges.benchmarks.test_evaluate import PAIRS, Evaluating, reached
+from tests.judges.benchmarks.test_evaluate import PAIRS, Evaluating
 from tests.support.openai_server import Body, OpenAIServer, openai_server
 from tests.support.records import make_dialog, make_passage, make_turn, write_dialogs
 
@@ -47,7 +47,7 @@ class Answering(Evaluating):
             f"input={self.input}",
             f"run_dir={self.run_dir}",
             "benchmark.metrics.bert_recall=null",
-            *reached("lm", server),
+            *server.settings(),
             *more,
         ]
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from judges.evaluate import COMMAND
 from judges.llm.task import read_rating
 from taxonomy import read_scenarios
 from tests.judges.benchmarks.test_evaluate import Evaluating, judged, judges, refused, reply, said
+from tests.judges.benchmarks.test_evaluate import judgments as aggregate
 from tests.support.openai_server import OpenAIServer, openai_server, prompt
-from tests.support.records import make_dialog, make_hits, make_passage, make_turn
-from tests.support.runs import Ended, command
+from tests.support.records import make_dialog, make_hits, make_passage, make_turn, write_json_lines
+from tests.support.runs import command
 
 __all__ = ["openai_server"]
 
@@ -132,8 +134,7 @@ def test_answers_of_a_file_are_judged_in_place_of_asking(here: Path, openai_serv
         {"question_id": "RR_finance_01", "choices": [{"turns": ["D", " "]}]},
         {"question_id": "RS_news_07", "choices": [{"turns": ["other"]}]},
     ]
-    answers = here / "parrot.jsonl"
-    answers.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    answers = write_json_lines(here / "parrot.jsonl", *lines)
     done = site.run(openai_server, f"answers={answers}")
     assert done.code == 0 and all(map(judges, openai_server.bodies)) and len(openai_server.bodies) == 3
     assert "left out the answers to 1 dialogs" in done.err
@@ -235,6 +236,7 @@ def test_bad_input_is_one_line(here: Path) -> None:
 
 def test_judgments_that_can_not_be_read_are_one_line(tmp_path: Path) -> None:
     line = {"question_id": "RS_news_00", "turn": 1, "score": 7, "model": "m"}
+    judgments = partial(aggregate, benchmark="rad_bench")
     assert "there twice for m" in judgments(tmp_path, line, line).error
     assert "score: " in judgments(tmp_path, line | {"score": 0}).error
     assert "question_id: " in judgments(tmp_path, line | {"question_id": "news"}).error
@@ -253,9 +255,3 @@ def test_judgments_of_several_files_stand_side_by_side(tmp_path: Path) -> None:
     (tmp_path / "b.jsonl").write_text(json.dumps(line))
     done = command("+benchmark=rad_bench", paths, f"run_dir={tmp_path / 'out'}", program=COMMAND)
     assert done.code == 2 and "a was judged in another one, too" in done.error
-
-
-def judgments(tmp_path: Path, *lines: dict[str, Any]) -> Ended:
-    file = tmp_path / "judgments.jsonl"
-    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    return command("+benchmark=rad_bench", f"judgments={file}", f"run_dir={tmp_path / 'out'}", program=COMMAND)
