@@ -15,10 +15,8 @@ from generator.dialogs.checks import Repetition
 from generator.dialogs.single import SingleDocumentDialog
 from generator.index import COMMAND as INDEX
 from tests.support import openai_server as fake
-from tests.support.openai_server import Body, OpenAIServer, fill, openai_server
+from tests.support.openai_server import Body, OpenAIServer, fill
 from tests.support.runs import Site, command
-
-__all__ = ["openai_server"]
 
 ROOT = Path(__file__).parents[1]
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")

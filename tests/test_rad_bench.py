@@ -22,11 +22,6 @@ from tests.support.scenarios import scenario_server, settings, write_set
 SCENARIOS = read_scenarios()
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
-
-
 def other(server: Any, setting: str) -> list[str]:
     return [f"{setting}=openai", f"{setting}.model={server.model}", f"{setting}.api_base={server.url}"]
 

@@ -53,11 +53,6 @@ def same(resumed: Site, undisturbed: Site) -> bool:
     return (resumed.data(), resumed.counts()) == (undisturbed.data(), undisturbed.counts())
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
-
-
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Site:
     """Return a run with `SETTINGS` that nothing interrupts."""

@@ -16,11 +16,9 @@ from generator.schema import Dialog, Drop, Evidence
 from judges.base import ModelJudge
 from tests.support import openai_server as fake
 from tests.support.corpora import broken, good, read
-from tests.support.openai_server import Body, OpenAIServer, openai_server, words
+from tests.support.openai_server import Body, OpenAIServer, words
 from tests.support.runs import Site, command, lines, prompt, replying
 from tests.support.scripted import Scripted, piece, said
-
-__all__ = ["openai_server"]
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = (

@@ -9,11 +9,6 @@ from tests.support.openai_server import OpenAIServer, prompt
 from tests.support.runs import Site, stage
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
-
-
 def own_model(server: OpenAIServer) -> list[str]:
     return ["user.lm=openai", f"user.lm.model={server.model}", f"user.lm.api_base={server.url}"]
 

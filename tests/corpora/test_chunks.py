@@ -10,10 +10,8 @@ from generator.corpora.base import read_documents
 from generator.corpora.library import Library
 from generator.errors import CorpusError
 from tests.support.corpora import broken, corpus, good, lines, read
-from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.openai_server import OpenAIServer
 from tests.support.runs import Site
-
-__all__ = ["openai_server"]
 
 # Those of a document aren't neighbours, and overlap.
 RECORDS = [
@@ -77,8 +75,7 @@ def test_records_without_a_document_are_skipped_and_share_is_of_records(tmp_path
         good(read("jsonl", **cut))
 
 
-def test_a_whole_run_retrieves_and_cites_passages_as_they_were_cut(openai_server: OpenAIServer, tmp_path: Path) -> None:
-    site = Site(tmp_path)
+def test_a_whole_run_retrieves_and_cites_passages_as_they_were_cut(openai_server: OpenAIServer, site: Site) -> None:
     whole = [json.loads(line) for line in site.documents.read_text(encoding="utf-8").splitlines()]
     cut = [
         {"id": f"{record['id']}-{n}", "document_id": record["id"], "text": text}

@@ -51,8 +51,7 @@ def same(site: Site, undisturbed: Site) -> bool:
     return (site.data(), site.counts()) == (undisturbed.data(), undisturbed.counts())
 
 
-def test_transient_failures_leave_no_trace(undisturbed: Site, tmp_path: Path) -> None:
-    site = Site(tmp_path)
+def test_transient_failures_leave_no_trace(undisturbed: Site, site: Site) -> None:
     with OpenAIServer(faults=twice(fake.status(500))) as server:
         ended = site.run(server, *SETTINGS)
         assert ended.code == 0, ended.err
@@ -92,7 +91,7 @@ def test_a_server_that_fails_at_every_call_stops_the_run(undisturbed: Site, tmp_
     assert same(site, undisturbed)
 
 
-def test_a_call_that_always_fails_is_dropped_and_the_run_ends(tmp_path: Path) -> None:
+def test_a_call_that_always_fails_is_dropped_and_the_run_ends(site: Site) -> None:
     """Even if no other call is in flight that could show that the server works."""
 
     def dead(_: int, body: Body) -> Fault | None:
@@ -102,7 +101,6 @@ def test_a_call_that_always_fails_is_dropped_and_the_run_ends(tmp_path: Path) ->
         share = 0.4 if stage(body) == "judge" else 0.15
         return fake.status(500) if random.Random(fake.digest(body)).random() < share else None
 
-    site = Site(tmp_path)
     with OpenAIServer(faults=dead) as server:
         settings = (*SETTINGS, "lm.retries=1", "lm.concurrency=1", "dialogs=12", "max_attempts=12")
         ended = site.run(server, *settings)
@@ -118,8 +116,7 @@ def test_a_call_that_always_fails_is_dropped_and_the_run_ends(tmp_path: Path) ->
     assert site.summary()["unjudged_pairs"] > 0, "where the judge's call failed, the pair says so"
 
 
-def test_a_server_that_is_not_running_yet(undisturbed: Site, tmp_path: Path) -> None:
-    site = Site(tmp_path)
+def test_a_server_that_is_not_running_yet(undisturbed: Site, site: Site) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         server = OpenAIServer(port=free.getsockname()[1])
     early = site.run(server, *SETTINGS)
@@ -163,8 +160,7 @@ def test_a_minute_without_any_server_is_waited_out(count: int, undisturbed: Site
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_servers_that_stay_away_stop_the_run(count: int, undisturbed: Site, tmp_path: Path) -> None:
-    site = Site(tmp_path)
+def test_servers_that_stay_away_stop_the_run(count: int, undisturbed: Site, site: Site) -> None:
     ended, servers = vanishing(site, count, None)
     assert ended.code == 2
     assert ended.error.startswith("the model server is gone: http://127.0.0.1:")
@@ -179,7 +175,7 @@ def test_servers_that_stay_away_stop_the_run(count: int, undisturbed: Site, tmp_
 
 @pytest.mark.parametrize("silent", [False, True])
 def test_one_of_two_servers_is_gone_or_falls_silent(
-    silent: bool, undisturbed: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    silent: bool, undisturbed: Site, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A silent one accepts calls and answers none."""
     monkeypatch.setattr(lm, "_PROBE_S", 0.3)
@@ -191,7 +187,6 @@ def test_one_of_two_servers_is_gone_or_falls_silent(
             two.vanish()
         return fill(body)
 
-    site = Site(tmp_path)
     with OpenAIServer() as one, OpenAIServer(responder) as two:
         both = (f"lm.api_base=[{one.url},{two.url}]", "lm.timeout_s=2")
         ended = site.run(one, *SETTINGS, *both)

@@ -15,8 +15,7 @@ __all__ = ["undisturbed"]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full, a disk that is always full")
-def test_a_disk_that_is_full_when_the_files_are_written(undisturbed: Site, tmp_path: Path) -> None:
-    site = Site(tmp_path)
+def test_a_disk_that_is_full_when_the_files_are_written(undisturbed: Site, site: Site) -> None:
 
     def responder(body: Body) -> str:
         if len(server.bodies) == 20:

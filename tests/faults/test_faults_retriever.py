@@ -105,13 +105,12 @@ def test_a_retriever_that_is_gone_stops_the_run_and_nothing_is_lost(tmp_path: Pa
     assert sites[1].data() == sites[0].data()
 
 
-def test_searches_that_find_nothing_by_words_are_drops_and_no_more(tmp_path: Path) -> None:
+def test_searches_that_find_nothing_by_words_are_drops_and_no_more(site: Site) -> None:
     """BM25: a question that shares no word with any document. What was found before carries a later turn."""
 
     def ask(body: Body) -> dict[str, object]:
         return {"question": f"Zyzzyva qwrtz {body['seed']}?"} if some(body, 0.5) else {}
 
-    site = Site(tmp_path)
     with OpenAIServer(replying(ask=ask, rewrite=lambda body: {"query": "Zyzzyva qwrtz?"})) as model:
         ended = site.run(model, "dialogs=4", "lm.concurrency=4")
     assert ended.code == 0, ended.err
