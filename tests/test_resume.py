@@ -47,12 +47,6 @@ def kill(process: ForkServerProcess, server: OpenAIServer) -> None:
         time.sleep(0.1)
 
 
-def same(resumed: Site, undisturbed: Site) -> bool:
-    """Return whether a run has the data and the counts that it has without an interruption."""
-    resumed.check_ledger()
-    return (resumed.data(), resumed.counts()) == (undisturbed.data(), undisturbed.counts())
-
-
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Site:
     """Return a run with `SETTINGS` that nothing interrupts."""
@@ -104,11 +98,10 @@ def test_killed_at_random_moments(kills: int, algorithm: str, site: Site, tmp_pa
         assert 0 < recorded < site.summary()["lm_calls"], "the kills should fall in the middle of the work"
         assert server.finished.total() - len(server.finished) == lost, "calls that were made twice"
         site.check_calls(server.finished.total() - lost)
-    (tmp_path / "whole").mkdir()
     whole = Site(tmp_path / "whole")
     with OpenAIServer(responder) as server:
         assert whole.run(server, *settings).code == 0
-    assert same(site, whole)
+    assert site.made() == whole.made()
 
 
 def test_killed_while_nothing_is_in_flight(site: Site, undisturbed: Site) -> None:
@@ -130,7 +123,7 @@ def test_killed_while_nothing_is_in_flight(site: Site, undisturbed: Site) -> Non
         assert site.run(server, *SETTINGS).code == 0
         assert set(server.finished.values()) == {1}
         site.check_calls(server.finished.total())
-    assert same(site, undisturbed)
+    assert site.made() == undisturbed.made()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -157,7 +150,7 @@ def test_an_interrupted_run_is_complete_and_goes_on(number: signal.Signals, site
         again = site.run(server, *SETTINGS)
         assert again.code == 0
         assert f"continuing: {accepted} of {DIALOGS}" in again.err
-    assert same(site, undisturbed)
+    assert site.made() == undisturbed.made()
 
 
 def test_a_full_disk_is_one_line_and_the_run_goes_on_later(site: Site, undisturbed: Site) -> None:
@@ -170,7 +163,7 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on_later(site: Site, undisturb
         assert 6 < before < undisturbed.summary()["lm_calls"]
         assert site.run(server, *SETTINGS).code == 0
         site.check_calls(before + len(server.bodies) - calls)
-    assert same(site, undisturbed)
+    assert site.made() == undisturbed.made()
 
 
 def test_more_dialogs_continue_a_run_and_fewer_change_nothing(site: Site, undisturbed: Site) -> None:
@@ -179,7 +172,7 @@ def test_more_dialogs_continue_a_run_and_fewer_change_nothing(site: Site, undist
             assert site.run(server, f"dialogs={step}", "lm.concurrency=3").code == 0
         # A run that has enough leaves up to `lm.concurrency` calls, whose replies the server may have just written.
         assert server.finished.total() - len(server.finished) <= 2 * 3
-    assert same(site, undisturbed)
+    assert site.made() == undisturbed.made()
 
 
 def test_settings_that_change_the_data_are_refused_by_name(site: Site) -> None:

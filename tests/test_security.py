@@ -221,9 +221,7 @@ def test_a_name_in_a_table_is_text_alone(text: str) -> None:
 def test_a_card_is_the_same_page_whatever_documents_hold(tmp_path: Path, openai_server: OpenAIServer) -> None:
     pages = []
     for place, evil in enumerate(["harmless", "\n".join(EVIL)]):
-        folder = tmp_path / str(place)
-        folder.mkdir()
-        site = Site(folder)
+        site = Site(tmp_path / str(place))
         records = [json.loads(line) for line in site.documents.read_text("utf-8").splitlines()]
         records = [record | {"title": evil, "text": f"{evil}\n{record['text']}\n{evil}"} for record in records]
         site.documents.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")

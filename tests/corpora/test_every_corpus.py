@@ -39,7 +39,6 @@ def test_a_run_on_the_real_file(
 
 def test_a_run_on_a_collection_as_or_quac_has_it(tmp_path: Path, site: Site, openai_server: OpenAIServer) -> None:
     """No file of its publisher's is at hand: one of ours in the same layout, opened by the questions of another run."""
-    (tmp_path / "source").mkdir()
     source = Site(tmp_path / "source")
     assert source.run(openai_server, "algorithm=single", "taxonomy=direct", "dialogs=3", "dedup=none").code == 0
     texts = [json.loads(line)["text"] for line in source.documents.read_text().splitlines()]

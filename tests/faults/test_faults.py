@@ -45,12 +45,6 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Site:
     return site
 
 
-def same(site: Site, undisturbed: Site) -> bool:
-    """Return whether a run has the data and the counts of the undisturbed one."""
-    site.check_ledger()
-    return (site.data(), site.counts()) == (undisturbed.data(), undisturbed.counts())
-
-
 def test_transient_failures_leave_no_trace(undisturbed: Site, site: Site) -> None:
     with OpenAIServer(faults=twice(fake.status(500))) as server:
         ended = site.run(server, *SETTINGS)
@@ -58,7 +52,7 @@ def test_transient_failures_leave_no_trace(undisturbed: Site, site: Site) -> Non
         assert set(server.finished.values()) == {1}
         assert 0 <= server.finished.total() - site.summary()["lm_calls"] <= 4  # cut off at the end
         assert len(server.bodies) - server.finished.total() >= 10
-    assert same(site, undisturbed)
+    assert site.made() == undisturbed.made()
 
 
 # Permanent faults
@@ -88,7 +82,7 @@ def test_a_server_that_fails_at_every_call_stops_the_run(undisturbed: Site, tmp_
         assert site.run(server, *SETTINGS).code == 0
         assert set(server.finished.values()) == {1}
         assert 0 <= server.finished.total() - site.summary()["lm_calls"] <= 4  # cut off at the end
-    assert same(site, undisturbed)
+    assert site.made() == undisturbed.made()
 
 
 def test_a_call_that_always_fails_is_dropped_and_the_run_ends(site: Site) -> None:
@@ -125,7 +119,7 @@ def test_a_server_that_is_not_running_yet(undisturbed: Site, site: Site) -> None
     assert not site.run_dir.exists()
     with server:
         assert site.run(server, *SETTINGS).code == 0
-    assert same(site, undisturbed)
+    assert site.made() == undisturbed.made()
 
 
 # As in conf/lm/openai.yaml and vllm.yaml, with the seconds a fiftieth.
@@ -156,7 +150,7 @@ def test_a_minute_without_any_server_is_waited_out(count: int, undisturbed: Site
     assert ended.code == 0, ended.err
     assert time.monotonic() - begun > MINUTE_S
     assert all(server.bodies for server in servers)
-    assert same(site, undisturbed)
+    assert site.made() == undisturbed.made()
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -170,7 +164,7 @@ def test_servers_that_stay_away_stop_the_run(count: int, undisturbed: Site, site
     with OpenAIServer() as server:
         assert site.run(server, *SETTINGS).code == 0
         assert 0 <= server.finished.total() - (site.summary()["lm_calls"] - kept) <= 4  # cut off at the end
-    assert same(site, undisturbed)
+    assert site.made() == undisturbed.made()
 
 
 @pytest.mark.parametrize("silent", [False, True])
@@ -193,7 +187,7 @@ def test_one_of_two_servers_is_gone_or_falls_silent(
         assert ended.code == 0, ended.err
         assert f"{two.url} is down" in ended.err
         assert two.finished.total() < 6
-    assert same(site, undisturbed)
+    assert site.made() == undisturbed.made()
 
 
 # Replies that are wrong: data, not a fault. The model is shown the error once, then the reply is dropped and counted
@@ -217,7 +211,6 @@ def test_a_reply_is_kept_or_dropped_and_never_lost(what: str, tmp_path: Path) ->
 
     sites, settings = [], (*SETTINGS, "dialogs=4", "judge.grounding=false")  # replies have nothing to do with documents
     for name, storm in (("whole", 10_000), ("stopped", 15)):
-        (tmp_path / name).mkdir()
         site, fault = Site(tmp_path / name), Switched(fake.status(503), storm)
         with OpenAIServer(responder, fault) as server:
             code = site.run(server, *settings, "lm.retries=0").code
@@ -226,7 +219,7 @@ def test_a_reply_is_kept_or_dropped_and_never_lost(what: str, tmp_path: Path) ->
             assert site.run(server, *settings).code == 0
             assert set(server.finished.values()) == {1}
         sites.append(site)
-    assert same(*sites)
+    assert sites[0].made() == sites[1].made()
     if what == "another language":
         assert FOREIGN not in {row["messages"][-1]["content"] for row in sites[0].rows()}
         assert any(drop["stage"] == "language" and drop["scope"] == "dialog" for drop in sites[0].drops())

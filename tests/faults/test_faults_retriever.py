@@ -73,22 +73,17 @@ def test_what_a_retriever_may_do_leaves_no_trace(mode: tuple[str, str], tmp_path
     """It is slow, and some of its answers are partial."""
     data = []
     for name, change, seconds in (("undisturbed", as_it_is, 0.0), ("slow", first_in_part(), 0.1)):
-        (tmp_path / name).mkdir()
         site = Site(tmp_path / name)
         with OpenAIServer() as model:
             ended = run(site, model, *mode, first=2, change=change, seconds=seconds)
             assert ended.code == 0, ended.err
-        site.check_ledger()
-        data.append((site.data(), site.counts()))
+        data.append(site.made())
     assert data[0] == data[1]
 
 
 def test_a_retriever_that_is_gone_stops_the_run_and_nothing_is_lost(tmp_path: Path) -> None:
     """The index is in another server when the run goes on."""
-    sites = []
-    for name in ("undisturbed", "stopped"):
-        (tmp_path / name).mkdir()
-        sites.append(Site(tmp_path / name))
+    sites = [Site(tmp_path / name) for name in ("undisturbed", "stopped")]
     with OpenAIServer() as model:
         assert run(sites[0], model, change=as_it_is).code == 0
     with OpenAIServer() as model:

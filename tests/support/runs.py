@@ -81,7 +81,7 @@ class Site:
     """A folder with documents and a run folder.
 
     Args:
-        folder: where both go.
+        folder: where both go; made unless it exists.
         texts: the documents; 8 of made-up words, and a sentence they share, if not given.
 
     Attributes:
@@ -92,6 +92,7 @@ class Site:
 
     def __init__(self, folder: Path, texts: list[str] | None = None) -> None:
         self.folder, self.run_dir = folder, folder / "run"
+        folder.mkdir(parents=True, exist_ok=True)
         chance = random.Random(1)
         shared = "The harbour office opens on Sundays."
         texts = texts or [" ".join([*(words(chance, 120) for _ in range(8)), shared]) for _ in range(8)]
@@ -174,6 +175,11 @@ class Site:
         """Return the bytes of dialogs, drops and the dataset's files, by file name."""
         files = [self.run_dir / "dialogs.jsonl", self.run_dir / "drops.jsonl", *self.run_dir.rglob("*.parquet")]
         return {file.name: file.read_bytes() for file in files}
+
+    def made(self) -> tuple[Mapping[str, bytes], dict[str, Any]]:
+        """Return all that is the same however a run came about, data and counts, once the ledger is checked."""
+        self.check_ledger()
+        return self.data(), self.counts()
 
     def recorded(self) -> int:
         """Return the number of finished calls that run.db has."""
