@@ -17,7 +17,6 @@ import tempfile
 import time
 from pathlib import Path
 
-from generator.corpora.base import read_documents
 from generator.corpora.library import Library
 from generator.corpora.orquac import OrquacCorpus
 
@@ -51,7 +50,7 @@ def measure_reading(path: Path, library: bool) -> None:
         no_answer="-",
     )
     start = time.perf_counter()
-    read = read_documents(corpus, strict=True, max_broken=0, on_broken=lambda broken: None)
+    read = corpus.readable(corpus.read(), on_broken=lambda broken: None)
     if library:
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
             Library.open("orquac", "f" * 64, lambda: read, Path(folder), 512, 100).close()

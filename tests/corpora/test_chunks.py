@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from datasets import Dataset
 
-from generator.corpora.base import read_documents
 from generator.corpora.library import Library
 from generator.errors import CorpusError
 from tests.support.corpora import broken, corpus, good, lines, read
@@ -66,7 +65,8 @@ def test_records_without_a_document_are_skipped_and_share_is_of_records(tmp_path
         "no field `document_id`, only id, text (corpus.document_field names it)",
         "`document_id`: its id is empty",
     ]
-    (document,) = read_documents(corpus("jsonl", **cut), False, 0.1, lambda record: None)
+    where = corpus("jsonl", **cut)
+    (document,) = where.readable(where.read(), lambda record: None)
     assert document.text.count("Text") == 30
     alone = good(read("jsonl", **cut | {"document_field": None}))
     assert len(alone) == 32
