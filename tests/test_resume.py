@@ -11,7 +11,6 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Callable
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
@@ -20,20 +19,11 @@ import pytest
 from tests.support import openai_server as fake
 from tests.support import scenarios, tasks
 from tests.support.openai_server import Body, Fault, OpenAIServer
-from tests.support.runs import Site
+from tests.support.runs import Site, until
 
 IN_FLIGHT = 4
 DIALOGS = 12
 SETTINGS = (f"lm.concurrency={IN_FLIGHT}", f"dialogs={DIALOGS}")
-
-
-def until(condition: Callable[[], bool], process: ForkServerProcess | None = None) -> None:
-    """Wait up to a minute for a condition that a run brings about."""
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end, "it did not happen within a minute"
-        assert process is None or process.is_alive(), "the run ended too early"
-        time.sleep(0.001)
 
 
 def kill(process: ForkServerProcess, server: OpenAIServer) -> None:

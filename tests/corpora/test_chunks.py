@@ -1,6 +1,5 @@
 """Records that are passages: what the user's own pipeline cut is what is retrieved and cited."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -76,21 +75,8 @@ def test_records_without_a_document_are_skipped_and_share_is_of_records(tmp_path
 
 
 def test_a_whole_run_retrieves_and_cites_passages_as_they_were_cut(openai_server: OpenAIServer, site: Site) -> None:
-    whole = [json.loads(line) for line in site.documents.read_text(encoding="utf-8").splitlines()]
-    cut = [
-        {"id": f"{record['id']}-{n}", "document_id": record["id"], "text": text}
-        for record in whole
-        for n, text in enumerate(record["text"].split(". "))
-    ]
-    lines(site.documents, *cut)
+    texts = site.cut()
     done = site.run(openai_server, "dialogs=3", "corpus.chunks=as_given")
     assert done.code == 0, done.err
     site.check_ledger()
-    texts = {record["id"]: record["text"] for record in cut}
-    for dialog in site.dialogs():
-        passages = {p["id"]: p for p in dialog["passages"]}
-        assert {name: p["text"] for name, p in passages.items()}.items() <= texts.items()
-        for turn in dialog["turns"]:
-            for evidence in turn["evidence"]:
-                text = passages[evidence["passage_id"]]["text"]
-                assert text[evidence["start"] : evidence["end"]] == evidence["text"]
+    site.check_evidence(texts)
