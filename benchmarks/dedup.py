@@ -11,19 +11,17 @@ questions, whose finds aren't counted.
 """
 
 import argparse
-import multiprocessing
 import random
-import resource
 import tempfile
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.made_up import Words
+from benchmarks.measuring import in_new_process, peak_memory
 from generator.common.minhash import Banding
 from generator.config.settings import near_duplicates
 from generator.dialogs.dedup import Deduplicator
@@ -100,7 +98,7 @@ def find(path: Path) -> tuple[float, float, float, set[int]]:
             elif duplicate.part == "dialog":
                 found.add(number)
             total += time.process_time() - start
-    return signing, total - signing, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, found
+    return signing, total - signing, peak_memory(), found
 
 
 def bands() -> None:
@@ -133,8 +131,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "dialogs.txt")
         planted = generate(path, given.dialogs)
-        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:  # for the memory of this alone
-            signing, rest, peak, found = pool.submit(find, path).result()
+        signing, rest, peak, found = in_new_process(find, path)
     for changed in CHANGED:
         alike = [similarity for words, similarity in planted if words == changed]
         duplicates = sum(similarity >= THRESHOLD for similarity in alike)
