@@ -6,15 +6,13 @@
 Everything is as in a run with its defaults (plans, BM25, the modules through DSPy, the judge, near-duplicates, the
 store, all files of the run folder), 64 dialogs at a time over 200 documents of 100 words, but for two things that make
 it end in time: a dialog has one turn (two, if its question type has a number of its own), and the model is a client in
-the process, without HTTP. It replies made-up words, with answers of 70, so that no dialog repeats another. Each figure
-is that of a process of its own.
+the process, without HTTP. It replies made-up words, with answers of 70, so that no dialog repeats another, and none is
+checked for its grounding. Each figure is that of a process of its own.
 """
 
 import argparse
 import json
 import random
-import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -24,6 +22,7 @@ from pathlib import Path
 
 from omegaconf import OmegaConf
 
+from benchmarks.measuring import in_new_process, peak_memory
 from generator.config.choices import compose_config
 from generator.config.compose import Job
 from generator.config.settings import load
@@ -59,8 +58,8 @@ class Instant(Endpoint):
         return ChatReply(text=text, finish_reason="stop", model=self.model, usage=usage)
 
 
-def measure_run(algorithm: str, dialogs: int) -> None:
-    """Make a run; print the dialogs accepted, seconds, and the highest resident memory in MiB."""
+def measure_run(algorithm: str, dialogs: int) -> tuple[int, float, float]:
+    """Make a run; return its calls, seconds, and the highest resident memory in MiB."""
     with tempfile.TemporaryDirectory() as folder:
         corpus = Path(folder, "documents.jsonl")
         chance = random.Random(0)
@@ -71,7 +70,7 @@ def measure_run(algorithm: str, dialogs: int) -> None:
         arguments = [
             *("corpus=jsonl", f"corpus.path={corpus}", f"cache_dir={folder}/cache", f"run_dir={folder}/run"),
             *("lm=openai", "lm.model=instant", "lm.concurrency=64"),
-            *(f"algorithm={algorithm}", f"dialogs={dialogs}", "turns=1"),
+            *(f"algorithm={algorithm}", f"dialogs={dialogs}", "turns=1", "judge.grounding=false"),
         ]
         configuration = compose_config("config", arguments)
         settings = load(configuration)
@@ -85,7 +84,7 @@ def measure_run(algorithm: str, dialogs: int) -> None:
             )
         seconds = time.perf_counter() - start
         calls = json.loads(Path(folder, "run", "summary.json").read_text())["lm_calls"]
-    print(calls, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    return calls, seconds, peak_memory()
 
 
 def main() -> None:
@@ -93,17 +92,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("dialogs", nargs="*", type=int, default=[1_000, 10_000, 50_000])
     parser.add_argument("--algorithm", choices=["single", "multi"], default="multi")
-    parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.measure:
-        measure_run(given.algorithm, given.dialogs[0])
-        return
     print("| dialogs | calls | seconds | peak memory | growth |\n| --- | --- | --- | --- | --- |")
     before = None
     for dialogs in given.dialogs:
-        command = [sys.executable, "-m", "benchmarks.memory", "--measure", "--algorithm", given.algorithm, str(dialogs)]
-        done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
-        calls, seconds, peak = map(float, done.stdout.split())
+        calls, seconds, peak = in_new_process(measure_run, given.algorithm, dialogs)
         growth = f"{peak / before - 1:+.1%}" if before else ""
         print(f"| {dialogs:,} | {calls:,.0f} | {seconds:.0f} | {peak:.0f} MiB | {growth} |", flush=True)
         before = peak

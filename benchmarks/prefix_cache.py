@@ -12,6 +12,7 @@ with SmolLM2-135M. With --count there is none: tokens are counted as its cache w
 import argparse
 import asyncio
 import os
+import re
 import tempfile
 import time
 from collections.abc import Sequence
@@ -29,14 +30,17 @@ from generator.common.passages import sentences, windows
 from generator.corpora.folder import SAMPLE_DOCUMENTS
 from generator.corpora.library import Library
 from generator.dialogs.adapter import SharedPrefixAdapter, collect_tasks
+from generator.dialogs.answer_checks import find_answer_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.single import SingleDocumentDialog
+from generator.models.lm import LanguageModel
 from generator.retrievers.bm25 import Bm25
 from generator.schema import Document
 from judges.llm.correctness import CorrectnessJudge
 from taxonomy import read_types
+from tests.support import scripted
 
 DIALOGS, TURNS = 20, 5
 REPLY_TOKENS = 16
@@ -69,7 +73,17 @@ class Scripted(dspy.Adapter):
         turn = len(inputs["dialog"].turns)
         question, answer = self.questions[turn], self.answers[turn]
         usual: dict[str, Any] = {"question": question, "query": question, "answer": answer, "can_ask": True}
-        usual |= {"consistent": True, "evidence": [1], "answerability": "answerable", "label": "correct"}
+        said = [
+            re.search(rf"\[(\d+)\] {re.escape(answer)}", shown.render())
+            for shown in inputs.values()
+            if isinstance(shown, Documents)
+        ]
+        usual |= {
+            "consistent": True,
+            "evidence": [int(place[1]) for place in said if place],
+            "answerability": "answerable",
+            "label": "correct",
+        }
         return [{name: usual.get(name, [] if name == "statements" else "Yes.") for name in signature.output_fields}]
 
 
@@ -82,10 +96,10 @@ def material() -> list[Document]:
 
 
 def script(document: Document) -> tuple[list[str], list[str]]:
-    """Return questions and answers: sentences of the document and their beginnings."""
+    """Return questions and answers: sentences of the document that pass for answers, and their longest words."""
     said = [document.text[start:end] for start, end in sentences(document.text)]
-    answers = sorted(said, key=len)[-TURNS:]
-    return [f"{' '.join(answer.split()[:9])}, is it so?" for answer in answers], answers
+    answers = [text for text in sorted(said, key=len) if find_answer_fault(text, "Is it so?", ()) is None][-TURNS:]
+    return [f"Is it so: {' '.join(sorted(answer.split(), key=len)[-7:])}?" for answer in answers], answers
 
 
 async def record(algorithm: str, cache: Path) -> tuple[list[list[Call]], dict[str, Any]]:
@@ -97,15 +111,16 @@ async def record(algorithm: str, cache: Path) -> tuple[list[list[Call]], dict[st
         program = MultiDocumentDialog(Repetition(0.99), retriever, PASSAGES, "rewrite")
     judge = CorrectnessJudge("judge")
     kinds = read_types()
-    order = [kinds[name] for name in ("direct", "follow-up", "clarification", "follow-up", "correction")]
+    order = [kinds[name] for name in ("direct", "follow-up", "clarification", "follow-up", "follow-up")]
     dialogs: list[list[Call]] = []
+    model = scripted.Scripted()  # the adapter never asks it
     for row in range(len(library)):
         document = library.document(row)
         adapter = Scripted(*script(document))
         passage = library.passage(library.passage_rows(row)[0])
-        with dspy.context(lm=dspy.utils.DummyLM([]), adapter=adapter, disable_history=True):
+        with dspy.context(lm=LanguageModel(model, model, seed=0), adapter=adapter, disable_history=True):
             draft = await program.acall(passage, order, "", "train")
-            assert len(draft.turns) == TURNS, draft.end
+            assert len(draft.turns) == TURNS, draft.skipped or draft.end
             for number, turn in enumerate(draft.turns):
                 await judge.judge(draft.passages, draft.turns[:number], turn)
         dialogs.append(adapter.calls)

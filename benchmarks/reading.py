@@ -10,14 +10,11 @@ import argparse
 import gzip
 import json
 import random
-import resource
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-from generator.corpora.base import read_documents
+from benchmarks.measuring import in_new_process, peak_memory
 from generator.corpora.library import Library
 from generator.corpora.orquac import OrquacCorpus
 
@@ -36,8 +33,8 @@ def generate(path: Path, count: int) -> None:
             file.write(json.dumps({**record, "id": f"{article}@{block}"}) + "\n")
 
 
-def measure_reading(path: Path, library: bool) -> None:
-    """Read the collection as a run does; print seconds and the highest resident memory in MiB."""
+def measure_reading(path: Path, library: bool) -> tuple[float, float]:
+    """Read the collection as a run does; return seconds and the highest resident memory in MiB."""
     corpus = OrquacCorpus(
         name="orquac",
         licence="",
@@ -47,38 +44,30 @@ def measure_reading(path: Path, library: bool) -> None:
         path=str(path),
         split="train",
         cache_dir=str(path.parent),
-        base_url="-",
+        base_url="http://127.0.0.1",
         no_answer="-",
     )
     start = time.perf_counter()
-    read = read_documents(corpus, strict=True, max_broken=0, on_broken=lambda broken: None)
+    read = corpus.readable(corpus.read(), on_broken=lambda broken: None)
     if library:
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
             Library.open("orquac", "f" * 64, lambda: read, Path(folder), 512, 100).close()
     else:
         sum(1 for _ in read)
-    seconds = time.perf_counter() - start
-    print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    return time.perf_counter() - start, peak_memory()
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("count", nargs="?", type=int, default=2_000_000)
     arguments.add_argument("--library", action="store_true")
-    arguments.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     given = arguments.parse_args()
-    if given.measure:
-        measure_reading(given.measure, given.library)
-        return
     print("| lines | file | seconds | lines a second | peak memory |\n| --- | --- | --- | --- | --- |")
     for count in (given.count // 10, given.count):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "all_blocks.txt.gz")
             generate(path, count)
-            command = [sys.executable, "-m", "benchmarks.reading", "--measure", str(path)]
-            command += ["--library"] if given.library else []
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
-            seconds, peak = map(float, done.stdout.split())
+            seconds, peak = in_new_process(measure_reading, path, given.library)
             size = path.stat().st_size / 1e6
         print(f"| {count:,} | {size:,.0f} MB | {seconds:.0f} | {count / seconds:,.0f} | {peak:.0f} MiB |", flush=True)
 

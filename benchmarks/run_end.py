@@ -1,7 +1,6 @@
 """Measure what the last dialogs of a run wait for: a plan is started before or after it is known that one is missing.
 
     python -m benchmarks.run_end              # the table, in simulated time: a minute
-    python -m benchmarks.run_end --real       # a run of the command against an HTTP server, 60 dialogs: two minutes
 
 "Before" starts a plan only if all dialogs under way could be accepted and one would still be missing; "after" is the
 run's own rule. Simulated is the model alone: the pipeline, the store and the order of outcomes are a run's. A dialog is
@@ -9,13 +8,11 @@ run's own rule. Simulated is the model alone: the pipeline, the store and the or
 is the time in which the calls of the plans that a run needs fill the calls that may be in flight.
 """
 
-import argparse
 import asyncio
 import math
 import random
 import selectors
 import tempfile
-import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,14 +30,10 @@ from generator.execution.pipeline import Pipeline
 from generator.execution.store import Store
 from generator.models.lm import ChatReply
 from generator.schema import Drop, Usage
-from tests.support.openai_server import Body, OpenAIServer
 from tests.support.records import make_dialog, make_turn
-from tests.support.runs import Site, replying, some
 
 CALLS, MEAN_S, SIGMA = 15, 3.0, 0.8
 RUNS = ((1000, 0.9, 256), (1000, 0.6, 256), (1000, 0.3, 256), (200, 0.3, 256))
-# The real run; some dialogs end with a rejected question.
-REAL_DIALOGS, REAL_IN_FLIGHT, REAL_MEAN_S, REAL_REJECTED = 60, 48, 3.0, 0.3
 
 
 class Ended(NamedTuple):
@@ -125,55 +118,16 @@ def _made(name: str, number: int, accepted: bool) -> GeneratedDialog:
     return GeneratedDialog(dialog_id=name, dialog=dialog, drops=(), usage=usage)
 
 
-def run_command() -> tuple[Ended, dict[str, bytes]]:
-    """Run the command against an HTTP server, and return its data too."""
-    begun: dict[str, float] = {}
-
-    def delay(body: Body) -> float:
-        begun.setdefault("at", time.monotonic())
-        chance = random.Random(f"{body['seed']} {body['messages'][-1]['content']}")
-        return chance.lognormvariate(math.log(REAL_MEAN_S) - SIGMA**2 / 2, SIGMA)
-
-    responder = replying(ask=lambda body: {"can_ask": not some(body, REAL_REJECTED)})
-    with tempfile.TemporaryDirectory() as folder, OpenAIServer(responder, delay_s=delay) as server:
-        site = Site(Path(folder))
-        settings = (
-            "algorithm=single",
-            "turns=2",
-            "dedup=none",
-            f"dialogs={REAL_DIALOGS}",
-            f"lm.concurrency={REAL_IN_FLIGHT}",
-        )
-        ended = site.run(server, *settings)
-        assert ended.code == 0, ended.err
-        summary = site.summary()
-        seconds = time.monotonic() - begun["at"]
-        surplus = summary["surplus"]["calls"]
-        needed = summary["lm_calls"] - surplus
-        taken = sum(map(delay, server.bodies)) * needed / len(server.bodies)
-        return Ended(seconds, taken / REAL_IN_FLIGHT, surplus / needed, summary["attempted"]), dict(site.data())
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--real", action="store_true")
-    real = parser.parse_args().real
     table = Table("dialogs", "accepted", "in flight", "rule", "seconds", "ideal", "of the ideal", "more calls")
-    data = []
-    for dialogs, rate, in_flight in RUNS if not real else ((REAL_DIALOGS, 0.0, REAL_IN_FLIGHT),):
+    for dialogs, rate, in_flight in RUNS:
         for name in ("before", "after"):
             with rule(name):
-                if real:
-                    ended, made = run_command()
-                    data.append(made)
-                else:
-                    ended = simulate(dialogs, rate, in_flight)
+                ended = simulate(dialogs, rate, in_flight)
             share = f"{dialogs / ended.plans:.0%}"
             times = (f"{ended.seconds:.0f}", f"{ended.ideal:.0f}", f"{ended.seconds / ended.ideal:.2f}")
             table.add_row(f"{dialogs:,}", share, str(in_flight), name, *times, f"{ended.more:.1%}")
     Console(width=120).print(table)
-    if real:
-        print("the data is the same" if data[0] == data[1] else "the data differs")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
     uv run python -m benchmarks.saturation                            # all of it: half an hour
     uv run python -m benchmarks.saturation --at-once 64 --delays fixed --clients multi openai
     uv run python -m benchmarks.saturation --at-once 1024 --delays fixed --clients multi --profile
-    uv run python -m benchmarks.saturation --at-once 64 --delays lognormal --clients multi --trace
     uv run python -m benchmarks.saturation --at-once 256 --clients multi --workers 2     # with the extra `ray`
 
 A server of ours takes any number of calls at once and answers each after 250 ms, or after lognormal delays of that mean
@@ -24,7 +23,6 @@ import multiprocessing
 import pstats
 import random
 import re
-import sqlite3
 import sys
 import tempfile
 import threading
@@ -32,7 +30,6 @@ import time
 from array import array
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import closing, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -59,20 +56,18 @@ SAMPLED_EVERY_S = 0.05
 
 
 class Trace(NamedTuple):
-    """The server's trace: arrivals and ends of calls by the monotonic clock, stages of the ended ones, some bodies."""
+    """The server's trace: arrivals and ends of calls by the monotonic clock, some bodies."""
 
     begun: NDArray[np.float64]
     ended: NDArray[np.float64]
-    stages: NDArray[np.str_]
     bodies: list[dict[str, Any]]
 
 
 class Spent(NamedTuple):
-    """A client's CPU seconds so far and its stored dialogs, at moments of the machine's monotonic clock."""
+    """A client's CPU seconds so far, at moments of the machine's monotonic clock."""
 
     at: NDArray[np.float64]
     cpu: NDArray[np.float64]
-    stored: NDArray[np.float64]
 
 
 class Measured(NamedTuple):
@@ -102,7 +97,6 @@ def serve(lognormal: bool, pipe: Connection) -> None:
     """Serve until the pipe receives a message; then send the trace."""
     draw = random.Random(1)
     begun, ended = array("d"), array("d")
-    stages: list[str] = []
     bodies: list[dict[str, Any]] = []
 
     async def chat(request: web.Request) -> web.Response:
@@ -118,7 +112,6 @@ def serve(lognormal: bool, pipe: Connection) -> None:
         reply = {"id": "1", "object": "chat.completion", "created": 0, "model": MODEL, "choices": [choice]}
         await asyncio.sleep(until - time.monotonic())
         ended.append(time.monotonic())
-        stages.append(body["response_format"]["json_schema"]["name"])
         return web.json_response(reply | {"usage": usage})
 
     async def models(_: web.Request) -> web.Response:
@@ -136,18 +129,17 @@ def serve(lognormal: bool, pipe: Connection) -> None:
         await runner.cleanup()
 
     asyncio.run(running())
-    pipe.send(Trace(np.array(begun), np.array(ended), np.array(stages), bodies))
+    pipe.send(Trace(np.array(begun), np.array(ended), bodies))
 
 
-def sampled(work: Callable[[], None], profile: str | None, store: Path | None = None) -> Spent:
-    """Do the work, and sample the CPU time of this process and the dialogs in its `store`."""
-    at, cpu, stored, over = array("d"), array("d"), array("d"), threading.Event()
+def sampled(work: Callable[[], None], profile: str | None) -> Spent:
+    """Do the work, and sample the CPU time of this process."""
+    at, cpu, over = array("d"), array("d"), threading.Event()
 
     def sample() -> None:
         while not over.wait(SAMPLED_EVERY_S):
             at.append(time.monotonic())
             cpu.append(time.process_time())
-            stored.append(dialogs_in(store))
 
     watching = threading.Thread(target=sample)
     watching.start()
@@ -159,19 +151,10 @@ def sampled(work: Callable[[], None], profile: str | None, store: Path | None = 
         watching.join()
     if profile:
         profiler.dump_stats(profile)
-    return Spent(np.array(at), np.array(cpu), np.array(stored))
+    return Spent(np.array(at), np.array(cpu))
 
 
-def dialogs_in(store: Path | None) -> int:
-    """Count the dialogs in a run's file so far."""
-    if store is None or not store.exists():
-        return 0
-    with closing(sqlite3.connect(f"{store.as_uri()}?mode=ro", uri=True)) as db, suppress(sqlite3.OperationalError):
-        return int(db.execute("SELECT count(dialog) FROM plans").fetchone()[0])
-    return 0  # its tables aren't made yet
-
-
-def ours(url: str, algorithm: str, at_once: int, dialogs: int, profile: str | None, trace: bool, workers: int) -> Spent:
+def ours(url: str, algorithm: str, at_once: int, dialogs: int, profile: str | None, workers: int) -> Spent:
     """Make a whole run, as the command does."""
     from generator.__main__ import COMMAND
     from generator.command import run_command
@@ -193,7 +176,7 @@ def ours(url: str, algorithm: str, at_once: int, dialogs: int, profile: str | No
             code = run_command(COMMAND)
             assert code == 0, f"the run ended with {code}"
 
-        return sampled(work, profile, Path(folder, "run", "run.db") if trace else None)
+        return sampled(work, profile)
 
 
 def plain(url: str, at_once: int, calls: int, bodies: Sequence[dict[str, Any]]) -> Spent:
@@ -229,18 +212,6 @@ def measure(trace: Trace, spent: Spent, at_once: int) -> Measured:
     return Measured(float(open_s) / span / at_once, calls / span, cpu / calls * 1000, cpu / span)
 
 
-def trace_run(trace: Trace, spent: Spent) -> Table:
-    """Print for each tenth of a run the calls answered by stage, and the dialogs stored."""
-    edges = np.linspace(trace.begun[0], trace.ended[-1] + 2 * SAMPLED_EVERY_S, 11)
-    names = ("ask", "rewrite", "answer", "judge")
-    table = Table("tenth of the run", *names, "dialogs stored")
-    counts = [np.histogram(trace.ended[trace.stages == name], edges)[0] for name in names]
-    stored = np.diff(np.interp(edges, spent.at, spent.stored)).round().astype(int)
-    for number, row in enumerate(zip(*counts, stored, strict=True), start=1):
-        table.add_row(str(number), *map(str, row))
-    return table
-
-
 def against(lognormal: bool, client: Callable[..., Spent], *arguments: Any) -> tuple[Trace, Spent]:
     """Run a client in a process of its own against a server in another."""
     context = multiprocessing.get_context("spawn")
@@ -265,7 +236,6 @@ def main() -> None:
     )
     parser.add_argument("--seconds", type=float, default=30, help="how long each takes, roughly")
     parser.add_argument("--profile", action="store_true", help="where the time goes, in place of how much it is")
-    parser.add_argument("--trace", action="store_true", help="what goes on at the same time")
     parser.add_argument("--workers", type=int, default=0, help="of Ray; 0: this process makes the dialogs")
     asked = parser.parse_args()
     table = Table("client", "delays", "ceiling", "in flight", "calls a second", "CPU ms a call", "busy")
@@ -280,11 +250,9 @@ def main() -> None:
                 else:
                     dialogs = calls // CALLS_A_DIALOG[client]
                     profile = f"{tempfile.gettempdir()}/saturation.profile" if asked.profile else None
-                    of_run = (client, at_once, dialogs, profile, asked.trace, asked.workers)
+                    of_run = (client, at_once, dialogs, profile, asked.workers)
                     trace, spent = against(delays == "lognormal", ours, *of_run)
                     bodies = bodies or trace.bodies
-                    if asked.trace:
-                        console.print(trace_run(trace, spent))
                     if profile:
                         pstats.Stats(profile).sort_stats("tottime").print_stats(45)
                         continue
@@ -297,7 +265,7 @@ def main() -> None:
 
 def sample_bodies() -> list[dict[str, Any]]:
     """Return the prompts of a short run, for the plain client."""
-    trace, _ = against(False, ours, "multi", 16, 20, None, False, 0)
+    trace, _ = against(False, ours, "multi", 16, 20, None, 0)
     return trace.bodies
 
 

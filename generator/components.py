@@ -15,7 +15,6 @@ from generator.common.detection import BEGINNING, SAMPLE, detect_language
 from generator.common.language import IN_ENGLISH, Languages, load_language, use_languages
 from generator.config.parts import build_choice
 from generator.config.settings import ProgressiveSettings, Settings
-from generator.corpora.base import read_documents
 from generator.corpora.library import Library
 from generator.dialogs.adapter import SharedPrefixAdapter, collect_tasks
 from generator.dialogs.columns import EvidenceRanker
@@ -280,9 +279,7 @@ def open_library(settings: Settings, fingerprint: str) -> Library:
     def read() -> Iterator[Document]:
         skipped.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(skipped) as file:
-            yield from read_documents(
-                corpus, corpus.strict, corpus.max_broken, lambda record: print(record.model_dump_json(), file=file)
-            )
+            yield from corpus.readable(corpus.read(), lambda record: print(record.model_dump_json(), file=file))
 
     library = Library.open(
         corpus.name,

@@ -13,7 +13,7 @@ from pathlib import Path
 from generator.common.atomic_files import atomic_replace, atomic_write, digest, write_lines, write_text
 from generator.common.console import note
 from generator.config.settings import Settings, exporters
-from generator.corpora.base import read_documents, skip_broken
+from generator.corpora.base import CorpusSettings
 from generator.corpora.human import DialogCorpus
 from generator.corpora.library import Library, split_key
 from generator.dialogs.columns import rank_turns
@@ -28,7 +28,7 @@ from generator.output.dataset import write_dataset
 from generator.output.summary import HumanSummary, Summary, summarise
 from generator.report_sets import write_run_report
 from generator.retrievers.bm25 import PassagePool
-from generator.schema import Algorithm, Corpus, Dialog, Document, Passage, SkippedRecord
+from generator.schema import Algorithm, Dialog, Document, Passage, SkippedRecord
 from taxonomy import Taxonomy
 
 _ALGORITHMS: Mapping[Algorithm, str] = {
@@ -102,7 +102,7 @@ def write_human(settings: Settings, corpus: DialogCorpus, configuration: str, co
     pairs = 0
     pool = PassagePool(dialog for dialog in corpus.dialogs() if isinstance(dialog, Dialog))
     with atomic_write(folder / "dialogs.jsonl") as file:
-        for dialog in skip_broken(corpus.dialogs(), corpus.name, corpus.strict, corpus.max_broken, skipped.append):
+        for dialog in corpus.readable(corpus.dialogs(), skipped.append):
             if dialog.id in ids:
                 raise CorpusError(f"corpus.path: two dialogs have the id {dialog.id!r}; name only one file with them")
             ids.add(dialog.id)
@@ -189,7 +189,7 @@ def _source(settings: Settings, library: Library, store: Store) -> ExportSource:
 
 
 def _with_collections(
-    corpus: Corpus, found: Iterator[tuple[Document, list[Passage]]]
+    corpus: CorpusSettings, found: Iterator[tuple[Document, list[Passage]]]
 ) -> Iterator[tuple[Document, list[Passage]]]:
     """Yield the documents with their collections, which the library doesn't store: read again from the corpus."""
     again = (document for document in corpus.read() if isinstance(document, Document))
@@ -205,7 +205,7 @@ def _with_collections(
 def _whole_documents(corpus: DialogCorpus) -> Iterator[tuple[Document, tuple[Passage, ...]]]:
     """Yield the documents, uncut as people saw them; report how many records are broken."""
     broken: list[SkippedRecord] = []
-    for document in read_documents(corpus, corpus.strict, corpus.max_broken, broken.append):
+    for document in corpus.readable(corpus.read(), broken.append):
         yield document, ()
     if broken:
         note(

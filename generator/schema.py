@@ -5,7 +5,7 @@ Records are frozen, and no dict crosses a module boundary. A line of `dialogs.js
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, Self, get_args
 
@@ -400,31 +400,6 @@ class Scored(Record):
 
     passage: Passage
     score: float
-
-
-class Corpus(Protocol):
-    """A source of documents that is read as a stream."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def licence(self) -> str: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def language(self) -> str | None: ...
-
-    def fingerprint(self) -> str:
-        """Return a hash of everything that `read` depends on; equal hashes mean equal documents."""
-        ...
-
-    def read(self) -> Iterator[Document | SkippedRecord]:
-        """Yield all documents in a stable order, and a `SkippedRecord` for each record that can't be read.
-
-        Raises:
-            CorpusError: the source as a whole can't be read.
-        """
-        ...
 
 
 class Retriever(Protocol):

@@ -5,6 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.openai_server import openai_server
+from tests.support.runs import Site
+
+__all__ = ["openai_server"]
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
 
 @pytest.fixture(scope="session")
 def data() -> Path:

@@ -15,10 +15,8 @@ from generator.dialogs.checks import Repetition
 from generator.dialogs.single import SingleDocumentDialog
 from generator.index import COMMAND as INDEX
 from tests.support import openai_server as fake
-from tests.support.openai_server import Body, OpenAIServer, fill, openai_server
+from tests.support.openai_server import Body, OpenAIServer, fill
 from tests.support.runs import Site, command
-
-__all__ = ["openai_server"]
 
 ROOT = Path(__file__).parents[1]
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -98,10 +96,10 @@ def test_drops_have_their_stage_and_reason(site: Site) -> None:
     assert f"run folder: {site.run_dir}" in done.out
 
 
-@pytest.mark.parametrize("attempts", [1, 4])
-def test_a_run_that_accepts_nothing_names_the_stage_and_fails(attempts: int, site: Site) -> None:
+@pytest.mark.parametrize(("attempts", "settings"), [(1, ["max_attempts=1"]), (20, [])], ids=["one", "ten a dialog"])
+def test_a_run_that_accepts_nothing_names_the_stage_and_fails(attempts: int, settings: list[str], site: Site) -> None:
     with OpenAIServer(denying) as server:
-        done = site.run(server, "dialogs=2", f"max_attempts={attempts}")
+        done = site.run(server, "dialogs=2", *settings)
     assert done.code == 1
     assert f"none of {attempts}" in done.error and f"{attempts} of them lost at ask (inconsistent" in done.error
     assert str(site.run_dir / "drops.jsonl") in done.error

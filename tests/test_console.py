@@ -11,10 +11,8 @@ import pytest
 import yaml
 
 from generator.console import _COMMANDS, _OF_JUDGES, main
-from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.openai_server import OpenAIServer
 from tests.support.runs import Site, command
-
-__all__ = ["openai_server"]
 
 ROOT = Path(__file__).parents[1]
 
@@ -36,8 +34,7 @@ def test_a_reader_that_has_gone_is_no_error(name: str, monkeypatch: pytest.Monke
         assert main() == 0
 
 
-def test_without_a_name_it_generates(tmp_path: Path, openai_server: OpenAIServer) -> None:
-    site = Site(tmp_path)
+def test_without_a_name_it_generates(site: Site, openai_server: OpenAIServer) -> None:
     site.program = main
     assert site.run(openai_server, "dialogs=1", "algorithm=single").code == 0
     assert site.summary()["accepted"] == 1
@@ -52,7 +49,9 @@ def test_the_citation_is_of_this_release() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("uv") is None, reason="uv isn't installed")
-def test_a_wheel_in_a_clean_environment_is_all_that_it_needs(tmp_path: Path, openai_server: OpenAIServer) -> None:
+def test_a_wheel_in_a_clean_environment_is_all_that_it_needs(
+    tmp_path: Path, site: Site, openai_server: OpenAIServer
+) -> None:
     """The wheel is built of the checkout, and installed with what it requires, from uv's cache or the registry."""
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
 
@@ -69,7 +68,6 @@ def test_a_wheel_in_a_clean_environment_is_all_that_it_needs(tmp_path: Path, ope
     where = run(python, "-c", "import generator, taxonomy, judges, conf; print(generator.__file__, conf.__file__)")
     assert str(ROOT) not in where and str(tmp_path / "clean") in where
 
-    site = Site(tmp_path)
     run(program, *site.arguments(openai_server, "dialogs=2", "export=mtrag", "judge=correctness"))
     assert json.loads((site.run_dir / "summary.json").read_text("utf-8"))["accepted"] == 2
     assert (site.run_dir / "dataset" / "README.md").is_file()

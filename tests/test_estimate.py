@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from generator.estimate import COMMAND
-from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.openai_server import OpenAIServer
 from tests.support.runs import Ended, Site, command
-
-__all__ = ["openai_server"]
 
 
 @pytest.fixture

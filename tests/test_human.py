@@ -12,10 +12,8 @@ from datasets import load_dataset
 
 from generator.human import COMMAND
 from generator.schema import Dialog
-from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.openai_server import OpenAIServer
 from tests.support.runs import Ended, Site, command
-
-__all__ = ["openai_server"]
 
 
 def paragraph(name: str, text: str, *asked: tuple[str, str]) -> dict[str, Any]:
@@ -151,9 +149,8 @@ def test_after_a_full_disk_the_same_command_completes_the_folder_and_no_run_take
 
 @pytest.mark.parametrize("left", ["run.db", "all"])
 def test_a_run_folder_is_left_alone_even_if_files_are_missing(
-    left: str, tmp_path: Path, openai_server: OpenAIServer
+    left: str, tmp_path: Path, site: Site, openai_server: OpenAIServer
 ) -> None:
-    site = Site(tmp_path)
     assert site.run(openai_server, "dialogs=1").code == 0
     for entry in site.run_dir.iterdir():
         if left not in ("all", entry.name):

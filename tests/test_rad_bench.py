@@ -21,11 +21,6 @@ from tests.support.scenarios import scenario_server, settings, write_set
 SCENARIOS = read_scenarios()
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
-
-
 def test_items_of_all_scenarios_in_their_shares_with_everything_in_the_ledger(site: Site) -> None:
     with scenario_server() as server:
         assert site.run(server, *settings("dialogs=20")).code == 0
@@ -103,7 +98,6 @@ def test_sets_come_from_several_endpoints_and_are_rated_by_others(site: Site) ->
 
 
 def test_a_run_goes_on_where_it_stopped_without_a_repeated_call(site: Site, tmp_path: Path) -> None:
-    (tmp_path / "whole").mkdir()
     whole = Site(tmp_path / "whole")
     with scenario_server() as server:
         assert whole.run(server, *settings("dialogs=4")).code == 0
@@ -111,7 +105,7 @@ def test_a_run_goes_on_where_it_stopped_without_a_repeated_call(site: Site, tmp_
         assert site.run(server, *settings("dialogs=4", "max_attempts=2")).code == 0
         assert site.run(server, *settings("dialogs=4")).code == 0
         assert set(server.finished.values()) == {1}
-    assert (site.data(), site.counts()) == (whole.data(), whole.counts())
+    assert site.made() == whole.made()
 
 
 def test_the_specification_of_a_worker_can_be_pickled(site: Site) -> None:

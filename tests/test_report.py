@@ -11,11 +11,9 @@ from generator.__main__ import COMMAND as generate
 from generator.dialogs.marks import fingerprint
 from generator.report import COMMAND
 from generator.schema import Dialog, Evidence
-from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.openai_server import OpenAIServer
 from tests.support.records import make_dialog, make_passage, make_turn, write_dialogs
 from tests.support.runs import Site, command
-
-__all__ = ["openai_server"]
 
 
 def marks_of(site: Site, *marks: dict[str, object], run: str = "") -> Path:
@@ -27,8 +25,7 @@ def marks_of(site: Site, *marks: dict[str, object], run: str = "") -> Path:
     return file
 
 
-def test_rejected_pairs_leave_the_dataset_and_stay_out(openai_server: OpenAIServer, tmp_path: Path) -> None:
-    site = Site(tmp_path)
+def test_rejected_pairs_leave_the_dataset_and_stay_out(openai_server: OpenAIServer, site: Site) -> None:
     assert site.run(openai_server, "dialogs=2", "fresh=true").code == 0
     assert (site.run_dir / "report.html").stat().st_size < 1 << 20
     pairs, dialog_id = len(site.rows()), site.dialogs()[0]["id"]

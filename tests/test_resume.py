@@ -11,7 +11,6 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Callable
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
@@ -20,20 +19,11 @@ import pytest
 from tests.support import openai_server as fake
 from tests.support import scenarios, tasks
 from tests.support.openai_server import Body, Fault, OpenAIServer
-from tests.support.runs import Site
+from tests.support.runs import Site, until
 
 IN_FLIGHT = 4
 DIALOGS = 12
 SETTINGS = (f"lm.concurrency={IN_FLIGHT}", f"dialogs={DIALOGS}")
-
-
-def until(condition: Callable[[], bool], process: ForkServerProcess | None = None) -> None:
-    """Wait up to a minute for a condition that a run brings about."""
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end, "it did not happen within a minute"
-        assert process is None or process.is_alive(), "the run ended too early"
-        time.sleep(0.001)
 
 
 def kill(process: ForkServerProcess, server: OpenAIServer) -> None:
@@ -45,17 +35,6 @@ def kill(process: ForkServerProcess, server: OpenAIServer) -> None:
     while arrived < len(server.bodies) or server.in_flight:  # a request may still lie unread in the server's socket
         arrived = len(server.bodies)
         time.sleep(0.1)
-
-
-def same(resumed: Site, undisturbed: Site) -> bool:
-    """Return whether a run has the data and the counts that it has without an interruption."""
-    resumed.check_ledger()
-    return (resumed.data(), resumed.counts()) == (undisturbed.data(), undisturbed.counts())
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -109,11 +88,10 @@ def test_killed_at_random_moments(kills: int, algorithm: str, site: Site, tmp_pa
         assert 0 < recorded < site.summary()["lm_calls"], "the kills should fall in the middle of the work"
         assert server.finished.total() - len(server.finished) == lost, "calls that were made twice"
         site.check_calls(server.finished.total() - lost)
-    (tmp_path / "whole").mkdir()
     whole = Site(tmp_path / "whole")
     with OpenAIServer(responder) as server:
         assert whole.run(server, *settings).code == 0
-    assert same(site, whole)
+    assert site.made() == whole.made()
 
 
 def test_killed_while_nothing_is_in_flight(site: Site, undisturbed: Site) -> None:
@@ -135,7 +113,7 @@ def test_killed_while_nothing_is_in_flight(site: Site, undisturbed: Site) -> Non
         assert site.run(server, *SETTINGS).code == 0
         assert set(server.finished.values()) == {1}
         site.check_calls(server.finished.total())
-    assert same(site, undisturbed)
+    assert site.made() == undisturbed.made()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -162,7 +140,7 @@ def test_an_interrupted_run_is_complete_and_goes_on(number: signal.Signals, site
         again = site.run(server, *SETTINGS)
         assert again.code == 0
         assert f"continuing: {accepted} of {DIALOGS}" in again.err
-    assert same(site, undisturbed)
+    assert site.made() == undisturbed.made()
 
 
 def test_a_full_disk_is_one_line_and_the_run_goes_on_later(site: Site, undisturbed: Site) -> None:
@@ -175,7 +153,7 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on_later(site: Site, undisturb
         assert 6 < before < undisturbed.summary()["lm_calls"]
         assert site.run(server, *SETTINGS).code == 0
         site.check_calls(before + len(server.bodies) - calls)
-    assert same(site, undisturbed)
+    assert site.made() == undisturbed.made()
 
 
 def test_more_dialogs_continue_a_run_and_fewer_change_nothing(site: Site, undisturbed: Site) -> None:
@@ -184,7 +162,7 @@ def test_more_dialogs_continue_a_run_and_fewer_change_nothing(site: Site, undist
             assert site.run(server, f"dialogs={step}", "lm.concurrency=3").code == 0
         # A run that has enough leaves up to `lm.concurrency` calls, whose replies the server may have just written.
         assert server.finished.total() - len(server.finished) <= 2 * 3
-    assert same(site, undisturbed)
+    assert site.made() == undisturbed.made()
 
 
 def test_settings_that_change_the_data_are_refused_by_name(site: Site) -> None:

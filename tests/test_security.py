@@ -20,10 +20,8 @@ from generator.retrievers.bm25 import Bm25Settings
 from generator.schema import Document
 from judges.__main__ import COMMAND as judging
 from tests.support import openai_server as fake
-from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.openai_server import OpenAIServer
 from tests.support.runs import Ended, Site, command
-
-__all__ = ["openai_server"]
 
 UNREACHABLE = ("lm=openai", "lm.model=m", "lm.api_base=http://127.0.0.1:9/v1")
 
@@ -103,7 +101,7 @@ class _Owner:
         return Path.touch, (self.path,)
 
 
-def test_a_program_is_no_pickle_and_brings_no_model(tmp_path: Path, openai_server: OpenAIServer) -> None:
+def test_a_program_is_no_pickle_and_brings_no_model(tmp_path: Path, site: Site, openai_server: OpenAIServer) -> None:
     (tmp_path / "program.pkl").write_bytes(pickle.dumps(_Owner(tmp_path / "owned")))
     assert "program" in refused(command(*UNREACHABLE, "dspy_program=program.pkl", "algorithm=single"))
     assert not (tmp_path / "owned").exists()
@@ -113,7 +111,6 @@ def test_a_program_is_no_pickle_and_brings_no_model(tmp_path: Path, openai_serve
         if "lm" in state:
             state["lm"] = {"model": "openai/other", "api_base": "http://127.0.0.1:9/v1", "_target_": "os.system"}
     (tmp_path / "program.json").write_text(json.dumps(program), encoding="utf-8")
-    site = Site(tmp_path)
     more = ("dialogs=1", "max_attempts=1", "algorithm=single", f"dspy_program={tmp_path / 'program.json'}")
     assert site.run(openai_server, *more).code == 0
     assert site.summary()["lm_calls"] == len(openai_server.bodies) > 0
@@ -158,8 +155,7 @@ def check_nowhere(folder: Path, *ended: Ended) -> None:
 
 @pytest.mark.usefixtures("_keys")
 @pytest.mark.parametrize("status", [401, 200])
-def test_a_key_that_a_server_repeats_is_in_no_file_or_log(status: int, tmp_path: Path) -> None:
-    site = Site(tmp_path)
+def test_a_key_that_a_server_repeats_is_in_no_file_or_log(status: int, tmp_path: Path, site: Site) -> None:
     with OpenAIServer(key=KEYS["LM_KEY"]) as server, OpenAIServer(key=KEYS["JUDGE_KEY"]) as other:
         judge = {"model": other.model, "api_base": other.url, "api_key_env": "JUDGE_KEY", "retries": 0}
         arguments = ["algorithm=single", "lm.api_key_env=LM_KEY", "lm.retries=0", "judge.lm=openai"]
@@ -225,9 +221,7 @@ def test_a_name_in_a_table_is_text_alone(text: str) -> None:
 def test_a_card_is_the_same_page_whatever_documents_hold(tmp_path: Path, openai_server: OpenAIServer) -> None:
     pages = []
     for place, evil in enumerate(["harmless", "\n".join(EVIL)]):
-        folder = tmp_path / str(place)
-        folder.mkdir()
-        site = Site(folder)
+        site = Site(tmp_path / str(place))
         records = [json.loads(line) for line in site.documents.read_text("utf-8").splitlines()]
         records = [record | {"title": evil, "text": f"{evil}\n{record['text']}\n{evil}"} for record in records]
         site.documents.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")

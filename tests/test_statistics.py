@@ -13,11 +13,9 @@ import pytest
 from generator.schema import Answerability, Dialog, Evidence, Planned, Turn, Verdict
 from generator.statistics import COMMAND
 from tests.support import runs
-from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.openai_server import OpenAIServer
 from tests.support.records import make_dialog, make_evidence, make_hits, make_passage, make_turn, write_dialogs
 from tests.support.runs import Site
-
-__all__ = ["openai_server"]
 
 command = partial(runs.command, program=COMMAND)
 
@@ -211,8 +209,7 @@ def test_what_a_set_has_nothing_of_is_empty_and_not_zero(tmp_path: Path) -> None
 # The input
 
 
-def test_a_run_and_what_it_achieved_of_its_targets(tmp_path: Path, openai_server: OpenAIServer) -> None:
-    site = Site(tmp_path)
+def test_a_run_and_what_it_achieved_of_its_targets(tmp_path: Path, site: Site, openai_server: OpenAIServer) -> None:
     assert site.run(openai_server, "dialogs=8", "turns=3").code == 0
     summary, read = site.summary(), figures(site.run_dir)
     assert read["section: figure"] == ["run"]

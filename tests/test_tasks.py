@@ -36,11 +36,6 @@ def run(site: Site, server: OpenAIServer, *more: str) -> Ended:
     return command("experiment=mt_bench_101", *usual, "dialogs=40", "lm.context=16384", *more)
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
-
-
 def test_the_experiment_on_topics(site: Site) -> None:
     with OpenAIServer(reply) as server:
         done = run(site, server, "dialogs=60", "min_turns=4")

@@ -15,12 +15,10 @@ from generator.output.chat import rows as rows_of
 from generator.schema import Dialog, Drop, Evidence
 from judges.base import ModelJudge
 from tests.support import openai_server as fake
-from tests.support.corpora import broken, good, read
-from tests.support.openai_server import Body, OpenAIServer, openai_server, words
+from tests.support.corpora import good, read
+from tests.support.openai_server import Body, OpenAIServer, words
 from tests.support.runs import Site, command, lines, prompt, replying
 from tests.support.scripted import Scripted, piece, said
-
-__all__ = ["openai_server"]
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = (
@@ -175,11 +173,6 @@ def test_front_matter_that_is_no_plain_yaml_is_text(front: str, tmp_path: Path) 
     (tmp_path / "a.md").write_text(text, encoding="utf-8")
     (document,) = good(read("folder", path=str(tmp_path)))
     assert (document.title, document.text) == ("a", text)
-
-
-def test_a_page_that_names_no_real_encoding_is_broken(tmp_path: Path) -> None:
-    (tmp_path / "a.html").write_text('<meta charset="zip"><p>Hi', encoding="utf-8")
-    assert len(broken(read("folder", path=str(tmp_path)))) == 1
 
 
 @pytest.mark.parametrize(("name", "text"), [("div", "It opens."), ("nav", "It shuts.")])

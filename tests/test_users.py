@@ -9,11 +9,6 @@ from tests.support.openai_server import OpenAIServer, prompt
 from tests.support.runs import Site, stage
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
-
-
 @pytest.mark.parametrize("algorithm", ["single", "multi"])
 def test_the_users_model_gets_the_questions_and_nothing_else(site: Site, algorithm: str) -> None:
     settings = [f"algorithm={algorithm}", "taxonomy=mtrag", "taxonomy.measure=[]", "turns=6", "dialogs=3"]
@@ -27,7 +22,6 @@ def test_the_users_model_gets_the_questions_and_nothing_else(site: Site, algorit
 
 
 def test_a_run_with_users_goes_on_where_it_stopped(site: Site, tmp_path: Path) -> None:
-    (tmp_path / "whole").mkdir()
     whole = Site(tmp_path / "whole")
     settings = ["user=mixed", "user.types={hurried: 1, curious: 1, searcher: 1}", "turns=3"]
     with OpenAIServer() as server, OpenAIServer(model="asker") as asker:
@@ -37,7 +31,7 @@ def test_a_run_with_users_goes_on_where_it_stopped(site: Site, tmp_path: Path) -
             more = [*settings, *asker.settings("user.lm"), f"dialogs={dialogs}", "lm.concurrency=1"]
             assert site.run(server, *more).code == 0
         assert set(server.finished.values()) == set(asker.finished.values()) == {1}
-    assert (site.data(), site.counts()) == (whole.data(), whole.counts())
+    assert site.made() == whole.made()
     users = {dialog["user"] for dialog in site.dialogs()}
     assert users == {"hurried", "curious", "searcher"} == {row["user"] for row in site.rows()}
     for dialog in site.dialogs():

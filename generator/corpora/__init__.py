@@ -1,1 +1,1 @@
-"""Sources of documents, each a class of settings that is a `generator.schema.Corpus`."""
+"""Sources of documents, each a class of settings, `generator.corpora.base.CorpusSettings`."""

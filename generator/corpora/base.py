@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError
 
 from generator.corpora.files import DataPath, File, open_file
 from generator.errors import CorpusError, describe
-from generator.schema import Corpus, Document, Id, Operational, Record, SkippedRecord
+from generator.schema import Document, Id, Operational, Record, SkippedRecord
 
 R = TypeVar("R", bound=Record)
 _NAMED = 5  # so many broken records are named in an error
@@ -89,7 +89,40 @@ class CorpusSettings(Record, ABC):
 
     @abstractmethod
     def read(self) -> Iterator[Document | SkippedRecord]:
-        """Yield all documents; see `generator.schema.Corpus`."""
+        """Yield all documents in a stable order, and a `SkippedRecord` for each record that can't be read.
+
+        Raises:
+            CorpusError: the source as a whole can't be read.
+        """
+
+    def readable(self, records: Iterator[R | SkippedRecord], on_broken: Callable[[SkippedRecord], None]) -> Iterator[R]:
+        """Yield the records of `read`, or dialogs, that can be read; the others go to `on_broken`.
+
+        Too many broken records show at the end only, so only a stream that was read to its end is a good one.
+
+        Raises:
+            CorpusError: too many records are broken (`strict`, `max_broken`), or there is none that can be read.
+        """
+        count = broken = 0
+        named: list[str] = []
+        for record in records:
+            count += len(record.spans) if isinstance(record, ChunkedDocument) else 1
+            if not isinstance(record, SkippedRecord):
+                yield record
+                continue
+            if self.strict:
+                raise CorpusError(f"{record.where}: {record.reason}; fix it, or set corpus.strict=false to skip it")
+            broken += 1
+            if broken <= _NAMED:
+                named.append(f"{record.where}: {record.reason}")
+            on_broken(record)
+        if broken and (broken == count or broken > self.max_broken * count):
+            remedy = "fix them" if broken == count else "fix them, or raise corpus.max_broken"
+            raise CorpusError(
+                f"corpus {self.name}: {broken} of {count} records are broken, such as {'; '.join(named)}; {remedy}"
+            )
+        if not count:
+            raise CorpusError(f"corpus {self.name} has no records; check corpus.path")
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of the names and bytes of all files and of the settings that decide what is made of them.
@@ -130,53 +163,6 @@ class UserCorpus(CorpusSettings):
     path: Annotated[DataPath, Operational] = Field(
         description="Path of the documents, or a URL of any protocol that fsspec has a plugin for (`s3://…`, `hf://…`)."
     )
-
-
-def read_documents(
-    corpus: Corpus, strict: bool, max_broken: float, on_broken: Callable[[SkippedRecord], None]
-) -> Iterator[Document]:
-    """Yield the documents of `corpus` as a stream; broken ones go to `on_broken`, as in `skip_broken`."""
-    return skip_broken(corpus.read(), corpus.name, strict, max_broken, on_broken)
-
-
-def skip_broken(
-    records: Iterator[R | SkippedRecord],
-    corpus: str,
-    strict: bool,
-    max_broken: float,
-    on_broken: Callable[[SkippedRecord], None],
-) -> Iterator[R]:
-    """Yield the records of a corpus that can be read; the others go to `on_broken`.
-
-    Too many broken records show at the end only, so only a stream that was read to its end is a good one.
-
-    Args:
-        strict: raise at the first broken record.
-        max_broken: share of broken records, 0 to 1, above which to raise.
-
-    Raises:
-        CorpusError: as above, or there is no record that can be read.
-    """
-    count = broken = 0
-    named: list[str] = []
-    for record in records:
-        count += len(record.spans) if isinstance(record, ChunkedDocument) else 1
-        if not isinstance(record, SkippedRecord):
-            yield record
-            continue
-        if strict:
-            raise CorpusError(f"{record.where}: {record.reason}; fix it, or set corpus.strict=false to skip it")
-        broken += 1
-        if broken <= _NAMED:
-            named.append(f"{record.where}: {record.reason}")
-        on_broken(record)
-    if broken and (broken == count or broken > max_broken * count):
-        remedy = "fix them" if broken == count else "fix them, or raise corpus.max_broken"
-        raise CorpusError(
-            f"corpus {corpus}: {broken} of {count} records are broken, such as {'; '.join(named)}; {remedy}"
-        )
-    if not count:
-        raise CorpusError(f"corpus {corpus} has no records; check corpus.path")
 
 
 def _content_digest(file: File) -> str:

@@ -113,7 +113,7 @@ _METHODS: Mapping[Algorithm, _Method] = {
 
 
 class Origin(Record):
-    """The facts on the card of human dialogs: of the dataset, and of its `Corpus`. All of them are published."""
+    """The facts on the card of human dialogs: of the dataset, and of its corpus. All of them are published."""
 
     name: str
     command: str

@@ -1,7 +1,8 @@
-"""The settings that every retriever has, and the base of those that rank the passages of a library."""
+"""The settings of every retriever and of connections, and the base of those that rank the passages of a library."""
 
+import os
 from abc import ABC, abstractmethod
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +10,8 @@ from pydantic import Field, model_validator
 
 from generator.common.concurrency import Spread
 from generator.corpora.library import Library
-from generator.schema import QueryForm, Record, Retriever, Scored, Split
+from generator.errors import RetrieverError
+from generator.schema import Operational, QueryForm, Record, Retriever, Scored, Split, VariableName
 
 # Rows of passages with their scores, best first.
 Ranking = list[tuple[int, float]]
@@ -55,6 +57,30 @@ class RetrieverSettings(Record, ABC):
     def place(self, library: Library) -> str:
         """Return where the index of `library` is, to show to the user."""
         return str(library.folder)
+
+
+class Connection(Record):
+    """The settings of a connection with a server. The key itself is no setting, so that it is never stored."""
+
+    timeout_s: Annotated[float, Operational] = Field(gt=0, description="Time-out of a search, in seconds.")
+    retries: Annotated[int, Operational] = Field(ge=0, description="Further attempts after a request that failed.")
+    retry_wait_s: Annotated[float, Operational] = Field(
+        gt=0, description="Pause before the first retry, in seconds; it doubles with each one, up to a minute."
+    )
+    api_key_env: Annotated[VariableName, Operational] = Field(
+        description="Environment variable that holds an API key. The key is sent if the variable is set."
+    )
+
+    def api_key(self) -> str:
+        """Return the API key; empty if there is none.
+
+        Raises:
+            RetrieverError: it can't be sent.
+        """
+        key = os.environ.get(self.api_key_env, "").strip()
+        if not (key.isascii() and key.isprintable()):
+            raise RetrieverError(f"the environment variable {self.api_key_env} does not hold a valid API key")
+        return key
 
 
 class Ranker(ABC):

@@ -21,8 +21,8 @@ from generator.common.concurrency import LONGEST_WAIT_S, backoff
 from generator.corpora.library import Library, split_key
 from generator.errors import RetrieverError
 from generator.models.http_errors import error_text, retry_after
-from generator.retrievers.base import RetrieverSettings
-from generator.schema import Id, Operational, Passage, Record, Scored, Split, Text, VariableName
+from generator.retrievers.base import Connection, RetrieverSettings
+from generator.schema import Id, Operational, Passage, Record, Scored, Split, Text
 
 _WIDER = 4
 # Statuses below 500 that may pass; those above do.
@@ -90,7 +90,7 @@ def schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "retriever=http", **definitions}
 
 
-class RemoteSettings(RetrieverSettings):
+class RemoteSettings(Connection, RetrieverSettings):
     """The base of the settings of every retriever that asks another program."""
 
     max_k: int = Field(
@@ -99,14 +99,6 @@ class RemoteSettings(RetrieverSettings):
         "enough of them are of the dialog's split.",
     )
     concurrency: Annotated[int, Operational] = Field(ge=1, description="Searches in flight at a time.")
-    timeout_s: Annotated[float, Operational] = Field(gt=0, description="Time-out of a search, in seconds.")
-    retries: Annotated[int, Operational] = Field(ge=0, description="Further attempts after a search that failed.")
-    retry_wait_s: Annotated[float, Operational] = Field(
-        gt=0, description="Pause before the first retry, in seconds; it doubles with each one, up to a minute."
-    )
-    api_key_env: Annotated[VariableName, Operational] = Field(
-        description="Environment variable that holds an API key. If it is set, the key is sent as a bearer token."
-    )
 
     @property
     @abstractmethod
@@ -114,14 +106,8 @@ class RemoteSettings(RetrieverSettings):
         """Name what is asked, for messages."""
 
     def headers(self) -> dict[str, str]:
-        """Return the HTTP header that holds the API key, if there is one.
-
-        Raises:
-            RetrieverError: it can't be sent.
-        """
-        key = os.environ.get(self.api_key_env, "").strip()
-        if not (key.isascii() and key.isprintable()):
-            raise RetrieverError(f"the environment variable {self.api_key_env} does not hold a valid API key")
+        """Return the HTTP header that holds the API key, if there is one; errors as of `api_key`."""
+        key = self.api_key()
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     def place(self, library: Library) -> str:

@@ -5,10 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.openai_server import OpenAIServer
 from tests.support.runs import Site, command
-
-__all__ = ["openai_server"]
 
 
 @pytest.fixture

@@ -172,16 +172,6 @@ def test_a_foreign_program_is_refused(content: str, name: str) -> None:
     assert f"dspy_program={name}: " in refused(*NOBODY, f"dspy_program={name}", "algorithm=single")
 
 
-@pytest.mark.parametrize("plus", ["", "+"])
-def test_corpus_and_taxonomy_are_chosen_with_or_without_a_plus(plus: str) -> None:
-    done = command(f"{plus}taxonomy=direct", f"{plus}corpus=jsonl", "--cfg", "job", "lm=vllm")
-    assert (done.code, done.err) == (0, "")
-    composed = yaml.safe_load(done.out)
-    assert (composed["corpus"]["name"], composed["taxonomy"]["name"]) == ("jsonl", "direct")
-    assert composed["lm"]["model"] == "mistralai/Mixtral-8x7B-Instruct-v0.1"
-    assert not list(Path().iterdir()), "it only shows"
-
-
 @pytest.mark.parametrize("spelt", ["judge.lm=vllm", "+judge.lm=vllm", "lm@judge.lm=vllm", "+lm@judge.lm=vllm"])
 def test_a_judges_own_model_is_chosen_however_it_is_spelt(spelt: str) -> None:
     judge = yaml.safe_load(command("judge.lm.model=strict-one", spelt, "--cfg", "job").out)["judge"]

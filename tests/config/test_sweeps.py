@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.openai_server import OpenAIServer
 from tests.support.runs import Site
-
-__all__ = ["openai_server"]
 
 ROOT = Path(__file__).parents[2]
 

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from generator.config.messages import choices
-from generator.corpora.base import CorpusSettings, read_documents
 from generator.schema import SkippedRecord
 from tests.support.corpora import corpus, lines, message
 
@@ -16,25 +15,25 @@ def test_every_corpus_names_its_licence_and_its_source(name: str) -> None:
     assert built.licence and built.source
 
 
-def listed(where: CorpusSettings, strict: bool = False, max_broken: float = 0.1) -> tuple[list[str], list[str]]:
+def listed(path: str, **settings: object) -> tuple[list[str], list[str]]:
     skipped: list[SkippedRecord] = []
-    ids = [document.id for document in read_documents(where, strict, max_broken, skipped.append)]
+    where = corpus("jsonl", path=path, **settings)
+    ids = [document.id for document in where.readable(where.read(), skipped.append)]
     return ids, [record.where for record in skipped]
 
 
 def test_a_broken_record_among_many_is_skipped_and_reported(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", *({"id": n, "text": "Hello."} for n in range(9)), "{")
-    where = corpus("jsonl", path=path)
-    assert listed(where) == ([str(n) for n in range(9)], [f"{path}:10"])
-    told = message(lambda: listed(where, strict=True))
+    assert listed(path) == ([str(n) for n in range(9)], [f"{path}:10"])
+    told = message(lambda: listed(path, strict=True))
     assert told.startswith(f"{path}:10: not JSON: ") and "corpus.strict" in told
-    told = message(lambda: listed(where, max_broken=0.09))
+    told = message(lambda: listed(path, max_broken=0.09))
     assert "1 of 10 records" in told and f"{path}:10: not JSON" in told and "corpus.max_broken" in told
 
 
 def test_a_corpus_without_a_readable_document_is_an_error(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", "", "  ")
-    assert "no records" in message(lambda: listed(corpus("jsonl", path=path)))
+    assert "no records" in message(lambda: listed(path))
     lines(tmp_path / "a.jsonl", "{")
-    told = message(lambda: listed(corpus("jsonl", path=path), max_broken=1))
+    told = message(lambda: listed(path, max_broken=1))
     assert "1 of 1 records" in told and "max_broken" not in told

@@ -1,19 +1,15 @@
 """Records that are passages: what the user's own pipeline cut is what is retrieved and cited."""
 
-import json
 from pathlib import Path
 
 import pytest
 from datasets import Dataset
 
-from generator.corpora.base import read_documents
 from generator.corpora.library import Library
 from generator.errors import CorpusError
 from tests.support.corpora import broken, corpus, good, lines, read
-from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.openai_server import OpenAIServer
 from tests.support.runs import Site
-
-__all__ = ["openai_server"]
 
 # Those of a document aren't neighbours, and overlap.
 RECORDS = [
@@ -68,7 +64,8 @@ def test_records_without_a_document_are_skipped_and_share_is_of_records(tmp_path
         "no field `document_id`, only id, text (corpus.document_field names it)",
         "`document_id`: its id is empty",
     ]
-    (document,) = read_documents(corpus("jsonl", **cut), False, 0.1, lambda record: None)
+    where = corpus("jsonl", **cut)
+    (document,) = where.readable(where.read(), lambda record: None)
     assert document.text.count("Text") == 30
     alone = good(read("jsonl", **cut | {"document_field": None}))
     assert len(alone) == 32
@@ -77,23 +74,9 @@ def test_records_without_a_document_are_skipped_and_share_is_of_records(tmp_path
         good(read("jsonl", **cut))
 
 
-def test_a_whole_run_retrieves_and_cites_passages_as_they_were_cut(openai_server: OpenAIServer, tmp_path: Path) -> None:
-    site = Site(tmp_path)
-    whole = [json.loads(line) for line in site.documents.read_text(encoding="utf-8").splitlines()]
-    cut = [
-        {"id": f"{record['id']}-{n}", "document_id": record["id"], "text": text}
-        for record in whole
-        for n, text in enumerate(record["text"].split(". "))
-    ]
-    lines(site.documents, *cut)
+def test_a_whole_run_retrieves_and_cites_passages_as_they_were_cut(openai_server: OpenAIServer, site: Site) -> None:
+    texts = site.cut()
     done = site.run(openai_server, "dialogs=3", "corpus.chunks=as_given")
     assert done.code == 0, done.err
     site.check_ledger()
-    texts = {record["id"]: record["text"] for record in cut}
-    for dialog in site.dialogs():
-        passages = {p["id"]: p for p in dialog["passages"]}
-        assert {name: p["text"] for name, p in passages.items()}.items() <= texts.items()
-        for turn in dialog["turns"]:
-            for evidence in turn["evidence"]:
-                text = passages[evidence["passage_id"]]["text"]
-                assert text[evidence["start"] : evidence["end"]] == evidence["text"]
+    site.check_evidence(texts)

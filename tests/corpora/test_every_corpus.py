@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 
 from generator.config.choices import compose_choice
-from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.openai_server import OpenAIServer
 from tests.support.runs import Site, command
-
-__all__ = ["openai_server"]
 
 # Each corpus, what of ../shared/data it is read from, its settings beside, and the algorithm. A single document of CoQA
 # or Doc2Dial holds too few of the words that the server's questions are made of for the multi-document one.
@@ -26,9 +24,8 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "path", "more", "algorithm"), CASES)
 def test_a_run_on_the_real_file(
-    tmp_path: Path, data: Path, openai_server: OpenAIServer, name: str, path: str, more: list[str], algorithm: str
+    site: Site, data: Path, openai_server: OpenAIServer, name: str, path: str, more: list[str], algorithm: str
 ) -> None:
-    site = Site(tmp_path)
     given = [f"corpus={name}", f"corpus.path={data / path}", *(setting.format(data=data) for setting in more)]
     usual = [argument for argument in site.arguments(openai_server) if not argument.startswith("corpus")]
     done = command(*usual, *given, f"algorithm={algorithm}", "dialogs=2", "lm.context=32768")
@@ -40,15 +37,13 @@ def test_a_run_on_the_real_file(
     site.check_ledger()
 
 
-def test_a_run_on_a_collection_as_or_quac_has_it(tmp_path: Path, openai_server: OpenAIServer) -> None:
+def test_a_run_on_a_collection_as_or_quac_has_it(tmp_path: Path, site: Site, openai_server: OpenAIServer) -> None:
     """No file of its publisher's is at hand: one of ours in the same layout, opened by the questions of another run."""
-    (tmp_path / "source").mkdir()
     source = Site(tmp_path / "source")
     assert source.run(openai_server, "algorithm=single", "taxonomy=direct", "dialogs=3", "dedup=none").code == 0
     texts = [json.loads(line)["text"] for line in source.documents.read_text().splitlines()]
     blocks = [{"id": f"{n}@0", "aid": f"{n}", "bid": 0, "title": "", "text": text} for n, text in enumerate(texts)]
     (tmp_path / "all_blocks.txt").write_text("".join(json.dumps(block) + "\n" for block in blocks))
-    site = Site(tmp_path)
     given = ["experiment=lee2024_orquac", "scale=0.01", "corpus=orquac", "retriever=bm25", f"corpus.path={tmp_path}"]
     given += ["dialogs=300", "dedup=none"]
     done = site.run(openai_server, *given, f"algorithm.first_questions={source.run_dir}")

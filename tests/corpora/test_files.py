@@ -47,20 +47,6 @@ def found(name: str, path: Path | str) -> tuple[list[str], dict[str, str]]:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_hugging_face_snapshot_is_read(name: str, tmp_path: Path) -> None:
-    """snapshots/<revision>/<file> links to ../../blobs/<hash>, in a hidden cache folder."""
-    end, root = KINDS[name][0], tmp_path / ".cache" / "datasets--a--b"
-    for blob, text in (("abc", "One."), ("def", "Two.")):
-        write(name, root / "blobs" / blob, text)
-    snapshot = root / "snapshots" / "rev"
-    link(snapshot / f"a{end}", "../../blobs/abc")
-    link(snapshot / "data" / f"b{end}", "../../../blobs/def")
-    assert found(name, snapshot) == (["One.", "Two."], {})
-    if name != "folder":
-        assert found(name, snapshot / f"a{end}") == (["One."], {})
-
-
-@pytest.mark.parametrize("name", KINDS)
 def test_a_tree_of_git_annex_is_read_and_what_is_not_there_is_listed(name: str, tmp_path: Path) -> None:
     """Files link to .git/annex/objects or a cache elsewhere; those that weren't fetched are dangling."""
     end, root = KINDS[name][0], tmp_path / "data"

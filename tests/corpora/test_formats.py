@@ -83,8 +83,10 @@ def test_html_is_decoded_as_it_says_it_is_encoded(tmp_path: Path) -> None:
     (tmp_path / "b.html").write_bytes("<p>Köln</p>".encode())
     (tmp_path / "c.html").write_bytes("<p>Köln</p>".encode("latin-1"))
     (tmp_path / "d.html").write_bytes(page.format("klingon").encode())
-    *fine, c, d = read("folder", path=str(tmp_path))
+    (tmp_path / "e.html").write_bytes(page.format("zip").encode())
+    *fine, c, d, e = read("folder", path=str(tmp_path))
     assert [document.text for document in good(fine)] == ["Köln", "Köln"]
+    assert len(broken([e])) == 1, "Python has it, and it's none of text"
     assert broken([c, d]) == [
         (f"{tmp_path}/c.html", "line 1 isn't utf-8 (byte 0xf6); save it as UTF-8"),
         (f"{tmp_path}/d.html", "unknown encoding klingon; save it as UTF-8"),

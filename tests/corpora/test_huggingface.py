@@ -11,7 +11,6 @@ import pyarrow
 import pytest
 from datasets import Dataset, DatasetDict
 
-from generator.corpora.base import read_documents
 from tests.support.corpora import broken, corpus, good, lines, message, read
 
 ROWS: list[dict[str, Any]] = [
@@ -119,7 +118,7 @@ def test_a_file_that_breaks_off_is_an_error_and_not_a_short_corpus(tmp_path: Pat
     path = tmp_path / "rows.jsonl"
     path.write_text("\n".join([*rows, "oops"]))
     where = corpus("huggingface", path=str(path))
-    assert " after train[" in message(lambda: list(read_documents(where, False, 0.1, lambda record: None)))
+    assert " after train[" in message(lambda: list(where.readable(where.read(), lambda record: None)))
 
 
 def test_a_large_file_is_not_held_in_memory(tmp_path: Path) -> None:

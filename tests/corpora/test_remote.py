@@ -13,7 +13,7 @@ from moto.server import ThreadedMotoServer
 
 from generator.__main__ import COMMAND
 from tests.support.corpora import corpus, good, message, read
-from tests.support.hub import Hub
+from tests.support.hub import Hub, use_hub
 from tests.support.runs import command
 
 # A Japanese corpus as JSON lines, and a German one as a folder of Markdown.
@@ -51,11 +51,9 @@ def s3() -> Iterator[str]:
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
-    """Return a hub with both corpora in `me/docs`, which `HF_ENDPOINT` would name before an import."""
+    """Return a hub with both corpora in `me/docs`, by its client."""
     with Hub() as started:
-        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", started.url)
-        template = f"{started.url}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
-        monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
+        use_hub(monkeypatch, started.url)
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", True)
         monkeypatch.setenv("HF_TOKEN", started.token)
         started.add("me/docs", private=False)
@@ -93,7 +91,7 @@ def test_a_snapshot_of_the_hub_is_read_through_its_links(hub: Hub, tmp_path: Pat
     assert (snapshot / "ja.jsonl").is_symlink()
     german, japanese = (read_here() for read_here in HERE)
     assert texts("folder", snapshot / "de") == german
-    assert texts("jsonl", snapshot) == japanese
+    assert texts("jsonl", snapshot) == texts("jsonl", snapshot / "ja.jsonl") == japanese
 
 
 def test_what_is_not_there_is_one_line(s3: str, hub: Hub) -> None:

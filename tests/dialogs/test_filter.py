@@ -11,11 +11,9 @@ from judges.llm.idk import IdkJudge
 from judges.llm.needs_documents import NeedsDocumentsJudge
 from judges.llm.rl_f import FaithfulnessJudge
 from judges.metrics.grounding import GroundingJudge
-from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.openai_server import OpenAIServer
 from tests.support.records import make_dialog, make_turn
 from tests.support.runs import Site, command
-
-__all__ = ["openai_server"]
 
 SCORED = Verdict(judge="rl_f", label="scored", explanation="", model="m", score=0.4, decides=False)
 REFUSAL = Verdict(judge="idk", label="yes", explanation="", model="m", decides=False)

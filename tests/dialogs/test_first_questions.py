@@ -11,10 +11,8 @@ from generator.dialogs.first_questions import read_first_questions
 from generator.errors import ConfigError
 from generator.schema import Dialog
 from taxonomy import QuestionType, Share, load
-from tests.support.openai_server import OpenAIServer, openai_server, prompt
+from tests.support.openai_server import OpenAIServer, prompt
 from tests.support.runs import Ended, Site
-
-__all__ = ["openai_server"]
 
 
 @pytest.fixture(scope="module")

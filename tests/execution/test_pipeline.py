@@ -51,9 +51,8 @@ def test_every_attempt_is_accepted_or_dropped(trouble: str, tmp_path: Path) -> N
         assert not summary["dropped_pairs"], "a judge that fails is not a low score"
 
 
-def test_a_reply_is_asked_for_in_the_order_of_its_signature(tmp_path: Path) -> None:
+def test_a_reply_is_asked_for_in_the_order_of_its_signature(site: Site) -> None:
     """On the wire too: servers hold a model to the order of the schema's keys, and reasoning comes before results."""
-    site = Site(tmp_path)
     with OpenAIServer() as server:
         assert site.run(server, "dialogs=1", "turns=1", "algorithm=single", "taxonomy=direct").code == 0
     asked = {
@@ -64,8 +63,7 @@ def test_a_reply_is_asked_for_in_the_order_of_its_signature(tmp_path: Path) -> N
     assert asked["judge"][-1] == "label"
 
 
-def test_the_judge_is_on_unless_it_is_turned_off(tmp_path: Path) -> None:
-    site = Site(tmp_path)
+def test_the_judge_is_on_unless_it_is_turned_off(site: Site) -> None:
     with OpenAIServer() as server:
         assert site.run(server, "dialogs=1").code == 0
         verdicts = [v for dialog in site.dialogs() for t in dialog["turns"] for v in t["verdicts"]]
@@ -76,8 +74,7 @@ def test_the_judge_is_on_unless_it_is_turned_off(tmp_path: Path) -> None:
     assert {row["verdict"] for row in site.rows()} == {"none"}
 
 
-def test_max_attempts_ends_a_run_that_loses_too_much(tmp_path: Path) -> None:
-    site = Site(tmp_path)
+def test_max_attempts_ends_a_run_that_loses_too_much(site: Site) -> None:
     with OpenAIServer(replying(answer=lambda b: {"consistent": not some(b, 0.8)})) as server:
         ended = site.run(server, "dialogs=10", "max_attempts=12", "turns=1")
         all_is_accounted_for(site, server)
@@ -90,18 +87,6 @@ def test_max_attempts_ends_a_run_that_loses_too_much(tmp_path: Path) -> None:
         assert site.summary()["attempted"] == 15, "a higher one continues the run"
 
 
-def test_a_run_that_accepts_nothing_says_where_all_was_lost(tmp_path: Path) -> None:
-    site = Site(tmp_path)
-    with OpenAIServer(replying(answer=lambda b: {"consistent": False})) as server:
-        ended = site.run(server, "dialogs=2")
-        all_is_accounted_for(site, server)
-    assert ended.code == 1
-    assert "answer" in ended.error
-    assert "inconsistent" in ended.error
-    assert site.summary()["attempted"] == 20, "ten for each dialog asked for"
-    assert not (site.run_dir / "dataset").exists()
-
-
 # Judged incorrect: the second of three turns
 
 
@@ -110,8 +95,7 @@ def second_of_three(body: Body) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(("keep", "kept"), [("pairs", {1, 3}), ("prefix", {1})])
-def test_pairs_judged_incorrect_are_removed(keep: str, kept: set[int], tmp_path: Path) -> None:
-    site = Site(tmp_path)
+def test_pairs_judged_incorrect_are_removed(keep: str, kept: set[int], site: Site) -> None:
     with OpenAIServer(replying(judge=second_of_three)) as server:
         settings = ("dialogs=4", "taxonomy=direct", "turns=3")
         assert site.run(server, *settings, f"judge.filter={keep}").code == 0
@@ -124,8 +108,7 @@ def test_pairs_judged_incorrect_are_removed(keep: str, kept: set[int], tmp_path:
     assert all(drop["text"] in answers for drop in site.drops() if drop["scope"] == "pair")
 
 
-def test_a_dialog_with_an_incorrect_answer_can_be_dropped_whole(tmp_path: Path) -> None:
-    site = Site(tmp_path)
+def test_a_dialog_with_an_incorrect_answer_can_be_dropped_whole(site: Site) -> None:
     with OpenAIServer(replying(judge=lambda b: {"label": "incorrect" if b["seed"] % 2 else "correct"})) as server:
         assert site.run(server, "dialogs=2", "taxonomy=direct", "judge.filter=dialog").code == 0
         all_is_accounted_for(site, server)
@@ -143,8 +126,7 @@ def test_a_dialog_with_an_incorrect_answer_can_be_dropped_whole(tmp_path: Path) 
 OPENING = "When does the harbour office of Lindholm open on Sundays?"
 
 
-def test_a_first_question_that_was_there_already(tmp_path: Path) -> None:
-    site = Site(tmp_path)
+def test_a_first_question_that_was_there_already(site: Site) -> None:
     same = replying(ask=lambda b: {"question": OPENING} if turn(b) == 1 else {})
     with OpenAIServer(same, delay_s=lambda b: 0.2 if b["seed"] % 2 else 0) as server:
         assert site.run(server, "algorithm=single", "dialogs=3", "max_attempts=5").code == 0
@@ -158,8 +140,7 @@ def test_a_first_question_that_was_there_already(tmp_path: Path) -> None:
         assert site.summary()["accepted"] == 3
 
 
-def test_what_a_test_file_holds_is_not_kept(tmp_path: Path) -> None:
-    site = Site(tmp_path)
+def test_what_a_test_file_holds_is_not_kept(tmp_path: Path, site: Site) -> None:
     tests = tmp_path / "benchmark.jsonl"
     tests.write_text(json.dumps({"input": "Something else"}) + "\n" + json.dumps({"input": OPENING}) + "\n")
     mixed = replying(ask=lambda b: {"question": OPENING} if turn(b) == 1 and b["seed"] % 2 else {})
@@ -174,8 +155,7 @@ def test_what_a_test_file_holds_is_not_kept(tmp_path: Path) -> None:
     assert all("contamination" in drop["reason"] and f"{tests}:2" in drop["text"] for drop in drops)
 
 
-def test_a_run_that_is_continued_remembers_what_it_has(tmp_path: Path) -> None:
-    site = Site(tmp_path)
+def test_a_run_that_is_continued_remembers_what_it_has(site: Site) -> None:
     same = replying(ask=lambda b: {"question": OPENING} if turn(b) == 1 else {})
     with OpenAIServer(same) as server:
         assert site.run(server, "algorithm=single", "dialogs=1").code == 0
@@ -197,9 +177,7 @@ def test_concurrency_and_delays_change_nothing(algorithm: str, tmp_path: Path) -
     chance = random.Random(0)
     seen = []
     for concurrency, delay in ((1, 0.0), (32, 0.1)):
-        folder = tmp_path / f"{concurrency} {delay}"
-        folder.mkdir()
-        site = Site(folder)
+        site = Site(tmp_path / f"{concurrency} {delay}")
         with OpenAIServer(trouble, delay_s=lambda _, delay=delay: chance.uniform(0, delay)) as server:  # type: ignore[misc]
             ended = site.run(
                 server, "dialogs=24", "turns=2-3", f"algorithm={algorithm}", f"lm.concurrency={concurrency}"
@@ -208,7 +186,7 @@ def test_concurrency_and_delays_change_nothing(algorithm: str, tmp_path: Path) -
             assert server.peak <= concurrency
         assert ended.code == 0
         assert site.summary()["attempted"] > 24
-        seen.append((site.data(), site.counts()))
+        seen.append(site.made())
     assert seen[0] == seen[1]
     assert not any(str(tmp_path).encode() in content for content in seen[0][0].values()), "no path is in the data"
 
@@ -221,11 +199,7 @@ def test_what_a_run_began_too_many_of_is_used_by_a_larger_one(tmp_path: Path) ->
         later = [call for call in server.bodies if stage(call) == "ask" and turn(call) > 1]
         return body in later[4:] and len(later) < 10
 
-    sites = []
-    for name in ("grown", "whole"):
-        (tmp_path / name).mkdir()
-        sites.append(Site(tmp_path / name))
-    grown, whole = sites
+    grown, whole = (Site(tmp_path / name) for name in ("grown", "whole"))
     with OpenAIServer(rejects, hold=hold) as server:
         settings = ("algorithm=single", "turns=2", "dedup=none", "lm.concurrency=32")
         first = grown.run(server, *settings, "dialogs=8")
@@ -238,7 +212,7 @@ def test_what_a_run_began_too_many_of_is_used_by_a_larger_one(tmp_path: Path) ->
         assert grown.recorded() - recorded >= len(server.bodies) - cut - 32, "no recorded call is repeated"
         assert whole.run(server, *settings, "dialogs=12", "lm.concurrency=1").code == 0
     assert whole.summary()["surplus"] == {"calls": 0, "prompt": 0, "completion": 0, "dialogs": 0}
-    assert (grown.data(), grown.counts()) == (whole.data(), whole.counts())
+    assert grown.made() == whole.made()
 
 
 # The model's context
@@ -285,8 +259,7 @@ def test_a_server_that_counts_no_tokens_is_told_of(tmp_path: Path, monkeypatch: 
     assert "calls, the server doesn't report tokens" in ended.out + ended.err
 
 
-def test_a_prompt_that_the_server_finds_too_long_ends_the_dialog_too(tmp_path: Path) -> None:
-    site = Site(tmp_path)
+def test_a_prompt_that_the_server_finds_too_long_ends_the_dialog_too(site: Site) -> None:
 
     def overflow(_: int, body: Body) -> Fault | None:
         return fake.overflow if stage(body) == "answer" and turn(body) == 2 else None

@@ -105,14 +105,9 @@ def settings(algorithm: str, dialogs: int = DIALOGS) -> tuple[str, ...]:
     return (f"algorithm={algorithm}", f"lm.concurrency={IN_FLIGHT}", f"dialogs={dialogs}", "turns=1-3")
 
 
-def site(folder: Path) -> Site:
-    folder.mkdir()
-    return Site(folder)
-
-
 def undisturbed(folder: Path, algorithm: str) -> Site:
     """The same run in one process."""
-    place = site(folder)
+    place = Site(folder)
     with OpenAIServer(REPLIES) as server:
         assert place.run(server, *settings(algorithm)).code == 0
     assert place.drops()
@@ -147,7 +142,7 @@ def calls(server: OpenAIServer, number: int, process: ForkServerProcess) -> None
 @pytest.mark.engines
 def test_a_worker_is_killed_and_the_data_is_that_of_a_local_run(cluster: str, algorithm: str, tmp_path: Path) -> None:
     """Calls that the dead worker had finished are read back; what was on the way then is all that comes twice."""
-    local, mauled = undisturbed(tmp_path / "undisturbed", algorithm), site(tmp_path / "mauled")
+    local, mauled = undisturbed(tmp_path / "undisturbed", algorithm), Site(tmp_path / "mauled")
     with OpenAIServer(REPLIES, delay_s=0.05) as server:
         process = mauled.start(server, *settings(algorithm), *on_ray(cluster))
         calls(server, 30, process)
@@ -157,8 +152,7 @@ def test_a_worker_is_killed_and_the_data_is_that_of_a_local_run(cluster: str, al
         repeated = server.finished.total() - len(server.finished)
         assert server.peak <= IN_FLIGHT * 2  # calls of the dead worker are still being answered
     assert ended.code == 0, ended.err
-    assert mauled.data() == local.data()
-    assert mauled.counts() == local.counts()
+    assert mauled.made() == local.made()
     mauled.check_ledger()
     assert repeated < 30, "what was finished before the kill is read back, however slow the machine is"
     assert ended.err.count("a worker has died") == 1
@@ -167,7 +161,7 @@ def test_a_worker_is_killed_and_the_data_is_that_of_a_local_run(cluster: str, al
 
 @pytest.mark.engines
 def test_a_driver_that_is_stopped_goes_on_with_another_executor(cluster: str, tmp_path: Path) -> None:
-    local, moved = undisturbed(tmp_path / "undisturbed", "single"), site(tmp_path / "moved")
+    local, moved = undisturbed(tmp_path / "undisturbed", "single"), Site(tmp_path / "moved")
     with OpenAIServer(REPLIES, delay_s=0.05) as server:
         assert moved.run(server, *settings("single", dialogs=2)).code == 0
         before = server.finished.total()
@@ -185,8 +179,7 @@ def test_a_driver_that_is_stopped_goes_on_with_another_executor(cluster: str, tm
         assert 0 <= made - known <= IN_FLIGHT
         assert moved.run(server, *settings("single")).code == 0
         assert server.finished.total() - len(server.finished) <= made - known
-    assert moved.data() == local.data()
-    assert moved.counts() == local.counts()
+    assert moved.made() == local.made()
 
 
 @pytest.mark.engines
@@ -196,7 +189,7 @@ def test_what_ends_a_run_in_a_worker_is_one_line(cluster: str, tmp_path: Path, m
     def gone(number: int, body: Body) -> fake.Fault | None:
         return fake.status(401) if number > 10 else None
 
-    place = site(tmp_path / "place")
+    place = Site(tmp_path / "place")
     with OpenAIServer(REPLIES, gone) as server:
         monkeypatch.chdir(tmp_path)
         paths = ("corpus.path=place/documents.jsonl", "cache_dir=place/cache")
@@ -221,7 +214,7 @@ def test_what_ends_a_run_in_a_worker_is_one_line(cluster: str, tmp_path: Path, m
 )
 def test_a_missing_cluster_or_gpu_is_one_line(change: str, words: str, tmp_path: Path) -> None:
     """In a process of its own: Ray can't be with one cluster, started here, and then with another."""
-    place = site(tmp_path / "place")
+    place = Site(tmp_path / "place")
     with OpenAIServer() as server:
         ended = place.ended(place.start(server, *settings("single"), "executor=ray", change))
     assert ended.code == 2
@@ -231,7 +224,7 @@ def test_a_missing_cluster_or_gpu_is_one_line(change: str, words: str, tmp_path:
 
 def test_without_the_extra_its_name_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    place = site(tmp_path / "place")
+    place = Site(tmp_path / "place")
     with OpenAIServer() as server:
         ended = place.run(server, *settings("single"), "executor=ray")
     assert ended.code == 2
@@ -282,9 +275,8 @@ def test_an_index_is_the_same_whoever_builds_it(
 @pytest.mark.engines
 def test_dialogs_of_tasks_are_those_of_a_local_run(cluster: str, tmp_path: Path) -> None:
     tasks = ("taxonomy=mt_bench_101", "judge=task", "lm.context=16384")
-    local, spread = site(tmp_path / "local"), site(tmp_path / "spread")
+    local, spread = Site(tmp_path / "local"), Site(tmp_path / "spread")
     with OpenAIServer(reply) as server:
         assert local.run(server, *settings("whole"), *tasks).code == 0
         assert spread.run(server, *settings("whole"), *tasks, *on_ray(cluster)).code == 0
-    assert spread.data() == local.data()
-    assert spread.counts() == local.counts()
+    assert spread.made() == local.made()

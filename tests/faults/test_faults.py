@@ -45,21 +45,14 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Site:
     return site
 
 
-def same(site: Site, undisturbed: Site) -> bool:
-    """Return whether a run has the data and the counts of the undisturbed one."""
-    site.check_ledger()
-    return (site.data(), site.counts()) == (undisturbed.data(), undisturbed.counts())
-
-
-def test_transient_failures_leave_no_trace(undisturbed: Site, tmp_path: Path) -> None:
-    site = Site(tmp_path)
+def test_transient_failures_leave_no_trace(undisturbed: Site, site: Site) -> None:
     with OpenAIServer(faults=twice(fake.status(500))) as server:
         ended = site.run(server, *SETTINGS)
         assert ended.code == 0, ended.err
         assert set(server.finished.values()) == {1}
         assert 0 <= server.finished.total() - site.summary()["lm_calls"] <= 4  # cut off at the end
         assert len(server.bodies) - server.finished.total() >= 10
-    assert same(site, undisturbed)
+    assert site.made() == undisturbed.made()
 
 
 # Permanent faults
@@ -89,10 +82,10 @@ def test_a_server_that_fails_at_every_call_stops_the_run(undisturbed: Site, tmp_
         assert site.run(server, *SETTINGS).code == 0
         assert set(server.finished.values()) == {1}
         assert 0 <= server.finished.total() - site.summary()["lm_calls"] <= 4  # cut off at the end
-    assert same(site, undisturbed)
+    assert site.made() == undisturbed.made()
 
 
-def test_a_call_that_always_fails_is_dropped_and_the_run_ends(tmp_path: Path) -> None:
+def test_a_call_that_always_fails_is_dropped_and_the_run_ends(site: Site) -> None:
     """Even if no other call is in flight that could show that the server works."""
 
     def dead(_: int, body: Body) -> Fault | None:
@@ -102,7 +95,6 @@ def test_a_call_that_always_fails_is_dropped_and_the_run_ends(tmp_path: Path) ->
         share = 0.4 if stage(body) == "judge" else 0.15
         return fake.status(500) if random.Random(fake.digest(body)).random() < share else None
 
-    site = Site(tmp_path)
     with OpenAIServer(faults=dead) as server:
         settings = (*SETTINGS, "lm.retries=1", "lm.concurrency=1", "dialogs=12", "max_attempts=12")
         ended = site.run(server, *settings)
@@ -118,8 +110,7 @@ def test_a_call_that_always_fails_is_dropped_and_the_run_ends(tmp_path: Path) ->
     assert site.summary()["unjudged_pairs"] > 0, "where the judge's call failed, the pair says so"
 
 
-def test_a_server_that_is_not_running_yet(undisturbed: Site, tmp_path: Path) -> None:
-    site = Site(tmp_path)
+def test_a_server_that_is_not_running_yet(undisturbed: Site, site: Site) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         server = OpenAIServer(port=free.getsockname()[1])
     early = site.run(server, *SETTINGS)
@@ -128,7 +119,7 @@ def test_a_server_that_is_not_running_yet(undisturbed: Site, tmp_path: Path) -> 
     assert not site.run_dir.exists()
     with server:
         assert site.run(server, *SETTINGS).code == 0
-    assert same(site, undisturbed)
+    assert site.made() == undisturbed.made()
 
 
 # As in conf/lm/openai.yaml and vllm.yaml, with the seconds a fiftieth.
@@ -159,12 +150,11 @@ def test_a_minute_without_any_server_is_waited_out(count: int, undisturbed: Site
     assert ended.code == 0, ended.err
     assert time.monotonic() - begun > MINUTE_S
     assert all(server.bodies for server in servers)
-    assert same(site, undisturbed)
+    assert site.made() == undisturbed.made()
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_servers_that_stay_away_stop_the_run(count: int, undisturbed: Site, tmp_path: Path) -> None:
-    site = Site(tmp_path)
+def test_servers_that_stay_away_stop_the_run(count: int, undisturbed: Site, site: Site) -> None:
     ended, servers = vanishing(site, count, None)
     assert ended.code == 2
     assert ended.error.startswith("the model server is gone: http://127.0.0.1:")
@@ -174,12 +164,12 @@ def test_servers_that_stay_away_stop_the_run(count: int, undisturbed: Site, tmp_
     with OpenAIServer() as server:
         assert site.run(server, *SETTINGS).code == 0
         assert 0 <= server.finished.total() - (site.summary()["lm_calls"] - kept) <= 4  # cut off at the end
-    assert same(site, undisturbed)
+    assert site.made() == undisturbed.made()
 
 
 @pytest.mark.parametrize("silent", [False, True])
 def test_one_of_two_servers_is_gone_or_falls_silent(
-    silent: bool, undisturbed: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    silent: bool, undisturbed: Site, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A silent one accepts calls and answers none."""
     monkeypatch.setattr(lm, "_PROBE_S", 0.3)
@@ -191,14 +181,13 @@ def test_one_of_two_servers_is_gone_or_falls_silent(
             two.vanish()
         return fill(body)
 
-    site = Site(tmp_path)
     with OpenAIServer() as one, OpenAIServer(responder) as two:
         both = (f"lm.api_base=[{one.url},{two.url}]", "lm.timeout_s=2")
         ended = site.run(one, *SETTINGS, *both)
         assert ended.code == 0, ended.err
         assert f"{two.url} is down" in ended.err
         assert two.finished.total() < 6
-    assert same(site, undisturbed)
+    assert site.made() == undisturbed.made()
 
 
 # Replies that are wrong: data, not a fault. The model is shown the error once, then the reply is dropped and counted
@@ -222,7 +211,6 @@ def test_a_reply_is_kept_or_dropped_and_never_lost(what: str, tmp_path: Path) ->
 
     sites, settings = [], (*SETTINGS, "dialogs=4", "judge.grounding=false")  # replies have nothing to do with documents
     for name, storm in (("whole", 10_000), ("stopped", 15)):
-        (tmp_path / name).mkdir()
         site, fault = Site(tmp_path / name), Switched(fake.status(503), storm)
         with OpenAIServer(responder, fault) as server:
             code = site.run(server, *settings, "lm.retries=0").code
@@ -231,7 +219,7 @@ def test_a_reply_is_kept_or_dropped_and_never_lost(what: str, tmp_path: Path) ->
             assert site.run(server, *settings).code == 0
             assert set(server.finished.values()) == {1}
         sites.append(site)
-    assert same(*sites)
+    assert sites[0].made() == sites[1].made()
     if what == "another language":
         assert FOREIGN not in {row["messages"][-1]["content"] for row in sites[0].rows()}
         assert any(drop["stage"] == "language" and drop["scope"] == "dialog" for drop in sites[0].drops())

@@ -7,7 +7,7 @@ import pytest
 
 from generator.common.atomic_files import atomic_replace
 from generator.errors import ExportError
-from tests.faults.test_faults import SETTINGS, same, undisturbed
+from tests.faults.test_faults import SETTINGS, undisturbed
 from tests.support.openai_server import Body, OpenAIServer, fill
 from tests.support.runs import Site
 
@@ -15,8 +15,7 @@ __all__ = ["undisturbed"]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full, a disk that is always full")
-def test_a_disk_that_is_full_when_the_files_are_written(undisturbed: Site, tmp_path: Path) -> None:
-    site = Site(tmp_path)
+def test_a_disk_that_is_full_when_the_files_are_written(undisturbed: Site, site: Site) -> None:
 
     def responder(body: Body) -> str:
         if len(server.bodies) == 20:
@@ -30,7 +29,7 @@ def test_a_disk_that_is_full_when_the_files_are_written(undisturbed: Site, tmp_p
         calls = len(server.bodies)
         assert site.run(server, *SETTINGS).code == 0
         assert len(server.bodies) == calls, "the dialogs were finished: only files were missing"
-    assert same(site, undisturbed)
+    assert site.made() == undisturbed.made()
 
 
 def test_a_folder_that_can_not_take_its_place_leaves_the_old_one_there(

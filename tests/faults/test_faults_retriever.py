@@ -73,22 +73,17 @@ def test_what_a_retriever_may_do_leaves_no_trace(mode: tuple[str, str], tmp_path
     """It is slow, and some of its answers are partial."""
     data = []
     for name, change, seconds in (("undisturbed", as_it_is, 0.0), ("slow", first_in_part(), 0.1)):
-        (tmp_path / name).mkdir()
         site = Site(tmp_path / name)
         with OpenAIServer() as model:
             ended = run(site, model, *mode, first=2, change=change, seconds=seconds)
             assert ended.code == 0, ended.err
-        site.check_ledger()
-        data.append((site.data(), site.counts()))
+        data.append(site.made())
     assert data[0] == data[1]
 
 
 def test_a_retriever_that_is_gone_stops_the_run_and_nothing_is_lost(tmp_path: Path) -> None:
     """The index is in another server when the run goes on."""
-    sites = []
-    for name in ("undisturbed", "stopped"):
-        (tmp_path / name).mkdir()
-        sites.append(Site(tmp_path / name))
+    sites = [Site(tmp_path / name) for name in ("undisturbed", "stopped")]
     with OpenAIServer() as model:
         assert run(sites[0], model, change=as_it_is).code == 0
     with OpenAIServer() as model:
@@ -105,13 +100,12 @@ def test_a_retriever_that_is_gone_stops_the_run_and_nothing_is_lost(tmp_path: Pa
     assert sites[1].data() == sites[0].data()
 
 
-def test_searches_that_find_nothing_by_words_are_drops_and_no_more(tmp_path: Path) -> None:
+def test_searches_that_find_nothing_by_words_are_drops_and_no_more(site: Site) -> None:
     """BM25: a question that shares no word with any document. What was found before carries a later turn."""
 
     def ask(body: Body) -> dict[str, object]:
         return {"question": f"Zyzzyva qwrtz {body['seed']}?"} if some(body, 0.5) else {}
 
-    site = Site(tmp_path)
     with OpenAIServer(replying(ask=ask, rewrite=lambda body: {"query": "Zyzzyva qwrtz?"})) as model:
         ended = site.run(model, "dialogs=4", "lm.concurrency=4")
     assert ended.code == 0, ended.err

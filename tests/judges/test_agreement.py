@@ -18,10 +18,8 @@ from taxonomy import read_tasks
 from tests.judges.benchmarks.test_evaluate import Evaluating, reply
 from tests.judges.sheets import rows_of, run_of
 from tests.support import runs
-from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.openai_server import OpenAIServer
 from tests.support.records import make_dialog, make_passage, make_turn
-
-__all__ = ["openai_server"]
 
 command = partial(runs.command, program=COMMAND)
 

@@ -19,11 +19,9 @@ from generator.statistics import COMMAND as statistics
 from judges.human import COMMAND
 from tests.judges.sheets import rows_of, run_of
 from tests.support import runs
-from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.openai_server import OpenAIServer
 from tests.support.records import make_dialog, make_hits, make_passage, make_turn
 from tests.support.runs import Site
-
-__all__ = ["openai_server"]
 
 command = partial(runs.command, program=COMMAND)
 

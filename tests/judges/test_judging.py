@@ -14,13 +14,11 @@ import pytest
 from generator.schema import TASK, Dialog, Turn, Verdict
 from judges.__main__ import COMMAND
 from tests.support import openai_server as fake
-from tests.support.openai_server import Body, OpenAIServer, openai_server, prompt
+from tests.support.openai_server import Body, OpenAIServer, prompt
 from tests.support.records import make_dialog, write_dialogs, write_json_lines
 from tests.support.runs import Ended, Site, command, replying
 from tests.support.scripted import piece, said
 from tests.test_resume import until
-
-__all__ = ["openai_server"]
 
 DIALOGS = 12
 

@@ -7,12 +7,10 @@ import pytest
 
 from generator.schema import Verdict
 from judges.llm.needs_documents import NeedsDocumentsJudge, agreement
-from tests.support.openai_server import OpenAIServer, openai_server, prompt
+from tests.support.openai_server import OpenAIServer, prompt
 from tests.support.records import make_evidence, make_passage, make_turn
 from tests.support.runs import Site
 from tests.support.scripted import Entry, Scripted
-
-__all__ = ["openai_server"]
 
 FERRY = make_passage("p", "Of ferries: dogs travel free on the ferry to Holm.")
 ASKED = make_turn(1, query="What do dogs pay on the ferry?", answer="Dogs travel free.", evidence=make_evidence("p"))

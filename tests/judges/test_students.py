@@ -14,11 +14,9 @@ from judges.benchmarks.settings import StudentsSettings
 from judges.benchmarks.students import Step, plan_steps
 from judges.students import COMMAND
 from tests.judges.benchmarks.test_human_dialogs import Answering
-from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.openai_server import OpenAIServer
 from tests.support.records import make_dialog, make_turn, write_dialogs
 from tests.support.runs import command
-
-__all__ = ["openai_server"]
 
 
 def settings(folder: Path, *sets: str) -> StudentsSettings:

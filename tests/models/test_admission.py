@@ -205,9 +205,7 @@ def test_the_data_is_the_same_at_any_limit(tmp_path: Path) -> None:
     for number, (cache, settings) in enumerate(
         [(None, "lm.dialogs=1"), (None, "lm.dialogs=40"), (30_000, "lm.dialogs=null")]
     ):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        site = Site(folder)
+        site = Site(tmp_path / str(number))
         with OpenAIServer(cache=cache, metrics=True) as server:
             ended = site.run(server, "dialogs=8", "algorithm=single", "lm.concurrency=16", settings)
             assert ended.code == 0, ended.err

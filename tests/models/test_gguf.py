@@ -13,6 +13,7 @@ from generator.errors import ModelError
 from generator.models import gguf
 from generator.models.gguf import find_model
 from tests.models.test_embedded import endpoint
+from tests.support.hub import use_hub
 
 CONTENT = bytes(range(256)) * 4096
 PATH = "hf://someone/small-GGUF/deep/small.Q4.gguf"
@@ -53,14 +54,6 @@ class Asked(BaseHTTPRequestHandler):
         pass
 
 
-def use(monkeypatch: pytest.MonkeyPatch, port: int) -> None:
-    """Set what `HF_ENDPOINT` does before huggingface_hub is imported."""
-    address = f"http://127.0.0.1:{port}"
-    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", address)
-    template = "{repo_id}/resolve/{revision}/{filename}"
-    monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", f"{address}/{template}")
-
-
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -68,7 +61,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     monkeypatch.setattr(gguf, "MODELS", tmp_path / "models")
     with Hub() as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        use(monkeypatch, server.server_port)
+        use_hub(monkeypatch, f"http://127.0.0.1:{server.server_port}")
         yield server
         server.shutdown()
 
@@ -84,7 +77,7 @@ def test_a_model_is_fetched_once_whatever_breaks(hub: Hub) -> None:
 
 
 def test_offline_one_line_says_where_to_put_the_file(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    use(monkeypatch, 9)
+    use_hub(monkeypatch, "http://127.0.0.1:9")
     with pytest.raises(ModelError) as caught:
         find_model(PATH)
     place = gguf.MODELS / "someone/small-GGUF/deep/small.Q4.gguf"

@@ -68,8 +68,6 @@ def test_a_server_that_was_gone_is_asked_again(
 
 def test_a_run_uses_all_servers_and_a_dialog_one(tmp_path: Path) -> None:
     settings = ("algorithm=single", "dialogs=8", "dialogs_per_document=1")
-    (tmp_path / "one").mkdir()
-    (tmp_path / "two").mkdir()
     site, other = Site(tmp_path / "one"), Site(tmp_path / "two")
     with OpenAIServer() as one, OpenAIServer() as two:
         ended = site.run(one, *settings, f"lm.api_base=[{one.url},{two.url}]")

@@ -14,7 +14,7 @@ import pytest
 
 from tests.models.test_client import free_port
 from tests.support.openai_server import OpenAIServer
-from tests.support.runs import Ended, Site
+from tests.support.runs import Ended, Site, until
 
 ROOT = Path(__file__).parents[2]
 
@@ -58,8 +58,8 @@ def there(process: int) -> bool:
 
 
 def gone(processes: list[int], seconds: float) -> bool:
-    until = time.monotonic() + seconds
-    while any(map(there, processes)) and time.monotonic() < until:
+    end = time.monotonic() + seconds
+    while any(map(there, processes)) and time.monotonic() < end:
         time.sleep(0.05)
     return not any(map(there, processes))
 
@@ -89,10 +89,7 @@ def test_a_run_with_a_server_of_its_own(tmp_path: Path) -> None:
 def test_the_server_ends_with_a_run_that_is_killed(tmp_path: Path, number: signal.Signals) -> None:
     site = Serving(tmp_path)
     process = site.start(site.server, "dialogs=1000", "lm.concurrency=1")
-    until = time.monotonic() + 30
-    while not site.recorded() and time.monotonic() < until:
-        time.sleep(0.05)
-    assert site.recorded()
+    until(lambda: site.recorded() > 0, process)
     processes = site.processes()
     assert all(map(there, processes))
     assert process.pid is not None
@@ -104,9 +101,7 @@ def test_the_server_ends_with_a_run_that_is_killed(tmp_path: Path, number: signa
 def test_ctrl_c_does_not_wait_for_the_server(tmp_path: Path) -> None:
     site = Serving(tmp_path)
     process = site.start(site.server, "lm.serve_args='--seconds 60'")
-    until = time.monotonic() + 30
-    while not (site.log.exists() and site.log.stat().st_size) and time.monotonic() < until:
-        time.sleep(0.05)
+    until(lambda: site.log.exists() and site.log.stat().st_size > 0, process)
     time.sleep(0.5)
     assert process.pid is not None
     os.kill(process.pid, signal.SIGINT)

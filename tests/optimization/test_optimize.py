@@ -30,12 +30,10 @@ from generator.optimize import COMMAND
 from generator.schema import Dialog, Passage, Usage, Verdict
 from judges.__main__ import COMMAND as judge
 from judges.llm.correctness import CorrectnessJudge
-from tests.support.openai_server import OpenAIServer, fill, openai_server, prompt, status
+from tests.support.openai_server import OpenAIServer, fill, prompt, status
 from tests.support.records import make_dialog, make_passage, make_turn, write_dialogs
 from tests.support.runs import Site, command
 from tests.support.scripted import Scripted, said, task
-
-__all__ = ["openai_server"]
 
 BETTER = "Judge only by colours. A response that names another colour than the documents is incorrect."
 

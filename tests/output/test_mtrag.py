@@ -19,11 +19,9 @@ from generator.schema import Dialog, Document, Hit, Passage, Planned, Turn, Verd
 from judges.benchmarks.mtrag.retrieval_tasks import read_collections
 from tests.support import records
 from tests.support.corpora import dialogs, read_dialogs
-from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.openai_server import OpenAIServer
 from tests.support.records import make_evidence, make_passage
 from tests.support.runs import Ended, Site, command, replying, some
-
-__all__ = ["openai_server"]
 
 CLAPNQ, FIQA = "mt-rag-clapnq-elser-512-100-20240503", "mt-rag-fiqa-beir-elser-512-100-20240501"
 
@@ -503,8 +501,7 @@ def test_the_real_tasks_of_mtrag_un_come_back_as_equal_json(data: Path, tmp_path
 # Whole runs
 
 
-def test_a_finished_run_is_exported_without_a_call_and_the_export_goes_when_the_dialogs_change(tmp_path: Path) -> None:
-    site = Site(tmp_path)
+def test_a_finished_run_is_exported_without_a_call_and_the_export_goes_when_the_dialogs_change(site: Site) -> None:
     folder = site.run_dir / "mtrag"
     wrong = replying(judge=lambda b: {"label": "incorrect" if some(b, 0.3) else "correct"})
     with OpenAIServer(wrong) as server:
@@ -534,7 +531,7 @@ def test_a_finished_run_is_exported_without_a_call_and_the_export_goes_when_the_
     assert not folder.exists()
 
 
-def test_documents_of_several_domains_are_collections_of_their_own(tmp_path: Path) -> None:
+def test_documents_of_several_domains_are_collections_of_their_own(tmp_path: Path, site: Site) -> None:
     for domain in ("clapnq", "fiqa"):
         (tmp_path / "corpora").mkdir(exist_ok=True)
         (tmp_path / "corpora" / f"{domain}.jsonl").write_text(
@@ -544,7 +541,6 @@ def test_documents_of_several_domains_are_collections_of_their_own(tmp_path: Pat
             )
             + "broken\n"
         )
-    site = Site(tmp_path)
     with OpenAIServer(replying(ask=lambda b: {"question": f"When does the office number {b['seed'] % 12} open?"})) as s:
         arguments = [a for a in site.arguments(s, "dialogs=6", "export=mtrag", "dedup=none") if "corpus" not in a]
         done = command("corpus=mtrag", f"corpus.path={tmp_path / 'corpora'}", *arguments)

@@ -6,6 +6,9 @@ import pytest
 
 from generator.corpora.library import Library
 from generator.schema import Document
+from tests.support.encoders import word_model
+
+__all__ = ["word_model"]
 
 
 @pytest.fixture(autouse=True)

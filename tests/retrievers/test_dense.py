@@ -22,11 +22,9 @@ from generator.retrievers.base import Ranker
 from generator.retrievers.dense import DenseSettings
 from generator.retrievers.encoder import Encoder
 from generator.schema import Document, Scored, Split
-from tests.support.encoders import WordModel, word_model
-from tests.support.openai_server import OpenAIServer, openai_server, words
+from tests.support.encoders import WordModel
+from tests.support.openai_server import OpenAIServer, words
 from tests.support.runs import Site
-
-__all__ = ["openai_server", "word_model"]
 
 SETTINGS = compose_choice("retriever", "dense")
 SETTINGS.pop("_target_")

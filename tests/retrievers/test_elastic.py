@@ -27,11 +27,9 @@ from generator.schema import Document, Split
 from tests.retrievers.test_bm25 import DOCUMENTS
 from tests.support import elasticsearch_server as fake
 from tests.support.elasticsearch_server import ElasticsearchServer, busy
-from tests.support.encoders import WordModel, word_model
-from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.encoders import WordModel
+from tests.support.openai_server import OpenAIServer
 from tests.support.runs import Ended, Site, command
-
-__all__ = ["openai_server", "word_model"]
 
 CLIENT = pytest.importorskip("elasticsearch", reason="the extra 'elasticsearch' isn't installed")
 
@@ -482,8 +480,7 @@ def test_the_index_command_builds_the_index(server: ElasticsearchServer, tmp_pat
     assert server.written().total() == 8
 
 
-def test_a_whole_run(server: ElasticsearchServer, openai_server: OpenAIServer, tmp_path: Path) -> None:
-    site = Site(tmp_path)
+def test_a_whole_run(server: ElasticsearchServer, openai_server: OpenAIServer, site: Site) -> None:
     chosen = ("retriever.mode=hybrid", "retriever.parts=[bm25,elser]", "retriever.weights=[1,2]")
     done = site.run(openai_server, "dialogs=6", "retriever.k=2", "validation=0.4", *elastic(server, *chosen))
     assert done.code == 0, done.err
@@ -496,8 +493,7 @@ def test_a_whole_run(server: ElasticsearchServer, openai_server: OpenAIServer, t
     assert not sides["train"] & sides["validation"]
 
 
-def test_another_server_may_continue_a_run(openai_server: OpenAIServer, tmp_path: Path) -> None:
-    site = Site(tmp_path)
+def test_another_server_may_continue_a_run(openai_server: OpenAIServer, site: Site) -> None:
     for dialogs, name in ((1, "one"), (2, "other")):
         with ElasticsearchServer() as server:
             arguments = elastic(server, f"retriever.index={name}", f"retriever.chunk={dialogs}")
@@ -511,9 +507,8 @@ def test_another_server_may_continue_a_run(openai_server: OpenAIServer, tmp_path
 
 @pytest.mark.parametrize("sign_in", ["key", "password"])
 def test_secrets_are_nowhere(
-    sign_in: str, openai_server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sign_in: str, openai_server: OpenAIServer, tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site = Site(tmp_path)
     more = []
     if sign_in == "key":
         monkeypatch.setenv("ELASTICSEARCH_API_KEY", "hunter2hunter2==\n")

@@ -11,10 +11,9 @@ import pytest
 
 from tests.retrievers.test_elastic import MODES, alone, found, library, numbered, opened, server, the_index
 from tests.support.elasticsearch_server import ElasticsearchServer, busy
-from tests.support.encoders import word_model
 from tests.support.openapi import Specification
 
-__all__ = ["alone", "server", "word_model"]
+__all__ = ["alone", "server"]
 
 # All paths that the client uses; the specification calls `_mapping` and the like by these names.
 PATHS = {

@@ -23,11 +23,9 @@ from generator.retrievers import http
 from generator.retrievers.http import HttpSettings
 from generator.retrievers.remote import RemoteRetriever, schema
 from generator.schema import Passage, Split
-from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.openai_server import OpenAIServer
 from tests.support.runs import Site, command
 from tests.support.search_server import Json, Reply, SearchServer
-
-__all__ = ["openai_server"]
 
 SETTINGS = compose_choice("retriever", "http")
 SETTINGS.pop("_target_")
@@ -158,9 +156,8 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 
 
 def test_a_whole_run_with_the_example_server(
-    example: Callable[[list[Json]], str], openai_server: OpenAIServer, tmp_path: Path
+    example: Callable[[list[Json]], str], openai_server: OpenAIServer, site: Site
 ) -> None:
-    site = Site(tmp_path)
     records = [json.loads(line) for line in site.documents.read_text(encoding="utf-8").splitlines()]
     # As a pipeline of one's own cuts them.
     passages = [
@@ -194,8 +191,7 @@ def test_requests_and_replies_are_of_the_schema(lib: Library) -> None:
     assert not validators["SearchReply"].is_valid({"passages": [{"id": "a", "text": " "}]})
 
 
-def test_no_server_is_one_line(tmp_path: Path) -> None:
-    site = Site(tmp_path)
+def test_no_server_is_one_line(tmp_path: Path, site: Site) -> None:
     where = ("corpus=jsonl", f"corpus.path={site.documents}", f"cache_dir={tmp_path / 'cache'}", "retriever=http")
     refused = command(*where, "retriever.url=http://127.0.0.1:9", program=lambda: run_command(COMMAND))
     assert refused.code == 2

@@ -15,11 +15,9 @@ from generator.retrievers.hybrid import HybridSettings, fuse
 from generator.schema import Document, Scored, Split
 from tests.retrievers.test_bm25 import library
 from tests.retrievers.test_dense import many
-from tests.support.encoders import WordModel, word_model
-from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.encoders import WordModel
+from tests.support.openai_server import OpenAIServer
 from tests.support.runs import Site
-
-__all__ = ["openai_server", "word_model"]
 
 SETTINGS = compose_choice("retriever", "hybrid")
 SETTINGS.pop("_target_")
@@ -77,8 +75,7 @@ def test_a_passage_needs_one_ranking_only(tmp_path: Path, word_model: WordModel)
     assert len(search(opened(lib, depth=1), "no word in common", 5)) == 2  # vectors: everything is near to some degree
 
 
-def test_a_run_with_both(tmp_path: Path, openai_server: OpenAIServer, word_model: WordModel) -> None:
-    site = Site(tmp_path)
+def test_a_run_with_both(site: Site, openai_server: OpenAIServer, word_model: WordModel) -> None:
     settings = ("retriever=hybrid", "retriever.model=tiny", "validation=0")
     done = site.run(openai_server, *settings, "dialogs=3")
     assert done.code == 0, done.err

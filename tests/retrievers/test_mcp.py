@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import json
 import shlex
 import sys
 import time
@@ -22,10 +21,8 @@ from generator.retrievers.remote import RemoteRetriever
 from generator.schema import Split
 from tests.support import mcp_server
 from tests.support.mcp_server import HttpServer
-from tests.support.openai_server import OpenAIServer, openai_server
+from tests.support.openai_server import OpenAIServer
 from tests.support.runs import Site, command
-
-__all__ = ["openai_server"]
 
 SETTINGS = compose_choice("retriever", "mcp")
 SETTINGS.pop("_target_")
@@ -183,31 +180,16 @@ def test_a_server_gets_only_the_variables_that_are_named(
 
 
 def test_a_whole_run_with_the_example_server_and_passages_as_they_were_cut(
-    openai_server: OpenAIServer, tmp_path: Path
+    openai_server: OpenAIServer, site: Site
 ) -> None:
-    site = Site(tmp_path)
-    whole = [json.loads(line) for line in site.documents.read_text(encoding="utf-8").splitlines()]
-    cut = [
-        {"id": f"{record['id']}#{n}", "document_id": record["id"], "text": text}
-        for record in whole
-        for n, text in enumerate(record["text"].split(". "))
-    ]
-    site.documents.write_text("\n".join(map(json.dumps, cut)), encoding="utf-8")
+    texts = site.cut()
     server = shell(EXAMPLE, site.documents)
     done = site.run(
         openai_server, "dialogs=4", "corpus.chunks=as_given", "retriever=mcp", f'retriever.command="{server}"'
     )
     assert done.code == 0, done.err
     site.check_ledger()
-    texts = {record["id"]: record["text"] for record in cut}
-    evidence = 0
-    for dialog in site.dialogs():
-        passages = {passage["id"]: passage["text"] for passage in dialog["passages"]}
-        assert passages.items() <= texts.items()
-        for span in (span for turn in dialog["turns"] for span in turn["evidence"]):
-            evidence += 1
-            assert passages[span["passage_id"]][span["start"] : span["end"]] == span["text"]
-    assert evidence
+    site.check_evidence(texts)
 
 
 @pytest.mark.parametrize(
@@ -221,8 +203,7 @@ def test_a_whole_run_with_the_example_server_and_passages_as_they_were_cut(
         ((f'retriever.command="{shell("-m", "nowhere")}"',), "No module named nowhere"),
     ],
 )
-def test_no_server_is_one_line(settings: tuple[str, ...], words: str, tmp_path: Path) -> None:
-    site = Site(tmp_path)
+def test_no_server_is_one_line(settings: tuple[str, ...], words: str, tmp_path: Path, site: Site) -> None:
     where = ("corpus=jsonl", f"corpus.path={site.documents}", f"cache_dir={tmp_path / 'cache'}", "retriever=mcp")
     refused = command(*where, *settings, program=lambda: run_command(COMMAND))
     assert refused.code == 2

@@ -9,7 +9,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import parse_qs, unquote
 
+import pytest
+
 SHA = "0" * 40
+
+
+def use_hub(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    """Set what `HF_ENDPOINT` does before huggingface_hub is imported."""
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", address)
+    template = f"{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+    monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
 
 
 class Hub:

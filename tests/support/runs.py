@@ -11,6 +11,7 @@ import os
 import random
 import sqlite3
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import closing, redirect_stderr, redirect_stdout
@@ -81,7 +82,7 @@ class Site:
     """A folder with documents and a run folder.
 
     Args:
-        folder: where both go.
+        folder: where both go; made unless it exists.
         texts: the documents; 8 of made-up words, and a sentence they share, if not given.
 
     Attributes:
@@ -92,12 +93,35 @@ class Site:
 
     def __init__(self, folder: Path, texts: list[str] | None = None) -> None:
         self.folder, self.run_dir = folder, folder / "run"
+        folder.mkdir(parents=True, exist_ok=True)
         chance = random.Random(1)
         shared = "The harbour office opens on Sundays."
         texts = texts or [" ".join([*(words(chance, 120) for _ in range(8)), shared]) for _ in range(8)]
         self.documents = folder / "documents.jsonl"
         lines = [json.dumps({"id": f"d{number}", "text": text}) for number, text in enumerate(texts)]
         self.documents.write_text("\n".join(lines), encoding="utf-8")
+
+    def cut(self) -> dict[str, str]:
+        """Cut the documents into records of a sentence, as one's own pipeline may; return their texts by id."""
+        whole = [json.loads(line) for line in self.documents.read_text(encoding="utf-8").splitlines()]
+        cut = [
+            {"id": f"{record['id']}#{number}", "document_id": record["id"], "text": text}
+            for record in whole
+            for number, text in enumerate(record["text"].split(". "))
+        ]
+        self.documents.write_text("\n".join(map(json.dumps, cut)), encoding="utf-8")
+        return {record["id"]: record["text"] for record in cut}
+
+    def check_evidence(self, texts: Mapping[str, str]) -> None:
+        """Check that passages are these, and that there is evidence, all of it words of a passage."""
+        evidence = 0
+        for dialog in self.dialogs():
+            passages = {passage["id"]: passage["text"] for passage in dialog["passages"]}
+            assert passages.items() <= texts.items()
+            for span in (span for turn in dialog["turns"] for span in turn["evidence"]):
+                evidence += 1
+                assert passages[span["passage_id"]][span["start"] : span["end"]] == span["text"]
+        assert evidence
 
     def arguments(self, server: OpenAIServer, *more: str) -> list[str]:
         """Return the command line; `more` comes last, so that it takes precedence."""
@@ -170,6 +194,11 @@ class Site:
         files = [self.run_dir / "dialogs.jsonl", self.run_dir / "drops.jsonl", *self.run_dir.rglob("*.parquet")]
         return {file.name: file.read_bytes() for file in files}
 
+    def made(self) -> tuple[Mapping[str, bytes], dict[str, Any]]:
+        """Return all that is the same however a run came about, data and counts, once the ledger is checked."""
+        self.check_ledger()
+        return self.data(), self.counts()
+
     def recorded(self) -> int:
         """Return the number of finished calls that run.db has."""
         file = self.run_dir / "run.db"
@@ -239,6 +268,15 @@ def replying(**stages: Callable[[Body], Mapping[str, object] | str]) -> Responde
 def some(body: Body, share: float) -> bool:
     """Return True for a share of all calls, the same ones whatever the wording of the prompts."""
     return random.Random(f"{stage(body)} {turn(body)} {body['seed']}").random() < share
+
+
+def until(condition: Callable[[], bool], process: ForkServerProcess | None = None) -> None:
+    """Wait up to a minute for a condition that a run brings about."""
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end, "it did not happen within a minute"
+        assert process is None or process.is_alive(), "the run ended too early"
+        time.sleep(0.001)
 
 
 def run_logged(program: Program, arguments: list[str], log: Path, largest_file: int | None) -> None:

@@ -20,7 +20,8 @@ from tenacity.nap import sleep_using_event
 from generator.common.concurrency import backoff
 from generator.common.sanitize import printable, without_secrets
 from generator.errors import RetrieverError, describe
-from generator.schema import Address, OneOrMore, Operational, Record, VariableName
+from generator.retrievers.base import Connection
+from generator.schema import Address, OneOrMore, Operational, VariableName
 
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch
@@ -33,14 +34,11 @@ TRANSIENT = frozenset({429, 502, 503, 504})
 _UNDEPLOYED = re.compile(r"deploy|allocat|trained model|inference (endpoint|id|entity)", re.IGNORECASE)
 
 
-class Access(Record):
-    """The settings of a connection. The secrets themselves are no settings, so that they are never stored."""
+class Access(Connection):
+    """The settings of a connection with Elasticsearch."""
 
     hosts: Annotated[tuple[Address, ...], OneOrMore, Operational] = Field(
         min_length=1, description="Address of the server, or a list of addresses of one cluster."
-    )
-    api_key_env: Annotated[VariableName, Operational] = Field(
-        description="Environment variable that holds an API key. The key is sent if the variable is set."
     )
     user: Annotated[str | None, Operational] = Field(
         min_length=1, description="User to sign in as, with a password, in place of an API key; null: no user."
@@ -52,15 +50,10 @@ class Access(Record):
         min_length=1,
         description="File with the certificate of the authority behind `https://`, in PEM form; null: the system's.",
     )
-    timeout_s: Annotated[float, Operational] = Field(gt=0, description="Time-out of a search, in seconds.")
     build_timeout_s: Annotated[float, Operational] = Field(
         gt=0,
         description="Time-out of a request while the index is built, in seconds. On a small machine ELSER takes "
         "minutes for a chunk.",
-    )
-    retries: Annotated[int, Operational] = Field(ge=0, description="Further attempts after a request that failed.")
-    retry_wait_s: Annotated[float, Operational] = Field(
-        gt=0, description="Pause before the first retry, in seconds; it doubles with each one, up to a minute."
     )
 
     @field_validator("hosts")
@@ -129,9 +122,7 @@ class Server:
             pair = f"{access.user}:{password}".encode(errors="surrogateescape")
             options["headers"] = {"authorization": f"Basic {base64.b64encode(pair).decode()}"}
             self._credentials = f"the user {access.user} and the password in {access.password_env}"
-        elif key := os.environ.get(access.api_key_env, "").strip():
-            if not (key.isascii() and key.isprintable()):
-                raise RetrieverError(f"the environment variable {access.api_key_env} does not hold a valid API key")
+        elif key := access.api_key():
             options["api_key"] = key
             self._credentials = f"the API key in {access.api_key_env}"
         # Retries are ours, since the client of version 8 makes no pauses between them.

@@ -12,12 +12,10 @@ from generator.schema import Dialog
 from judges.evaluate import COMMAND
 from judges.llm.task import read_rating
 from tests.support import openai_server as fake
-from tests.support.openai_server import Body, OpenAIServer, openai_server, prompt
+from tests.support.openai_server import Body, OpenAIServer, prompt
 from tests.support.records import make_dialog, make_turn, write_dialogs, write_json_lines
 from tests.support.runs import Ended, Site, command
 from tests.test_resume import kill, until
-
-__all__ = ["openai_server"]
 
 PAIRS = (("How tall is the tower?", "It is 40 m tall."), ("And the gate?", "It is 9 m."), ("Both?", "49 m together."))
 # The words of a judge's prompt that the model under test never sees.

@@ -13,10 +13,8 @@ from judges.benchmarks.human_dialogs import mean_of_questions
 from judges.benchmarks.scores import Rated
 from tests.corpora.test_orquac import BIRTH, question
 from tests.judges.benchmarks.test_evaluate import PAIRS, Evaluating
-from tests.support.openai_server import Body, OpenAIServer, openai_server
+from tests.support.openai_server import Body, OpenAIServer
 from tests.support.records import make_dialog, make_passage, make_turn, write_dialogs
-
-__all__ = ["openai_server"]
 
 TEXT = "The tower is 40 m tall. It stands in a park. The gate is 9 m tall and made of iron. Both are open in May."
 

@@ -18,11 +18,9 @@ from judges.llm.task import read_rating
 from taxonomy import read_scenarios
 from tests.judges.benchmarks.test_evaluate import Evaluating, judged, judges, refused, reply, said
 from tests.judges.benchmarks.test_evaluate import judgments as aggregate
-from tests.support.openai_server import OpenAIServer, openai_server, prompt
+from tests.support.openai_server import OpenAIServer, prompt
 from tests.support.records import make_dialog, make_hits, make_passage, make_turn, write_json_lines
 from tests.support.runs import command
-
-__all__ = ["openai_server"]
 
 TEXTS = ("The pump costs 400.", "The valve costs 30.", "Both last nine years.")
 PASSAGES = [make_passage(f"c{number}", text) for number, text in enumerate(TEXTS, start=1)]
