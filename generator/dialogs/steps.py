@@ -68,13 +68,15 @@ class Ask(dspy.Module):
     ) -> str:
         """Return a question that passes the checks, the best of so many candidates, within three attempts.
 
-        Each attempt after the first is told why the others were refused. If the last was only the beginning of a
-        phrasing, the next has to be longer: held to an output format, small models else stop at the same place.
+        Each attempt after the first is told why the others were refused, and isn't shown the examples of the type,
+        which small models copy. If the last was only the beginning of a phrasing, the next has to be longer: held to
+        an output format, small models else stop at the same place.
 
         Raises:
             Rejected: no attempt passes, the documents allow no such question, or its draft answer is inconsistent.
         """
-        inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history)), "kind": question_type.prompt()}
+        inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history))}
+        without_examples = question_type.model_copy(update={"examples": ()})
         signature: SignatureType = self.predict.signature
         if "can_ask" in signature.output_fields and not question_type.may_decline:
             signature = _without_can_ask(signature)
@@ -89,6 +91,7 @@ class Ask(dspy.Module):
                 profile,
                 len(history) + 1,
                 signature=_with_min_length(signature, least),
+                kind=(without_examples if refused else question_type).prompt(),
                 rejected=tell_refused(refused),
                 focus=focus,
                 user=user,

@@ -191,6 +191,8 @@ def test_a_bad_question_is_asked_again_with_the_reason(bad: str, why: str) -> No
     first, second = model.prompts("ask")
     assert REJECTED not in first
     assert f"{REJECTED}:\n{why}\n" in second  # and not the question, which a small model writes again
+    example = KINDS["follow-up"].examples[0].question
+    assert example in first and example not in second
     assert second.partition("<task>")[0] == first.partition("<task>")[0]
 
 
