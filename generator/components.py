@@ -36,7 +36,7 @@ from generator.errors import ConfigError
 from generator.models.endpoints import Endpoint
 from generator.retrievers.bm25 import Bm25, Bm25Settings
 from generator.schema import Document, Judge, Retriever
-from taxonomy import PLAIN, Share, Taxonomy, User
+from taxonomy import PLAIN, Share, Taxonomy, User, read_types
 
 
 @dataclass(frozen=True)
@@ -242,8 +242,8 @@ def _labels(taxonomy: Taxonomy, users: Sequence[Share[User]]) -> dict[str, set[s
         links = [share.type for share in taxonomy.multi_turn]
         links += [share.type.resolution for share in taxonomy.answerability if share.type.resolution]
         known["multi_turn_type"] = {link.kind for link in links} | {each.multi_turn_type for each in asked}
-    if asked and "question_type" not in taxonomy.measure:
-        known["question_type"] = {each.name for each in asked}
+        measured = read_types() if "question_type" in taxonomy.measure else {}
+        known["question_type"] = {each.name for each in asked} | measured.keys()
     return known
 
 

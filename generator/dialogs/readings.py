@@ -31,6 +31,7 @@ class Reading(Record):
     """A sentence of a passage: `passage.text[start:end]`.
 
     Attributes:
+        title: stems of the title.
         stems: of its words and those of the title.
         plain: of its words but for names and numbers.
         names: of names and numbers.
@@ -40,6 +41,7 @@ class Reading(Record):
     passage: Passage
     start: int
     end: int
+    title: frozenset[str]
     stems: frozenset[str]
     plain: frozenset[str]
     names: frozenset[str]
@@ -74,8 +76,8 @@ def list_readings(passages: Sequence[Passage]) -> list[Reading]:
             names = topic_stems(" ".join((_NAME if dialog_language().capitals else _NUMBER).findall(sentence)))
             stems = topic_stems(sentence)
             if len(stems - names) >= _FEWEST:
-                kept = {"stems": stems | title, "plain": stems - names, "names": names, "around": around}
-                found.append(Reading(passage=passage, start=start, end=end, **kept))
+                kept = {"title": title, "stems": stems | title, "plain": stems - names, "names": names}
+                found.append(Reading(passage=passage, start=start, end=end, around=around, **kept))
     return found
 
 
@@ -84,9 +86,9 @@ def find_readings(
 ) -> list[Reading]:
     """Return sentences of different documents that tell the like of different things; empty if there are none.
 
-    They share plain words and no name or number, since sentences that share one tell the same of the same thing. Each
-    has a word that no other passage has, and can be told by it. Further readings are at least half as alike to the
-    first as the second.
+    They share plain words and no name or number, since sentences that share one tell the same of the same thing. No two
+    tell the same but for the words of their titles, since a question about both has one answer. Each has a word that no
+    other passage has, and can be told by it. Further readings are at least half as alike to the first as the second.
 
     Args:
         most: how many at most.
@@ -102,7 +104,7 @@ def find_readings(
             likeness[i, j] = sum(rarity[stem] for stem in one.plain & other.plain) / (weights[i] * weights[j])
 
     def rank(pair: tuple[int, int]) -> tuple[bool, float]:
-        one, other = (topic_stems(all_readings[place].passage.title) for place in pair)
+        one, other = (all_readings[place].title for place in pair)
         # Under one name, likely of one thing; under names that share a word, perhaps.
         return bool(one) and one == other, -likeness[pair] / (2 if one & other else 1)
 
@@ -134,7 +136,9 @@ def _fit_together(readings: Sequence[Reading]) -> bool:
     if len(frozenset.intersection(*(reading.plain for reading in readings))) < _SHARED:
         return False
     *others, last = readings
-    return not any(last.names & other.names for other in others) and all(own_stems(readings))
+    if any(last.names & other.names or not (last.stems ^ other.stems) - last.title - other.title for other in others):
+        return False
+    return all(own_stems(readings))
 
 
 def _rarity(readings: Sequence[Reading]) -> dict[str, float]:

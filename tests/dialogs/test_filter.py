@@ -111,6 +111,16 @@ def test_a_label_that_the_run_never_gives_is_refused(keep: str, openai_server: O
     assert not openai_server.bodies
 
 
+def test_a_type_that_no_classifier_gives_is_refused(openai_server: OpenAIServer, tmp_path: Path) -> None:
+    """Where types are measured, a question planned as one type may turn out to be another one."""
+    site = Site(tmp_path)
+    ended = site.run(openai_server, "taxonomy=mtrag", "judge.filter=question_type!=howto")
+    assert (ended.code, openai_server.bodies) == (2, [])
+    assert ended.error.startswith("judge.filter: question_type!=howto: howto is no label of question_type; ")
+    measured = ("taxonomy=direct", "taxonomy.measure=[question_type]", "judge.filter=question_type!=how-to")
+    assert site.run(openai_server, *measured, "dialogs=1").code == 0
+
+
 def test_a_run_filters_by_columns(openai_server: OpenAIServer, tmp_path: Path) -> None:
     """With a judge that decides nothing, too; the columns stand in the dataset, and the ledger names the condition."""
     site = Site(tmp_path)

@@ -81,6 +81,15 @@ def test_copies_and_sentences_on_the_same_name_are_no_readings() -> None:
     assert find_readings(named, 3) == []
 
 
+def test_what_is_told_word_for_word_of_each_has_one_answer_and_is_no_reading() -> None:
+    boilerplate = "Dogs travel free if they are kept on a leash."
+    ferry, pool = (piece(p.document_id, f"{boilerplate} {p.text.partition('. ')[2]}") for p in (FERRY, POOL))
+    found = find_readings([ferry, pool], 3)
+    assert [reading.sentence[:20] for reading in found] == ["A lost season ticket"] * 2
+    named = [piece(name, f"Dogs travel free on the {name} if they are kept on a leash.") for name in ("ferry", "bus")]
+    assert find_readings(named, 3) == []
+
+
 def test_what_the_dialog_just_named_leaves_no_second_reading() -> None:
     assert find_readings([FERRY, POOL], 3, frozenset({"pool"})) == []
     assert find_readings([FERRY, POOL], 3, frozenset({"pool", "ferri"}))
