@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Annotated, Any
 
 from dspy.utils.exceptions import AdapterParseError
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
 SignatureType = Any  # type[dspy.Signature]; DSPy carries no types, and mypy won't hash a type[Any]
@@ -45,10 +45,19 @@ def read_reply(signature: SignatureType, completion: str) -> dict[str, Any]:
 def _reply_model(signature: SignatureType) -> type[BaseModel]:
     """Return the output fields of a signature, with their bounds, as one pydantic model."""
     fields: dict[str, Any] = {
-        name: (Annotated[field.annotation, Field(), *field.metadata], ...)
+        name: (Annotated[field.annotation, Field(), *field.metadata, *_LENIENT.get(field.annotation, ())], ...)
         for name, field in signature.output_fields.items()
     }
     return create_model("Reply", __config__=_REPLY_CONFIG, **fields)
+
+
+def _join_lines(value: Any) -> Any:
+    lines = isinstance(value, list) and value and all(isinstance(line, str) for line in value)
+    return " ".join(value) if lines else value
+
+
+# A model that no schema holds to its form may write a text as a list of lines.
+_LENIENT = {str: (BeforeValidator(_join_lines),)}
 
 
 @lru_cache(maxsize=1024)

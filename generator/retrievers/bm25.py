@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import os
 import re
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -18,6 +19,9 @@ from generator.corpora.library import Library, built_once
 from generator.errors import RetrieverError
 from generator.retrievers.base import Ranker, Ranking, RetrieverSettings
 from generator.schema import Dialog, Evidence, Passage, Split
+
+# Where JAX is installed, bm25s runs something on it, and JAX would take most of a GPU's memory for that.
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 # Documents that are tokenized as one piece of work.
 DOCUMENTS = 256

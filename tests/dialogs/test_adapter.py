@@ -168,8 +168,9 @@ GOOD = json.dumps(reply())
         json.dumps({"note": "extra", **reply()}),
         GOOD.replace("It is green.", "It is\ngreen."),
         json.dumps(reply(evidence=["1"], consistent="true")),
+        json.dumps(reply(answer=["It is", "green."])),
     ],
-    ids=["bare", "fence", "prose", "braces", "twice", "extra", "newline", "strings"],
+    ids=["bare", "fence", "prose", "braces", "twice", "extra", "newline", "strings", "lines"],
 )
 def test_a_whole_reply_is_found_whatever_is_around_it(text: str) -> None:
     model = Scripted(answer=[text])

@@ -1,4 +1,7 @@
 import asyncio
+import os
+import subprocess
+import sys
 from collections.abc import Set
 from pathlib import Path
 
@@ -111,3 +114,15 @@ def test_a_search_in_one_document_finds_its_passages_alone_with_the_same_scores(
     assert asyncio.run(retriever.search("euros", 9, "train", "fees")) == [], "it is of the other split"
     with pytest.raises(RetrieverError, match="no document 'unknown'"):
         asyncio.run(retriever.search("river", 9, "train", "unknown"))
+
+
+def test_jax_which_bm25s_starts_takes_no_memory_of_a_gpu(tmp_path: Path) -> None:
+    """JAX takes most of a GPU's memory at its first operation, and fails where a model server has it already."""
+    (tmp_path / "jax").mkdir()
+    (tmp_path / "jax" / "__init__.py").touch()
+    (tmp_path / "jax" / "lax.py").write_text("import os\ndef top_k(*_):\n    print(os.environ.get('JAX_PLATFORMS'))\n")
+    environment = {key: value for key, value in os.environ.items() if key != "JAX_PLATFORMS"}
+    environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path), *sys.path])
+    command = [sys.executable, "-c", "import generator.retrievers.bm25, bm25s"]
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "cpu"
