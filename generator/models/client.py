@@ -107,9 +107,12 @@ class HttpClient:
             except (ServerGone, lm15.ContextLengthError, lm15.UnsupportedModelError):
                 raise
             except (*lm15.RETRYABLE_ERRORS, lm15.InvalidRequestError) as error:
+                if not call.given_up:
+                    await self._check_after(error)
+                if request.response_format and not self._tally.served:
+                    await self._check_schemas()
                 if call.given_up:
                     raise
-                await self._check_after(error)
             return await self._post(request, age)  # the server may have recovered since
         except ServerGone:
             raise
@@ -275,6 +278,22 @@ class HttpClient:
             await retrying(self._post, self._trial())
         except lm15.LM15Error:
             raise ServerGone(_gone("fails at every call", error)) from error
+
+    async def _check_schemas(self) -> None:
+        """Find out if a server that answers the trivial call fails at any JSON schema.
+
+        Raises:
+            ServerGone: it does.
+        """
+        schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+        form = {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
+        try:
+            await self._post(self._trial().model_copy(update={"response_format": form}))
+        except lm15.ServerError as error:
+            remedy = "its log may say why; lm.structured_outputs=false does without"
+            raise ServerGone(f"the model server fails at JSON schemas: {_why(error)}; {remedy}") from error
+        except lm15.LM15Error:  # such as a rate limit, which says nothing of schemas
+            return
 
     async def _is_up(self) -> bool:
         try:

@@ -83,7 +83,7 @@ def error_text(body: bytes, key_env: str | None) -> str:
         if isinstance(parsed, dict):
             text = parsed.get("error") or parsed.get("message") or parsed.get("detail") or text
             text = text.get("message", text) if isinstance(text, dict) else text
-    return server_message(str(text), key_env)
+    return server_message(str(text), key_env) or "no reason given"
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -85,6 +85,21 @@ def test_a_server_that_fails_at_every_call_stops_the_run(undisturbed: Site, tmp_
     assert site.made() == undisturbed.made()
 
 
+def test_a_server_that_fails_at_every_json_schema_stops_the_run(undisturbed: Site, tmp_path: Path) -> None:
+    """Seen of a vLLM with a package missing: it lists its models and answers the trivial call."""
+    site, broken = Site(tmp_path), [True]
+    with OpenAIServer(
+        faults=lambda _, body: fake.status(500) if broken[0] and "response_format" in body else None
+    ) as server:
+        stopped = site.run(server, *SETTINGS, "lm.retries=4")
+        assert stopped.code == 2
+        assert "JSON schemas" in stopped.error and "lm.structured_outputs=false" in stopped.error
+        assert "HTTP 500" in stopped.error and not site.drops()
+        broken[0] = False
+        assert site.run(server, *SETTINGS).code == 0
+    assert site.made() == undisturbed.made()
+
+
 def test_a_call_that_always_fails_is_dropped_and_the_run_ends(site: Site) -> None:
     """Even if no other call is in flight that could show that the server works."""
 

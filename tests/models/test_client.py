@@ -376,6 +376,7 @@ def test_an_overflow_is_known_by_its_words(message: str) -> None:
         (b'{"detail": [{"msg": "FastAPI"}]}', "[{'msg': 'FastAPI'}]"),
         (b"<html>\n proxy </html>", "<html> proxy </html>"),
         (b"[1]", "[1]"),
+        (b'{"error": {"message": ""}}', "no reason given"),
     ],
 )
 def test_errors_are_told_on_one_line(body: bytes, words: str) -> None:
