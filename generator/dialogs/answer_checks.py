@@ -55,7 +55,7 @@ def find_answer_fault(
         return WRITE_AS_THEY_SPEAK
     if not _says_something(answer, question):
         return "answers nothing"
-    if _goes_round(answer, question):
+    if dialog_language().spaced and _goes_round(answer, question):
         return "answers nothing: say something else than the question's own words"
     if dialog_language().matches("unfinished", answer):
         return "ends in the middle of a sentence"
@@ -143,13 +143,11 @@ def _runs(text: str) -> list[tuple[str, ...]]:
 
 
 def _says_something(answer: str, question: str) -> bool:
-    """Return False for an announcement, the question's words twice, and where it asks for others, once, or “Yes”."""
+    """Return False for an announcement, and for “Yes” and the question's own words where it asks for others."""
     language = dialog_language()
     announcement, open_question = language.pattern("announcement"), language.pattern("open_question")
     rest = announcement.sub("", answer) if announcement else answer
     if not has_words(rest) or words(answer) == words(question) or rest.endswith((":", "：")):
-        return False
-    if language.spaced and _goes_round(answer, question):
         return False
     told = drop_refusals(answer)
     is_open = open_question is not None and open_question.match(question)
