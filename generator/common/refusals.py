@@ -3,14 +3,13 @@
 In mtRAG's human conversations all but a few unanswerable turns consist of such clauses (`benchmarks/evidence.py`).
 """
 
-from generator.common.language import dialog_language
+from generator.common.language import cached_by_language, dialog_language
 from generator.common.passages import sentences
 
 
 def drop_refusals(answer: str) -> str:
     """Return an answer without the clauses that say that something isn't known, or who may know."""
-    matches = dialog_language().matches
-    return " ".join(clause for clause in _clauses(drop_referrals(answer)) if not matches("refusal", clause))
+    return " ".join(clause for clause in _clauses(drop_referrals(answer)) if not _refuses(clause))
 
 
 def drop_closings(answer: str) -> str:
@@ -26,16 +25,19 @@ def drop_closings(answer: str) -> str:
 
 def drop_referrals(answer: str) -> str:
     """Return an answer with a refusal without the sentences that send the user elsewhere; others as they are."""
-    matches = dialog_language().matches
-    clauses = _clauses(answer)
-    kept = [clause for clause in clauses if matches("refusal", clause) or not matches("referral", clause)]
-    refuses = len(kept) < len(clauses) and any(matches("refusal", clause) for clause in kept)
-    return " ".join(kept) if refuses else answer
+    clauses, matches = _clauses(answer), dialog_language().matches
+    kept = [clause for clause in clauses if not matches("referral", clause) or _refuses(clause)]
+    return " ".join(kept) if len(kept) < len(clauses) and any(map(_refuses, kept)) else answer
 
 
 def has_refusal(answer: str) -> bool:
     """Return true if a clause of an answer says that something isn't known."""
-    return any(dialog_language().matches("refusal", clause) for clause in _clauses(answer))
+    return any(map(_refuses, _clauses(answer)))
+
+
+@cached_by_language(1024)  # each check and judge asks of the same clauses
+def _refuses(clause: str) -> bool:
+    return dialog_language().matches("refusal", clause)
 
 
 def _clauses(answer: str) -> list[str]:

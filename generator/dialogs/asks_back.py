@@ -39,7 +39,8 @@ def drop_requests(response: str) -> str:
 def _find_requests(response: str) -> Iterator[tuple[int, int]]:
     language = dialog_language()
     plain = _SPACE.sub(" ", response)
-    if not language.matches("asks_back", plain) and not language.matches("asks_to_tell", plain):
+    asks = has_question_mark(plain) and language.matches("asks_back", plain)
+    if not asks and not language.matches("asks_to_tell", plain):
         return
     for start, end in sentences(response, language.code):
         sentence = _SPACE.sub(" ", response[start:end])

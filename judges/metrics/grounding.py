@@ -78,9 +78,14 @@ def strip_refusal(answer: str, sources: Sequence[str]) -> str:
     Args:
         sources: passages and dialog.
     """
-    unknown = dialog_language().pattern("unknown_claim")
-    claim = unknown.sub(" ", answer) if unknown else answer
+    claim = _drop_unknown(answer)
     return answer if claim != answer and _makes_up(answer, sources) else claim
+
+
+@cached_by_language(64)  # an answer's features ask for it again
+def _drop_unknown(answer: str) -> str:
+    unknown = dialog_language().pattern("unknown_claim")
+    return unknown.sub(" ", answer) if unknown else answer
 
 
 def _makes_up(answer: str, sources: Sequence[str]) -> bool:
