@@ -250,7 +250,7 @@ class GroundingJudge(ComputingJudge):
             label = UNJUDGED
         if label == "incorrect" and (other := _find_other_language(passages)):
             return self.verdict(UNJUDGED, f"no words can be compared: {dialog_language().name} about {other}")
-        lead = "all but these are supported" if label == "correct" else "nothing supports"
+        lead = "all but these are supported" if label == "correct" else "words without support"
         why = f"{lead}: {', '.join(named[:12])}" if named else "all of its content words are supported"
         if label == UNJUDGED and not named:
             why += ", and few of the others"

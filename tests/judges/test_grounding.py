@@ -93,7 +93,7 @@ def test_a_copied_answer_a_refusal_and_a_courtesy_are_correct(answer: str) -> No
 def test_what_no_passage_has_is_named(answer: str, label: str, named: tuple[str, ...]) -> None:
     found = verdict(answer)
     assert found.label == label
-    assert found.explanation.startswith("nothing supports: ") and all(word in found.explanation for word in named)
+    assert found.explanation.startswith("words without support: ") and all(word in found.explanation for word in named)
 
 
 def test_a_part_of_a_number_supports_no_other_and_a_verb_no_month() -> None:
@@ -268,7 +268,7 @@ def test_a_small_change_is_not_correct(answer: str, told: str) -> None:
 
 def test_a_time_that_nothing_supports_is_named_once() -> None:
     found = verdict("It starts at 15:00.", passage=make_passage("p", "It costs 15 pounds."))
-    assert found.explanation == "nothing supports: 15:00, starts"
+    assert found.explanation == "words without support: 15:00, starts"
 
 
 def test_an_answer_from_a_passage_in_another_language_is_not_judged() -> None:
