@@ -28,7 +28,7 @@ def read_reply(signature: SignatureType, completion: str) -> dict[str, Any]:
             and why.
     """
     try:
-        data = _find_object(completion, signature.output_fields.keys())
+        data = _shorten(signature, _find_object(completion, signature.output_fields.keys()))
         # Through JSON again, which refuses the lone surrogates that an escape can produce.
         reply = _reply_model(signature).model_validate_json(json.dumps(data))
     except ValidationError as error:
@@ -39,6 +39,21 @@ def read_reply(signature: SignatureType, completion: str) -> dict[str, Any]:
     if cut := _find_cut(reply):
         raise _unusable(signature, completion, f"{cut}: too long, so that it has no end; write it shorter")
     return {name: getattr(reply, name) for name in signature.output_fields}
+
+
+def _shorten(signature: SignatureType, data: dict[str, Any]) -> dict[str, Any]:
+    """Return a reply whose texts and lists that nobody says are cut to their bounds, as a schema with bounds has it."""
+    for name, field in signature.output_fields.items():
+        longest, value = bound_of(field, "max_length"), data.get(name)
+        plain = isinstance(value, str) or (isinstance(value, list) and not any(isinstance(v, dict) for v in value))
+        if longest and plain and (name not in SPOKEN or _is_draft(name, signature.output_fields)):
+            data[name] = data[name][:longest]
+    return data
+
+
+def _is_draft(name: str, fields: Collection[str]) -> bool:
+    """Return whether a field is the answer by which a question is checked, which nobody says."""
+    return name == "answer" and "question" in fields
 
 
 @lru_cache(maxsize=1024)
@@ -122,8 +137,7 @@ def _find_cut(reply: BaseModel) -> str | None:
     fields = type(reply).model_fields
     for name, field in fields.items():
         value, longest = getattr(reply, name), bound_of(field, "max_length")
-        draft = name == "answer" and "question" in fields  # by which a question is checked
-        if name in SPOKEN + _SPOKEN_IN_RECORDS and isinstance(value, str) and not draft:
+        if name in SPOKEN + _SPOKEN_IN_RECORDS and isinstance(value, str) and not _is_draft(name, fields):
             if longest and len(value) >= longest and value[-1] not in _ENDS:
                 return name
         elif isinstance(value, list):

@@ -268,7 +268,7 @@ def fill(body: Body) -> str:
         if "evidence" in reply and told:
             dialog = prompt(body).partition("\n<dialog>")[2]
             number, sentence = chance.choice([one for one in told if one[1] not in dialog] or told)
-            reply |= {"evidence": [int(number)], "answer": sentence[: schema["properties"]["answer"]["maxLength"]]}
+            reply |= {"evidence": [int(number)], "answer": sentence[: schema["properties"]["answer"].get("maxLength")]}
         elif "evidence" not in reply and "<task>" in prompt(body):
             reply["answer"] = "You are welcome."
     return json.dumps(reply)
