@@ -13,14 +13,15 @@ from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 import dspy
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from generator.common.language import dialog_language
 from generator.dialogs.prompt import Conversation, Documents
 from generator.schema import Record
 
 REJECTED = "Your last attempt was refused; write a different one"
-Fact = Annotated[str, Field(max_length=400)]
+_LONGEST_FACT = 400
+Fact = Annotated[str, Field(max_length=_LONGEST_FACT), BeforeValidator(lambda fact: fact[:_LONGEST_FACT])]
 
 
 class Question(dspy.Signature):
@@ -119,9 +120,10 @@ word on the matter itself."""
 
 class GroundedAnswer(dspy.Signature):
     """Write the Agent's reply to the User. First copy the facts that speak to it, in the light of the dialog. \
-Then reply in one to three plain sentences, with nothing that the documents don't say. If they answer only a part, \
-give that and name what you don't know. If they answer nothing, begin with “I don't have information on”, and offer \
-the nearest thing you do know. Speak as one who knows this by heart: no sentence numbers, no word about documents."""
+Then reply in one to three plain sentences, from these facts alone. If they tell only a part of what the User wants to \
+know, give that and name what you don't know. If they tell nothing of it, begin with “I don't have information on”, \
+and offer the nearest thing you do know. Speak as one who knows this by heart: no sentence numbers, no word about \
+documents."""
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
@@ -132,9 +134,7 @@ the nearest thing you do know. Speak as one who knows this by heart: no sentence
         "them; none if nothing does",
         max_length=4,
     )
-    answerability: Literal["answerable", "partial", "unanswerable"] = dspy.OutputField(
-        desc="how much of it the documents answer: all, a part, or nothing"
-    )
+    known: bool = dspy.OutputField(desc="does this tell what the User wants to know? false if it only comes near")
     answer: str = dspy.OutputField(desc="what the Agent says", max_length=700)
     consistency: str = dspy.OutputField(
         desc="Yes or No, and why: does the answer follow from the facts, and is every statement in the documents, "
@@ -142,6 +142,10 @@ the nearest thing you do know. Speak as one who knows this by heart: no sentence
         max_length=250,
     )
     consistent: bool = dspy.OutputField(desc="true if so")
+    # Before the answer it harms: a small model says “partial” whatever it is, and then speaks of documents.
+    answerability: Literal["answerable", "partial", "unanswerable"] = dspy.OutputField(
+        desc="how much of it the documents answer: all, a part, or nothing"
+    )
     evidence: list[int] = dspy.OutputField(desc="numbers of the sentences that the answer rests on", max_length=6)
 
 

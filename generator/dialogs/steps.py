@@ -39,6 +39,7 @@ from generator.schema import Hit, Judge, Passage, Turn
 from taxonomy import QuestionType
 
 INCONSISTENT = "inconsistent by its own check"
+UNKNOWN = "the facts don't tell it, so say that you don't know"
 _MOST_ADDED = 2
 _SHORTEST_SUBJECT = 4  # characters that name what a question is about
 
@@ -224,17 +225,19 @@ class Answer(dspy.Module):
             check_language(answer)
             if same := next((each for each in refused if on_one_line(each.text) == answer), None):
                 raise Refused("answer", same.reason, prediction.answer, same.details)
+            answerability = measure_answerability(question, answer, prediction.answerability)
+            unknown = answerability == "answerable" and not prediction.known
             fault = find_answer_fault(answer, question, history, passages)
-            if fault or not prediction.consistent:
+            if fault or unknown or not prediction.consistent:
                 reason, _, remedy = (fault or INCONSISTENT).partition(": ")
-                why = "" if prediction.consistent else on_one_line(prediction.consistency)
-                raise Refused("answer", reason, prediction.answer, remedy or why)
+                own = UNKNOWN if unknown else "" if prediction.consistent else on_one_line(prediction.consistency)
+                raise Refused("answer", reason, prediction.answer, remedy or own)
             return Turn(
                 turn=number,
                 query=question,
                 question_type=question_type.name,
                 multi_turn_type=question_type.multi_turn_type if number > 1 else None,
-                answerability=measure_answerability(question, prediction.answer, prediction.answerability),
+                answerability=answerability,
                 planned=question_type.planned(),
                 retrieval_query=retrieval_query,
                 hits=tuple(hits),

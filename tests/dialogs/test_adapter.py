@@ -50,8 +50,9 @@ def prompt(signature: type[dspy.Signature] = GroundedAnswer, **inputs: Any) -> s
 
 def reply(**fields: object) -> dict[str, object]:
     """Return a good reply to the task of answering."""
-    good = {"facts": ["The tram is green."], "answerability": "answerable", "answer": "It is green."}
-    return good | {"consistency": "It is.", "consistent": True, "evidence": [1]} | fields
+    good = {"facts": ["The tram is green."], "known": True, "answer": "It is green."}
+    good |= {"consistency": "It is.", "consistent": True, "answerability": "answerable", "evidence": [1]}
+    return good | fields
 
 
 # --- the prompt
@@ -221,9 +222,13 @@ def test_a_reply_as_long_as_allowed_that_ends_is_kept() -> None:
     assert ask(Scripted(answer=[json.dumps(reply(answer=answer))])).answer == answer
 
 
-def test_the_draft_by_which_a_question_is_checked_may_be_cut() -> None:
-    model = Scripted(answer=[{"question": "Which colour is it?", "answer": ("It is green. " * 60)[:500]}])
-    ask(model, FirstQuestion)
+def test_what_nobody_says_is_cut_where_it_is_too_long() -> None:
+    long = "It is green. " * 60
+    model = Scripted(answer=[{"question": "Which colour is it?", "answer": long, "explanation": long}])
+    first = ask(model, FirstQuestion)
+    assert (first.answer, first.explanation) == (long[:500], long[:600])
+    answer = ask(Scripted(answer=[json.dumps(reply(facts=[long] * 5, evidence=[1, 2, 3] * 3))]))
+    assert (answer.facts, answer.evidence) == ([long[:400]] * 4, [1, 2, 3] * 2)
     assert len(model.calls) == 1
 
 

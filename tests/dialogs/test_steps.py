@@ -15,7 +15,7 @@ from generator.dialogs.checks import (
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Documents
 from generator.dialogs.signatures import REJECTED, FirstQuestion, NextQuestion
-from generator.dialogs.steps import Answer, Ask, Chat, Rewrite
+from generator.dialogs.steps import UNKNOWN, Answer, Ask, Chat, Rewrite
 from generator.errors import ModelError, Rejected
 from generator.schema import Evidence, Hit, Passage, Turn
 from tests.support.scripted import KINDS, Entry, Scripted, piece, said, task
@@ -328,6 +328,7 @@ BAD_ANSWERS: dict[str, tuple[dict[str, object], str]] = {
         {"answer": "Blue.", "consistent": False, "consistency": "No,\nit is green."},
         "inconsistent by its own check: No, it is green.",
     ),
+    "not known": ({"answer": "Blue.", "known": False}, f"inconsistent by its own check: {UNKNOWN}"),
 }
 
 
