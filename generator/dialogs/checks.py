@@ -125,8 +125,9 @@ def find_fault(
         return "asks the same twice"
     if repetition.find(question, [example.question for example in question_type.examples]) is not None:
         return "copies an example"
-    borrowed = _example_stems(question, question_type) - _dialog_stems(documents, history)
-    if len(borrowed) >= 2 or (borrowed and strange):
+    shared = _example_stems(question, question_type)
+    borrowed = shared - _dialog_stems(documents, history)
+    if len(borrowed) >= 2 or (borrowed and (strange or shared == content_of(question))):
         return "is on the topic of an example"
     if fault := find_request_fault(question, documents.passages, question_type):
         return fault

@@ -164,9 +164,10 @@ def test_a_short_later_question_need_not_share_a_word() -> None:
             ("How costly is it?", SAID),
             ("How costly are elephants?", ()),
             ("Why did they close the pool?", SAID),
+            ("Who runs the pool?", SAID),  # the tram runs, too
         )
     ]
-    assert faults == [None, OFF_SUBJECT, "is on the topic of an example"]
+    assert faults == [None, OFF_SUBJECT, *["is on the topic of an example"] * 2]
 
 
 BAD = {
