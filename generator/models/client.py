@@ -37,6 +37,8 @@ _FORMAT = re.compile(r"response_format|json_schema")
 LONGEST_RETRY_AFTER_S = 600
 # Time limit for the list of models: a run should not hang on a server that is down.
 _PROBE_S = 10
+# One may fail by chance.
+_SCHEMA_TRIALS = 3
 # Time limit for a server's metrics, which only vLLM has.
 _METRICS_S = 5
 # Errors of a call without a complete response; ValueError is raised for an impossible host name.
@@ -287,13 +289,16 @@ class HttpClient:
         """
         schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
         form = {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
-        try:
-            await self._post(self._trial().model_copy(update={"response_format": form}))
-        except lm15.ServerError as error:
-            remedy = "its log may say why; lm.structured_outputs=false does without"
-            raise ServerGone(f"the model server fails at JSON schemas: {_why(error)}; {remedy}") from error
-        except lm15.LM15Error:  # such as a rate limit, which says nothing of schemas
-            return
+        for seed in range(_SCHEMA_TRIALS):
+            try:
+                await self._post(self._trial().model_copy(update={"response_format": form, "seed": seed}))
+                return
+            except lm15.ServerError as error:
+                failure = error
+            except lm15.LM15Error:  # such as a rate limit, which says nothing of schemas
+                return
+        remedy = "its log may say why; lm.structured_outputs=false does without"
+        raise ServerGone(f"the model server fails at JSON schemas: {_why(failure)}; {remedy}") from failure
 
     async def _is_up(self) -> bool:
         try:
