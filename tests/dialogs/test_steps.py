@@ -176,6 +176,7 @@ BAD = {
     "in the Agent's words": ("I don't have information on its driver.", LIKE_THE_AGENT),
     "repeated": ("Which colour is the tram?", "repeats an earlier question"),
     "scaffolding": ("What does the passage say?", "speaks of the documents"),
+    "all of it": ("Can you tell me more about the documents and what they contain?", "speaks of the documents"),
     "a title": ("What is the title of the document?", "speaks of the documents"),
     "an example": ("Why did he do that?", "copies an example"),
     "the topic of an example": ("Why did her uncle leave the bike shop?", "is on the topic of an example"),
