@@ -21,7 +21,8 @@ from generator.schema import Record
 
 REJECTED = "Your last attempt was refused; write a different one"
 _LONGEST_FACT = 400
-Fact = Annotated[str, Field(max_length=_LONGEST_FACT), BeforeValidator(lambda fact: fact[:_LONGEST_FACT])]
+_cut = BeforeValidator(lambda fact: fact[:_LONGEST_FACT] if isinstance(fact, str) else fact)
+Fact = Annotated[str, Field(max_length=_LONGEST_FACT), _cut]
 
 
 class Question(dspy.Signature):

@@ -189,6 +189,7 @@ BAD: dict[str, tuple[str, str]] = {
     "missing key": (json.dumps({"facts": ["Hm."], "answer": "Yes."}), "answerability: Field required"),
     "evidence too high": (json.dumps(reply(evidence=[4])), "no sentence 4, only 1 to 3"),
     "no number": (json.dumps(reply(evidence=["one"])), "evidence.0"),
+    "no text": (json.dumps(reply(facts=[1])), "facts.0"),
     "unknown choice": (json.dumps(reply(answerability="maybe")), "answerability"),
     "too long": (json.dumps(reply(answer="x" * 701)), "at most 700 characters"),
     "cut in the answer": (json.dumps(reply(answer=("It is green. " * 60)[:700])), "answer: too long"),
