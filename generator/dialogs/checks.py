@@ -127,7 +127,7 @@ def find_fault(
         return "copies an example"
     shared = _example_stems(question, question_type)
     borrowed = shared - _dialog_stems(documents, history)
-    if len(borrowed) >= 2 or (borrowed and (strange or shared == content_of(question))):
+    if len(borrowed) >= 2 or (borrowed and (strange or (len(shared) >= 2 and shared == content_of(question)))):
         return "is on the topic of an example"
     if fault := find_request_fault(question, documents.passages, question_type):
         return fault

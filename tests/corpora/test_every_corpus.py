@@ -28,7 +28,7 @@ def test_a_run_on_the_real_file(
 ) -> None:
     given = [f"corpus={name}", f"corpus.path={data / path}", *(setting.format(data=data) for setting in more)]
     usual = [argument for argument in site.arguments(openai_server) if not argument.startswith("corpus")]
-    done = command(*usual, *given, f"algorithm={algorithm}", "dialogs=2", "lm.context=32768")
+    done = command(*usual, *given, f"algorithm={algorithm}", "dialogs=2", "max_attempts=300", "lm.context=32768")
     assert done.code == 0, done.err
     assert {dialog["corpus"] for dialog in site.dialogs()} == {name}
     assert site.rows()
