@@ -11,6 +11,7 @@ import json
 import re
 import sys
 import time
+from typing import Any
 
 import dspy
 import xgrammar  # type: ignore[import-not-found, unused-ignore]
@@ -24,14 +25,14 @@ _TEXT = "The ferry leaves every hour from 7 am to 8 pm, and a bicycle costs 4 eu
 _BOUND = re.compile(r'"maxLength": \d+, ')
 
 
-def fill(field: dict[str, object], length: int) -> object:
+def fill(field: dict[str, Any], length: int) -> Any:
     """Return a value that a field's schema allows; texts are of `length` characters."""
     match field.get("type"):
         case "array":
-            return [3] if field["items"]["type"] == "integer" else [_TEXT[:length]] * 2  # type: ignore[index]
+            return [3] if field["items"]["type"] == "integer" else [_TEXT[:length]] * 2
         case "boolean":
             return True
-    return field["enum"][0] if "enum" in field else (_TEXT * 9)[:length]  # type: ignore[index]
+    return field["enum"][0] if "enum" in field else (_TEXT * 9)[:length]
 
 
 def measure(info: xgrammar.TokenizerInfo, schema: str, tokens: list[int]) -> tuple[float, float]:
