@@ -21,18 +21,18 @@ from generator.dialogs.replies import limited_schema
 from generator.dialogs.signatures import FirstQuestion, GroundedAnswer, NextQuestion
 
 SHOWN = 37
-_TEXT = "The ferry leaves every hour from 7 am to 8 pm, and a bicycle costs 4 euros each way. "
+_TEXT = "The ferry leaves every hour from 7 am to 8 pm, and a bicycle costs 4 euros."
 _BOUND = re.compile(r'"maxLength": \d+, ')
 
 
-def fill(field: dict[str, Any], length: int) -> Any:
-    """Return a value that a field's schema allows; texts are of `length` characters."""
+def fill(field: dict[str, Any]) -> Any:
+    """Return a value that a field's schema allows."""
     match field.get("type"):
         case "array":
-            return [3] if field["items"]["type"] == "integer" else [_TEXT[:length]] * 2
+            return [3] if field["items"]["type"] == "integer" else [_TEXT] * 2
         case "boolean":
             return True
-    return field["enum"][0] if "enum" in field else (_TEXT * 9)[:length]
+    return field["enum"][0] if "enum" in field else _TEXT
 
 
 def measure(info: xgrammar.TokenizerInfo, schema: str, tokens: list[int]) -> tuple[float, float]:
@@ -57,7 +57,7 @@ def main(model: str) -> None:
     tasks: tuple[type[dspy.Signature], ...] = (FirstQuestion, NextQuestion, GroundedAnswer)
     for task in tasks:
         schema = limited_schema(task, SHOWN)
-        reply = {name: fill(field, 80) for name, field in schema["properties"].items()}
+        reply = {name: fill(field) for name, field in schema["properties"].items()}
         tokens = tokenizer.encode(json.dumps(reply, separators=(",", ":")), add_special_tokens=False)
         bounded = json.dumps(schema)
         for name, text in (("bounds", bounded), ("no bounds", _BOUND.sub("", bounded))):

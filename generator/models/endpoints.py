@@ -32,7 +32,7 @@ _IDLE_S = 4
 _POLL_S = 1
 _NOTE_S = 15
 # Bounds on texts in a reply's schema make xgrammar, which holds vLLM's replies to it, 20 to 40 times slower (figures in
-# `docs/performance.md`); texts are cut when they are read. In a message, such a key has backslashes before its quotes.
+# `docs/performance.md`); `read_reply` cuts texts. In a message, such a key has backslashes before its quotes.
 _TEXT_BOUND = re.compile(rb'"maxLength":\d+,')
 # No white space between the fields of a reply: JSON allows it without end, and small models go on with it.
 _COMPACT = '{"backend": "xgrammar", "disable_any_whitespace": true}'

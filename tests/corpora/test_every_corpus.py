@@ -27,6 +27,7 @@ def test_a_run_on_the_real_file(
     site: Site, data: Path, openai_server: OpenAIServer, name: str, path: str, more: list[str], algorithm: str
 ) -> None:
     given = [f"corpus={name}", f"corpus.path={data / path}", *(setting.format(data=data) for setting in more)]
+    # Searched with a question in made-up words, few documents are found.
     usual = [argument for argument in site.arguments(openai_server) if not argument.startswith("corpus")]
     done = command(*usual, *given, f"algorithm={algorithm}", "dialogs=2", "max_attempts=300", "lm.context=32768")
     assert done.code == 0, done.err
