@@ -41,6 +41,10 @@ _PROBE_S = 10
 _SCHEMA_TRIALS = 3
 # Time limit for a server's metrics, which only vLLM has.
 _METRICS_S = 5
+# They hold replies to a schema with xgrammar, which bounds on texts make 20 to 40 times slower (`docs/performance.md`).
+_BOUND_SLOWLY = ("vllm", "sglang")
+# In a message, such a key has backslashes before its quotes.
+_TEXT_BOUND = re.compile(rb'"maxLength":\d+,')
 # Errors of a call without a complete response; ValueError is raised for an impossible host name.
 _CONNECTION_ERRORS = (aiohttp.ClientError, OSError, ValueError)
 
@@ -75,7 +79,7 @@ class HttpClient:
         self._tally = Tally()
         self._good: tuple[Message, ...] = (Message(role="user", content="Say hello."),)
         self._trying, self._trials, self._tried = asyncio.Lock(), 0, False
-        self._alone = share == 1
+        self._alone, self._bounds_texts = share == 1, endpoint.bounds_texts
         self._timeout = aiohttp.ClientTimeout(total=endpoint.timeout_s, sock_connect=min(30, endpoint.timeout_s))
 
     def sampling(self, profile: Profile) -> Sampling:
@@ -149,6 +153,7 @@ class HttpClient:
             models = listed if isinstance(listed, list) else listed["data"]  # a bare list at Together AI
             # vLLM and SGLang say the longest prompt and reply, too.
             limits = {str(model["id"]): model.get("max_model_len") for model in models}
+            owners = {str(model["id"]): model.get("owned_by") for model in models}
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             raise ModelError(f"{self.api_base} has no OpenAI API; lm.api_base usually ends in /v1") from error
         if not limits:
@@ -156,6 +161,7 @@ class HttpClient:
         if self.model not in limits:
             known = server_message(", ".join(limits), self._key_env)
             raise ModelError(f"{self.api_base} has no model {self.model}; set lm.model to one of its models: {known}")
+        self._bounds_texts &= owners[self.model] not in _BOUND_SLOWLY
         limit = limits[self.model]
         if isinstance(limit, int) and limit < self.context:
             note(
@@ -224,8 +230,10 @@ class HttpClient:
         url = f"{self.api_base}/chat/completions"
         # The slot is released while a failed call waits.
         async with self._limiter.slot(age) as number:
+            body = self._endpoint.encode(request)
+            body = body if self._bounds_texts else _TEXT_BOUND.sub(b"", body)
             try:
-                content = await self._send(url, self._endpoint.encode(request))
+                content = await self._send(url, body)
             except lm15.LM15Error as error:
                 if is_overload(error):
                     self._limiter.shrink(number)

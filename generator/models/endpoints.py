@@ -31,9 +31,6 @@ _LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 _IDLE_S = 4
 _POLL_S = 1
 _NOTE_S = 15
-# Bounds on texts in a reply's schema make xgrammar, which holds vLLM's replies to it, 20 to 40 times slower (figures in
-# `docs/performance.md`); `read_reply` cuts texts. In a message, such a key has backslashes before its quotes.
-_TEXT_BOUND = re.compile(rb'"maxLength":\d+,')
 # No white space between the fields of a reply: JSON allows it without end, and small models go on with it.
 _COMPACT = '{"backend": "xgrammar", "disable_any_whitespace": true}'
 
@@ -78,6 +75,8 @@ class Endpoint(Record, ABC):
 
     # All prompts begin with the rules of all tasks, which a prefix cache keeps. Else each has those of its task alone.
     shares_rules: ClassVar[bool] = True
+    # The schema of a reply says how long its texts may be; `read_reply` cuts them anyway.
+    bounds_texts: ClassVar[bool] = True
     _processes: int = 1
 
     def shared_by(self, processes: int | None) -> Self:
@@ -199,6 +198,7 @@ class OpenAIEndpoint(Endpoint):
 class VllmEndpoint(OpenAIEndpoint):
     """One or several vLLM servers; with `serve`, one that is started for the run and ends with it."""
 
+    bounds_texts: ClassVar[bool] = False
     serve: Annotated[bool, Operational] = Field(
         description="Start vLLM at `lm.api_base` and end it with the run; its log is in the run folder."
     )
@@ -232,9 +232,6 @@ class VllmEndpoint(OpenAIEndpoint):
         except ValueError as error:
             raise ValueError(f"serve_args: {error}") from error
         return self
-
-    def encode(self, request: ChatRequest) -> bytes:
-        return _TEXT_BOUND.sub(b"", super().encode(request))
 
     def shared_by(self, processes: int | None) -> Self:
         share = super().shared_by(processes)  # whose server is started already

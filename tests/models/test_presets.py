@@ -74,13 +74,19 @@ def test_a_preset_sends_what_its_api_takes(name: str) -> None:
     assert body.get("seed", body.get("random_seed")) == (None if name == "deepseek" else 7)
 
 
-def test_vllm_gets_a_schema_without_bounds_on_texts_and_messages_as_they_are() -> None:
+@pytest.mark.parametrize(
+    ("lm", "owner", "bounded"),
+    [("vllm", "", False), ("openai", "vllm", False), ("openai", "sglang", False), ("openai", "system", True)],
+)
+def test_vllm_gets_a_schema_without_bounds_on_texts_and_messages_as_they_are(
+    lm: str, owner: str, bounded: bool
+) -> None:
     """Such a bound makes its grammars 20 times slower."""
     said = 'A schema such as {"maxLength":3,"type":"string"}'
     text = {"maxLength": 40, "type": "string"}
     schema = {"properties": {"facts": {"items": text, "maxItems": 4, "type": "array"}, "answer": text}}
-    with OpenAIServer(lambda _: "{}") as server:
-        made = settings("lm=vllm", "lm.model=test-model").lm
+    with OpenAIServer(lambda _: "{}", owner=owner) as server:
+        made = settings(f"lm={lm}", "lm.model=test-model").lm
         assert isinstance(made, OpenAIEndpoint)
         request = ChatRequest(
             model="test-model",
@@ -93,7 +99,6 @@ def test_vllm_gets_a_schema_without_bounds_on_texts_and_messages_as_they_are() -
         asyncio.run(send(made.model_copy(update={"api_base": (server.url,)}), request))
     (body,) = server.bodies
     assert body["messages"][0]["content"] == said
-    facts = {"items": {"type": "string"}, "maxItems": 4, "type": "array"}
-    assert body["response_format"]["json_schema"]["schema"] == {
-        "properties": {"facts": facts, "answer": {"type": "string"}}
-    }
+    sent = text if bounded else {"type": "string"}
+    facts = {"items": sent, "maxItems": 4, "type": "array"}
+    assert body["response_format"]["json_schema"]["schema"] == {"properties": {"facts": facts, "answer": sent}}

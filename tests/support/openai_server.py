@@ -55,6 +55,7 @@ class OpenAIServer(AiohttpServer):
         token_s: seconds that a prompt token takes that isn't cached, for one call after another.
         metrics: it says the size of its cache, as vLLM does.
         says_cached: its replies say how many tokens were cached.
+        owner: whose its models are, as its list says: `vllm` and `sglang` name themselves.
 
     Attributes:
         silent: True: connections are accepted and requests never answered.
@@ -82,11 +83,13 @@ class OpenAIServer(AiohttpServer):
         token_s: float = 0,
         metrics: bool = False,
         says_cached: bool = True,
+        owner: str = "",
     ) -> None:
         super().__init__(port)
         self.responder = responder or fill
         self.faults = faults
         self.model, self.key, self.lists_models, self.context = model, key, lists_models, context
+        self.owner = owner
         self.delay_s, self.hold = delay_s, hold
         self.bodies: list[Body] = []
         self.times: list[float] = []
@@ -156,7 +159,7 @@ class OpenAIServer(AiohttpServer):
             await asyncio.Event().wait()
         if not self.lists_models:
             return _error(404, "Not Found")
-        model = {"id": self.model, "object": "model", "max_model_len": self.context}
+        model = {"id": self.model, "object": "model", "max_model_len": self.context, "owned_by": self.owner}
         models = {"object": "list", "data": [model] if self.model else []}
         return self._denied(request) or web.json_response(models)
 
