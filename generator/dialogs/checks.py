@@ -104,6 +104,9 @@ def find_fault(
         return "leaves the gap of a phrasing"
     if _is_beginning(question, question_type):
         return UNFINISHED
+    rest = _cut_beginning(question, question_type)
+    if question_type.part_taken_up == "answer" and rest != question and not read_terms(rest):
+        return NAMELESS  # “Do you mean what it says?”: none of the 77 clarifications of mtRAG's people
     if speaks_of_documents(question):
         return "speaks of the documents"
     if speaks_like_the_prompt(question, documents.passages):
@@ -119,7 +122,7 @@ def find_fault(
     # What earlier questions meant, since slips would hide a repetition.
     history = [t.model_copy(update={"query": t.clean_query}) if t.clean_query else t for t in history]
     earlier = [turn.query for turn in history]
-    if any(repetition.find(text, earlier) is not None for text in (question, _cut_beginning(question, question_type))):
+    if any(repetition.find(text, earlier) is not None for text in (question, rest)):
         return REPEATS
     if _asks_twice(question):
         return "asks the same twice"

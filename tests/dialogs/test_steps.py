@@ -7,6 +7,7 @@ from generator.dialogs.calls import TOO_LONG
 from generator.dialogs.checks import (
     LIKE_THE_AGENT,
     LIKE_THE_PROMPT,
+    NAMELESS,
     OFF_SUBJECT,
     copies_documents,
     find_fault,
@@ -216,6 +217,12 @@ def test_a_beginning_must_be_continued() -> None:
     ask_next(model)
     first, second = (call.schema["properties"]["question"] for call in model.calls)
     assert second == first | {"minLength": len("How long did that?") + 4}
+
+
+def test_a_clarification_names_what_it_asks_about() -> None:
+    said_before, asked = said(LONG), ("Do you mean what it says?", "Does that mean it is?", "Do you mean every night?")
+    faults = [find_fault(text, DOCUMENTS, said_before, KINDS["clarification"], Repetition(0.8)) for text in asked]
+    assert faults == [NAMELESS, NAMELESS, None]
 
 
 def test_the_same_question_after_a_beginning_is_a_repetition() -> None:
