@@ -70,7 +70,7 @@ def test_the_bare_command_is_what_the_readme_says() -> None:
     assert isinstance(made.lm, EmbeddedEndpoint)
     assert made.judge.name == "correctness"
     assert made.exporter is None
-    assert made.folder == Path("outputs/sample-mixed-multi-SmolLM2-135M-Instruct-34")
+    assert made.folder == Path("outputs/sample-mixed-multi-SmolLM2-135M-Instruct-55")
 
 
 @pytest.mark.parametrize("arguments", [["corpus=quac"], ["lm=vllm"], ["experiment=lee2024_quac", "lm=embedded"]])
