@@ -41,7 +41,8 @@ _PROBE_S = 10
 _SCHEMA_TRIALS = 3
 # Time limit for a server's metrics, which only vLLM has.
 _METRICS_S = 5
-# They hold replies to a schema with xgrammar, which bounds on texts make 20 to 40 times slower (`docs/performance.md`).
+# Servers that hold replies to a schema with xgrammar; bounds on texts make it 20 to 40 times slower
+# (`docs/performance.md`).
 _BOUND_SLOWLY = ("vllm", "sglang")
 # In a message, such a key has backslashes before its quotes.
 _TEXT_BOUND = re.compile(rb'"maxLength":\d+,')
@@ -152,17 +153,16 @@ class HttpClient:
             listed = json.loads(body)
             models = listed if isinstance(listed, list) else listed["data"]  # a bare list at Together AI
             # vLLM and SGLang say the longest prompt and reply, too.
-            limits = {str(model["id"]): model.get("max_model_len") for model in models}
-            owners = {str(model["id"]): model.get("owned_by") for model in models}
+            known = {str(model["id"]): (model.get("max_model_len"), model.get("owned_by")) for model in models}
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             raise ModelError(f"{self.api_base} has no OpenAI API; lm.api_base usually ends in /v1") from error
-        if not limits:
+        if not known:
             raise ModelError(f"{self.api_base} lists no models: load {self.model} in it, then try again")
-        if self.model not in limits:
-            known = server_message(", ".join(limits), self._key_env)
-            raise ModelError(f"{self.api_base} has no model {self.model}; set lm.model to one of its models: {known}")
-        self._bounds_texts &= owners[self.model] not in _BOUND_SLOWLY
-        limit = limits[self.model]
+        if self.model not in known:
+            names = server_message(", ".join(known), self._key_env)
+            raise ModelError(f"{self.api_base} has no model {self.model}; set lm.model to one of its models: {names}")
+        limit, owner = known[self.model]
+        self._bounds_texts &= owner not in _BOUND_SLOWLY
         if isinstance(limit, int) and limit < self.context:
             note(
                 f"lm.context={self.context} is more than the {limit} tokens of {self.api_base}, which refuses longer "
@@ -230,10 +230,8 @@ class HttpClient:
         url = f"{self.api_base}/chat/completions"
         # The slot is released while a failed call waits.
         async with self._limiter.slot(age) as number:
-            body = self._endpoint.encode(request)
-            body = body if self._bounds_texts else _TEXT_BOUND.sub(b"", body)
             try:
-                content = await self._send(url, body)
+                content = await self._send(url, self._encode(request))
             except lm15.LM15Error as error:
                 if is_overload(error):
                     self._limiter.shrink(number)
@@ -244,6 +242,10 @@ class HttpClient:
         except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
             text = error_text(content, self._key_env)
             raise lm15.ServerError(f"{url} answered with no chat completion: {text}") from error
+
+    def _encode(self, request: ChatRequest) -> bytes:
+        body = self._endpoint.encode(request)
+        return body if self._bounds_texts else _TEXT_BOUND.sub(b"", body)
 
     async def _send(self, url: str, body: bytes) -> bytes:
         try:

@@ -75,7 +75,7 @@ class Endpoint(Record, ABC):
 
     # All prompts begin with the rules of all tasks, which a prefix cache keeps. Else each has those of its task alone.
     shares_rules: ClassVar[bool] = True
-    # The schema of a reply says how long its texts may be; `read_reply` cuts them anyway.
+    # The schemas sent bound the length of texts. `read_reply` does in any case.
     bounds_texts: ClassVar[bool] = True
     _processes: int = 1
 
