@@ -75,7 +75,7 @@ class Endpoint(Record, ABC):
 
     # All prompts begin with the rules of all tasks, which a prefix cache keeps. Else each has those of its task alone.
     shares_rules: ClassVar[bool] = True
-    # The schemas sent bound the length of texts. `read_reply` does in any case.
+    # Schemas are sent with their bounds on the length of texts, which `read_reply` applies in any case.
     bounds_texts: ClassVar[bool] = True
     _processes: int = 1
 

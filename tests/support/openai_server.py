@@ -55,7 +55,7 @@ class OpenAIServer(AiohttpServer):
         token_s: seconds that a prompt token takes that isn't cached, for one call after another.
         metrics: it says the size of its cache, as vLLM does.
         says_cached: its replies say how many tokens were cached.
-        owner: whose its models are, as its list says: `vllm` and `sglang` name themselves.
+        owner: the owner of its model, as its list says; vLLM and SGLang give their own names there.
 
     Attributes:
         silent: True: connections are accepted and requests never answered.
