@@ -144,7 +144,7 @@ class Real(Site):
             f"lm.model={server.model}",
             f"lm.api_base={server.api_base[0]}",
             f"lm.context={CONTEXT}",
-            "lm.max_tokens=700",
+            "lm.max_tokens=250",
             "judge=none",
             "dedup=none",
             "validation=0",
@@ -158,11 +158,10 @@ class Real(Site):
         return self.run(None, *more)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("algorithm", ["single", "multi"])
-def test_a_whole_run(server: VllmEndpoint, tmp_path: Path, algorithm: str) -> None:
-    """Whether a dialog of so small a model is kept is chance; that each of its replies can be used isn't."""
+def test_a_whole_run(server: VllmEndpoint, tmp_path: Path) -> None:
+    """Whether a dialog of so small a model is kept is chance; that the server takes each of its calls isn't."""
     settings = ("judge=correctness", "judge.grounding=false", "turns=2", "dialogs_per_document=4")
-    site = Real(tmp_path, server, f"algorithm={algorithm}", *settings, "lm.greedy.temperature=0.7")
+    site = Real(tmp_path, server, "algorithm=multi", *settings, "lm.greedy.temperature=0.7")
     ended = site.go("dialogs=1", "max_attempts=3", "lm.concurrency=4")
     assert ended.code in (0, 1), ended.err
     site.check_ledger()
@@ -170,4 +169,4 @@ def test_a_whole_run(server: VllmEndpoint, tmp_path: Path, algorithm: str) -> No
     assert summary["attempted"] and {drop["stage"] for drop in site.drops()}.isdisjoint({"model", "context"})
     assert summary["tokens"]["cached"] > 0.5 * summary["tokens"]["prompt"]
     for dialog in site.dialogs():
-        assert bool(dialog["turns"][0]["hits"]) == (algorithm == "multi")
+        assert dialog["turns"][0]["hits"]
