@@ -163,7 +163,13 @@ class Components:
         free = [judge for judge in self.judges if judge.decides and not judge.asks_model]
         if retriever is None:
             return SingleDocumentDialog(
-                repetition, taxonomy.has_targets, taxonomy.has_replies, algorithm.candidates, free, switching
+                repetition,
+                taxonomy.has_targets,
+                taxonomy.has_replies,
+                algorithm.candidates,
+                free,
+                switching,
+                algorithm.reasoning,
             )
         if isinstance(algorithm, ProgressiveSettings):
             return ProgressiveDialog(
@@ -187,6 +193,7 @@ class Components:
             algorithm.candidates,
             free,
             switching,
+            algorithm.reasoning,
         )
 
     @asynccontextmanager

@@ -46,6 +46,12 @@ class AlgorithmSettings(Record):
         description="Questions and answers that are drawn for each turn at a time (algorithms 1 and 2): the best that "
         "passes the checks stays, by a score that asks no model.",
     )
+    reasoning: bool = Field(
+        default=True,
+        description="Before it answers, the model copies facts, and afterwards it checks itself (algorithms 1 and 2). "
+        "false: it answers in a chat, and chooses the evidence in a call of its own; small models answer better so "
+        "(docs/runs.md).",
+    )
 
     @property
     def searches(self) -> bool:

@@ -35,7 +35,7 @@ class MultiDocumentDialog(DialogProgram):
             two attempts find one, as in `taxonomy.focus=passages`.
         underspecified: some turns are planned to be underspecified.
         replies: as in `DialogProgram`.
-        candidates, judges: as in `generator.dialogs.steps.Answer`.
+        candidates, judges, reasoning: as in `generator.dialogs.steps.Answer`.
     """
 
     algorithm = "multi"
@@ -53,9 +53,10 @@ class MultiDocumentDialog(DialogProgram):
         candidates: int = 1,
         judges: Sequence[Judge] = (),
         switching: bool = False,
+        reasoning: bool = True,
     ) -> None:
         super().__init__(repetition, planned, candidates, replies, switching)
-        self.rewrite, self.answer = Rewrite(), Answer(candidates, judges)
+        self.rewrite, self.answer = Rewrite(), Answer(candidates, judges, reasoning)
         if underspecified:
             self.underspecified = Underspecified(repetition, retriever, k)
         self.retriever, self.k, self.query, self.moving = retriever, k, query, moving

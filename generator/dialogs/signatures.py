@@ -150,6 +150,19 @@ documents."""
     evidence: list[int] = dspy.OutputField(desc="numbers of the sentences that the answer rests on", max_length=6)
 
 
+class ChatAnswer(dspy.Signature):
+    """You answer a user's questions about the documents below. Answer in one to three plain sentences, with what \
+they say and nothing else. If they tell only a part of what the user wants to know, give that and say what you don't \
+know. If they tell nothing of it, say “I don't have information on” that. Speak as one who knows this by heart: no \
+word about documents."""
+
+    documents: Documents = dspy.InputField()
+    dialog: Conversation = dspy.InputField()
+    question: str = dspy.InputField(desc="The User says")
+    rejected: str = dspy.InputField(desc=REJECTED)
+    reply: str = dspy.OutputField()
+
+
 class ChooseEvidence(dspy.Signature):
     """Choose the sentences that the Agent's reply rests on: those below that together tell what it says, at most six, \
 and none that it can do without. The User's words needn't be told. First say what the reply claims and which of the \

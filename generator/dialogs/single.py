@@ -24,9 +24,10 @@ class SingleDocumentDialog(DialogProgram):
         candidates: int = 1,
         judges: Sequence[Judge] = (),
         switching: bool = False,
+        reasoning: bool = True,
     ) -> None:
         super().__init__(repetition, planned, candidates, replies, switching)
-        self.answer = Answer(candidates, judges)
+        self.answer = Answer(candidates, judges, reasoning)
 
     async def turn(self, task: TurnTask) -> tuple[Turn, tuple[Passage, ...]]:
         """Return the next turn, and the document; see `DialogProgram.turn`."""

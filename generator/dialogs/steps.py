@@ -14,6 +14,7 @@ from pydantic import Field
 from generator.common.language import languages
 from generator.common.scripts import has_question_mark, has_words
 from generator.common.support import read_terms, term_keys
+from generator.dialogs.adapter import CHAT
 from generator.dialogs.answer_checks import find_answer_fault
 from generator.dialogs.answerability import measure_answerability
 from generator.dialogs.calls import call
@@ -25,6 +26,7 @@ from generator.dialogs.language_checks import check_language
 from generator.dialogs.prompt import Conversation, Documents, said_in
 from generator.dialogs.replies import SignatureType
 from generator.dialogs.signatures import (
+    ChatAnswer,
     ChooseEvidence,
     Courtesy,
     GroundedAnswer,
@@ -40,6 +42,8 @@ from taxonomy import QuestionType
 
 INCONSISTENT = "inconsistent by its own check"
 UNKNOWN = "the facts don't tell it, so say that you don't know"
+# What is taken for granted in a chat.
+_UNSAID = {"facts": (), "known": True, "consistent": True, "answerability": "answerable", "evidence": ()}
 _MOST_ADDED = 2
 _SHORTEST_SUBJECT = 4  # characters that name what a question is about
 
@@ -190,11 +194,12 @@ class Answer(dspy.Module):
     Args:
         candidates: answers drawn at a time, of which the best stays.
         judges: that ask no model, to choose among candidates.
+        reasoning: False: the answer is asked for in a chat, without reasoning and check, and its evidence after it.
     """
 
-    def __init__(self, candidates: int = 1, judges: Sequence[Judge] = ()) -> None:
+    def __init__(self, candidates: int = 1, judges: Sequence[Judge] = (), reasoning: bool = True) -> None:
         super().__init__()
-        self.predict = dspy.Predict(in_language(GroundedAnswer))
+        self.predict = dspy.Predict(in_language(GroundedAnswer if reasoning or languages().differ else ChatAnswer))
         self.choose = dspy.Predict(ChooseEvidence)
         self.candidates, self.judges = candidates, judges
 
@@ -220,7 +225,8 @@ class Answer(dspy.Module):
         inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history)), "question": question}
 
         async def draw(profile: Profile, refused: Sequence[Refused]) -> Turn:
-            prediction = await call(self.predict, "answer", profile, number, rejected=tell_refused(refused), **inputs)
+            reply = await call(self.predict, "answer", profile, number, rejected=tell_refused(refused), **inputs)
+            prediction = dspy.Prediction(answer=reply.reply, **_UNSAID) if CHAT in reply else reply
             answer = on_one_line(prediction.answer)
             check_language(answer)
             if same := next((each for each in refused if on_one_line(each.text) == answer), None):

@@ -425,6 +425,28 @@ def test_a_choice_that_completes_the_evidence_is_added() -> None:
     assert [each.text for each in turn.evidence] == ["Adults pay 5 crowns at the machine.", "A child pays 2 crowns."]
 
 
+@pytest.mark.parametrize(
+    ("text", "label", "cited"),
+    [
+        (TOLD, "answerable", ["Adults pay 5 crowns at the machine."]),
+        ("I don't have information on what an adult pays.", "unanswerable", []),
+    ],
+)
+def test_without_reasoning_an_answer_is_asked_for_in_a_chat(text: str, label: str, cited: list[str]) -> None:
+    model, history = Scripted(answer=["", text], evidence=[{"evidence": [3]}]), said(("Is it green?", "It is."))
+    ask = "What does an adult pay?"
+    turn: Turn = model.run(lambda: Answer(reasoning=False).acall((FARES,), history, ask, KINDS["direct"]))
+    assert (turn.answer, turn.answerability, turn.reasoning, turn.consistent) == (text, label, "", True)
+    assert [each.text for each in turn.evidence] == cited
+    assert model.stages == ["answer", "answer", "evidence"][: 2 + len(cited)]
+    request = model.calls[1].request
+    roles, texts = zip(*((message.role, message.content) for message in request.messages), strict=True)
+    assert roles == ("user", "assistant", "user", "assistant", "user")
+    assert "[3] Adults pay 5 crowns at the machine." in texts[0] and texts[2:4] == ("Is it green?", "It is.")
+    assert texts[4].startswith(ask) and REJECTED in texts[4]
+    assert request.response_format is None
+
+
 @pytest.mark.parametrize("text", ["I don't have information on that.", "It costs a bundle of hay."])
 def test_nothing_is_asked_where_no_sentence_could_help(text: str) -> None:
     model = Scripted(answer=[{"answer": text, "evidence": []}])
