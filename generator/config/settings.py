@@ -50,7 +50,7 @@ class AlgorithmSettings(Record):
         default=True,
         description="Before it answers, the model copies facts, and afterwards it checks itself (algorithms 1 and 2). "
         "false: it answers in a chat, and chooses the evidence in a call of its own; small models answer better so "
-        "(docs/runs.md).",
+        "(docs/runs.md). Without effect where dialogs have another language than their documents.",
     )
 
     @property
