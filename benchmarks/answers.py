@@ -65,7 +65,8 @@ async def answer_all(settings: dict[str, Any]) -> None:
     adapter, direct = SharedPrefixAdapter(tasks=collect_tasks(program)), read_types()["direct"]
 
     async def answer(item: dict[str, Any], clients: Any) -> Turn | Rejected:
-        name, document = item["document"], data["documents"][item["document"]]
+        name = item["document"]
+        document = data["documents"][name]
         text = document["text"]
         passage = Passage(id=name, document_id=name, title=document["title"], text=text, start=0, end=len(text))
         history = [
