@@ -18,7 +18,7 @@ from generator.common.passages import sentences
 from generator.common.refusals import drop_refusals
 from generator.config.settings import human_corpus
 from generator.dialogs.answer_checks import find_answer_fault
-from generator.dialogs.evidence import SHOWN, list_said, measure_support, rank_sentences
+from generator.dialogs.evidence import SHOWN, find_telling, list_said, measure_support, rank_sentences
 from generator.output.markdown import table
 from generator.schema import Dialog, SkippedRecord
 
@@ -78,6 +78,10 @@ def measure_evidence(cited: Iterable[Cited]) -> list[str]:
             ranked = [every[place] in item.evidence for place in rank_sentences(every, answer, item.said[0])]
             counts[name] += ranked[:1] == [True]
             counts[f"{name} shown"] += any(ranked[:SHOWN])
+        places = rank_sentences(every, item.answer, item.said[0])[:SHOWN]
+        if (telling := find_telling(every, places, item.answer, item.said)) is not None:
+            counts["alone"] += 1
+            counts["alone right"] += every[telling] in item.evidence
         other = chance.sample(item.others, min(len(item.evidence), len(item.others)))
         for name, texts in (("evidence", item.evidence), ("other", other), ("title", item.said[-1:])):
             counts[name] += not measure_support(item.answer, item.said, texts).covered
@@ -87,6 +91,7 @@ def measure_evidence(cited: Iterable[Cited]) -> list[str]:
         f"{answers:,}",
         f"{counts['sentences'] / max(1, answers):.1f}",
         *(_share(counts[n], answers) for n in names),
+        f"{counts['alone right']:,} of {counts['alone']:,}",
     ]
 
 
@@ -122,7 +127,15 @@ def main() -> None:
             checks.append([name, *measure_checks(found)])
             if cites_sentences:
                 evidence.append([name, *measure_evidence(read_cited(found))])
-    shares = ("first by question", "first by both", f"in {SHOWN} by both", "evidence", "others", "title")
+    shares = (
+        "first by question",
+        "first by both",
+        f"in {SHOWN} by both",
+        "evidence",
+        "others",
+        "title",
+        "one tells it all",
+    )
     print(table(["set", "answers", "sentences", *shares], evidence))
     reasons = ("documents", "nothing", "repeats", "no claim: unanswerable", "no claim: others")
     print("\n" + table(["set", "answers", *reasons], checks))

@@ -161,6 +161,7 @@ class Components:
                 "retriever.k=2 at least"
             )
         free = [judge for judge in self.judges if judge.decides and not judge.asks_model]
+        reasoning = settings.reasoning or self.languages.differ
         if retriever is None:
             return SingleDocumentDialog(
                 repetition,
@@ -169,7 +170,7 @@ class Components:
                 algorithm.candidates,
                 free,
                 switching,
-                algorithm.reasoning,
+                reasoning,
             )
         if isinstance(algorithm, ProgressiveSettings):
             return ProgressiveDialog(
@@ -193,7 +194,7 @@ class Components:
             algorithm.candidates,
             free,
             switching,
-            algorithm.reasoning,
+            reasoning,
         )
 
     @asynccontextmanager

@@ -123,7 +123,7 @@ def _check_earlier(folder: "Path", earlier: Mapping[str, str], identity: Mapping
         said = (f"{name}={json.loads(a)} (this run: {json.loads(b)})" for name, a, b in pairs if a != b)
         return ", ".join(said)
 
-    if other := differing("algorithm.name", "judge.name"):
+    if other := differing("algorithm.name", "algorithm.reasoning", "judge.name"):
         raise ConfigError(f"earlier_run={folder}: took other calls, with {other}; give a run with this run's choices")
     if other := differing("lm.model", "judge.lm.model", "user.lm.model"):
         note(f"earlier_run={folder}: the figures are those of other models, with {other}")

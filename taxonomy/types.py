@@ -122,6 +122,13 @@ class QuestionType(Record):
             lines.append("It begins like one of these: " + ", ".join(f"“{words}”" for words in self.beginnings()))
         return "\n".join(lines)
 
+    def brief(self) -> str:
+        """Return the type without steps and examples; where it takes up nothing, it may begin as it likes."""
+        lines = [self.definition, f"It has at most {self.words} words."]
+        if self.phrasings and self.part_taken_up != "neither":
+            lines.append("It begins like one of these: " + ", ".join(f"“{words}”" for words in self.beginnings()))
+        return "\n".join(lines)
+
     def beginnings(self) -> list[str]:
         """Return the phrasings up to their first gap, which small models copy, without those cut to one word."""
         cut = [(phrasing.partition("…")[0].strip(), "…" in phrasing) for phrasing in self.phrasings]
@@ -136,6 +143,11 @@ class QuestionType(Record):
     def part_taken_up(self) -> Part | None:
         """Return the part of the last turn that a question of the type goes back to."""
         return self.takes_up
+
+    @property
+    def expected(self) -> str:
+        """How much of it the documents should answer, as a label of answerability."""
+        return self.answerability
 
     @property
     def stands_alone(self) -> bool:
@@ -224,6 +236,14 @@ class Target(QuestionType):
     def prompt(self) -> str:
         facets = (self.aim, self.multi_turn)
         return "\n".join([super().prompt(), *filter(None, (facet.prompt() for facet in facets if facet))])
+
+    def brief(self) -> str:
+        facets = (facet for facet in (self.aim, self.multi_turn) if facet and facet.steps)
+        return "\n".join([super().brief(), *(f"It is also this: {facet.definition}" for facet in facets)])
+
+    @property
+    def expected(self) -> str:
+        return self.aim.name if self.aim else self.answerability
 
     @property
     def multi_turn_type(self) -> str:

@@ -46,11 +46,13 @@ class AlgorithmSettings(Record):
         description="Questions and answers that are drawn for each turn at a time (algorithms 1 and 2): the best that "
         "passes the checks stays, by a score that asks no model.",
     )
-    reasoning: bool = Field(
-        default=True,
-        description="Before it answers, the model copies facts, and afterwards it checks itself (algorithms 1 and 2). "
-        "false: it answers in a chat, and chooses the evidence in a call of its own; small models answer better so "
-        "(docs/runs.md). Without effect where dialogs have another language than their documents.",
+    reasoning: bool | None = Field(
+        default=None,
+        description="Before it asks and answers, the model notes what it goes by, and afterwards it checks itself "
+        "(algorithms 1 and 2). false: questions are asked for in plain words and answered in a chat, and evidence is "
+        "chosen after the answer, which small models do better (docs/runs.md). null: true, but false for a model of "
+        "your own in this process (`lm=embedded lm.path=…`). Always true where dialogs have another language than "
+        "their documents.",
     )
 
     @property
@@ -150,6 +152,12 @@ class Settings(RunSettings):
     def others(self) -> dict[str, Endpoint]:
         """The models that write dialogs beside `lm`, by the names of their settings."""
         return {**self.algorithm.endpoints, **({"user.lm": self.user.lm} if self.user.lm else {})}
+
+    @property
+    def reasoning(self) -> bool:
+        """Whether the model reasons, as in `algorithm.reasoning`."""
+        small = isinstance(self.lm, EmbeddedEndpoint) and not self.lm.is_bundled
+        return not small if self.algorithm.reasoning is None else self.algorithm.reasoning
 
     @property
     def wanted(self) -> int:

@@ -3,7 +3,8 @@
 One user message, for chat templates that refuse a system role or roles that don't alternate: first the rules with all
 tasks and their output formats, which every call shares, then the documents, the dialog so far, and last the task with
 its inputs, which is all that differs between two calls of one turn; why an attempt was refused stands at its very end.
-`docs/decisions.md` says what that saves. Apart stands the chat (`ChatAnswer`), in which the model is the Agent.
+`docs/decisions.md` says what that saves. What is asked for in plain words (`IN_PLAIN_WORDS`, `PlainAnswer`) has no
+rules: first come the documents, then the dialog, or a chat with the Agent.
 
 Knows nothing of models; the tasks are in `generator.dialogs.signatures`.
 """
@@ -50,8 +51,8 @@ SPEAKS = "User and Agent speak {language}: whatever they say is written in {lang
 SHARED_INPUTS = ("criteria",)
 # Inputs that differ between two attempts at a task: after all else, so that a server reads little more than them anew.
 LAST_INPUTS = ("rejected",)
-# The only output of a chat: all that the model says, which is no JSON.
-CHAT = "reply"
+# The only output of a task in plain words: all that the model says, which is no JSON.
+TEXT = "text"
 # What the Agent says before the first question: right after “If they tell nothing of it, say …”, a small model says so.
 AGREED = "All right. What do you want to know?"
 _CONTEXT = (Documents, Conversation)
@@ -84,19 +85,19 @@ class SharedPrefixAdapter(dspy.Adapter):
         if languages != IN_ENGLISH:
             preamble = f"{preamble} {SPEAKS.format(language=languages.dialog.name)}"
         shared = {name: task for name, task in (tasks or {}).items() if name not in RARE}
-        self.tasks = {name: task for name, task in shared.items() if not _is_chat(task)}
+        self.tasks = {name: task for name, task in shared.items() if not _is_plain(task)}
         described = [f"“{name}”: {_describe_task(name, task)}" for name, task in self.tasks.items()]
         self.rules = "\n\n".join([preamble, *([TASKS, *described] if described else [])])
 
     def format(
         self, signature: SignatureType, demos: list[dict[str, Any]], inputs: dict[str, Any]
     ) -> list[dict[str, Any]]:
-        """Return one user message: rules, documents, dialog, task; of a chat its messages.
+        """Return one user message: rules, documents, dialog, task; in plain words, see `_format_plain`.
 
         Criteria, which many dialogs share, stand before the documents, and the instructions with them.
         """
-        if _is_chat(signature):
-            return self._format_chat(signature, inputs)
+        if _is_plain(signature):
+            return self._format_plain(signature, inputs)
         parts = [inputs[name] for name, field in signature.input_fields.items() if _is_context(field)]
         context = [part.render() for part in parts if part != Documents(passages=())]
         instructions, form = self._state_task(signature)
@@ -112,14 +113,16 @@ class SharedPrefixAdapter(dspy.Adapter):
         task = "\n\n".join(rest)
         return [{"role": "user", "content": "\n\n".join([self.rules, *front, *context, f"<task>\n{task}\n</task>"])}]
 
-    def _format_chat(self, signature: SignatureType, inputs: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the dialog as a chat with the Agent, whose first message has the instructions and the documents."""
-        said = [signature.instructions, inputs["documents"].render()]
+    def _format_plain(self, signature: SignatureType, inputs: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return documents, dialog and task in one message; to a question, the dialog is a chat with the Agent."""
+        documents, dialog, task = inputs["documents"].render(), inputs["dialog"], [signature.instructions]
         if self.languages != IN_ENGLISH:
-            said.append(f"Write in {self.languages.dialog.name}.")
-        refused = _render_inputs(signature, {name: inputs[name] for name in LAST_INPUTS})
-        last = [quote(inputs["question"]), *refused]
-        texts = ["\n\n".join(said), AGREED, *map(quote, said_in(inputs["dialog"].turns)), "\n\n".join(last)]
+            task.append(f"Write in {self.languages.dialog.name}.")
+        if "question" not in inputs:
+            context = [documents, dialog.render()] if dialog.turns else [documents]
+            return [{"role": "user", "content": "\n\n".join([*context, *task, *_render_inputs(signature, inputs)])}]
+        last = [quote(inputs["question"]), *_render_inputs(signature, {name: inputs[name] for name in LAST_INPUTS})]
+        texts = ["\n\n".join([documents, *task]), AGREED, *map(quote, said_in(dialog.turns)), "\n\n".join(last)]
         roles = itertools.cycle(("user", "assistant"))
         return [{"role": role, "content": text} for role, text in zip(roles, texts, strict=False)]
 
@@ -160,7 +163,7 @@ class SharedPrefixAdapter(dspy.Adapter):
 
     def parse(self, signature: SignatureType, completion: str) -> dict[str, Any]:
         """Return the fields of a reply; see `read_reply`."""
-        return {CHAT: completion} if _is_chat(signature) else read_reply(signature, completion)
+        return {TEXT: completion} if _is_plain(signature) else read_reply(signature, completion)
 
     async def acall(
         self,
@@ -176,7 +179,7 @@ class SharedPrefixAdapter(dspy.Adapter):
             AdapterParseError: the second reply can't be parsed either; it carries that reply.
         """
         shown = max(1, sum(v.count for v in inputs.values() if isinstance(v, Documents)))
-        if self.structured_outputs and not _is_chat(signature):
+        if self.structured_outputs and not _is_plain(signature):
             # Without `strict`: OpenAI's strict mode refuses bounds on strings, and vLLM and llama.cpp don't need it.
             stage = lm_kwargs.get("metadata", {}).get("stage", "reply")
             schema = {"name": stage, "schema": limited_schema(signature, shown)}
@@ -223,8 +226,8 @@ def _remind(name: str, signature: SignatureType) -> str:
     return f"{signature.instructions.partition('.')[0]}, as under “{name}”."
 
 
-def _is_chat(signature: SignatureType) -> bool:
-    return list(signature.output_fields) == [CHAT]
+def _is_plain(signature: SignatureType) -> bool:
+    return list(signature.output_fields) == [TEXT]
 
 
 def _is_context(field: FieldInfo) -> bool:

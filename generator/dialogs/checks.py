@@ -12,7 +12,7 @@ from generator.common.scripts import count_words, has_question_mark, has_words
 from generator.common.shingles import content_stems, words
 from generator.common.support import read_terms, shares_nothing
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.later_turns import REPEATS, content_of, find_later_fault, list_question_words
+from generator.dialogs.later_turns import REPEATS, asks, content_of, find_later_fault, list_question_words
 from generator.dialogs.prompt import Documents, said_in
 from generator.dialogs.request_checks import find_request_fault
 from generator.schema import Passage, Turn
@@ -31,6 +31,9 @@ _LEAST_COPIED, _MOST_COPIED = 8, 2 / 3
 # So many are copied in a question, too: mtRAG's people have 13 at most, and 3 of 2,809 in DialDoc21's have as many; of
 # Qwen 1.5B 9 of 334.
 _COPIED_RUN = 17
+# A message that tells a sentence has so many of its stems, of at least so many, and these are so many of its own: so do
+# 5 of 637 messages of mtRAG's people.
+_MOST_TOLD, _LEAST_TOLD, _MOST_TELLING = 0.6, 3, 0.75
 
 # Small models copy the gap that a phrasing leaves for the subject of the question.
 GAP = re.compile(r"(?:^|\s)(?:…|\.{3})(?:\s|$)")
@@ -119,6 +122,8 @@ def find_fault(
         return OFF_SUBJECT
     if copies_documents(question, documents.passages):
         return COPIED
+    if _tells(question, [focus, *(p.text[start:end] for p in documents.passages for start, end in sentences(p.text))]):
+        return "tells what it should ask for"
     # What earlier questions meant, since slips would hide a repetition.
     history = [t.model_copy(update={"query": t.clean_query}) if t.clean_query else t for t in history]
     earlier = [turn.query for turn in history]
@@ -148,6 +153,15 @@ def is_nameless(question: str) -> bool:
         if not {*content_stems(after)[:1]} <= named:
             return True
     return not read_terms(first)
+
+
+def _tells(message: str, facts: Sequence[str]) -> bool:
+    """Return True if a message asks nothing and says most of a fact: “No, I meant the crossing takes 22 minutes.”"""
+    language, content = dialog_language(), content_of(message)
+    if asks(message) or list_question_words(message, language) or language.matches("request", message):
+        return False
+    shared = ((len(content & told), len(told)) for told in map(content_of, facts) if len(told) >= _LEAST_TOLD)
+    return any(both >= _MOST_TOLD * told and both >= _MOST_TELLING * len(content) for both, told in shared)
 
 
 def _asks_twice(question: str) -> bool:

@@ -7,6 +7,7 @@ What is looked for is what the answer adds to its question: there the right sent
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 from math import log
 from typing import NamedTuple
 
@@ -98,6 +99,14 @@ def find_uncovered(passages: Sequence[Passage], history: Sequence[Turn], turn: T
     return f"the evidence doesn't cover: {', '.join(support.missing) or 'the answer'}"
 
 
+def find_untold(answer: str, question: str, history: Sequence[Turn], passages: Sequence[Passage]) -> str | None:
+    """Return what of an answer no passage tells, as the reason to ask for another, or None."""
+    if languages().differ:
+        return None
+    support = measure_support(answer, list_said(question, history, passages), [p.titled for p in passages])
+    return None if support.covered else f"says what isn't told: leave out “{'”, “'.join(support.missing) or answer}”"
+
+
 def _is_generated(turn: Turn) -> bool:
     """Return False for people's turns, which have neither a plan nor reasoning."""
     return bool(turn.planned or turn.reasoning)
@@ -131,6 +140,19 @@ def rank_sentences(sentences: Sequence[str], answer: str, question: str) -> list
         sum(weight * log(1 + len(keys) / counts[key]) for key, weight in weights.items() if key in of) for of in keys
     ]
     return sorted((place for place, score in enumerate(scores) if score), key=lambda place: -scores[place])
+
+
+def find_telling(sentences: Sequence[str], ranked: Sequence[int], answer: str, said: Sequence[str]) -> int | None:
+    """Return the place of the sentence that alone tells all that an answer adds; None unless it is the best one, and
+    the only one.
+
+    Args:
+        ranked: the places of the sentences, best first, as `rank_sentences` returns them.
+        said: as in `measure_support`.
+    """
+    found = (place for place in ranked if measure_support(answer, said, [sentences[place]])[:2] == (True, 1))
+    telling = [*islice(found, 2)]
+    return telling[0] if telling and telling == [ranked[0]] else None
 
 
 def drop_idle(evidence: Sequence[Evidence], answer: str, said: Sequence[str]) -> tuple[Evidence, ...]:

@@ -7,9 +7,11 @@ unique ones, people's 16.9. Of people's later turns, 10% rest on the text of ear
 from collections.abc import Iterable, Sequence
 
 from generator.common.passages import sentences
+from generator.common.support import read_terms
 from generator.schema import Passage, Retriever, Split, Turn
 
 FOCUS_CHARS = 300
+_TELLING = 3  # content words that a sentence has which tells something
 
 
 async def choose_focus(
@@ -36,6 +38,25 @@ async def choose_focus(
         if near:
             return _beginning(near[0])
     return _beginning(unused[place % len(unused)]) if unused else ""
+
+
+def find_next_sentence(passages: Sequence[Passage], history: Sequence[Turn], place: int) -> str:
+    """Return the sentence after the last evidence that no answer of the dialog rests on; empty if there is none.
+
+    It is of a document that answers rest on, so that the dialog keeps its subject; before any does, of the first. What
+    has too few content words for a question, such as a heading, is left out.
+
+    Args:
+        passages: retrieved so far.
+        place: the turn's place in its plan, from 0: after a skipped turn, the sentence is one further on.
+    """
+    evidence = [each for turn in history for each in turn.evidence]
+    cited, used = {each.passage_id for each in evidence}, {each.text for each in evidence}
+    documents = {p.document_id for p in passages if p.id in cited} or {p.document_id for p in passages[:1]}
+    texts = [p.text[x:y] for p in passages if p.document_id in documents for x, y in sentences(p.text)]
+    last = max((number for number, text in enumerate(texts, 1) if text in used), default=0)
+    free = [t for t in dict.fromkeys(texts[last:] + texts[:last]) if t not in used and len(read_terms(t)) >= _TELLING]
+    return free[(place - len(history)) % len(free)] if free else ""
 
 
 def count_new_passages(passages: Iterable[Passage], history: Sequence[Turn], turn: Turn) -> int | None:

@@ -44,7 +44,8 @@ def find_later_fault(
     last = next((turn for turn in reversed(history) if turn.answerability != "conversational"), history[-1])
     content, known = content_of(question), _known_stems(documents, history, focus)
     told = content_of(last.answer)
-    if len(told) >= _TELLING and len(content & told) >= _RETOLD * len(told):
+    retold = bool(told) and len(content & told) >= _RETOLD * len(told)
+    if retold and (len(told) >= _TELLING or _confirms(question, content, told | content_of(last.query))):
         return "repeats the last answer"
     match question_type.part_taken_up:
         case "question" if not _takes_up_question(question, content, last, known):
@@ -135,17 +136,22 @@ def _find_old_matter(question: str, content: frozenset[str], last: Turn) -> str 
         return "corrects the last question in place of asking for something new"
     if language.matches("clarifies", question):
         return "asks what the last answer means in place of something new"
+    return "asks for what the last answer told" if _confirms(question, content, content_of(last.answer)) else None
+
+
+def _confirms(question: str, content: frozenset[str], told: frozenset[str]) -> bool:
+    """Return true if a question only asks whether it is so as was told, of which its content is a part."""
+    language = dialog_language()
     spoken = " ".join(word for word in words(question) if word not in language.listed("leading"))
-    confirms = (
+    return (
         language.begins_with("auxiliary", spoken)
         and len(content) >= 2
-        and content <= content_of(last.answer)
+        and content <= told
         # "Is there a fee?" asks to confirm what the last answer said, "Can you tell me the fee?" doesn't.
         and not language.matches("request", question)
         and not language.find("alternative", spoken)
         and not language.find("question", spoken)
     )
-    return "asks for what the last answer told" if confirms else None
 
 
 def asks(question: str) -> bool:

@@ -35,7 +35,7 @@ class MultiDocumentDialog(DialogProgram):
             two attempts find one, as in `taxonomy.focus=passages`.
         underspecified: some turns are planned to be underspecified.
         replies: as in `DialogProgram`.
-        candidates, judges, reasoning: as in `generator.dialogs.steps.Answer`.
+        candidates, judges, reasoning: as in `generator.dialogs.steps`.
     """
 
     algorithm = "multi"
@@ -55,7 +55,7 @@ class MultiDocumentDialog(DialogProgram):
         switching: bool = False,
         reasoning: bool = True,
     ) -> None:
-        super().__init__(repetition, planned, candidates, replies, switching)
+        super().__init__(repetition, planned, candidates, replies, switching, reasoning)
         self.rewrite, self.answer = Rewrite(), Answer(candidates, judges, reasoning)
         if underspecified:
             self.underspecified = Underspecified(repetition, retriever, k)
@@ -128,5 +128,5 @@ class MultiDocumentDialog(DialogProgram):
     async def later_focus(self, passages: Sequence[Passage], history: Sequence[Turn], place: int, split: Split) -> str:
         """Return the beginning of a passage that no answer rests on yet, if conversations are to move on."""
         if not self.moving:
-            return ""
+            return await super().later_focus(passages, history, place, split)
         return await choose_focus(self.retriever, 2 * self.k, split, passages, history, place)

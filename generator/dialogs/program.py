@@ -14,6 +14,7 @@ from generator.dialogs.adapter import PREAMBLE
 from generator.dialogs.calls import Others
 from generator.dialogs.candidates import Unused, collect_unused
 from generator.dialogs.dedup import Repetition
+from generator.dialogs.focus import find_next_sentence
 from generator.dialogs.language_checks import STAGE, phrase
 from generator.dialogs.live import tell_turn
 from generator.dialogs.plan import Plan
@@ -110,6 +111,7 @@ class DialogProgram(Program):
         candidates: as in `algorithm.candidates`.
         replies: some questions can't be answered, and have a reply of their own.
         switching: some users leave the topic of their dialog.
+        reasoning: as in `generator.dialogs.steps.Ask`.
     """
 
     def __init__(
@@ -119,15 +121,17 @@ class DialogProgram(Program):
         candidates: int,
         replies: bool = False,
         switching: bool = False,
+        reasoning: bool = True,
     ) -> None:
         super().__init__()
+        self.reasoning = reasoning
         if replies:
             self.unanswered = Unanswered()
-        self.ask_first = Ask(FirstQuestion, repetition, candidates)
-        self.ask_next = Ask(NextQuestion, repetition, candidates)
-        self.tell_next = Ask(NextStatement, repetition, candidates)
+        self.ask_first = Ask(FirstQuestion, repetition, candidates, reasoning)
+        self.ask_next = Ask(NextQuestion, repetition, candidates, reasoning)
+        self.tell_next = Ask(NextStatement, repetition, candidates, reasoning)
         if planned or switching:
-            self.ask_new = Ask(NewQuestion, repetition, candidates)
+            self.ask_new = Ask(NewQuestion, repetition, candidates, reasoning)
         if planned:
             self.chat = Chat()
 
@@ -190,8 +194,11 @@ class DialogProgram(Program):
         """
 
     async def later_focus(self, passages: Sequence[Passage], history: Sequence[Turn], place: int, split: Split) -> str:
-        """Return what the question of a later turn is to touch on; empty leaves that to the model."""
-        return ""
+        """Return what the question of a later turn is to touch on; empty leaves that to the model.
+
+        Without `algorithm.reasoning` it is a sentence, since a small model finds nothing new by itself.
+        """
+        return "" if self.reasoning else find_next_sentence(passages, history, place)
 
     async def ask(self, task: TurnTask) -> str:
         """Return the question that a turn begins with, before it is typed."""

@@ -70,15 +70,23 @@ def _on_topic(request: str, passages: Sequence[Passage]) -> str | None:
     return None if stems and len(stems & told) >= _ON_TOPIC * len(stems) else "is not about what the documents tell"
 
 
-def _uncovered(request: str, passages: Sequence[Passage]) -> str | None:
-    # In another language than the documents' a request shares no words with them, and is never covered. A number or a
-    # name of its own is what a false premise changes.
+def find_covering(request: str, passages: Sequence[Passage]) -> str | None:
+    """Return the first sentence with its document's title that tells of all of a request, or None.
+
+    In another language than the documents' a request shares no words with them, and none does. A number or a name of
+    its own is what a false premise changes.
+    """
     stems, telling = topic_stems(request), {term.key for term in read_terms(request) if term.kind != "word"}
-    covered = any(
-        len(stems & topic_stems(text)) >= _COVERED * len(stems) and telling <= term_keys(text)
+    covering = (
+        text
         for text in _titled_sentences(passages)
+        if len(stems & topic_stems(text)) >= _COVERED * len(stems) and telling <= term_keys(text)
     )
-    return "may be answered: a sentence tells of all of it" if stems and covered else None
+    return next(covering, None) if stems else None
+
+
+def _uncovered(request: str, passages: Sequence[Passage]) -> str | None:
+    return "may be answered: a sentence tells of all of it" if find_covering(request, passages) else None
 
 
 def _scattered(request: str, passages: Sequence[Passage]) -> str | None:

@@ -26,7 +26,7 @@ class SingleDocumentDialog(DialogProgram):
         switching: bool = False,
         reasoning: bool = True,
     ) -> None:
-        super().__init__(repetition, planned, candidates, replies, switching)
+        super().__init__(repetition, planned, candidates, replies, switching, reasoning)
         self.answer = Answer(candidates, judges, reasoning)
 
     async def turn(self, task: TurnTask) -> tuple[Turn, tuple[Passage, ...]]:

@@ -14,22 +14,26 @@ from pydantic import Field
 from generator.common.language import languages
 from generator.common.scripts import has_question_mark, has_words
 from generator.common.support import read_terms, term_keys
-from generator.dialogs.adapter import CHAT
+from generator.dialogs.adapter import TEXT
 from generator.dialogs.answer_checks import find_answer_fault
 from generator.dialogs.answerability import measure_answerability
 from generator.dialogs.calls import call
 from generator.dialogs.candidates import ATTEMPTS, Refused, draw_best, rate_answer, rate_question, tell_refused
 from generator.dialogs.checks import UNFINISHED, find_fault, find_length_fault
 from generator.dialogs.dedup import Repetition
+from generator.dialogs.evidence import find_untold
 from generator.dialogs.evidence_choice import choose_evidence
 from generator.dialogs.language_checks import check_language
+from generator.dialogs.later_turns import content_of
 from generator.dialogs.prompt import Conversation, Documents, said_in
 from generator.dialogs.replies import SignatureType
+from generator.dialogs.request_checks import find_covering
 from generator.dialogs.signatures import (
-    ChatAnswer,
+    IN_PLAIN_WORDS,
     ChooseEvidence,
     Courtesy,
     GroundedAnswer,
+    PlainAnswer,
     Remark,
     StandaloneQuery,
     in_language,
@@ -44,6 +48,7 @@ INCONSISTENT = "inconsistent by its own check"
 UNKNOWN = "the facts don't tell it, so say that you don't know"
 # What is taken for granted in a chat.
 _UNSAID = {"facts": (), "known": True, "consistent": True, "answerability": "answerable", "evidence": ()}
+_TOLD = ("answerable", "partial")
 _MOST_ADDED = 2
 _SHORTEST_SUBJECT = 4  # characters that name what a question is about
 
@@ -56,11 +61,14 @@ class Ask(dspy.Module):
             one that leans on the last answer, `NewQuestion` for one that stands alone, `NextStatement` for what the
             user tells in place of a question.
         candidates: questions drawn at a time, of which the best stays.
+        reasoning: False: the question is asked for in plain words, without steps, examples and draft answer.
     """
 
-    def __init__(self, signature: type[dspy.Signature], repetition: Repetition, candidates: int = 1) -> None:
+    def __init__(
+        self, signature: type[dspy.Signature], repetition: Repetition, candidates: int = 1, reasoning: bool = True
+    ) -> None:
         super().__init__()
-        self.predict = dspy.Predict(signature)
+        self.predict = dspy.Predict(signature if reasoning else IN_PLAIN_WORDS[signature])
         self.repetition, self.candidates = repetition, candidates
 
     async def aforward(
@@ -83,12 +91,15 @@ class Ask(dspy.Module):
         inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history))}
         without_examples = question_type.model_copy(update={"examples": ()})
         signature: SignatureType = self.predict.signature
+        plain = TEXT in signature.output_fields
+        if plain and (question_type.part_taken_up == "answer" or question_type.expected not in _TOLD):
+            focus = ""  # no sentence of the documents is what it asks for
         if "can_ask" in signature.output_fields and not question_type.may_decline:
             signature = _without_can_ask(signature)
 
         async def draw(profile: Profile, refused: Sequence[Refused]) -> str:
             least = 1
-            if refused and refused[-1].reason == UNFINISHED:
+            if refused and refused[-1].reason == UNFINISHED and not plain:
                 least = len(refused[-1].text) + _SHORTEST_SUBJECT
             prediction = await call(
                 self.predict,
@@ -96,15 +107,15 @@ class Ask(dspy.Module):
                 profile,
                 len(history) + 1,
                 signature=_with_min_length(signature, least),
-                kind=(without_examples if refused else question_type).prompt(),
-                rejected=tell_refused(refused),
+                kind=question_type.brief() if plain else (without_examples if refused else question_type).prompt(),
+                rejected="" if plain else tell_refused(refused),
                 focus=focus,
                 user=user,
                 **inputs,
             )
             if not prediction.get("can_ask", True):  # then the question needn't be one
                 raise Rejected("ask", f"declined: nothing {question_type.name} to ask", prediction.explanation)
-            question = on_one_line(prediction.question)
+            question = on_one_line(prediction.text if plain else prediction.question)
             check_language(question)
             fault = find_fault(question, documents, history, question_type, self.repetition, focus)
             if len(refused) < (ATTEMPTS - 1) * self.candidates:  # a long question is better than none
@@ -199,7 +210,7 @@ class Answer(dspy.Module):
 
     def __init__(self, candidates: int = 1, judges: Sequence[Judge] = (), reasoning: bool = True) -> None:
         super().__init__()
-        self.predict = dspy.Predict(in_language(GroundedAnswer if reasoning or languages().differ else ChatAnswer))
+        self.predict = dspy.Predict(in_language(GroundedAnswer if reasoning else PlainAnswer))
         self.choose = dspy.Predict(ChooseEvidence)
         self.candidates, self.judges = candidates, judges
 
@@ -223,10 +234,11 @@ class Answer(dspy.Module):
         """
         documents, number = Documents(passages=tuple(passages)), len(history) + 1
         inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history)), "question": question}
+        plain = TEXT in self.predict.signature.output_fields
 
         async def draw(profile: Profile, refused: Sequence[Refused]) -> Turn:
             reply = await call(self.predict, "answer", profile, number, rejected=tell_refused(refused), **inputs)
-            prediction = dspy.Prediction(answer=reply.reply, **_UNSAID) if CHAT in reply else reply
+            prediction = dspy.Prediction(answer=reply.text, **_UNSAID) if plain else reply
             answer = on_one_line(prediction.answer)
             check_language(answer)
             if same := next((each for each in refused if on_one_line(each.text) == answer), None):
@@ -234,6 +246,11 @@ class Answer(dspy.Module):
             answerability = measure_answerability(question, answer, prediction.answerability)
             unknown = answerability == "answerable" and not prediction.known
             fault = find_answer_fault(answer, question, history, passages)
+            if plain and not fault:
+                fault = find_untold(answer, question, history, passages)
+                if answerability == "unanswerable" != question_type.expected and len(content_of(question)) > 1:
+                    told = find_covering(question, passages)
+                    fault = f"says that it isn't known: answer from “{told}”" if told else fault
             if fault or unknown or not prediction.consistent:
                 reason, _, remedy = (fault or INCONSISTENT).partition(": ")
                 own = UNKNOWN if unknown else "" if prediction.consistent else on_one_line(prediction.consistency)
@@ -255,12 +272,12 @@ class Answer(dspy.Module):
 
         async def rate(turn: Turn) -> tuple[str, float]:
             # No judge finds fault with a refusal, so that it would beat the answer that the question was asked for.
-            planned = (turn.planned and turn.planned.answerability) or question_type.answerability
-            refuses = turn.answerability == "unanswerable" != planned
+            refuses = turn.answerability == "unanswerable" != question_type.expected
             return turn.answer, await rate_answer(turn, passages, history, () if refuses else self.judges)
 
         turn = await draw_best(self.candidates, "answer", number, draw, rate)
-        return await choose_evidence(self.choose, documents, history, turn)
+        turn = await choose_evidence(self.choose, documents, history, turn)
+        return turn.model_copy(update={"reasoning": "\n".join(e.text for e in turn.evidence)}) if plain else turn
 
 
 @cache  # a new signature would need a new schema

@@ -147,3 +147,9 @@ def test_a_stored_configuration_is_loaded_again() -> None:
     assert load(again) == load(cfg)
     assert isinstance(load(again).executor, RaySettings)
     assert not [name for name in plain(cfg) if name.startswith("_")]
+
+
+def test_a_model_of_ones_own_in_this_process_is_asked_in_plain_words(tmp_path: Path) -> None:
+    own = ("lm=embedded", f"lm.path={tmp_path / 'own.gguf'}")
+    chosen = ("lm=embedded",), ("lm=vllm",), own, (*own, "algorithm.reasoning=true"), ("algorithm.reasoning=false",)
+    assert [settings(*each).reasoning for each in chosen] == [True, True, False, True, False]

@@ -51,6 +51,13 @@ def test_a_correction_that_takes_it_up_is_accepted(question: str) -> None:
     assert fault(question, "correction") is None
 
 
+def test_a_clarification_does_not_ask_whether_all_of_the_answer_is_so() -> None:
+    history = said(("Where does the trail end?", "It ends in Port Weir."))
+    assert fault("Does that mean the trail ends in Port Weir?", "clarification", history) == "repeats the last answer"
+    assert fault("Do you mean Port Weir or the old port?", "clarification", history) is None
+    assert fault("Is it earlier with a deduction?", "clarification") is None
+
+
 def test_a_question_does_not_hold_the_answer_before_it() -> None:
     told = "Forms are filed Monday through Friday before noon at the counter of the court, with a copy of the order."
     history = said(("When can I file my forms?", told))

@@ -14,10 +14,12 @@ import pytest
 from generator.common.passages import count_tokens, sentences
 from generator.config.parts import build_choice
 from generator.corpora.library import Library
-from generator.dialogs.focus import FOCUS_CHARS
+from generator.dialogs.focus import FOCUS_CHARS, find_next_sentence
 from generator.dialogs.plan import Plan, Planner
-from generator.schema import Document, Turns
+from generator.dialogs.prompt import Documents
+from generator.schema import Document, Passage, Turns
 from taxonomy import PLAIN, Mix, TaskMix, Taxonomy, load, load_users
+from tests.support.records import make_turn
 
 WORDS = ["harbour", "ferry", "crane", "pilot", "buoy", "anchor", "tide", "storm", "light", "quay", "rope", "sail"]
 FIRST = {"direct": 0.5, "comparative": 0.3, "unanswerable": 0.2}
@@ -153,6 +155,19 @@ def test_a_focus_is_a_few_whole_sentences(ten: Library) -> None:
         assert plan.focus in plan.source.text
         assert plan.focus.startswith("Item") and plan.focus.endswith(".")
         assert len(plan.focus) <= FOCUS_CHARS
+
+
+def test_the_next_sentence_is_one_that_no_answer_rests_on() -> None:
+    text = "Opening times. The pool opens at seven. Children pay half the price. Dogs stay at the gate."
+    pool = Passage(id="pool", document_id="pool", text=text, start=0, end=len(text))
+    documents = Documents(passages=(pool,))
+    history = tuple(make_turn(number, evidence=documents.evidence([cited])) for number, cited in ((1, 2), (2, 3)))
+    one, two = history[:1], history
+    assert find_next_sentence((pool,), one, 1) == "Children pay half the price."
+    assert find_next_sentence((pool,), one, 2) == "Dogs stay at the gate.", "after a skipped turn"
+    assert find_next_sentence((pool,), (*two, make_turn(3, evidence=documents.evidence([4]))), 3) == ""
+    assert find_next_sentence((pool,), two, 2) == "Dogs stay at the gate."
+    assert find_next_sentence((), (), 0) == ""
 
 
 def test_without_focus_the_model_chooses(ten: Library) -> None:

@@ -1,5 +1,7 @@
 """The steps of a dialog, each with a scripted model."""
 
+from contextlib import suppress
+
 import pytest
 from dspy import lm15
 
@@ -426,25 +428,101 @@ def test_a_choice_that_completes_the_evidence_is_added() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "label", "cited"),
+    ("ask", "text", "label", "cited"),
     [
-        (TOLD, "answerable", ["Adults pay 5 crowns at the machine."]),
-        ("I don't have information on what an adult pays.", "unanswerable", []),
+        ("What does an adult pay?", TOLD, "answerable", ["Adults pay 5 crowns at the machine."]),
+        ("Who drives it?", "I don't have information on who drives it.", "unanswerable", []),
     ],
 )
-def test_without_reasoning_an_answer_is_asked_for_in_a_chat(text: str, label: str, cited: list[str]) -> None:
-    model, history = Scripted(answer=["", text], evidence=[{"evidence": [3]}]), said(("Is it green?", "It is."))
-    ask = "What does an adult pay?"
+def test_without_reasoning_an_answer_is_asked_for_in_a_chat(ask: str, text: str, label: str, cited: list[str]) -> None:
+    model, history = Scripted(answer=["", text]), said(("Is it green?", "It is."))
     turn: Turn = model.run(lambda: Answer(reasoning=False).acall((FARES,), history, ask, KINDS["direct"]))
-    assert (turn.answer, turn.answerability, turn.reasoning, turn.consistent) == (text, label, "", True)
-    assert [each.text for each in turn.evidence] == cited
-    assert model.stages == ["answer", "answer", "evidence"][: 2 + len(cited)]
+    assert (turn.answer, turn.answerability, turn.consistent) == (text, label, True)
+    assert [each.text for each in turn.evidence] == cited == turn.reasoning.splitlines()
+    assert model.stages == ["answer", "answer"], "one sentence alone tells it"
     request = model.calls[1].request
     roles, texts = zip(*((message.role, message.content) for message in request.messages), strict=True)
     assert roles == ("user", "assistant", "user", "assistant", "user")
     assert "[3] Adults pay 5 crowns at the machine." in texts[0] and texts[2:4] == ("Is it green?", "It is.")
     assert texts[4].startswith(ask) and REJECTED in texts[4]
     assert request.response_format is None
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("Adults pay 7 crowns at the machine.", "leave out “7”"),
+        ("I don't have information on what adults pay.", "answer from “Fares Adults pay 5 crowns at the machine.”"),
+    ],
+)
+def test_what_no_passage_tells_is_asked_for_again_and_a_refusal_of_what_one_tells(text: str, remedy: str) -> None:
+    model, step = Scripted(answer=[text, TOLD]), Answer(reasoning=False)
+    turn: Turn = model.run(lambda: step.acall((FARES,), (), "What do adults pay at the machine?", KINDS["direct"]))
+    assert turn.answer == TOLD
+    assert remedy in model.calls[1].prompt
+
+
+def test_evidence_is_chosen_where_two_sentences_tell_the_answer() -> None:
+    twice = piece("twice", "Adults pay 5 crowns. A child pays 2 crowns. For adults it is 5 crowns at the machine, too.")
+    model = Scripted(answer=["An adult pays 5 crowns."], evidence=[{"evidence": [1]}])
+    step = Answer(reasoning=False)
+    turn: Turn = model.run(lambda: step.acall((twice,), (), "What does an adult pay?", KINDS["direct"]))
+    assert [each.text for each in turn.evidence] == ["Adults pay 5 crowns."]
+    assert model.stages == ["answer", "evidence"]
+
+
+def test_without_reasoning_a_question_is_asked_for_in_plain_words() -> None:
+    model, step = Scripted(ask=["And the driver?", "Why is it red?"]), Ask(NextQuestion, Repetition(0.8), 1, False)
+    type_ = KINDS["follow-up"]
+    for number, (question, focus) in enumerate((("And the driver?", ""), ("Why is it red?", BUS.text))):
+        got: str = model.run(lambda focus=focus: step.acall(DOCUMENTS, SAID, type_, focus))  # type: ignore[misc]
+        request = model.calls[number].request
+        assert (got, request.response_format) == (question, None)
+        (message,) = request.messages
+        parts = ["[1] The tram is green.", "Does it run at night?", step.predict.signature.instructions]
+        parts += [*([f"yet:\n{focus}"] if focus else []), type_.definition]
+        places = [message.content.index(part) for part in parts]
+        assert places == sorted(places) and message.content.startswith("<documents>")
+        assert type_.examples[0].question not in message.content
+
+
+def test_in_plain_words_an_attempt_is_not_told_of_the_last_one() -> None:
+    """A small model answers the reason, in place of asking."""
+    model = Scripted(ask=["What does the passage say?", "Does it run late?"])
+    step = Ask(NextQuestion, Repetition(0.8), 1, False)
+    assert model.run(lambda: step.acall(DOCUMENTS, SAID, KINDS["follow-up"])) == "Does it run late?"
+    assert model.calls[0].prompt == model.calls[1].prompt
+    assert [call.profile for call in model.calls] == ["greedy", "sampled"]
+
+
+def test_no_fact_is_given_for_what_is_not_told_or_was_said() -> None:
+    asked = {"unanswerable": FirstQuestion, "clarification": NextQuestion, "follow-up": NextQuestion}
+    given = {}
+    for name, signature in asked.items():
+        model = Scripted(ask=["Is the tram green at night?"] * 3)
+        step, history = Ask(signature, Repetition(0.8), 1, False), SAID[:1] if signature is NextQuestion else ()
+        with suppress(Rejected):
+            model.run(
+                lambda step=step, history=history, name=name: step.acall(DOCUMENTS, history, KINDS[name], BUS.text)
+            )
+        given[name] = f"\n{BUS.text}\n\n" in model.calls[0].prompt
+    assert given == {"unanswerable": False, "clarification": False, "follow-up": True}
+
+
+@pytest.mark.parametrize(
+    ("message", "tells"),
+    [
+        ("The bus is red and fast.", True),
+        ("No, I meant the bus is fast and old.", True),
+        ("No, I meant the bus.", False),
+        ("Is the bus red?", False),
+        ("Tell me which bus is red.", False),
+    ],
+)
+def test_a_question_does_not_tell_what_it_should_ask_for(message: str, tells: bool) -> None:
+    focus = "The bus is red, fast and old."
+    fault = find_fault(message, DOCUMENTS, SAID, KINDS["follow-up"], Repetition(0.8), focus)
+    assert (fault == "tells what it should ask for") == tells
 
 
 @pytest.mark.parametrize("text", ["I don't have information on that.", "It costs a bundle of hay."])

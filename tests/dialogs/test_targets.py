@@ -280,3 +280,14 @@ def test_a_run_plans_measures_and_relabels(tmp_path: Path) -> None:
     assert (achieved["target"], achieved["turns"]) == (0.07, measured)
     assert summary["multi_turn_types"].keys() == {"follow-up", "clarification"}
     assert summary["question_types"]["factoid (first)"]["target"] == 0.28
+
+
+def test_in_plain_words_a_target_tells_its_type_and_what_else_it_is() -> None:
+    follow_up, clarification = LINKS["follow-up"], LINKS["clarification-of-answer"]
+    kind = KINDS["factoid"]
+    plain, target = kind.brief(), Target(**dict(kind), aim=AIMS["unanswerable"], multi_turn=follow_up)
+    assert kind.definition in plain and "It begins like" in plain and kind.steps[0] not in plain
+    assert kind.definition in target.brief() and AIMS["unanswerable"].definition in target.brief()
+    assert "It begins like" not in target.brief(), "what takes up nothing begins as it likes"
+    assert "It begins like" in target.model_copy(update={"multi_turn": clarification}).brief()
+    assert (kind.expected, target.expected) == ("answerable", "unanswerable")
