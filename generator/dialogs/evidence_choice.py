@@ -26,7 +26,8 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
     Where nothing is cited, and the best of the sentences that share most with the answer is the only one that tells all
     of it, that is the evidence: of people's answers, for 936 of 936 (`benchmarks/evidence.py`). Else the model is asked
     once to choose among these sentences, if they cover more. Its choice counts, alone or with the sentences cited,
-    where it covers more; a failed call changes nothing.
+    where it covers more, without sentences that it can do without; where there is neither, the best of them does. A
+    failed call changes nothing that is cited.
 
     Args:
         predict: of `ChooseEvidence`.
@@ -58,8 +59,13 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
                     answer=turn.answer,
                     sentences="\n".join(f"[{number}] {quote(texts[number - 1])}" for number in shown),
                 )
+                chosen = documents.evidence(reply.evidence)
             except Rejected:
-                return turn
-            chosen = documents.evidence(reply.evidence)
-            cited = max(cited, chosen, tuple(dict.fromkeys((*chosen, *cited))), key=rate)
+                chosen = cited
+            best = cited or documents.evidence(shown[:1])
+            cited = max(cited, chosen, tuple(dict.fromkeys((*chosen, *cited))), best, key=rate)
+            for each in reversed(cited):
+                rest = tuple(other for other in cited if other != each)
+                if rest and rate(rest) >= rate(cited):
+                    cited = rest
     return turn.model_copy(update={"evidence": drop_idle(cited, turn.answer, said)})

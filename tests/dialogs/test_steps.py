@@ -471,6 +471,23 @@ def test_evidence_is_chosen_where_two_sentences_tell_the_answer() -> None:
     assert model.stages == ["answer", "evidence"]
 
 
+@pytest.mark.parametrize(
+    ("chosen", "cited"),
+    [
+        ([], ["The ferry takes 40 minutes and no cars."]),
+        ([3, 1, 2], ["The ferry takes 40 minutes and no cars.", "A car waits for the barge."]),
+    ],
+)
+def test_evidence_is_the_best_sentence_where_none_is_chosen_and_none_that_it_can_do_without(
+    chosen: list[int], cited: list[str]
+) -> None:
+    text = "The ferry takes 40 minutes and no cars. A car waits for the barge. The ferry takes no cars."
+    model = Scripted(answer=["It takes 40 minutes, and cars wait for the barge."], evidence=[{"evidence": chosen}] * 2)
+    step, ferry = Answer(reasoning=False), piece("ferry", text)
+    turn: Turn = model.run(lambda: step.acall((ferry,), (), "How long is the trip?", KINDS["direct"]))
+    assert sorted(each.text for each in turn.evidence) == sorted(cited)
+
+
 def test_without_reasoning_a_question_is_asked_for_in_plain_words() -> None:
     model, step = Scripted(ask=["And the driver?", "Why is it red?"]), Ask(NextQuestion, Repetition(0.8), 1, False)
     type_ = KINDS["follow-up"]
