@@ -158,14 +158,14 @@ def test_a_focus_is_a_few_whole_sentences(ten: Library) -> None:
 
 
 def test_the_next_sentence_is_one_that_no_answer_rests_on() -> None:
-    text = "Opening times. The pool opens at seven. Children pay half the price. Dogs stay at the gate."
+    text = "Hours. The pool opens at seven. Children pay half the price. Are dogs allowed? Dogs stay at the gate."
     pool = Passage(id="pool", document_id="pool", text=text, start=0, end=len(text))
     documents = Documents(passages=(pool,))
     history = tuple(make_turn(number, evidence=documents.evidence([cited])) for number, cited in ((1, 2), (2, 3)))
     one, two = history[:1], history
     assert find_next_sentence((pool,), one, 1) == "Children pay half the price."
     assert find_next_sentence((pool,), one, 2) == "Dogs stay at the gate.", "after a skipped turn"
-    assert find_next_sentence((pool,), (*two, make_turn(3, evidence=documents.evidence([4]))), 3) == ""
+    assert find_next_sentence((pool,), (*two, make_turn(3, evidence=documents.evidence([5]))), 3) == ""
     assert find_next_sentence((pool,), two, 2) == "Dogs stay at the gate."
     assert find_next_sentence((), (), 0) == ""
 
