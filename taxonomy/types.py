@@ -117,17 +117,16 @@ class QuestionType(Record):
             dialog = "".join(f"User: {pair.user} Agent: {pair.agent} " for pair in example.dialog)
             lines.append(f"In another dialog, on another topic: {dialog}→ {example.question}")
         lines += [f"{number}. {step}" for number, step in enumerate(self.steps, 1)]
-        lines.append(f"It has at most {self.words} words.")
-        if self.phrasings:
-            lines.append("It begins like one of these: " + ", ".join(f"“{words}”" for words in self.beginnings()))
-        return "\n".join(lines)
+        return "\n".join([*lines, f"It has at most {self.words} words.", *self._list_beginnings()])
 
     def brief(self) -> str:
         """Return the type without steps and examples; where it takes up nothing, it may begin as it likes."""
-        lines = [self.definition, f"It has at most {self.words} words."]
-        if self.phrasings and self.part_taken_up != "neither":
-            lines.append("It begins like one of these: " + ", ".join(f"“{words}”" for words in self.beginnings()))
-        return "\n".join(lines)
+        beginnings = () if self.part_taken_up == "neither" else self._list_beginnings()
+        return "\n".join([self.definition, f"It has at most {self.words} words.", *beginnings])
+
+    def _list_beginnings(self) -> list[str]:
+        listed = ", ".join(f"“{words}”" for words in self.beginnings())
+        return [f"It begins like one of these: {listed}"] if listed else []
 
     def beginnings(self) -> list[str]:
         """Return the phrasings up to their first gap, which small models copy, without those cut to one word."""

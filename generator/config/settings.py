@@ -155,7 +155,7 @@ class Settings(RunSettings):
 
     @property
     def reasoning(self) -> bool:
-        """Whether the model reasons, as in `algorithm.reasoning`."""
+        """True if the model reasons: `algorithm.reasoning`, or what its null stands for."""
         small = isinstance(self.lm, EmbeddedEndpoint) and not self.lm.is_bundled
         return not small if self.algorithm.reasoning is None else self.algorithm.reasoning
 

@@ -83,7 +83,8 @@ class Ask(dspy.Module):
 
         Each attempt after the first is told why the others were refused, and isn't shown the examples of the type,
         which small models copy. If the last was only the beginning of a phrasing, the next has to be longer: held to
-        an output format, small models else stop at the same place.
+        an output format, small models else stop at the same place. In plain words all attempts have the same prompt,
+        since a small model replies to the reason.
 
         Raises:
             Rejected: no attempt passes, the documents allow no such question, or its draft answer is inconsistent.
