@@ -286,8 +286,8 @@ class Turn(Record):
         hits: what the search returned, best first; empty in the single-document algorithm.
         rank_last_turn, rank_query: the place of the passage with the evidence in a BM25 search, from 1, by the question
             as asked and by `retrieval_query`; the first of several. None without evidence or such a search.
-        reasoning: what the model noted before it answered: of an answer from documents the facts, one a line; of one in a
-            chat the sentences of its evidence.
+        reasoning: what the model noted before it answered: of an answer from documents the facts, one a line; in a chat
+            the sentences of its evidence.
         answer: the agent's answer.
         other_answers: further reference answers, where several people answered.
         original_answer: a model's answer before a person corrected it.

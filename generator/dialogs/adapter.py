@@ -3,10 +3,10 @@
 One user message, for chat templates that refuse a system role or roles that don't alternate: first the rules with all
 tasks and their output formats, which every call shares, then the documents, the dialog so far, and last the task with
 its inputs, which is all that differs between two calls of one turn; why an attempt was refused stands at its very end.
-`docs/decisions.md` says what that saves. What is asked for in plain words (`IN_PLAIN_WORDS`, `PlainAnswer`) has no
+`docs/decisions.md` says what that saves. What is asked for in plain words (`generator.dialogs.plain_words`) has no
 rules: first come the documents, then the dialog, or a chat with the Agent.
 
-Knows nothing of models; the tasks are in `generator.dialogs.signatures`.
+Knows nothing of models; the other tasks are in `generator.dialogs.signatures`.
 """
 
 import itertools

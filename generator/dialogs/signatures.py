@@ -101,44 +101,6 @@ Never speak of documents, passages, texts or sentences."""
     question: str = dspy.OutputField(desc="what the User now says, naming the matter", max_length=250)
 
 
-class PlainQuestion(Question):
-    """Name the inputs of every question that is asked for in plain words: the message is all of the reply."""
-
-    focus: str = dspy.InputField(desc="It touches on this")
-    text: str = dspy.OutputField()
-
-
-class PlainFirst(PlainQuestion):
-    """Somebody who never saw these documents wants to know something that they tell. Write what this User types into \
-a chat: one short question that names what it is about. Reply with the question alone."""
-
-
-class PlainStatement(PlainQuestion):
-    """The User of this chat never saw the documents. Write the User's next message, which asks nothing: one short \
-statement with “I” or “my”, in which the User tells something about themselves. Reply with the message alone."""
-
-
-class PlainNext(PlainQuestion):
-    """The User of this chat never saw the documents. Write the User's next message: short, and about something that \
-nobody has asked yet. Reply with the message alone."""
-
-    focus: str = dspy.InputField(desc="It asks for this, which the User doesn't know yet")
-
-
-class PlainNew(PlainNext):
-    """The User of this chat never saw the documents. Write the User's next message: a short question about something \
-that nobody has asked yet, which names it in full. Reply with the message alone."""
-
-
-# What is asked for in place of these without `algorithm.reasoning`.
-IN_PLAIN_WORDS: dict[type[dspy.Signature], type[dspy.Signature]] = {
-    FirstQuestion: PlainFirst,
-    NextQuestion: PlainNext,
-    NextStatement: PlainStatement,
-    NewQuestion: PlainNew,
-}
-
-
 class Remark(dspy.Signature):
     """Write the User's next message: a short remark on the Agent's last answer that asks for nothing, such as thanks, \
 surprise, agreement or goodbye. One to eight words, as people write in a chat."""
@@ -186,19 +148,6 @@ documents."""
         desc="how much of it the documents answer: all, a part, or nothing"
     )
     evidence: list[int] = dspy.OutputField(desc="numbers of the sentences that the answer rests on", max_length=6)
-
-
-class PlainAnswer(dspy.Signature):
-    """You answer a user's questions about the documents above. Answer in one to three plain sentences, with what \
-they say and nothing else. If they tell only a part of what the user wants to know, give that and say what you don't \
-know. If they tell nothing of it, say “I don't have information on” that. Speak as one who knows this by heart: no \
-word about documents."""
-
-    documents: Documents = dspy.InputField()
-    dialog: Conversation = dspy.InputField()
-    question: str = dspy.InputField(desc="The User says")
-    rejected: str = dspy.InputField(desc=REJECTED)
-    text: str = dspy.OutputField()
 
 
 class ChooseEvidence(dspy.Signature):
@@ -378,14 +327,18 @@ what it costs, and last the sum. It meets every condition, and proposes nothing 
     answer: str = dspy.OutputField(desc="the plan: 1. … 2. … 3. …", max_length=1000)
 
 
-_UNKNOWN = "egin with “I don't have information on”,"
+_UNKNOWN, _UNKNOWN_IN_A_CHAT = "egin with “I don't have information on”,", "say “I don't have information on” that"
 
 
 def quote_unknown(text: str) -> str:
     """Return an instruction that quotes how an answer begins which isn't known, with the dialog's language's words."""
     language = dialog_language()
-    told = f"egin with “{language.unknown}”," if language.unknown else "egin by saying that you don't know,"
-    return text if language.code == "en" else text.replace(_UNKNOWN, told)
+    if language.code == "en":
+        return text
+    told, said = "egin by saying that you don't know,", "say that you don't know"
+    if language.unknown:
+        told, said = f"egin with “{language.unknown}”,", f"say “{language.unknown}”"
+    return text.replace(_UNKNOWN, told).replace(_UNKNOWN_IN_A_CHAT, said)
 
 
 def in_language(signature: Any) -> Any:

@@ -25,15 +25,14 @@ from generator.dialogs.evidence import find_untold
 from generator.dialogs.evidence_choice import choose_evidence
 from generator.dialogs.language_checks import check_language
 from generator.dialogs.later_turns import content_of
+from generator.dialogs.plain_words import IN_PLAIN_WORDS, PlainAnswer
 from generator.dialogs.prompt import Conversation, Documents, said_in
 from generator.dialogs.replies import SignatureType
 from generator.dialogs.request_checks import find_covering
 from generator.dialogs.signatures import (
-    IN_PLAIN_WORDS,
     ChooseEvidence,
     Courtesy,
     GroundedAnswer,
-    PlainAnswer,
     Remark,
     StandaloneQuery,
     in_language,

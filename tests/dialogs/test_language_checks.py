@@ -2,9 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from generator.common.language import Languages, load_language, use_languages
+from generator.dialogs.plain_words import PlainAnswer
+from generator.dialogs.signatures import GroundedAnswer, in_language
 from tests.support.openai_server import Body, OpenAIServer, fill, prompt
 from tests.support.runs import Site, command, stage
 
@@ -88,3 +92,11 @@ def test_a_language_of_ones_own_is_a_file(tmp_path: Path) -> None:
         ended = command(*arguments(tmp_path, server, "de"), f"dialog.languages={tmp_path / 'own'}")
     assert ended.code == 0, ended.err
     assert any("Plattdüütsch" in prompt(body) for body in server.bodies)
+
+
+@pytest.mark.parametrize("signature", [GroundedAnswer, PlainAnswer])
+def test_an_answer_that_is_not_known_begins_in_the_dialogs_language(signature: Any) -> None:
+    german = load_language("de")
+    with use_languages(Languages(german, german)):
+        told = in_language(signature).instructions
+    assert f"“{german.unknown}”" in told and "I don't have" not in told
