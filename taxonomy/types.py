@@ -145,7 +145,7 @@ class QuestionType(Record):
 
     @property
     def expected(self) -> str:
-        """How much of it the documents should answer, as a label of answerability."""
+        """The answerability that is wanted: how much of it the documents should answer."""
         return self.answerability
 
     @property

@@ -1,6 +1,6 @@
 """Have the model choose evidence once more, where the sentences it cited don't cover its answer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import dspy
 
@@ -63,9 +63,18 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
             except Rejected:
                 chosen = cited
             best = cited or documents.evidence(shown[:1])
-            cited = max(cited, chosen, tuple(dict.fromkeys((*chosen, *cited))), best, key=rate)
-            for each in reversed(cited):
-                rest = tuple(other for other in cited if other != each)
-                if rest and rate(rest) >= rate(cited):
-                    cited = rest
+            found = max(cited, chosen, tuple(dict.fromkeys((*chosen, *cited))), best, key=rate)
+            cited = found if found == cited else _drop_needless(found, rate)
     return turn.model_copy(update={"evidence": drop_idle(cited, turn.answer, said)})
+
+
+def _drop_needless(
+    evidence: Sequence[Evidence], rate: Callable[[Sequence[Evidence]], tuple[bool, float]]
+) -> tuple[Evidence, ...]:
+    """Return evidence without the sentences that it covers as much without, the last of them first."""
+    kept = tuple(evidence)
+    for each in reversed(evidence):
+        rest = tuple(other for other in kept if other != each)
+        if rest and rate(rest) >= rate(kept):
+            kept = rest
+    return kept

@@ -420,6 +420,15 @@ def test_a_choice_that_does_not_help_changes_nothing(reply: Entry) -> None:
     assert evidence(model) == ["A child pays 2 crowns."]
 
 
+def test_sentences_cited_stay_where_no_choice_is_better() -> None:
+    """The first tells nothing that the second doesn't, but the model cited both."""
+    told = "Children pay 2 crowns, adults 5 crowns, dogs 9 bundles of hay."
+    model = Scripted(answer=[{"answer": told, "evidence": [3, 2, 3]}], evidence=["{}", "{}"])
+    repeated = piece("fares", "Fares. Adults pay 5 crowns. Adults pay 5 crowns, a child pays 2 crowns. Dogs eat hay.")
+    turn: Turn = model.run(lambda: Answer().acall((repeated,), (), "What does it cost?", KINDS["direct"]))
+    assert model.stages[-1] == "evidence" and len(turn.evidence) == 2
+
+
 def test_a_choice_that_completes_the_evidence_is_added() -> None:
     told = "Children pay 2 crowns, adults 5 crowns at the machine."
     model = Scripted(answer=[{"answer": told, "evidence": [2]}], evidence=[{"evidence": [3]}])
