@@ -76,6 +76,12 @@ def passage(document: Document, start: int, end: int, name: str | None = None) -
     )
 
 
+def told_in(passage: Passage) -> list[str]:
+    """Return the sentences of a passage without its title, with which the text of some begins: it tells nothing."""
+    texts = (passage.text[start:end] for start, end in sentences(passage.text))
+    return [text for text in texts if text != passage.title]
+
+
 def sentences(text: str, language: str = "") -> tuple[tuple[int, int], ...]:
     """Return the spans (start, end; characters) of the sentences of `text`, without surrounding white space.
 

@@ -7,7 +7,7 @@ from itertools import pairwise, permutations
 from math import ceil
 
 from generator.common.language import cached_by_language, dialog_language
-from generator.common.passages import sentences
+from generator.common.passages import sentences, told_in
 from generator.common.scripts import count_words, has_question_mark, has_words
 from generator.common.shingles import content_stems, words
 from generator.common.support import read_terms, shares_nothing
@@ -22,7 +22,7 @@ from taxonomy import QuestionType
 LEAST_SAID = 3
 OFF_SUBJECT = "shares no word with the documents and the dialog"
 UNFINISHED = "is only the beginning of a question"
-LIKE_THE_AGENT = "says in the Agent's words what isn't known"
+LIKE_THE_AGENT = "speaks as the Agent does"
 NAMELESS = "names nothing that it is about"
 COPIED = "copies the documents"
 # So many words in a row, and this share of its words: none of the 637 messages of mtRAG's people, and 10 of 1,701 in
@@ -42,7 +42,11 @@ _PROMPT_WORDS = re.compile(
     r"\b[Tt]he (User|Agent|last answer|last question|"
     r"user(?= (?:\w+s|to|asked|wanted|can|must|should|will|would|may|might|who)\b))\b"
 )
-_LABEL = re.compile(r"\W*(?:user|agent|assistant|question|answer|response|[qa]) ?:", re.IGNORECASE)
+_LABEL = re.compile(
+    r"\W*(?:(?:user|agent|assistant|question|answer|response|[qa]) ?:|th(?:e|is) question (?:is|asks)\b|"
+    r"I(?:[’']?m| am) a user\b)",
+    re.IGNORECASE,
+)
 LIKE_THE_PROMPT = "speaks of the User, the Agent or their last words"
 WRITE_AS_THEY_SPEAK = f"{LIKE_THE_PROMPT}: write “you” and “I”"
 
@@ -54,6 +58,21 @@ def speaks_like_the_prompt(text: str, passages: Sequence[Passage]) -> bool:
     known = " ".join(p.titled for p in passages)
     found = _PROMPT_WORDS.findall(text)
     return any(word not in (known.lower() if word.islower() else known) for word in found)
+
+
+def _speaks_like_the_agent(message: str) -> bool:
+    """Return True for “I don't have information on …”, “I am a language model”, “Do you have any other questions?”.
+
+    So does none of 868 messages of mtRAG's, QuAC's, CoQA's and Doc2Dial's people, and 2% of 4,433 of Qwen 1.5B, asked
+    in plain words.
+    """
+    language = dialog_language()
+    unknown = language.unknown.casefold()
+    return bool(
+        (unknown and message.casefold().startswith(unknown))
+        or language.matches("disclaimer", message)
+        or language.matches("offers_help", message)
+    )
 
 
 def speaks_of_documents(text: str) -> bool:
@@ -114,7 +133,7 @@ def find_fault(
         return "speaks of the documents"
     if speaks_like_the_prompt(question, documents.passages):
         return LIKE_THE_PROMPT
-    if (unknown := dialog_language().unknown) and question.casefold().startswith(unknown.casefold()):
+    if _speaks_like_the_agent(question):
         return LIKE_THE_AGENT
     sources = [*(p.titled for p in documents.passages), *said_in(history), focus]
     strange = shares_nothing(question, sources)
@@ -122,7 +141,7 @@ def find_fault(
         return OFF_SUBJECT
     if copies_documents(question, documents.passages):
         return COPIED
-    if _tells(question, [focus, *(p.text[start:end] for p in documents.passages for start, end in sentences(p.text))]):
+    if _tells(question, [focus, *(text for p in documents.passages for text in told_in(p))]):
         return "tells what it should ask for"
     # What earlier questions meant, since slips would hide a repetition.
     history = [t.model_copy(update={"query": t.clean_query}) if t.clean_query else t for t in history]

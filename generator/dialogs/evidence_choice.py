@@ -27,14 +27,15 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
     of it, that is the evidence: of people's answers, for 936 of 936 (`benchmarks/evidence.py`). Else the model is asked
     once to choose among these sentences, if they cover more. Its choice counts, alone or with the sentences cited,
     where it covers more, without sentences that it can do without; where there is neither, the best of them does. A
-    failed call changes nothing that is cited.
+    failed call changes nothing that is cited. A title is never evidence.
 
     Args:
         predict: of `ChooseEvidence`.
     """
     if languages().differ:  # no words can be compared
         return turn
-    said, cited = list_said(turn.query, history, documents.passages), turn.evidence
+    said, titles = list_said(turn.query, history, documents.passages), {p.title for p in documents.passages}
+    cited = tuple(each for each in turn.evidence if each.text not in titles)
 
     def rate(evidence: Sequence[Evidence]) -> tuple[bool, float]:
         found = measure_support(turn.answer, said, list_told(evidence, documents.passages))
@@ -42,6 +43,7 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
 
     if not rate(cited)[0]:
         texts = [passage.text[start:end] for passage, start, end in documents.spans]
+        texts = ["" if text in titles else text for text in texts]
         ranked = rank_sentences(texts, turn.answer, turn.query)[:SHOWN]
         shown = [place + 1 for place in ranked]
         if not cited and (telling := find_telling(texts, ranked, turn.answer, said)) is not None:

@@ -6,7 +6,7 @@ unique ones, people's 16.9. Of people's later turns, 10% rest on the text of ear
 
 from collections.abc import Iterable, Sequence
 
-from generator.common.passages import sentences
+from generator.common.passages import sentences, told_in
 from generator.common.scripts import has_question_mark
 from generator.common.support import read_terms
 from generator.schema import Passage, Retriever, Split, Turn
@@ -45,7 +45,7 @@ def find_next_sentence(passages: Sequence[Passage], history: Sequence[Turn], pla
     """Return the sentence after the last evidence that no answer of the dialog rests on; empty if there is none.
 
     It is of a document that answers rest on, so that the dialog keeps its subject; before any does, of the first. What
-    asks, or has too few content words to be asked for, such as a heading, is left out.
+    asks, is the document's title, or has too few content words to be asked for, such as a heading, is left out.
 
     Args:
         passages: retrieved so far.
@@ -54,7 +54,7 @@ def find_next_sentence(passages: Sequence[Passage], history: Sequence[Turn], pla
     evidence = [each for turn in history for each in turn.evidence]
     cited, used = {each.passage_id for each in evidence}, {each.text for each in evidence}
     documents = {p.document_id for p in passages if p.id in cited} or {p.document_id for p in passages[:1]}
-    texts = [p.text[x:y] for p in passages if p.document_id in documents for x, y in sentences(p.text)]
+    texts = [text for p in passages if p.document_id in documents for text in told_in(p)]
     last = max((number for number, text in enumerate(texts, 1) if text in used), default=0)
     told = (text for text in dict.fromkeys(texts[last:] + texts[:last]) if not has_question_mark(text))
     free = [text for text in told if text not in used and len(read_terms(text)) >= _TELLING]

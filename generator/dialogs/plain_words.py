@@ -31,7 +31,10 @@ a chat: one short question that names what it is about. Reply with the question 
 
 class PlainStatement(PlainQuestion):
     """The User of this chat never saw the documents. Write the User's next message, which asks nothing: one short \
-statement with “I” or “my”, in which the User tells something about themselves. Reply with the message alone."""
+statement with “I” or “my”, in which the User, an ordinary person, tells of their own situation or plan, so that the \
+Agent can help with what stands below. Reply with the message alone."""
+
+    focus: str = dspy.InputField(desc="The Agent will answer with this, which the User doesn't know yet")
 
 
 class PlainNext(PlainQuestion):

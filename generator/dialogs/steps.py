@@ -44,6 +44,7 @@ from generator.schema import Hit, Judge, Passage, Turn
 from taxonomy import QuestionType
 
 INCONSISTENT = "inconsistent by its own check"
+UNPLANNED = "says that it isn't known, where the plan wants an answer"
 UNKNOWN = "the facts don't tell it, so say that you don't know"
 # What is taken for granted in a chat.
 _UNSAID = {"facts": (), "known": True, "consistent": True, "answerability": "answerable", "evidence": ()}
@@ -248,9 +249,11 @@ class Answer(dspy.Module):
             fault = find_answer_fault(answer, question, history, passages)
             if plain and not fault:
                 fault = find_untold(answer, question, history, passages)
-                if answerability == "unanswerable" != question_type.expected and len(content_of(question)) > 1:
-                    told = find_covering(question, passages)
-                    fault = f"says that it isn't known: answer from “{told}”" if told else fault
+                if answerability == "unanswerable" != question_type.expected:
+                    told = find_covering(question, passages) if len(content_of(question)) > 1 else None
+                    if not told:
+                        raise Rejected("answer", UNPLANNED, prediction.answer)
+                    fault = f"says that it isn't known: answer from “{told}”"
             if fault or unknown or not prediction.consistent:
                 reason, _, remedy = (fault or INCONSISTENT).partition(": ")
                 own = UNKNOWN if unknown else "" if prediction.consistent else on_one_line(prediction.consistency)

@@ -158,8 +158,9 @@ def test_a_focus_is_a_few_whole_sentences(ten: Library) -> None:
 
 
 def test_the_next_sentence_is_one_that_no_answer_rests_on() -> None:
-    text = "Hours. The pool opens at seven. Children pay half the price. Are dogs allowed? Dogs stay at the gate."
-    pool = Passage(id="pool", document_id="pool", text=text, start=0, end=len(text))
+    title = "The new pool at Norton"
+    text = f"{title}\nThe pool opens at seven. Children pay half the price. Are dogs allowed? Dogs stay at the gate."
+    pool = Passage(id="pool", document_id="pool", title=title, text=text, start=0, end=len(text))
     documents = Documents(passages=(pool,))
     history = tuple(make_turn(number, evidence=documents.evidence([cited])) for number, cited in ((1, 2), (2, 3)))
     one, two = history[:1], history

@@ -177,6 +177,10 @@ BAD = {
     "asked twice": ("How old is it? How old is it in years?", "asks the same twice"),
     "in the prompt's words": ("Does that mean what the last answer says?", LIKE_THE_PROMPT),
     "in the Agent's words": ("I don't have information on its driver.", LIKE_THE_AGENT),
+    "as a machine": ("I am an AI language model.", LIKE_THE_AGENT),
+    "as a helper": ("Do you have any other questions about the tram?", LIKE_THE_AGENT),
+    "told of the task": ("The question is: Who drives the tram?", LIKE_THE_PROMPT),
+    "what a document tells": ("What does the document about the tram say?", "speaks of the documents"),
     "repeated": ("Which colour is the tram?", "repeats an earlier question"),
     "scaffolding": ("What does the passage say?", "speaks of the documents"),
     "all of it": ("Can you tell me more about the documents and what they contain?", "speaks of the documents"),
@@ -372,6 +376,7 @@ def test_an_inconsistent_answer_stays_so_in_the_same_words() -> None:
 
 FARES = piece("fares", "Fares. A child pays 2 crowns. Adults pay 5 crowns at the machine. The tram is green.")
 TOLD = "An adult pays 5 crowns, at the machine."
+UNTOLD = "I don't have information on who drives it."
 
 
 def evidence(model: Scripted) -> list[str]:
@@ -437,15 +442,17 @@ def test_a_choice_that_completes_the_evidence_is_added() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ask", "text", "label", "cited"),
+    ("kind", "ask", "text", "label", "cited"),
     [
-        ("What does an adult pay?", TOLD, "answerable", ["Adults pay 5 crowns at the machine."]),
-        ("Who drives it?", "I don't have information on who drives it.", "unanswerable", []),
+        ("direct", "What does an adult pay?", TOLD, "answerable", ["Adults pay 5 crowns at the machine."]),
+        ("unanswerable", "Who drives it?", UNTOLD, "unanswerable", []),
     ],
 )
-def test_without_reasoning_an_answer_is_asked_for_in_a_chat(ask: str, text: str, label: str, cited: list[str]) -> None:
+def test_without_reasoning_an_answer_is_asked_for_in_a_chat(
+    kind: str, ask: str, text: str, label: str, cited: list[str]
+) -> None:
     model, history = Scripted(answer=["", text]), said(("Is it green?", "It is."))
-    turn: Turn = model.run(lambda: Answer(reasoning=False).acall((FARES,), history, ask, KINDS["direct"]))
+    turn: Turn = model.run(lambda: Answer(reasoning=False).acall((FARES,), history, ask, KINDS[kind]))
     assert (turn.answer, turn.answerability, turn.consistent) == (text, label, True)
     assert [each.text for each in turn.evidence] == cited == turn.reasoning.splitlines()
     assert model.stages == ["answer", "answer"], "one sentence alone tells it"
@@ -469,6 +476,19 @@ def test_what_no_passage_tells_is_asked_for_again_and_a_refusal_of_what_one_tell
     turn: Turn = model.run(lambda: step.acall((FARES,), (), "What do adults pay at the machine?", KINDS["direct"]))
     assert turn.answer == TOLD
     assert remedy in model.calls[1].prompt
+
+
+def test_without_reasoning_a_refusal_that_was_not_planned_is_no_turn() -> None:
+    model, step = Scripted(answer=[UNTOLD]), Answer(reasoning=False)
+    with pytest.raises(Rejected, match="where the plan wants an answer"):
+        model.run(lambda: step.acall((FARES,), (), "Who drives it?", KINDS["direct"]))
+
+
+def test_a_title_is_no_evidence() -> None:
+    titled = piece("f", "Night bus\nIt runs hourly.").model_copy(update={"title": "Night bus"})
+    model, step = Scripted(answer=[{"answer": "Yes, there is a night bus.", "evidence": [1]}]), Answer()
+    turn: Turn = model.run(lambda: step.acall((titled,), (), "Is there a night bus?", KINDS["direct"]))
+    assert turn.evidence == ()
 
 
 def test_evidence_is_chosen_where_two_sentences_tell_the_answer() -> None:
