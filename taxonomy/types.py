@@ -120,9 +120,9 @@ class QuestionType(Record):
         return "\n".join([*lines, f"It has at most {self.words} words.", *self._list_beginnings()])
 
     def brief(self) -> str:
-        """Return the type without steps and examples; where it takes up nothing, it may begin as it likes."""
-        beginnings = () if self.part_taken_up == "neither" else self._list_beginnings()
-        return "\n".join([self.definition, f"It has at most {self.words} words.", *beginnings])
+        """Return the type without examples, its steps only where no beginnings show it; a follow-up begins as it likes."""
+        shown = () if self.takes_up == "neither" else self._list_beginnings() or self.steps
+        return "\n".join([self.definition, f"It has at most {self.words} words.", *shown])
 
     def _list_beginnings(self) -> list[str]:
         listed = ", ".join(f"“{words}”" for words in self.beginnings())

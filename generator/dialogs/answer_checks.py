@@ -17,7 +17,7 @@ from generator.common.shingles import content_stems, words
 from generator.common.support import shares_nothing
 from generator.dialogs.asks_back import drop_requests
 from generator.dialogs.checks import LEAST_SAID, OFF_SUBJECT, WRITE_AS_THEY_SPEAK, speaks_like_the_prompt
-from generator.dialogs.later_turns import content_of
+from generator.dialogs.later_turns import asks, content_of
 from generator.dialogs.prompt import said_in
 from generator.schema import Passage, Turn
 
@@ -143,16 +143,19 @@ def _runs(text: str) -> list[tuple[str, ...]]:
 
 
 def _says_something(answer: str, question: str) -> bool:
-    """Return False for an announcement, and for “Yes” and the question's own words where it asks for others."""
+    """Return False for an announcement, and for “Yes” and the question's own words where it asks for others.
+
+    A statement wants others, too: none of 788 answers of mtRAG's, QuAC's, CoQA's and Doc2Dial's people repeats one.
+    """
     language = dialog_language()
     announcement, open_question = language.pattern("announcement"), language.pattern("open_question")
     rest = announcement.sub("", answer) if announcement else answer
     if not has_words(rest) or words(answer) == words(question) or rest.endswith((":", "：")):
         return False
     told = drop_refusals(answer)
-    is_open = open_question is not None and open_question.match(question)
     names = {word.lower() for word in _INSIDE.findall(told) if word[0].isupper()}  # “in May”
     said = content_of(told) | names
+    is_open = (open_question and open_question.match(question)) or (said and not asks(question))
     if language.matches("asks_number", question) and _gives_number(told):  # “They don't pay.”
         return True
     return not is_open or not told or not said <= {*content_stems(question), *words(question)}

@@ -283,11 +283,10 @@ def test_a_run_plans_measures_and_relabels(tmp_path: Path) -> None:
 
 
 def test_in_plain_words_a_target_tells_its_type_and_what_else_it_is() -> None:
-    follow_up, clarification = LINKS["follow-up"], LINKS["clarification-of-answer"]
-    kind = KINDS["factoid"]
-    plain, target = kind.brief(), Target(**dict(kind), aim=AIMS["unanswerable"], multi_turn=follow_up)
+    kind, keyword = KINDS["factoid"], KINDS["keyword"]
+    plain, target = kind.brief(), Target(**dict(kind), aim=AIMS["unanswerable"], multi_turn=LINKS["follow-up"])
     assert kind.definition in plain and "It begins like" in plain and kind.steps[0] not in plain
     assert kind.definition in target.brief() and AIMS["unanswerable"].definition in target.brief()
-    assert "It begins like" not in target.brief(), "what takes up nothing begins as it likes"
-    assert "It begins like" in target.model_copy(update={"multi_turn": clarification}).brief()
+    assert "It begins like" in target.brief() and "It begins like" not in KINDS["follow-up"].brief()
+    assert keyword.steps[1] in keyword.brief(), "without beginnings, its steps show what it looks like"
     assert (kind.expected, target.expected) == ("answerable", "unanswerable")
