@@ -120,7 +120,10 @@ class QuestionType(Record):
         return "\n".join([*lines, f"It has at most {self.words} words.", *self._list_beginnings()])
 
     def brief(self) -> str:
-        """Return the type without examples, its steps only where no beginnings show it; a follow-up begins as it likes."""
+        """Return the type without examples, and with steps only where no beginnings show it.
+
+        What takes up nothing begins as it likes.
+        """
         shown = () if self.takes_up == "neither" else self._list_beginnings() or self.steps
         return "\n".join([self.definition, f"It has at most {self.words} words.", *shown])
 

@@ -43,8 +43,8 @@ _PROMPT_WORDS = re.compile(
     r"user(?= (?:\w+s|to|asked|wanted|can|must|should|will|would|may|might|who)\b))\b"
 )
 _LABEL = re.compile(
-    r"\W*(?:(?:user|agent|assistant|question|answer|response|[qa]|the kind of question) ?:|th(?:e|is) question (?:is|asks)\b|"
-    r"I(?:[’']?m| am) a user\b)",
+    r"\W*(?:(?:user|agent|assistant|question|answer|response|[qa]|the kind of question) ?:|"
+    r"th(?:e|is) question (?:is|asks)\b|I(?:[’']?m| am) a user\b)",
     re.IGNORECASE,
 )
 LIKE_THE_PROMPT = "speaks of the User, the Agent or their last words"
