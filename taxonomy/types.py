@@ -122,9 +122,10 @@ class QuestionType(Record):
     def brief(self) -> str:
         """Return the type without examples, and with steps only where no beginnings show it.
 
-        What takes up nothing begins as it likes.
+        What takes up nothing, or asks nothing, begins as it likes.
         """
-        shown = () if self.takes_up == "neither" else self._list_beginnings() or self.steps
+        free = self.takes_up == "neither" or "asks-nothing" in self.checks
+        shown = () if free else self._list_beginnings() or self.steps
         return "\n".join([self.definition, f"It has at most {self.words} words.", *shown])
 
     def _list_beginnings(self) -> list[str]:
