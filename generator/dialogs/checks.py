@@ -127,7 +127,7 @@ def find_fault(
     if _is_beginning(question, question_type):
         return UNFINISHED
     rest = _cut_beginning(question, question_type)
-    if question_type.part_taken_up == "answer" and rest != question and not read_terms(rest):
+    if question_type.part_taken_up in ("answer", "question") and rest != question and not read_terms(rest):
         return NAMELESS  # “Do you mean what it says?”: none of the 77 clarifications of mtRAG's people
     if speaks_of_documents(question):
         return "speaks of the documents"
@@ -195,7 +195,7 @@ def _asks_twice(question: str) -> bool:
 def _is_beginning(question: str, question_type: QuestionType) -> bool:
     """Return true if a question is a phrasing of its type up to the gap, and no more."""
     phrasings = [phrasing.partition("…")[0] for phrasing in question_type.phrasings if "…" in phrasing]
-    return question.casefold().strip(" …?.,:") in [phrasing.casefold().strip(" ,") for phrasing in phrasings]
+    return question.casefold().strip(" …?.,:") in [phrasing.casefold().strip(" .,") for phrasing in phrasings]
 
 
 def _cut_beginning(question: str, question_type: QuestionType) -> str:

@@ -11,6 +11,7 @@ from generator.dialogs.checks import (
     LIKE_THE_PROMPT,
     NAMELESS,
     OFF_SUBJECT,
+    UNFINISHED,
     copies_documents,
     find_fault,
     speaks_like_the_prompt,
@@ -157,6 +158,15 @@ def test_a_copied_sentence_is_no_message() -> None:
     assert not copies_documents("I hear that trams run every ten minutes", [guide])
     longer = guide.model_copy(update={"text": f"{guide.text[:-1]} until the last ship of the day has come in."})
     assert copies_documents(f"Is it true that {longer.text[:-1]}?", [longer])
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [("Sorry, I was asking about that!", NAMELESS), ("That's not what I asked.", UNFINISHED)],
+)
+def test_a_correction_says_what_was_meant(message: str, why: str) -> None:
+    documents = Documents(passages=(TRAM,))
+    assert find_fault(message, documents, SAID, KINDS["correction"], Repetition(0.8)) == why
 
 
 def test_a_short_later_question_need_not_share_a_word() -> None:
