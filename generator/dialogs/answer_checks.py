@@ -12,10 +12,10 @@ from generator.common.language import dialog_language
 from generator.common.numerals import digits_of
 from generator.common.passages import sentences
 from generator.common.refusals import drop_refusals
-from generator.common.scripts import has_words
+from generator.common.scripts import has_question_mark, has_words
 from generator.common.shingles import content_stems, words
 from generator.common.support import shares_nothing
-from generator.dialogs.asks_back import drop_requests
+from generator.dialogs.asks_back import drop_requests, find_request
 from generator.dialogs.checks import LEAST_SAID, OFF_SUBJECT, WRITE_AS_THEY_SPEAK, speaks_like_the_prompt
 from generator.dialogs.later_turns import asks, content_of
 from generator.dialogs.prompt import said_in
@@ -143,14 +143,18 @@ def _runs(text: str) -> list[tuple[str, ...]]:
 
 
 def _says_something(answer: str, question: str) -> bool:
-    """Return False for an announcement, and for “Yes” and the question's own words where it asks for others.
+    """Return False for an announcement, a question, and “Yes” and the question's own words where it asks for others.
 
-    A statement wants others, too: none of 788 answers of mtRAG's, QuAC's, CoQA's and Doc2Dial's people repeats one.
+    A statement wants others, too: none of 788 answers of mtRAG's, QuAC's, CoQA's and Doc2Dial's people repeats one, or
+    is a question that asks nothing back (“What is term investing?”).
     """
     language = dialog_language()
     announcement, open_question = language.pattern("announcement"), language.pattern("open_question")
     rest = announcement.sub("", answer) if announcement else answer
     if not has_words(rest) or words(answer) == words(question) or rest.endswith((":", "：")):
+        return False
+    asked = open_question and open_question.match(answer) and has_question_mark(answer[-1:])
+    if asked and not find_request(answer):
         return False
     told = drop_refusals(answer)
     names = {word.lower() for word in _INSIDE.findall(told) if word[0].isupper()}  # “in May”

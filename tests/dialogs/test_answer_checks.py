@@ -86,6 +86,8 @@ def test_the_same_words_in_another_sense_are_accepted(answer: str) -> None:
         ("Thank you.", WHAT),
         ("That's a great question!", WHAT),
         ("The prices are as follows:", WHAT),
+        ("What does a day ticket cost?", WHAT),
+        ("Yes, the night tram is cheap.", "I hear that the night tram is cheap."),
         ("No, it does not.", "How does it get to the harbour?"),
         ("The cost of a ticket for the night tram.", WHAT),
         ("You pay your fee at the counter.", "Why do I pay my fee at the counter?"),
