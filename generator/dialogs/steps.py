@@ -4,6 +4,7 @@ A step whose result isn't worth keeping raises `Rejected`. The modules hold neit
 come with the call (`generator.dialogs.calls`).
 """
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import Annotated
@@ -116,7 +117,7 @@ class Ask(dspy.Module):
             )
             if not prediction.get("can_ask", True):  # then the question needn't be one
                 raise Rejected("ask", f"declined: nothing {question_type.name} to ask", prediction.explanation)
-            question = on_one_line(prediction.text if plain else prediction.question)
+            question = unquote(on_one_line(prediction.text if plain else prediction.question))
             check_language(question)
             fault = find_fault(question, documents, history, question_type, self.repetition, focus)
             if len(refused) < (ATTEMPTS - 1) * self.candidates:  # a long question is better than none
@@ -300,3 +301,8 @@ def _with_min_length(signature: SignatureType, least: int) -> SignatureType:
 def on_one_line(text: str) -> str:
     """Return a text with single spaces in place of white space, without the commas that small models put around it."""
     return " ".join(text.split()).strip(" ,")
+
+
+def unquote(message: str) -> str:
+    """Return a message without the quotation marks that small models put around all of it."""
+    return re.sub(r'^["“]([^"“”]+)["”]$', r"\1", message).strip()

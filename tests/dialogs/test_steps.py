@@ -160,6 +160,11 @@ def test_a_copied_sentence_is_no_message() -> None:
     assert copies_documents(f"Is it true that {longer.text[:-1]}?", [longer])
 
 
+def test_a_message_stands_without_quotation_marks() -> None:
+    assert ask_next(Scripted(ask=[{"question": '"How old is its driver?"'}])) == "How old is its driver?"
+    assert ask_next(Scripted(ask=[{"question": 'Who says "old" of it?'}])) == 'Who says "old" of it?'
+
+
 @pytest.mark.parametrize(
     ("message", "why"),
     [("Sorry, I was asking about that!", NAMELESS), ("That's not what I asked.", UNFINISHED)],
