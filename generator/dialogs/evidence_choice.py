@@ -42,8 +42,7 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
         return found.covered, found.share
 
     if not rate(cited)[0]:
-        texts = [passage.text[start:end] for passage, start, end in documents.spans]
-        texts = ["" if text in titles else text for text in texts]
+        texts = ["" if (text := p.text[start:end]) in titles else text for p, start, end in documents.spans]
         ranked = rank_sentences(texts, turn.answer, turn.query)[:SHOWN]
         shown = [place + 1 for place in ranked]
         if not cited and (telling := find_telling(texts, ranked, turn.answer, said)) is not None:

@@ -117,7 +117,7 @@ class Ask(dspy.Module):
             )
             if not prediction.get("can_ask", True):  # then the question needn't be one
                 raise Rejected("ask", f"declined: nothing {question_type.name} to ask", prediction.explanation)
-            question = unquote(on_one_line(prediction.text if plain else prediction.question))
+            question = _unquote(on_one_line(prediction.text if plain else prediction.question))
             check_language(question)
             fault = find_fault(question, documents, history, question_type, self.repetition, focus)
             if len(refused) < (ATTEMPTS - 1) * self.candidates:  # a long question is better than none
@@ -303,6 +303,6 @@ def on_one_line(text: str) -> str:
     return " ".join(text.split()).strip(" ,")
 
 
-def unquote(message: str) -> str:
+def _unquote(message: str) -> str:
     """Return a message without the quotation marks that small models put around all of it."""
     return re.sub(r'^["“]([^"“”]+)["”]$', r"\1", message).strip()
