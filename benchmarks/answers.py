@@ -60,7 +60,7 @@ async def answer_all(settings: dict[str, Any]) -> None:
     data = yaml.safe_load((HERE / "answers.yaml").read_text(encoding="utf-8"))
     algorithm, endpoint = settings["algorithm"], build_choice("lm", settings["lm"])
     program = SingleDocumentDialog(
-        Repetition(0.8), candidates=algorithm["candidates"], reasoning=algorithm["reasoning"] is not False
+        Repetition(0.8), candidates=algorithm["candidates"] or 1, reasoning=algorithm["reasoning"] is not False
     )
     adapter, direct = SharedPrefixAdapter(tasks=collect_tasks(program)), read_types()["direct"]
 

@@ -38,6 +38,10 @@ from generator.retrievers.bm25 import Bm25, Bm25Settings
 from generator.schema import Document, Judge, Retriever
 from taxonomy import PLAIN, Share, Taxonomy, User, read_types
 
+# What `algorithm.candidates=null` stands for without reasoning: more turns are kept, at the same time and rate of good
+# ones on llama.cpp (`docs/serving.md`).
+PLAIN_CANDIDATES = 4
+
 
 @dataclass(frozen=True)
 class WorkerSpec:
@@ -136,6 +140,16 @@ class Components:
         self.rules = self._adapter(settings.lm, self.tasks).rules
         self.prompt_version = prompt_version((tasks | judge_tasks).values(), self.rules, *types)
 
+    @property
+    def reasoning(self) -> bool:
+        """True if the model reasons, as it always does where dialogs have another language than their documents."""
+        return self.settings.reasoning or self.languages.differ
+
+    @property
+    def candidates(self) -> int:
+        """The candidates of a step: `algorithm.candidates`, or what its null stands for."""
+        return self.settings.algorithm.candidates or (1 if self.reasoning else PLAIN_CANDIDATES)
+
     def _make_program(self, retriever: Retriever | None, switching: bool) -> Program:
         """Return the program that writes the dialogs.
 
@@ -161,23 +175,22 @@ class Components:
                 "retriever.k=2 at least"
             )
         free = [judge for judge in self.judges if judge.decides and not judge.asks_model]
-        reasoning = settings.reasoning or self.languages.differ
         if retriever is None:
             return SingleDocumentDialog(
                 repetition,
                 taxonomy.has_targets,
                 taxonomy.has_replies,
-                algorithm.candidates,
+                self.candidates,
                 free,
                 switching,
-                reasoning,
+                self.reasoning,
             )
         if isinstance(algorithm, ProgressiveSettings):
             return ProgressiveDialog(
                 repetition,
                 retriever,
                 k,
-                algorithm.candidates,
+                self.candidates,
                 algorithm.temperatures,
                 ("", *sorted(name for name in algorithm.endpoints if "generators" in name)),
                 sorted(name for name in algorithm.endpoints if "scorers" in name) or ("",),
@@ -191,10 +204,10 @@ class Components:
             taxonomy.focus == "passages",
             taxonomy.underspecified is not None,
             taxonomy.has_replies,
-            algorithm.candidates,
+            self.candidates,
             free,
             switching,
-            reasoning,
+            self.reasoning,
         )
 
     @asynccontextmanager

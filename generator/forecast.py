@@ -132,12 +132,12 @@ class Sizes:
             }
         # Later questions follow what was found before them.
         asks = [self.rules + source, *(self.rules + seen[turn - 1] + said[turn] for turn in range(1, turns))]
-        given = isinstance(plan.source, str)
+        given, drawn = isinstance(plan.source, str), self.components.candidates
         rewrites = asks[1:] if algorithm.name == "multi" and self.settings.retriever.query == "rewrite" else []
         return sizes | {
-            "ask": Size((turns - given) * algorithm.candidates, sum(asks[given:]) * algorithm.candidates),
+            "ask": Size((turns - given) * drawn, sum(asks[given:]) * drawn),
             "rewrite": Size(len(rewrites), sum(rewrites)),
-            "answer": Size(turns * algorithm.candidates, sum(answers) * algorithm.candidates),
+            "answer": Size(turns * drawn, sum(answers) * drawn),
             "evidence": Size(turns, sum(answers)),
         }
 

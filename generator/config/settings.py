@@ -39,12 +39,12 @@ class AlgorithmSettings(Record):
         description="A run whose first questions open these dialogs, its folder or its dialogs.jsonl (Algorithm 2); "
         "null: questions are asked of the documents.",
     )
-    candidates: int = Field(
-        default=1,
+    candidates: int | None = Field(
+        default=None,
         ge=1,
         le=MOST_CANDIDATES,
         description="Questions and answers that are drawn for each turn at a time (algorithms 1 and 2): the best that "
-        "passes the checks stays, by a score that asks no model.",
+        "passes the checks stays, by a score that asks no model. null: 1, but 4 without `algorithm.reasoning`.",
     )
     reasoning: bool | None = Field(
         default=None,

@@ -169,10 +169,16 @@ def test_a_run_from_documents_to_a_dataset(tmp_path: Path) -> None:
 
 
 def test_its_prompts_hold_the_rules_of_their_own_task_alone(tmp_path: Path) -> None:
-    def tasks(*given: str) -> set[str]:
-        made = load(compose_config("config", normalise([*given, f"cache_dir={tmp_path}"], COMMAND)))
-        spec = WorkerSpec(made, made.corpus.fingerprint(), load_taxonomy(made.taxonomy), 1000, ())
-        return set(Components(spec).tasks)
+    assert set(components(tmp_path).tasks) == set()
+    assert {"ask_first", "answer", "correctness"} <= set(components(tmp_path, "lm=openai", "lm.model=m").tasks)
 
-    assert tasks() == set()
-    assert {"ask_first", "answer", "correctness"} <= tasks("lm=openai", "lm.model=m")
+
+def test_without_reasoning_four_candidates_are_drawn(tmp_path: Path) -> None:
+    plain = "algorithm.reasoning=false"
+    chosen = (), (plain,), (plain, "algorithm.candidates=2")
+    assert [components(tmp_path, *each).candidates for each in chosen] == [1, 4, 2]
+
+
+def components(folder: Path, *given: str) -> Components:
+    made = load(compose_config("config", normalise([*given, f"cache_dir={folder}"], COMMAND)))
+    return Components(WorkerSpec(made, made.corpus.fingerprint(), load_taxonomy(made.taxonomy), 1000, ()))
