@@ -144,16 +144,18 @@ def rate_question(question: str, documents: Documents, history: Sequence[Turn], 
     """Return how good a question is that passes the checks, 0 to 1; no model is asked.
 
     It is the mean of four: its content words are those of the documents or the dialog, it names something of the focus
-    (without one, of the documents), it asks for what no single question before it has, and it has at most ten words, as
-    people's have.
+    (without one, of the documents), it asks for what no single question before it has (a first one: it has a word of a
+    document's title), and it has at most ten words, as people's have.
     """
     keys = {term.key for term in read_terms(question)}
     texts = [passage.titled for passage in documents.passages]
     about = set[str]().union(*(term_keys(text) for text in ([focus] if focus else texts)))
+    titles = set[str]().union(*(term_keys(passage.title) for passage in documents.passages))
+    known = max((len(keys & term_keys(turn.query)) for turn in history), default=0) / max(1, len(keys))
     shares = (
         coverage(question, [*texts, *said_in(history)]),
         min(1, len(keys & about) / (1 if history else 2)),
-        1 - max((len(keys & term_keys(turn.query)) for turn in history), default=0) / max(1, len(keys)),
+        1 - known if history or not titles else float(bool(keys & titles)),
         min(1, USUAL_WORDS / len(words(question))),
     )
     return fmean(shares)

@@ -144,6 +144,12 @@ def test_a_question_that_touches_on_its_focus_has_a_higher_score() -> None:
         assert max(questions, key=lambda question: rate_question(question, DOCUMENTS, (), focus)) == best
 
 
+def test_a_first_question_that_names_its_document_has_a_higher_score() -> None:
+    unnamed, named = "Does it run at night for 12 crowns?", "Does the tram run at night for 12 crowns?"
+    titled = Documents(passages=(TRAM.model_copy(update={"text": "It runs at night for 12 crowns.", "title": "Tram"}),))
+    assert rate_question(named, titled, (), "") > rate_question(unnamed, titled, (), "")
+
+
 @pytest.mark.parametrize(
     ("answer", "evidence"),
     [
