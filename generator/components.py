@@ -38,8 +38,8 @@ from generator.retrievers.bm25 import Bm25, Bm25Settings
 from generator.schema import Document, Judge, Retriever
 from taxonomy import PLAIN, Share, Taxonomy, User, read_types
 
-# What `algorithm.candidates=null` stands for without reasoning: more turns are kept, at the same time and rate of good
-# ones on llama.cpp (`docs/serving.md`).
+# What `algorithm.candidates=null` stands for without reasoning: more turns are kept, for fewer prompt tokens
+# (`docs/performance.md`, “Several candidates”).
 PLAIN_CANDIDATES = 4
 
 

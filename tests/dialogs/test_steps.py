@@ -19,7 +19,7 @@ from generator.dialogs.checks import (
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Documents
 from generator.dialogs.signatures import REJECTED, FirstQuestion, NextQuestion
-from generator.dialogs.steps import UNKNOWN, Answer, Ask, Chat, Rewrite
+from generator.dialogs.steps import UNKNOWN, UNPLANNED, Answer, Ask, Chat, Rewrite
 from generator.errors import ModelError, Rejected
 from generator.schema import Evidence, Hit, Passage, Turn
 from tests.support.scripted import KINDS, Entry, Scripted, piece, said, task
@@ -495,8 +495,9 @@ def test_what_no_passage_tells_is_asked_for_again_and_a_refusal_of_what_one_tell
 
 def test_without_reasoning_a_refusal_that_was_not_planned_is_no_turn() -> None:
     model, step = Scripted(answer=[UNTOLD]), Answer(reasoning=False)
-    with pytest.raises(Rejected, match="where the plan wants an answer"):
+    with pytest.raises(Rejected) as caught:
         model.run(lambda: step.acall((FARES,), (), "Who drives it?", KINDS["direct"]))
+    assert (caught.value.reason, model.stages) == (UNPLANNED, ["answer"])
 
 
 def test_a_title_is_no_evidence() -> None:
