@@ -232,7 +232,7 @@ class Answer(dspy.Module):
         refused is refused again, whatever the model now says of its consistency.
 
         Raises:
-            Rejected: no attempt passes.
+            Rejected: no attempt passes, or, without reasoning, one refuses where the plan wants an answer.
         """
         documents, number = Documents(passages=tuple(passages)), len(history) + 1
         inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history)), "question": question}
