@@ -19,6 +19,7 @@ _LONG = 100_000
 
 _LINE_BREAK = re.compile(r"\n\s*")
 _LIST_MARKER = re.compile(r"\s*\w{1,3}[.)]\s*")
+_HEADING = re.compile(r"#{1,6} ")
 _PIECE = re.compile(rf"\S(?:.{{0,{LONGEST_SENTENCE - 2}}}\S)?(?!\S)|\S{{{LONGEST_SENTENCE}}}", re.DOTALL)
 
 
@@ -77,9 +78,14 @@ def passage(document: Document, start: int, end: int, name: str | None = None) -
 
 
 def told_in(passage: Passage) -> list[str]:
-    """Return the sentences of a passage without its title, with which the text of some begins: it tells nothing."""
+    """Return the sentences of a passage without its title, with which the text of some begins, and without headings."""
     texts = (passage.text[start:end] for start, end in sentences(passage.text))
-    return [text for text in texts if text != passage.title]
+    return [text for text in texts if text != passage.title and not is_heading(text)]
+
+
+def is_heading(sentence: str) -> bool:
+    """Return True for a heading as Markdown writes it, which tells nothing by itself."""
+    return _HEADING.match(sentence) is not None
 
 
 def sentences(text: str, language: str = "") -> tuple[tuple[int, int], ...]:

@@ -22,7 +22,7 @@ class FolderCorpus(UserCorpus, FileCorpus):
 
     reader: Literal["plain", "office"] = Field(
         description="How files are read: `plain`, the text of .txt, .md, .html and .pdf files; `office` (extra), also "
-        ".docx, .pptx and .xlsx files, with the rows of tables as lines of Markdown."
+        ".docx, .pptx, .xlsx, .odt, .rtf and .epub files, with the rows of tables as lines of Markdown."
     )
 
     @property

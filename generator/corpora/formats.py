@@ -12,6 +12,7 @@ import yaml
 
 from generator.corpora.base import make_document
 from generator.corpora.files import File, open_file
+from generator.corpora.lines import drop_running_heads, join_lines
 from generator.errors import YAML_SLIPS, describe
 from generator.schema import Document, SkippedRecord
 
@@ -21,18 +22,24 @@ if TYPE_CHECKING:
 
 # Longer is no front matter, and YAML is slow to parse.
 _FRONT_MATTER = re.compile(r"\A---\n(.{0,20000}?\n)---\n", re.DOTALL)
-_FIRST_HEADING = re.compile(r"\s*# +(.+)\n?")
+_FIRST_HEADING = re.compile(r"\s*# +(.+)\n*")
 
 # The parts of a page that aren't its text.
 _BOILERPLATE = (
     "head, title, script, style, noscript, template, svg, nav, footer, aside, [hidden], "
     "[role=navigation], [role=banner], [role=contentinfo], [role=search]"
 )
-_BLOCKS = (
-    "p, div, section, article, main, header, h1, h2, h3, h4, h5, h6, ul, ol, li, dl, dt, dd, table, caption, tr, br, "
-    "hr, blockquote, pre, figure, figcaption, details, summary, fieldset, form, address"
+_BLOCKS = frozenset(
+    re.findall(
+        r"\w+",
+        "p div section article main header h1 h2 h3 h4 h5 h6 ul ol li dl dt dd table caption tr br hr blockquote pre "
+        "figure figcaption details summary fieldset form address",
+    )
 )
+_HEADINGS = {f"h{level}": f"{level * '#'} " for level in range(1, 7)}
 _BREAK, _CELL_END = "\x1f", " | "
+_VERBATIM = str.maketrans(" \n\t", "\1\2\3")  # the white space of programs, which stays as it is
+_SHOWN = str.maketrans("\1\2\3", " \n\t")
 
 
 class FormatError(Exception):
@@ -72,12 +79,14 @@ def _decode(data: bytes, encoding: str = "utf-8") -> str:
 
 
 def _plain(data: bytes) -> tuple[str, str]:
-    return "", _decode(data)
+    return "", join_lines(_decode(data))
 
 
 def _markdown(data: bytes) -> tuple[str, str]:
-    """Return the title (from the front matter, or a heading at the start) and the text without front matter."""
-    text = _decode(data)
+    """Return the title (of the front matter, or a heading at the start) and the text of the page that is made of it."""
+    from markdown_it import MarkdownIt
+
+    text, title = _decode(data), ""
     if front := _FRONT_MATTER.match(text):
         try:
             settings = yaml.safe_load(front[1])
@@ -86,46 +95,59 @@ def _markdown(data: bytes) -> tuple[str, str]:
         if isinstance(settings, dict):
             text = text[front.end() :]
             # A list can be made of YAML references that multiply.
-            if (title := settings.get("title")) and not isinstance(title, list | dict):
-                return str(title), text
-    return split_heading(text)
+            title = str(named) if (named := settings.get("title")) and not isinstance(named, list | dict) else ""
+    page = MarkdownIt("commonmark").enable("table").render(text)
+    return take_heading(title, _read_page(_parse_html(page)))
 
 
-def split_heading(text: str) -> tuple[str, str]:
-    """Return the heading that a Markdown text begins with, empty if it has none, and the rest."""
-    if heading := _FIRST_HEADING.match(text):
+def take_heading(title: str, text: str) -> tuple[str, str]:
+    """Return the title, by default the heading that a Markdown text begins with, and the text without it."""
+    title = " ".join(title.split())
+    if (heading := _FIRST_HEADING.match(text)) and title in ("", heading[1]):
         return heading[1], text[heading.end() :]
-    return "", text
+    return title, text
 
 
 def clean_html(data: bytes) -> tuple[str, str]:
     """Return the title of a page, and the page without the parts that aren't its text."""
-    title, soup = _parse_html(data)
+    soup = _parse_html(_decode_html(data))
+    title = _read_title(soup)
     for tag in soup.select(_BOILERPLATE):
         tag.decompose()
     return title, str(soup)
 
 
 def _html(data: bytes) -> tuple[str, str]:
-    """Return the title and the text of a page: a block a paragraph, a table's row a line."""
-    title, soup = _parse_html(data)
-    paragraphs = (" ".join(block.split()).strip(" |") for block in "".join(_strings(soup)).split(_BREAK))
-    return title, "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+    """Return the title (`title`, or the first `h1`) and the text of a page."""
+    soup = _parse_html(_decode_html(data))
+    return take_heading(_read_title(soup), _read_page(soup))
 
 
-def _parse_html(data: bytes) -> tuple[str, "BeautifulSoup"]:
-    """Return the title of a page (`title`, or the first `h1`), and the page."""
-    from bs4 import BeautifulSoup
+def _decode_html(data: bytes) -> str:
     from bs4.dammit import EncodingDetector
+
+    return _decode(data, EncodingDetector.find_declared_encoding(data, is_html=True) or "utf-8")
+
+
+def _parse_html(page: str) -> "BeautifulSoup":
+    from bs4 import BeautifulSoup
     from bs4.exceptions import ParserRejectedMarkup
 
-    declared = EncodingDetector.find_declared_encoding(data, is_html=True)
     try:
-        soup = BeautifulSoup(_decode(data, declared or "utf-8"), "html.parser")
+        return BeautifulSoup(page, "html.parser")
     except ParserRejectedMarkup as error:
         raise FormatError(f"not HTML: {describe(error)}") from error
+
+
+def _read_title(soup: "BeautifulSoup") -> str:
     heading = soup.title or soup.h1
-    return heading.get_text() if heading else "", soup
+    return heading.get_text() if heading else ""
+
+
+def _read_page(soup: "BeautifulSoup") -> str:
+    """Return the text of a page: a block a paragraph, a table's row a line; headings and list items as in Markdown."""
+    paragraphs = (" ".join(block.split()).strip(" |") for block in "".join(_strings(soup)).split(_BREAK))
+    return "\n\n".join(paragraph.translate(_SHOWN) for paragraph in paragraphs if paragraph)
 
 
 def _strings(soup: "BeautifulSoup") -> Iterator[str]:
@@ -135,19 +157,31 @@ def _strings(soup: "BeautifulSoup") -> Iterator[str]:
     """
     from bs4.element import CData, NavigableString, Tag
 
-    hidden, blocks = ({id(tag) for tag in soup.select(those)} for those in (_BOILERPLATE, _BLOCKS))
+    hidden = {id(tag) for tag in soup.select(_BOILERPLATE)}
     ahead: list[PageElement | str] = [soup]  # the next one last
+    items: dict[int, str] = {}  # what is written before the items of lists
+    before = ""  # what is written before the text that follows
     while ahead:
         piece = ahead.pop()
         if isinstance(piece, Tag):
             if id(piece) in hidden:
                 continue
-            mark = _BREAK if id(piece) in blocks else ""
+            if piece.name in ("ol", "ul"):
+                first = str(piece.get("start", ""))
+                own = enumerate(piece.find_all("li", recursive=False), int(first) if first.isdecimal() else 1)
+                items |= {id(item): f"{number}. " if piece.name == "ol" else "- " for number, item in own}
+            before = _HEADINGS.get(piece.name) or items.get(id(piece)) or before
+            mark = _BREAK if piece.name in _BLOCKS else ""
             yield mark
             ahead.append(_CELL_END if piece.name in ("td", "th") else mark)
-            ahead.extend(reversed(piece.contents))
-        elif type(piece) in (str, NavigableString, CData):  # and no comment
-            yield str(piece)
+            program = piece.get_text().strip("\n").translate(_VERBATIM) if piece.name == "pre" else ""
+            ahead.extend([NavigableString(program)] if program else reversed(piece.contents))
+        elif type(piece) is str:
+            yield piece
+            before = "" if piece == _BREAK else before  # the block had no text
+        elif type(piece) is NavigableString or type(piece) is CData:  # and no comment
+            yield f"{before}{piece}" if (text := piece.strip()) else str(piece)
+            before = "" if text else before
 
 
 def _pdf(data: bytes) -> tuple[str, str]:
@@ -157,7 +191,7 @@ def _pdf(data: bytes) -> tuple[str, str]:
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it warns of files that it reads well
     try:
         reader = pypdf.PdfReader(io.BytesIO(data))
-        text = "\n\n".join(page.extract_text() for page in reader.pages)
+        text = join_lines("\n".join(drop_running_heads([page.extract_text() for page in reader.pages])))
         title = (reader.metadata and reader.metadata.title) or ""
     except pypdf.errors.FileNotDecryptedError as error:
         raise FormatError("it is password-protected; save it without a password") from error

@@ -1,6 +1,6 @@
-"""Read office files, pages and PDFs with their tables as Markdown rows, by the packages of the extra `office`.
+"""Read office files, books, pages and PDFs with their tables as Markdown rows, by the packages of the extra `office`.
 
-Kreuzberg reads docx, pptx, xlsx and html, pdfplumber finds the tables with lines in PDFs. Neither needs a model.
+Kreuzberg reads all but PDFs, in which pdfplumber finds the tables with lines. Neither needs a model.
 """
 
 import io
@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from generator.corpora.formats import FORMATS, FormatError, Reader, clean_html, split_heading
+from generator.corpora.formats import FORMATS, FormatError, Reader, clean_html, take_heading
+from generator.corpora.lines import join_lines
 from generator.errors import CorpusError, describe
 
 _OFFICE = "application/vnd.openxmlformats-officedocument."
@@ -17,6 +18,9 @@ _MIME = {
     ".docx": f"{_OFFICE}wordprocessingml.document",
     ".pptx": f"{_OFFICE}presentationml.presentation",
     ".xlsx": f"{_OFFICE}spreadsheetml.sheet",
+    ".odt": "application/vnd.oasis.opendocument.text",
+    ".rtf": "application/rtf",
+    ".epub": "application/epub+zip",
 }
 # Office files with a password are of the older container format, with this entry.
 _CONTAINER, _ENCRYPTED = b"\xd0\xcf\x11\xe0", "EncryptedPackage".encode("utf-16-le")
@@ -47,8 +51,7 @@ def _office(suffix: str, data: bytes) -> tuple[str, str]:
     if data.startswith(_CONTAINER) and _ENCRYPTED in data:
         raise FormatError(_LOCKED)
     title, text = _extract(data, _MIME[suffix], suffix)
-    heading, rest = split_heading(text)
-    return (title, text) if title else (heading, rest)
+    return take_heading(title, join_lines(text))  # the lines of a book's pages may be wrapped
 
 
 def _page(data: bytes) -> tuple[str, str]:
@@ -86,7 +89,7 @@ def _pdf(data: bytes) -> tuple[str, str]:
         if "Password" in repr(error):
             raise FormatError(_LOCKED) from error
         raise FormatError(f"not a readable PDF: {error!r}" if data else "the file is empty") from error
-    text = "\n\n".join(part for part in parts if part.strip())
+    text = join_lines("\n\n".join(part for part in parts if part.strip()))
     if not text and scanned:
         raise FormatError("its pages have no text, only images; run OCR on it")
     return title, text

@@ -44,7 +44,7 @@ _PROMPT_WORDS = re.compile(
 )
 _LABEL = re.compile(
     r"\W*(?:(?:user|agent|assistant|question|answer|response|[qa]|the kind of question) ?:|"
-    r"th(?:e|is) question (?:is|asks)\b|I(?:[’']?m| am) a user\b)",
+    r"th(?:e|is) question (?:is|asks)\b|I(?:[’']?m| am) a user\b|the user (?:wants to know|is asking|asks)\b)",
     re.IGNORECASE,
 )
 LIKE_THE_PROMPT = "speaks of the User, the Agent or their last words"

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import dspy
 
 from generator.common.language import languages
+from generator.common.passages import told_in
 from generator.dialogs.calls import call
 from generator.dialogs.evidence import (
     SHOWN,
@@ -27,22 +28,22 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
     of it, that is the evidence: of people's answers, for 936 of 936 (`benchmarks/evidence.py`). Else the model is asked
     once to choose among these sentences, if they cover more. Its choice counts, alone or with the sentences cited,
     where it covers more, without sentences that it can do without; where there is neither, the best of them does. A
-    failed call changes nothing that is cited. A title is never evidence.
+    failed call changes nothing that is cited. A title or heading is never evidence.
 
     Args:
         predict: of `ChooseEvidence`.
     """
     if languages().differ:  # no words can be compared
         return turn
-    said, titles = list_said(turn.query, history, documents.passages), {p.title for p in documents.passages}
-    cited = tuple(each for each in turn.evidence if each.text not in titles)
+    said, told = list_said(turn.query, history, documents.passages), set[str]().union(*map(told_in, documents.passages))
+    cited = tuple(each for each in turn.evidence if each.text in told)
 
     def rate(evidence: Sequence[Evidence]) -> tuple[bool, float]:
         found = measure_support(turn.answer, said, list_told(evidence, documents.passages))
         return found.covered, found.share
 
     if not rate(cited)[0]:
-        texts = ["" if (text := p.text[start:end]) in titles else text for p, start, end in documents.spans]
+        texts = [text if (text := p.text[start:end]) in told else "" for p, start, end in documents.spans]
         ranked = rank_sentences(texts, turn.answer, turn.query)[:SHOWN]
         shown = [place + 1 for place in ranked]
         if not cited and (telling := find_telling(texts, ranked, turn.answer, said)) is not None:

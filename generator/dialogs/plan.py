@@ -14,7 +14,8 @@ from dataclasses import InitVar, dataclass
 
 import numpy as np
 
-from generator.common.passages import count_tokens, has_more_tokens, passage, sentences
+from generator.common.passages import count_tokens, has_more_tokens, is_heading, passage, sentences
+from generator.common.scripts import words
 from generator.corpora.library import Library
 from generator.dialogs.first_questions import StoredQuestion
 from generator.dialogs.focus import FOCUS_CHARS
@@ -37,6 +38,7 @@ from taxonomy import (
 # The number in brackets before every sentence of a prompt.
 NUMBER_TOKENS = 3
 _LINE = re.compile(r"\S.*")
+_TELLING = 5  # words of a line that tells something
 
 
 @dataclass(frozen=True)
@@ -202,15 +204,20 @@ class Planner:
         return split, self.library.document(int(self.rows[split][row])), rounds * self.per_document + place
 
     def _pick_focus(self, document: Document | Passage, use: int, task: str) -> tuple[int, int]:
-        """Return the span of a few sentences that earlier plans of the task did not use, while there are any."""
+        """Return the span of a few sentences that earlier plans of the task did not use, while there are any.
+
+        Contents, headings and other lines of a few words are chosen where a document has nothing else.
+        """
         chunks: list[tuple[int, int]] = []
         if self.topics:
             chunks = [match.span() for match in _LINE.finditer(document.text)]
-        for start, end in () if self.topics else sentences(document.text):
-            if chunks and end - chunks[-1][0] <= FOCUS_CHARS:
-                chunks[-1] = (chunks[-1][0], end)
-            else:
-                chunks.append((start, end))
+        else:
+            for start, end in sentences(document.text):
+                if chunks and end - chunks[-1][0] <= FOCUS_CHARS:
+                    chunks[-1] = (chunks[-1][0], end)
+                else:
+                    chunks.append((start, end))
+            chunks = [span for span in chunks if _tells(document.text[slice(*span)])] or chunks
         key = f"{self.seed}/{document.id}" + (f"/{task}" if task else "")
         shuffled = random.Random(key).sample(chunks, len(chunks))
         return shuffled[use % len(shuffled)]
@@ -253,3 +260,8 @@ class Planner:
                 first, last = min(first, nearest[0]), max(last, nearest[0])
             start, end = spans[first][0], spans[last][1]
         return passage(document, start, end)
+
+
+def _tells(text: str) -> bool:
+    """Return True if a line of the text tells something."""
+    return any(len(words(line)) >= _TELLING and not is_heading(line) for line in text.split("\n"))

@@ -32,25 +32,36 @@ def test_a_folder_is_read_in_the_order_of_its_paths_whatever_the_kind_of_file(
     assert told.count("skipped 3 files") == 1 and "2 .docx, 1 without a suffix" in told
     assert [(document.id, document.title) for document in found] == [
         ("a.htm", "a"),
-        ("b/deep/a.md", "A *title*"),
+        ("b/deep/a.md", "A title"),
         ("z.TXT", "z"),
     ]
-    assert [document.text for document in found][1:] == ["\nText with a # sign.\n", "First line.\nSecond line."]
+    assert [document.text for document in found][1:] == ["Text with a # sign.", "First line.\nSecond line."]
     assert "isn't a folder" in message(lambda: read("folder", path=str(tmp_path / "z.TXT")))
 
 
 @pytest.mark.parametrize(
     ("markdown", "title", "text"),
     [
-        ("---\ntitle: 'Fees: 2024'\ntags: [a]\n---\n# Fees\nText.", "Fees: 2024", "# Fees\nText."),
+        ("---\ntitle: 'Fees: 2024'\ntags: [a]\n---\n# Fees\nText.", "Fees: 2024", "# Fees\n\nText."),
+        ("---\ntitle: Fees\n---\n# Fees\nText.", "Fees", "Text."),
         ("---\ntags: [a]\n---\n# Fees\nText.", "Fees", "Text."),
-        ("---\na: b: c\n---\nText.", "x", "---\na: b: c\n---\nText."),
-        ("---\nOnly a rule above.\n---\nText.", "x", "---\nOnly a rule above.\n---\nText."),
-        ("Text.\n# Later heading\n", "x", "Text.\n# Later heading\n"),
-        ("## Second level\nText.", "x", "## Second level\nText."),
+        ("---\na: b: c\n---\nText.", "x", "## a: b: c\n\nText."),
+        ("---\nOnly a rule above.\n---\nText.", "x", "## Only a rule above.\n\nText."),
+        ("Text.\n# Later heading\n", "x", "Text.\n\n# Later heading"),
+        ("## Second level\nText.", "x", "## Second level\n\nText."),
+        (
+            "An adult of\nBerlin *pays* a\n[fee](f.md).![logo](l.png)\n<!-- secret -->",
+            "x",
+            "An adult of Berlin pays a fee.",
+        ),
+        ("1. One\n   Two\n\n7. Three\n   * Four\n*\n\nFive", "x", "1. One Two\n\n2. Three\n\n- Four\n\nFive"),
+        ("| Who | Fare |\n| --- | --- |\n| *Adult* | 7 |", "x", "Who | Fare\n\nAdult | 7"),
+        ("Run:\n```sh\nif a:\n    b\n```\n", "x", "Run:\n\nif a:\n    b"),
     ],
 )
-def test_markdown_gives_its_title_and_keeps_its_text(tmp_path: Path, markdown: str, title: str, text: str) -> None:
+def test_markdown_gives_its_title_and_the_text_that_a_reader_of_its_page_reads(
+    tmp_path: Path, markdown: str, title: str, text: str
+) -> None:
     (tmp_path / "x.md").write_text(markdown)
     (document,) = good(read("folder", path=str(tmp_path)))
     assert (document.title, document.text) == (title, text)
@@ -65,16 +76,17 @@ def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
         <p>A <b>single</b> costs
            7.20<sup>1</sup>.</p>Loose text.
         <table><tr><th>Who</th><th>Fare</th></tr><tr><td><p>Adult</p></td><td>7.20</td></tr></table>
-        <ul><li>One</li><li>Two<br>lines</li></ul></main>
+        <ul><li>One</li><li><p>Two<br>lines</p></li></ul><ol start="3"><li></li><li>Four</li></ol></main>
         <script>var x = "hidden";</script><aside>Advert</aside><footer>Imprint</footer></body></html>"""
     )
     (tmp_path / "plain.html").write_text("<h1>Only a heading</h1><p>Text.</p>")
     page, plain = good(read("folder", path=str(tmp_path)))
     assert page.title == "Ferry fares"
     table = ["Who | Fare", "Adult", "7.20"]
-    paragraphs = ["Fares & times", "A single costs 7.201.", "Loose text.", *table, "One", "Two", "lines"]
+    lists = ["- One", "- Two", "lines", "4. Four"]
+    paragraphs = ["# Fares & times", "A single costs 7.201.", "Loose text.", *table, *lists]
     assert page.text.split("\n\n") == paragraphs
-    assert plain.title == "Only a heading"
+    assert (plain.title, plain.text) == ("Only a heading", "Text.")
 
 
 def test_html_is_decoded_as_it_says_it_is_encoded(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 import html
 import json
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,58 @@ def test_the_rows_of_a_table_are_lines_that_can_be_cited(kind: str, tmp_path: Pa
     assert set(rows) <= {text[start:end] for start, end in sentences(text)}
     if kind == "pdf":
         assert document.text.index("daily") < document.text.index("Bus 7") < document.text.index("Ask at the desk.")
+
+
+def zip_of(path: Path, files: Mapping[str, str]) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+
+
+def write_odt(path: Path) -> None:
+    names = "urn:oasis:names:tc:opendocument:xmlns:"
+    text = "<t:h t:outline-level='1'>Fares</t:h><t:p>Trams run daily.</t:p><t:p>Ask at the desk.</t:p>"
+    content = f"<o:document-content xmlns:o='{names}office:1.0' xmlns:t='{names}text:1.0'><o:body><o:text>{text}"
+    closing = "</o:text></o:body></o:document-content>"
+    zip_of(path, {"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": content + closing})
+
+
+def write_rtf(path: Path) -> None:
+    path.write_text(r"{\rtf1\ansi\pard Trams run daily.\par Ask at the desk.\par}")
+
+
+def write_epub(path: Path) -> None:
+    opf, container = "http://www.idpf.org/2007/opf", "urn:oasis:names:tc:opendocument:xmlns:container"
+    root = (
+        f"<container xmlns='{container}' version='1.0'><rootfiles><rootfile full-path='c.opf'/></rootfiles></container>"
+    )
+    title = "<metadata xmlns:dc='http://purl.org/dc/elements/1.1/'><dc:title>Fares</dc:title></metadata>"
+    item = "<item id='a' href='a.xhtml' media-type='application/xhtml+xml'/>"
+    package = f"<package xmlns='{opf}' version='3.0'>{title}<manifest>{item}</manifest>"
+    page = (
+        "<html xmlns='http://www.w3.org/1999/xhtml'><body><p>Trams run daily.</p><p>Ask at the desk.</p></body></html>"
+    )
+    zip_of(
+        path,
+        {
+            "mimetype": "application/epub+zip",
+            "META-INF/container.xml": root,
+            "c.opf": f"{package}<spine><itemref idref='a'/></spine></package>",
+            "a.xhtml": page,
+        },
+    )
+
+
+@pytest.mark.parametrize("write", [write_odt, write_rtf, write_epub])
+def test_other_word_processors_files_and_books_are_read(write: Callable[[Path], None], tmp_path: Path) -> None:
+    kind = write.__name__.removeprefix("write_")
+    write(tmp_path / f"a.{kind}")
+    (document,) = good(read("folder", path=str(tmp_path), reader="office"))
+    assert document.title == ("a" if kind == "rtf" else "Fares")
+    assert [document.text[slice(*span)] for span in sentences(document.text)] == [
+        "Trams run daily.",
+        "Ask at the desk.",
+    ]
 
 
 LANGUAGES = Path(__file__).parents[1] / "data" / "languages"

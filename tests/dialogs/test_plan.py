@@ -157,6 +157,15 @@ def test_a_focus_is_a_few_whole_sentences(ten: Library) -> None:
         assert len(plan.focus) <= FOCUS_CHARS
 
 
+def test_no_dialog_starts_from_a_list_of_headings(tmp_path: Path) -> None:
+    contents = "\n\n".join(f"- Chapter {n}: the sea" for n in range(20))
+    told = "The quay is wet in the winter."
+    made = [Document(id="d", text=f"{contents}\n\n## How wet the quay is\n\n{told}"), Document(id="e", text=contents)]
+    documents = Library.open("c", "0" * 12, lambda: iter(made), tmp_path, 512, 100)
+    for plan in plans(planner(documents, validation=0), 20):
+        assert (told in plan.focus) == (plan.source.document_id == "d"), "what has nothing else is asked about it"
+
+
 def test_the_next_sentence_is_one_that_no_answer_rests_on() -> None:
     title = "The new pool at Norton"
     text = f"{title}\nThe pool opens at seven. Children pay half the price. Are dogs allowed? Dogs stay at the gate."

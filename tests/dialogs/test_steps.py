@@ -148,6 +148,7 @@ def test_the_user_of_a_passage_may_be_spoken_of() -> None:
     assert speaks_like_the_prompt("The user logs in.", [BUS])
     assert not speaks_like_the_prompt("The user logs in.", [BUS, manual])
     assert speaks_like_the_prompt("The Agent logs in.", [manual])
+    assert speaks_like_the_prompt("The user wants to know how one logs in.", [manual])
 
 
 def test_a_copied_sentence_is_no_message() -> None:
@@ -500,8 +501,9 @@ def test_without_reasoning_a_refusal_that_was_not_planned_is_no_turn() -> None:
     assert (caught.value.reason, model.stages) == (UNPLANNED, ["answer"])
 
 
-def test_a_title_is_no_evidence() -> None:
-    titled = piece("f", "Night bus\nIt runs hourly.").model_copy(update={"title": "Night bus"})
+@pytest.mark.parametrize("heading", ["Night bus", "## The night bus"])
+def test_a_title_or_heading_is_no_evidence(heading: str) -> None:
+    titled = piece("f", f"{heading}\nIt runs hourly.").model_copy(update={"title": "Night bus"})
     model, step = Scripted(answer=[{"answer": "Yes, there is a night bus.", "evidence": [1]}]), Answer()
     turn: Turn = model.run(lambda: step.acall((titled,), (), "Is there a night bus?", KINDS["direct"]))
     assert turn.evidence == ()

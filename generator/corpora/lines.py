@@ -1,0 +1,65 @@
+"""Make paragraphs of text whose lines were wrapped, as in PDFs and many text files."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from generator.common.scripts import is_unspaced
+
+_WIDTHS = range(40, 200)  # of wrapped lines, in characters: shorter ones are lists or verse, longer ones paragraphs
+_FULL = 0.85  # of the width; lines of print have letters of different widths
+_SENTENCE_ENDS = re.compile(r"[.!?:;…][)\]\"'”’»]*$")
+# List items, quotations, headings, table rows.
+_STARTS_ANEW = re.compile(r"\s*(?:[•●▪◦‣>|]|(?:[-–—*+]|#{1,6}|\d{1,3}[.)]|[A-Za-z][.)])\s)")
+_NO_PROSE = re.compile(r"\S(?: {3}|\t)[ \t]*\S|^\W*$", re.MULTILINE)  # columns and rulers
+_BROKEN_WORD, _FIRST_WORD = re.compile(r"([^\W\d_]+)-$"), re.compile(r"^\w*")
+
+
+def join_lines(text: str) -> str:
+    """Return `text` with each paragraph of wrapped lines as one line, so that its sentences are whole.
+
+    A line is joined with the next one if that one's first word would hardly have fitted, and no sentence ends between
+    them. The width is the length that nine of ten lines don't exceed. Text of other widths than wrapped text has, or
+    in a script without spaces, stays as it is.
+    """
+    lines = [line.rstrip() for line in text.split("\n")]
+    lengths = sorted(len(line) for line in lines if line)
+    width = lengths[len(lengths) * 9 // 10] if lengths else 0
+    if width not in _WIDTHS or is_unspaced(text):
+        return text
+    words = set(re.findall(r"\w+", text))
+    paragraphs = lines[:1]
+    for line, following in pairwise(lines):
+        continues = following and not (
+            _SENTENCE_ENDS.search(line) or _STARTS_ANEW.match(following) or _NO_PROSE.search(line + "\n" + following)
+        )
+        if not (continues and len(line) + len(following.split(maxsplit=1)[0]) > _FULL * width):
+            paragraphs.append(following)
+            continue
+        rest = following.lstrip()
+        if half := _BROKEN_WORD.search(line):  # “iden-”, “tifier”; but “well-”, “known”
+            whole = half[1] + _FIRST_WORD.findall(rest)[0] in words
+            paragraphs[-1] = paragraphs[-1][: -1 if whole else None] + rest
+        else:
+            paragraphs[-1] += " " + rest
+    return "\n".join(paragraphs)
+
+
+def drop_running_heads(pages: Sequence[str]) -> list[str]:
+    """Return the pages without first and last lines that stand on three or more, but for a number that counts pages."""
+    split = [page.strip().split("\n") for page in pages]
+    ends = [{form for line in (lines[0], lines[-1]) for form in _forms(line, n)} for n, lines in enumerate(split)]
+    often = {form for form, count in Counter(form for forms in ends for form in forms).items() if count >= 3}
+    for number, lines in enumerate(split):
+        for end in (0, -1):
+            if lines and not often.isdisjoint(_forms(lines[end], number)):
+                del lines[end]
+    return ["\n".join(lines) for lines in split]
+
+
+def _forms(line: str, page: int) -> Iterator[str]:
+    """Yield a line's text, and the text around each of its numbers with how far the number is from the page's."""
+    yield line.strip()
+    for number in re.finditer(r"(?<!\d)\d{1,6}(?!\d)", line):
+        yield f"{line[: number.start()]}\n{line[number.end() :]}\n{int(number[0]) - page}".strip(" ")

@@ -1,0 +1,57 @@
+"""Lines that were wrapped as paragraphs, and pages without what stands on each."""
+
+import textwrap
+from pathlib import Path
+
+from generator.common.passages import sentences
+from generator.corpora.lines import drop_running_heads, join_lines
+
+SAMPLE = Path("generator/corpora/sample_documents")
+
+
+def split(text: str) -> list[str]:
+    return [text[start:end] for start, end in sentences(text)]
+
+
+def test_wrapped_paragraphs_have_their_sentences_again() -> None:
+    for file in SAMPLE.glob("*.md"):
+        paragraphs = [line for line in file.read_text().split("\n") if len(line) > 150 and line[0].isalpha()]
+        whole = split("\n\n".join(paragraphs))
+        for width in (60, 72, 100):
+            text = "\n\n".join(textwrap.fill(paragraph, width) for paragraph in paragraphs)
+            found = split(join_lines(text))
+            # “cost”, “34. They …” at the beginning of a line is an item of a list
+            assert len(set(whole) - set(found)) <= 2 < len(set(whole) - set(split(text)))
+
+
+def test_lines_that_were_not_wrapped_stay() -> None:
+    full = "All of the volunteers who measure the water of the River Wending bring"
+    others = [
+        "A heading",
+        "- an item of a list that is as long as the lines of the paragraphs are",
+        "- Another item",
+        "Site      pH      clarity of the water in centimetres at the time of it",
+        "-----------------------------------------------------------------------",
+        "Harrowmere Bridge",
+        "It ends here, and so does the line which is full to the last letter: no.",
+        "Next",
+    ]
+    text = "\n".join([f"{full}\nBoots and a net."] * 9 + others)
+    assert join_lines(text) == "\n".join([f"{full} Boots and a net."] * 9 + others)
+    verse = "Shall I compare thee\nTo a summer's day\nThou art more lovely\nAnd more temperate"
+    assert join_lines(verse) == verse
+
+
+def test_a_word_that_was_broken_at_the_end_of_a_line_is_whole_where_the_text_has_it() -> None:
+    text = "Every identifier of this library is a name that the library makes iden-\ntifier by iden-\ntifier."
+    assert "makes identifier by" in join_lines(text)
+    text = "This library is among those that are known by everybody, and so is well-\nknown."
+    assert join_lines(text).endswith("so is well-known.")
+
+
+def test_running_heads_and_page_numbers_are_no_text() -> None:
+    pages = [
+        f"The manual {number}\nSchedule {letter}\nText of it.\n{number} of 4" for number, letter in enumerate("ABCD", 1)
+    ]
+    assert drop_running_heads(pages) == [f"Schedule {letter}\nText of it." for letter in "ABCD"]
+    assert drop_running_heads(["Text.", "", "More."]) == ["Text.", "", "More."]
