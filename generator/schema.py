@@ -287,7 +287,7 @@ class Turn(Record):
         rank_last_turn, rank_query: the place of the passage with the evidence in a BM25 search, from 1, by the question
             as asked and by `retrieval_query`; the first of several. None without evidence or such a search.
         reasoning: what the model noted before it answered: of an answer from documents the facts, one a line; in a chat
-            the sentences of its evidence.
+            the sentences of its evidence, or that none tells it. Empty in people's turns.
         answer: the agent's answer.
         other_answers: further reference answers, where several people answered.
         original_answer: a model's answer before a person corrected it.

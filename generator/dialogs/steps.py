@@ -46,6 +46,7 @@ from taxonomy import QuestionType
 
 INCONSISTENT = "inconsistent by its own check"
 UNPLANNED = "says that it isn't known, where the plan wants an answer"
+NO_EVIDENCE = "no sentence tells it"
 UNKNOWN = "the facts don't tell it, so say that you don't know"
 # What is taken for granted in a chat.
 _UNSAID = {"facts": (), "known": True, "consistent": True, "answerability": "answerable", "evidence": ()}
@@ -281,7 +282,8 @@ class Answer(dspy.Module):
 
         turn = await draw_best(self.candidates, "answer", number, draw, rate)
         turn = await choose_evidence(self.choose, documents, history, turn)
-        return turn.model_copy(update={"reasoning": "\n".join(e.text for e in turn.evidence)}) if plain else turn
+        noted = "\n".join(each.text for each in turn.evidence) or NO_EVIDENCE
+        return turn.model_copy(update={"reasoning": noted}) if plain else turn
 
 
 @cache  # a new signature would need a new schema

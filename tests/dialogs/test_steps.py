@@ -1,5 +1,6 @@
 """The steps of a dialog, each with a scripted model."""
 
+import asyncio
 from contextlib import suppress
 
 import pytest
@@ -19,9 +20,10 @@ from generator.dialogs.checks import (
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Documents
 from generator.dialogs.signatures import REJECTED, FirstQuestion, NextQuestion
-from generator.dialogs.steps import UNKNOWN, UNPLANNED, Answer, Ask, Chat, Rewrite
+from generator.dialogs.steps import NO_EVIDENCE, UNKNOWN, UNPLANNED, Answer, Ask, Chat, Rewrite
 from generator.errors import ModelError, Rejected
 from generator.schema import Evidence, Hit, Passage, Turn
+from judges.metrics.grounding import GroundingJudge
 from tests.support.scripted import KINDS, Entry, Scripted, piece, said, task
 
 TRAM, BUS = piece("tram", "The tram is green. It runs at night."), piece("bus", "The bus is red.")
@@ -470,7 +472,8 @@ def test_without_reasoning_an_answer_is_asked_for_in_a_chat(
     model, history = Scripted(answer=["", text]), said(("Is it green?", "It is."))
     turn: Turn = model.run(lambda: Answer(reasoning=False).acall((FARES,), history, ask, KINDS[kind]))
     assert (turn.answer, turn.answerability, turn.consistent) == (text, label, True)
-    assert [each.text for each in turn.evidence] == cited == turn.reasoning.splitlines()
+    assert [each.text for each in turn.evidence] == cited
+    assert turn.reasoning.splitlines() == (cited or [NO_EVIDENCE])
     assert model.stages == ["answer", "answer"], "one sentence alone tells it"
     request = model.calls[1].request
     roles, texts = zip(*((message.role, message.content) for message in request.messages), strict=True)
@@ -492,6 +495,17 @@ def test_what_no_passage_tells_is_asked_for_again_and_a_refusal_of_what_one_tell
     turn: Turn = model.run(lambda: step.acall((FARES,), (), "What do adults pay at the machine?", KINDS["direct"]))
     assert turn.answer == TOLD
     assert remedy in model.calls[1].prompt
+
+
+def test_without_reasoning_an_answer_that_no_sentence_tells_is_incorrect() -> None:
+    unit = piece(
+        "unit", "Call the ticket office of the harbour. Drivers are responsible. Fines need processing."
+    )
+    model = Scripted(answer=["The ticket office is responsible for processing."], evidence=[{"evidence": []}])
+    asked = "What is the ticket office of the harbour for?"
+    turn: Turn = model.run(lambda: Answer(reasoning=False).acall((unit,), (), asked, KINDS["direct"]))
+    verdict = asyncio.run(GroundingJudge().judge((unit,), (), turn))
+    assert (turn.evidence, turn.reasoning, verdict.label) == ((), NO_EVIDENCE, "incorrect")
 
 
 def test_without_reasoning_a_refusal_that_was_not_planned_is_no_turn() -> None:
