@@ -1,6 +1,7 @@
 """All settings of a run, and which of them decide what its data is."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -29,6 +30,10 @@ from generator.retrievers.base import RetrieverSettings
 from generator.schema import Algorithm, LocalPath, Operational, Record
 from taxonomy import Mix, ScenarioMix, TaskMix, Weights
 
+# The parameters that a model's name tells: “Qwen2.5-1.5B-Instruct”, but not the experts of “Mixtral-8x7B”.
+_SIZE = re.compile(r"(?<!\w)(?<!\w\.)(\d+(?:\.\d+)?)([bm])(?!\w)", re.IGNORECASE)
+_SMALL = 2  # billion parameters; measured with 1.5
+
 
 class AlgorithmSettings(Record):
     """Algorithm 1 (`single`) or 2 (`multi`) of Lee et al. 2024, a whole dialog in one call (`whole`), or a subclass."""
@@ -51,8 +56,8 @@ class AlgorithmSettings(Record):
         description="Before it asks and answers, the model notes what it goes by, and afterwards it checks itself "
         "(algorithms 1 and 2). false: questions are asked for in plain words and answered in a chat, and evidence is "
         "chosen after the answer, which small models do better (docs/runs.md). null: true, but false for a model of "
-        "your own in this process (`lm=embedded lm.path=…`). Always true where dialogs have another language than "
-        "their documents.",
+        "your own in this process (`lm=embedded lm.path=…`) and for one whose name tells at most two billion "
+        "parameters (`lm.model=qwen2.5:1.5b`). Always true where dialogs have another language than their documents.",
     )
 
     @property
@@ -156,8 +161,13 @@ class Settings(RunSettings):
     @property
     def reasoning(self) -> bool:
         """True if the model reasons: `algorithm.reasoning`, or what its null stands for."""
-        small = isinstance(self.lm, EmbeddedEndpoint) and not self.lm.is_bundled
-        return not small if self.algorithm.reasoning is None else self.algorithm.reasoning
+        if self.algorithm.reasoning is not None:
+            return self.algorithm.reasoning
+        if isinstance(self.lm, EmbeddedEndpoint):
+            return self.lm.is_bundled
+        named = _SIZE.findall(self.lm.model.rstrip("/").rpartition("/")[2])
+        sizes = [float(number) / (1 if unit in "bB" else 1000) for number, unit in named]
+        return not sizes or max(sizes) > _SMALL
 
     @property
     def wanted(self) -> int:

@@ -153,3 +153,20 @@ def test_a_model_of_ones_own_in_this_process_is_asked_in_plain_words(tmp_path: P
     own = ("lm=embedded", f"lm.path={tmp_path / 'own.gguf'}")
     chosen = ("lm=embedded",), ("lm=vllm",), own, (*own, "algorithm.reasoning=true"), ("algorithm.reasoning=false",)
     assert [settings(*each).reasoning for each in chosen] == [True, True, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("model", "reasoning"),
+    [
+        ("Qwen/Qwen2.5-Coder-1.5B-Instruct", False),
+        ("qwen2.5:1.5b", False),
+        ("/models/70B/SmolLM2-360M/", False),
+        ("mistralai/Mixtral-8x7B-Instruct-v0.1", True),
+        ("llama3.2:3b", True),
+        ("Qwen3-30B-A3B", True),
+        ("gpt-5-mini", True),
+    ],
+)
+def test_a_served_model_whose_name_says_that_it_is_small_is_asked_in_plain_words(model: str, reasoning: bool) -> None:
+    assert settings("lm=ollama", f"lm.model='{model}'").reasoning == reasoning
+    assert settings("lm=ollama", f"lm.model='{model}'", "algorithm.reasoning=true").reasoning

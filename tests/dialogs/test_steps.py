@@ -498,9 +498,7 @@ def test_what_no_passage_tells_is_asked_for_again_and_a_refusal_of_what_one_tell
 
 
 def test_without_reasoning_an_answer_that_no_sentence_tells_is_incorrect() -> None:
-    unit = piece(
-        "unit", "Call the ticket office of the harbour. Drivers are responsible. Fines need processing."
-    )
+    unit = piece("unit", "Call the ticket office of the harbour. Drivers are responsible. Fines need processing.")
     model = Scripted(answer=["The ticket office is responsible for processing."], evidence=[{"evidence": []}])
     asked = "What is the ticket office of the harbour for?"
     turn: Turn = model.run(lambda: Answer(reasoning=False).acall((unit,), (), asked, KINDS["direct"]))
