@@ -32,7 +32,8 @@ from taxonomy import Mix, ScenarioMix, TaskMix, Weights
 
 # The parameters that a model's name tells: “Qwen2.5-1.5B-Instruct”, but not the experts of “Mixtral-8x7B”.
 _SIZE = re.compile(r"(?<!\w)(?<!\w\.)(\d+(?:\.\d+)?)([bm])(?!\w)", re.IGNORECASE)
-_SMALL = 2  # billion parameters; measured with 1.5
+# Billions of parameters: with 1.5 plain words are better, and with 0.135 no question passes the checks.
+_LEAST_SMALL, _MOST_SMALL = 1, 2
 
 
 class AlgorithmSettings(Record):
@@ -56,7 +57,7 @@ class AlgorithmSettings(Record):
         description="Before it asks and answers, the model notes what it goes by, and afterwards it checks itself "
         "(algorithms 1 and 2). false: questions are asked for in plain words and answered in a chat, and evidence is "
         "chosen after the answer, which small models do better (docs/runs.md). null: true, but false for a model of "
-        "your own in this process (`lm=embedded lm.path=…`) and for one whose name tells at most two billion "
+        "your own in this process (`lm=embedded lm.path=…`) and for one whose name tells one or two billion "
         "parameters (`lm.model=qwen2.5:1.5b`). Always true where dialogs have another language than their documents.",
     )
 
@@ -167,7 +168,7 @@ class Settings(RunSettings):
             return self.lm.is_bundled
         named = _SIZE.findall(self.lm.model.rstrip("/").rpartition("/")[2])
         sizes = [float(number) / (1 if unit in "bB" else 1000) for number, unit in named]
-        return not sizes or max(sizes) > _SMALL
+        return not _LEAST_SMALL <= max(sizes, default=0) <= _MOST_SMALL
 
     @property
     def wanted(self) -> int:

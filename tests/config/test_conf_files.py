@@ -160,7 +160,8 @@ def test_a_model_of_ones_own_in_this_process_is_asked_in_plain_words(tmp_path: P
     [
         ("Qwen/Qwen2.5-Coder-1.5B-Instruct", False),
         ("qwen2.5:1.5b", False),
-        ("/models/70B/SmolLM2-360M/", False),
+        ("/models/70B/SmolLM2-1700M/", False),
+        ("HuggingFaceTB/SmolLM2-135M-Instruct", True),
         ("mistralai/Mixtral-8x7B-Instruct-v0.1", True),
         ("llama3.2:3b", True),
         ("Qwen3-30B-A3B", True),

@@ -161,8 +161,7 @@ class Real(Site):
 def test_a_whole_run(server: VllmEndpoint, tmp_path: Path) -> None:
     """Run the command: the server takes each call. Whether a dialog of so small a model is kept is chance."""
     settings = ("judge=correctness", "judge.grounding=false", "turns=2", "dialogs_per_document=4")
-    schemas = "algorithm.reasoning=true"
-    site = Real(tmp_path, server, "algorithm=multi", *settings, schemas, "lm.greedy.temperature=0.7")
+    site = Real(tmp_path, server, "algorithm=multi", *settings, "lm.greedy.temperature=0.7")
     ended = site.go("dialogs=1", "max_attempts=3", "lm.concurrency=4")
     assert ended.code in (0, 1), ended.err
     site.check_ledger()
