@@ -1,4 +1,4 @@
-"""Read folders of text, Markdown, HTML and PDF files, one document each: the user's, or those in this package."""
+"""Read folders of files, one document each: the user's, or those in this package."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -21,8 +21,8 @@ class FolderCorpus(UserCorpus, FileCorpus):
     """The files below the folder `path`, or in a zip archive; a document's id is the file's path in there."""
 
     reader: Literal["plain", "office"] = Field(
-        description="How files are read: `plain`, the text of .txt, .md, .html and .pdf files; `office` (extra), also "
-        ".docx, .pptx, .xlsx, .odt, .rtf and .epub files, with the rows of tables as lines of Markdown."
+        description="How files are read: `plain`, the text of .txt, .md, .rst, .html and .pdf files; `office` (extra), "
+        "also .docx, .pptx, .xlsx, .odt, .rtf and .epub files, with the rows of tables as lines of Markdown."
     )
 
     @property

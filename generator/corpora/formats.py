@@ -12,7 +12,7 @@ import yaml
 
 from generator.corpora.base import make_document
 from generator.corpora.files import File, open_file
-from generator.corpora.lines import drop_running_heads, join_lines
+from generator.corpora.lines import drop_running_heads, join_lines, mark_headings
 from generator.errors import YAML_SLIPS, describe
 from generator.schema import Document, SkippedRecord
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 # Longer is no front matter, and YAML is slow to parse.
 _FRONT_MATTER = re.compile(r"\A---\n(.{0,20000}?\n)---\n", re.DOTALL)
+_ROLE = re.compile(r":[a-z][\w:.+-]*:`[!~]?([^`<]+?)(?:\s*<[^`>]*>)?`")  # “:ref:`the boat <boat>`”
 _FIRST_HEADING = re.compile(r"\s*# +(.+)\n*")
 
 # The parts of a page that aren't its text.
@@ -38,6 +39,7 @@ _BLOCKS = frozenset(
 )
 _HEADINGS = {f"h{level}": f"{level * '#'} " for level in range(1, 7)}
 _BREAK, _CELL_END = "\x1f", " | "
+_LONGEST_CELL = 300  # characters: longer ones are paragraphs, as in pages that a table lays out
 _VERBATIM = str.maketrans(" \n\t", "\1\2\3")  # the white space of programs, which stays as it is
 _SHOWN = str.maketrans("\1\2\3", " \n\t")
 
@@ -79,7 +81,34 @@ def _decode(data: bytes, encoding: str = "utf-8") -> str:
 
 
 def _plain(data: bytes) -> tuple[str, str]:
-    return "", join_lines(_decode(data))
+    return take_heading("", join_lines(mark_headings(_decode(data))))
+
+
+def _restructured(data: bytes) -> tuple[str, str]:
+    """Return the title and the text of the page that is made of reStructuredText, which reads no other file."""
+    from docutils.core import publish_string
+
+    settings = {
+        "report_level": 5,  # what Docutils doesn't know, such as Sphinx' directives, is left out
+        "halt_level": 5,
+        "file_insertion_enabled": False,
+        "raw_enabled": False,
+        "embed_stylesheet": False,
+        "stylesheet_path": None,
+        "syntax_highlight": "none",
+        "math_output": "LaTeX",
+        "output_encoding": "unicode",
+        "initial_header_level": 2,
+        "line_length_limit": 1_000_000,
+        "_disable_config": True,
+    }
+    text = _ROLE.sub(r"\1", _decode(data))
+    try:
+        page = publish_string(text, writer="html4css1", settings_overrides=settings)
+    except Exception as error:  # what is nested too deeply, and what Docutils stumbles over
+        raise FormatError(f"not reStructuredText: {describe(error)}") from error
+    soup = _parse_html(page)
+    return take_heading(soup.h1.get_text() if soup.h1 else "", _read_page(soup))
 
 
 def _markdown(data: bytes) -> tuple[str, str]:
@@ -173,9 +202,14 @@ def _strings(soup: "BeautifulSoup") -> Iterator[str]:
             before = _HEADINGS.get(piece.name) or items.get(id(piece)) or before
             mark = _BREAK if piece.name in _BLOCKS else ""
             yield mark
-            ahead.append(_CELL_END if piece.name in ("td", "th") else mark)
-            program = piece.get_text().strip("\n").translate(_VERBATIM) if piece.name == "pre" else ""
-            ahead.extend([NavigableString(program)] if program else reversed(piece.contents))
+            contents = list(reversed(piece.contents))
+            if piece.name == "pre":
+                contents = [NavigableString(piece.get_text().strip("\n").translate(_VERBATIM))]
+            elif piece.name in ("td", "th"):
+                mark = _CELL_END
+                if not piece.find(["table", "pre"]) and len(text := piece.get_text(" ")) <= _LONGEST_CELL:
+                    contents = [NavigableString(text)]  # whatever paragraphs it has, its row is a line
+            ahead.extend([mark, *contents])
         elif type(piece) is str:
             yield piece
             before = "" if piece == _BREAK else before  # the block had no text
@@ -203,5 +237,5 @@ def _pdf(data: bytes) -> tuple[str, str]:
 
 
 FORMATS: MappingProxyType[str, Reader] = MappingProxyType(
-    {".txt": _plain, ".md": _markdown, ".html": _html, ".htm": _html, ".pdf": _pdf}
+    {".txt": _plain, ".md": _markdown, ".rst": _restructured, ".html": _html, ".htm": _html, ".pdf": _pdf}
 )

@@ -13,6 +13,8 @@ _SENTENCE_ENDS = re.compile(r"[.!?:;…][)\]\"'”’»]*$")
 # List items, quotations, headings, table rows.
 _STARTS_ANEW = re.compile(r"\s*(?:[•●▪◦‣>|]|(?:[-–—*+]|#{1,6}|\d{1,3}[.)]|[A-Za-z][.)])\s)")
 _NO_PROSE = re.compile(r"\S(?: {3}|\t)[ \t]*\S|^\W*$", re.MULTILINE)  # columns and rulers
+_UNDERLINED = re.compile(r"^(?P<title>[^\n]*\w[^\n]*)\n(?P<line>([=~^-])\3{2,})[ \t]*$", re.MULTILINE)
+_RAGGED = 2  # letters by which an underline may be longer or shorter than its heading
 _BROKEN_WORD, _FIRST_WORD = re.compile(r"([^\W\d_]+)-$"), re.compile(r"^\w*")
 
 
@@ -44,6 +46,18 @@ def join_lines(text: str) -> str:
         else:
             paragraphs[-1] += " " + rest
     return "\n".join(paragraphs)
+
+
+def mark_headings(text: str) -> str:
+    """Return `text` with the lines that are underlined as headings of Markdown: of the first level with “=”."""
+
+    def mark(found: re.Match[str]) -> str:
+        title, line = found["title"].strip(), found["line"]
+        if abs(len(title) - len(line)) > _RAGGED or _NO_PROSE.search(title):
+            return found[0]
+        return f"{'#' if line[0] == '=' else '##'} {title}"
+
+    return _UNDERLINED.sub(mark, text)
 
 
 def drop_running_heads(pages: Sequence[str]) -> list[str]:

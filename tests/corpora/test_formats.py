@@ -82,11 +82,54 @@ def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
     (tmp_path / "plain.html").write_text("<h1>Only a heading</h1><p>Text.</p>")
     page, plain = good(read("folder", path=str(tmp_path)))
     assert page.title == "Ferry fares"
-    table = ["Who | Fare", "Adult", "7.20"]
+    table = ["Who | Fare", "Adult | 7.20"]
     lists = ["- One", "- Two", "lines", "4. Four"]
     paragraphs = ["# Fares & times", "A single costs 7.201.", "Loose text.", *table, *lists]
     assert page.text.split("\n\n") == paragraphs
     assert (plain.title, plain.text) == ("Only a heading", "Text.")
+
+
+def test_restructured_text_gives_what_a_reader_of_its_page_reads(tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("secret")
+    (tmp_path / "a.rst").write_text(
+        """.. _intro:
+
+=======
+Ferries
+=======
+
+The :ref:`boat <intro>` from :func:`~port.sail` sails at
+Harrowmere.
+
+.. include:: secret.txt
+.. raw:: html
+   :file: secret.txt
+.. toctree::
+   fares
+
+.. note:: Tickets are sold until
+   Sunday.
+
+Fares
+-----
+
+* An adult pays 7.20, a child
+  Half of it.
+
+=====  ====
+Who    Fare
+=====  ====
+Adult  7.20
+=====  ====
+"""
+    )
+    (tmp_path / "b.rst").write_text("Text.\n\nFares\n=====\n\nMore.\n")
+    ferries, untitled = good(read("folder", path=str(tmp_path)))[:2]
+    assert (ferries.title, untitled.title) == ("Ferries", "b")
+    note = ["Note", "Tickets are sold until Sunday."]
+    fares = ["## Fares", "- An adult pays 7.20, a child Half of it.", "Who | Fare", "Adult | 7.20"]
+    assert ferries.text.split("\n\n") == ["The boat from port.sail sails at Harrowmere.", *note, *fares]
+    assert untitled.text == "Text.\n\n## Fares\n\nMore."
 
 
 def test_html_is_decoded_as_it_says_it_is_encoded(tmp_path: Path) -> None:

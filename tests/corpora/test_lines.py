@@ -4,7 +4,7 @@ import textwrap
 from pathlib import Path
 
 from generator.common.passages import sentences
-from generator.corpora.lines import drop_running_heads, join_lines
+from generator.corpora.lines import drop_running_heads, join_lines, mark_headings
 
 SAMPLE = Path("generator/corpora/sample_documents")
 
@@ -47,6 +47,13 @@ def test_a_word_that_was_broken_at_the_end_of_a_line_is_whole_where_the_text_has
     assert "makes identifier by" in join_lines(text)
     text = "This library is among those that are known by everybody, and so is well-\nknown."
     assert join_lines(text).endswith("so is well-known.")
+
+
+def test_underlined_lines_are_headings() -> None:
+    text = "Ferries\n=======\n\nA fare:\n\nOn Sundays\n----------\nIt is free.\n"
+    others = "Who      Fare\n-------------\nAll      7\n--\nno heading\n---"
+    marked = "# Ferries\n\nA fare:\n\n## On Sundays\nIt is free.\n"
+    assert mark_headings(text + others) == marked + others
 
 
 def test_running_heads_and_page_numbers_are_no_text() -> None:
