@@ -62,6 +62,8 @@ class CorpusSettings(Record, ABC):
     beside_documents: ClassVar[frozenset[str]] = frozenset()
     # Its documents are topics to talk about, a line each, and no sources that answers can rest on.
     topics: ClassVar[bool] = False
+    # Which way its files are read, if it isn't the first: documents in a cache were read in their own way.
+    reading: ClassVar[str] = ""
 
     name: str = Field(description="Name of the corpus, for the run folder and the data card.")
     licence: Annotated[str, Operational] = Field(description="Licence of the documents, for the data card.")
@@ -132,7 +134,7 @@ class CorpusSettings(Record, ABC):
         """
         operational = {name for name, field in type(self).model_fields.items() if Operational in field.metadata}
         settings = self.model_dump_json(exclude=operational | self.beside_documents | {"name"})
-        digest = hashlib.sha256(f"{type(self).__name__} {settings}".encode())
+        digest = hashlib.sha256(f"{type(self).__name__} {settings}{self.reading}".encode())
         for file in self.files():
             digest.update(f"\0{file.name}\0{file.fault or _content_digest(file)}".encode())
         return digest.hexdigest()

@@ -9,7 +9,7 @@ from pydantic import Field
 from generator.common.console import note
 from generator.corpora.base import FileCorpus, UserCorpus
 from generator.corpora.files import File, count_suffixes, list_files
-from generator.corpora.formats import FORMATS, Reader, read_document
+from generator.corpora.formats import FORMATS, READING, Reader, read_document
 from generator.corpora.office import office_formats
 from generator.schema import Document, SkippedRecord
 
@@ -19,6 +19,8 @@ TOPICS = Path(__file__).with_name("topics")
 
 class FolderCorpus(UserCorpus, FileCorpus):
     """The files below the folder `path`, or in a zip archive; a document's id is the file's path in there."""
+
+    reading: ClassVar[str] = READING
 
     reader: Literal["plain", "office"] = Field(
         description="How files are read: `plain`, the text of .txt, .md, .rst, .html and .pdf files; `office` (extra), "
@@ -50,6 +52,8 @@ class SampleCorpus(FileCorpus):
     They were written for this package, about places, products and institutions that don't exist: what a model knows
     doesn't help it to answer. They form four groups whose documents supplement each other.
     """
+
+    reading: ClassVar[str] = READING
 
     def files(self) -> list[File]:
         return list_files(str(SAMPLE_DOCUMENTS), (".md",))

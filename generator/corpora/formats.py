@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from bs4 import BeautifulSoup
     from bs4.element import PageElement
 
+READING = "2"  # raised when a change gives files another text; then caches are made anew
+
 # Longer is no front matter, and YAML is slow to parse.
 _FRONT_MATTER = re.compile(r"\A---\n(.{0,20000}?\n)---\n", re.DOTALL)
 _ROLE = re.compile(r":[a-z][\w:.+-]*:`[!~]?([^`<]+?)(?:\s*<[^`>]*>)?`")  # “:ref:`the boat <boat>`”

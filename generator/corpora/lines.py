@@ -9,6 +9,7 @@ from generator.common.scripts import is_unspaced
 
 _WIDTHS = range(40, 200)  # of wrapped lines, in characters: shorter ones are lists or verse, longer ones paragraphs
 _FULL = 0.85  # of the width; lines of print have letters of different widths
+_SMALL = 1 / 3  # of the lines that seem to be wrapped, which go on in small letters
 _SENTENCE_ENDS = re.compile(r"[.!?:;…][)\]\"'”’»]*$")
 # List items, quotations, headings, table rows.
 _STARTS_ANEW = re.compile(r"\s*(?:[•●▪◦‣>|]|(?:[-–—*+]|#{1,6}|\d{1,3}[.)]|[A-Za-z][.)])\s)")
@@ -21,31 +22,46 @@ _BROKEN_WORD, _FIRST_WORD = re.compile(r"([^\W\d_]+)-$"), re.compile(r"^\w*")
 def join_lines(text: str) -> str:
     """Return `text` with each paragraph of wrapped lines as one line, so that its sentences are whole.
 
-    A line is joined with the next one if that one's first word would hardly have fitted, and no sentence ends between
-    them. The width is the length that nine of ten lines don't exceed. Text of other widths than wrapped text has, or
-    in a script without spaces, stays as it is.
+    A line goes on in the next one if that one's first word would hardly have fitted, and no sentence ends between them.
+    The width is the length that nine of ten lines don't exceed. Text of other widths than wrapped text has, whose lines
+    hardly ever go on in small letters, as those of lists don't, or in a script without spaces, stays as it is.
     """
     lines = [line.rstrip() for line in text.split("\n")]
     lengths = sorted(len(line) for line in lines if line)
     width = lengths[len(lengths) * 9 // 10] if lengths else 0
     if width not in _WIDTHS or is_unspaced(text):
         return text
+    wrapped = [_goes_on(line, following, _FULL * width) for line, following in pairwise(lines)]
+    small = [
+        not following.lstrip()[0].isupper()
+        for following, is_wrapped in zip(lines[1:], wrapped, strict=True)
+        if is_wrapped
+    ]
+    if sum(small) < _SMALL * len(small):
+        return text
     words = set(re.findall(r"\w+", text))
     paragraphs = lines[:1]
-    for line, following in pairwise(lines):
-        continues = following and not (
-            _SENTENCE_ENDS.search(line) or _STARTS_ANEW.match(following) or _NO_PROSE.search(line + "\n" + following)
-        )
-        if not (continues and len(line) + len(following.split(maxsplit=1)[0]) > _FULL * width):
-            paragraphs.append(following)
-            continue
+    for following, is_wrapped in zip(lines[1:], wrapped, strict=True):
         rest = following.lstrip()
-        if half := _BROKEN_WORD.search(line):  # “iden-”, “tifier”; but “well-”, “known”
+        if not is_wrapped:
+            paragraphs.append(following)
+        elif half := _BROKEN_WORD.search(paragraphs[-1]):  # “iden-”, “tifier”; but “well-”, “known”
             whole = half[1] + _FIRST_WORD.findall(rest)[0] in words
             paragraphs[-1] = paragraphs[-1][: -1 if whole else None] + rest
         else:
             paragraphs[-1] += " " + rest
     return "\n".join(paragraphs)
+
+
+def _goes_on(line: str, following: str, full: float) -> bool:
+    """Return True if a line that has no room for the next one's first word, by its length `full`, ends no sentence."""
+    return bool(
+        following
+        and len(line) + len(following.split(maxsplit=1)[0]) > full
+        and not _SENTENCE_ENDS.search(line)
+        and not _STARTS_ANEW.match(following)
+        and not _NO_PROSE.search(f"{line}\n{following}")
+    )
 
 
 def mark_headings(text: str) -> str:

@@ -36,8 +36,13 @@ def test_lines_that_were_not_wrapped_stay() -> None:
         "It ends here, and so does the line which is full to the last letter: no.",
         "Next",
     ]
-    text = "\n".join([f"{full}\nBoots and a net."] * 9 + others)
-    assert join_lines(text) == "\n".join([f"{full} Boots and a net."] * 9 + others)
+    ends = ["boots and a net.", "Boots and a net."] * 5
+    text = "\n".join([*(f"{full}\n{end}" for end in ends), *others])
+    assert join_lines(text) == "\n".join([*(f"{full} {end}" for end in ends), *others])
+    items = "\n".join(
+        f"Volunteer {n} of the River Wending, who measures {'water ' * (n % 4)}at its bridge" for n in range(9)
+    )
+    assert join_lines(items) == items
     verse = "Shall I compare thee\nTo a summer's day\nThou art more lovely\nAnd more temperate"
     assert join_lines(verse) == verse
 
