@@ -1,6 +1,5 @@
 """`python -m generator.estimate`: what a run will take in calls, tokens, hours and money; see `docs/estimate.md`."""
 
-import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
@@ -119,8 +118,8 @@ def _check_earlier(folder: "Path", earlier: Mapping[str, str], identity: Mapping
     from generator.errors import ConfigError
 
     def differing(*names: str) -> str:
-        pairs = ((name, earlier.get(name, "null"), identity.get(name, "null")) for name in names)
-        said = (f"{name}={json.loads(a)} (this run: {json.loads(b)})" for name, a, b in pairs if a != b)
+        pairs = ((name, *(run.get(name, "null").strip('"') for run in (earlier, identity))) for name in names)
+        said = (f"{name}={a} (this run: {b})" for name, a, b in pairs if a != b)
         return ", ".join(said)
 
     if other := differing("algorithm.name", "algorithm.reasoning", "judge.name"):

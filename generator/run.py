@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import dspy
 from omegaconf import DictConfig
@@ -156,7 +157,8 @@ class Run(Session[Summary]):
         per_dialog = ATTEMPTS_OF_BUNDLED_MODEL if _asks_bundled_model(settings) else ATTEMPTS_PER_DIALOG
         attempts = settings.max_attempts or per_dialog * settings.wanted
         self.max_attempts = min(attempts, self.components.planner.limit)
-        contents = {
+        contents: dict[str, Any] = {
+            "algorithm.reasoning": self.components.reasoning,  # what its null stands for depends on the model
             "corpus.path (content)": fingerprint[:16],
             "prompt_version": self.components.prompt_version,
             "taxonomy.path (content)": sha256(taxonomy.model_dump_json().encode()).hexdigest()[:16],

@@ -88,6 +88,8 @@ def test_an_earlier_run_of_another_kind_is_refused_and_one_of_another_model_name
     assert refused.code == 2 and "algorithm.name=single (this run: multi)" in refused.error
     done = estimate(site, openai_server, "algorithm=single", "lm.model=larger", f"earlier_run={earlier}")
     assert "lm.model=test-model (this run: larger)" in done.err and row(done)
+    refused = estimate(site, openai_server, "algorithm=single", "lm.model=small-1.5b", f"earlier_run={earlier}")
+    assert "algorithm.reasoning=true (this run: false)" in refused.error
 
 
 def test_the_stored_configuration_of_a_run_will_do(site: Site, openai_server: OpenAIServer) -> None:

@@ -229,8 +229,8 @@ def near_duplicates() -> DedupSettings:
     return cast(DedupSettings, build_choice("dedup", "minhash"))
 
 
-def identity(settings: Record, contents: Mapping[str, str]) -> dict[str, Any]:
-    """Return what decides a run's data, by name: settings, and hashes of what they lead to.
+def identity(settings: Record, contents: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what decides a run's data, by name: settings, and what they lead to, mostly as hashes.
 
     See `generator.execution.store.Store`, which compares them.
     """
