@@ -27,6 +27,9 @@ _FRONT_MATTER = re.compile(r"\A---\n(.{0,20000}?\n)---\n", re.DOTALL)
 _ROLE = re.compile(r":[a-z][\w:.+-]*:`[!~]?([^`<]+?)(?:\s*<[^`>]*>)?`")  # “:ref:`the boat <boat>`”
 _FIRST_HEADING = re.compile(r"\s*# +(.+)\n*")
 
+# What word processors write into PDFs where nobody named them: “Microsoft Word - lease_v3.docx”.
+_NO_TITLE = re.compile(r"\s*(?:Microsoft \w+ - |untitled\s*$|\S+\.(?:docx?|pptx?|odt|indd|tex|dvi)\s*$)", re.IGNORECASE)
+
 # The parts of a page that aren't its text.
 _BOILERPLATE = (
     "head, title, script, style, noscript, template, svg, nav, footer, aside, [hidden], "
@@ -65,7 +68,8 @@ def read_document(file: File, formats: Mapping[str, Reader] | None = None) -> Do
             title, text = (formats or FORMATS)[file.suffix](stream.read())
     except (OSError, FormatError) as error:
         return SkippedRecord(where=file.where, reason=describe(error))
-    return make_document(file.where, file.name, text, " ".join(title.split()) or PurePosixPath(file.name).stem)
+    title = "" if _NO_TITLE.match(title) else " ".join(title.split())
+    return make_document(file.where, file.name, text, title or PurePosixPath(file.name).stem)
 
 
 def _decode(data: bytes, encoding: str = "utf-8") -> str:

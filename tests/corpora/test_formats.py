@@ -156,7 +156,7 @@ def test_html_is_decoded_as_it_says_it_is_encoded(tmp_path: Path) -> None:
     ]
 
 
-def pdf(text: str) -> bytes:
+def pdf(text: str, title: str = "The title") -> bytes:
     """A PDF of one page that shows `text`."""
     content = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode()
     objects = [
@@ -165,7 +165,7 @@ def pdf(text: str) -> bytes:
         b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R"
         b" /Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>",
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content),
-        b"<< /Title (The title) >>",
+        b"<< /Title (%s) >>" % title.encode(),
     ]
     body = b"".join(b"%d 0 obj\n%s\nendobj\n" % numbered for numbered in enumerate(objects, start=1))
     return b"%PDF-1.4\n" + body + b"trailer\n<< /Size 6 /Root 1 0 R /Info 5 0 R >>\nstartxref\n0\n%%EOF"
@@ -183,6 +183,8 @@ def test_pdfs_are_read_if_they_hold_text(tmp_path: Path) -> None:
     found = read("folder", path=str(tmp_path))
     (document,) = good(found[:1])
     assert (document.title, document.text) == ("The title", "Hello from a page.")
+    (tmp_path / "a.pdf").write_bytes(pdf("Hello", "Microsoft Word - lease v3.docx"))
+    assert good(read("folder", path=str(tmp_path))[:1])[0].title == "a"
     reasons = [reason for _, reason in broken(found)]
     assert reasons[1] == "its pages have no text, only images; run OCR on it"
     assert reasons[0].startswith("not a readable PDF: ")
