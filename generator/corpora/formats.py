@@ -243,5 +243,13 @@ def _pdf(data: bytes) -> tuple[str, str]:
 
 
 FORMATS: MappingProxyType[str, Reader] = MappingProxyType(
-    {".txt": _plain, ".md": _markdown, ".rst": _restructured, ".html": _html, ".htm": _html, ".pdf": _pdf}
+    {
+        ".txt": _plain,
+        ".md": _markdown,
+        ".markdown": _markdown,
+        ".rst": _restructured,
+        ".html": _html,
+        ".htm": _html,
+        ".pdf": _pdf,
+    }
 )
