@@ -18,7 +18,7 @@ _AT_ONCE, _AFTER = 6 * LONGEST_SENTENCE, LONGEST_SENTENCE
 _LONG = 100_000
 
 _LINE_BREAK = re.compile(r"\n\s*")
-_LIST_MARKER = re.compile(r"\s*\w{1,3}[.)]\s*")
+_LIST_MARKER = re.compile(r"\s*(?:\w{1,3}\.)*\w{1,3}[.)]\s*")  # also “2.17.”
 _HEADING = re.compile(r"#{1,6} ")
 _PIECE = re.compile(rf"\S(?:.{{0,{LONGEST_SENTENCE - 2}}}\S)?(?!\S)|\S{{{LONGEST_SENTENCE}}}", re.DOTALL)
 

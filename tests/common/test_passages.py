@@ -95,13 +95,14 @@ def test_sentences_of_running_text_and_of_other_alphabets() -> None:
 
 
 def test_lines_are_sentences_unless_they_are_wrapped() -> None:
-    text = "# Fees\nYou pay two\ndollars. At the desk.\r\n- a list item\n2. Second item\n\nThe end"
+    text = "# Fees\nYou pay two\ndollars. At the desk.\r\n- a list item\n2. Second item\n2.17. A section\n\nThe end"
     assert texts(text) == [
         "# Fees",
         "You pay two\ndollars.",
         "At the desk.",
         "- a list item",
         "2. Second item",
+        "2.17. A section",
         "The end",
     ]
     assert texts(" \n\t\n ") == []
