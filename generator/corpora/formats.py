@@ -28,7 +28,7 @@ _ROLE = re.compile(r":[a-z][\w:.+-]*:`[!~]?([^`<]+?)(?:\s*<[^`>]*>)?`")  # “:r
 _FIRST_HEADING = re.compile(r"\s*# +(.+)\n*")
 
 # What word processors write into PDFs where nobody named them: “Microsoft Word - lease_v3.docx”.
-_NO_TITLE = re.compile(r"\s*(?:Microsoft \w+ - |untitled\s*$|\S+\.(?:docx?|pptx?|odt|indd|tex|dvi)\s*$)", re.IGNORECASE)
+_NO_TITLE = re.compile(r"\s*(?:Microsoft \w+ - |untitled\s*$|.+\.(?:docx?|pptx?|odt|indd|tex|dvi)\s*$)", re.IGNORECASE)
 
 # The parts of a page that aren't its text.
 _BOILERPLATE = (
@@ -43,8 +43,8 @@ _BLOCKS = frozenset(
     )
 )
 _HEADINGS = {f"h{level}": f"{level * '#'} " for level in range(1, 7)}
-_BREAK, _CELL_END = "\x1f", " | "
-_LONGEST_CELL = 300  # characters: longer ones are paragraphs, as in pages that a table lays out
+_BREAK, _CELL_BREAK, _CELL_END = "\x1f", "\x1e", " | "  # `str.split` takes the first two for white space
+_LONGEST_ROW = 600  # characters
 _VERBATIM = str.maketrans(" \n\t", "\1\2\3")  # the white space of programs, which stays as it is
 _SHOWN = str.maketrans("\1\2\3", " \n\t")
 
@@ -181,7 +181,10 @@ def _read_title(soup: "BeautifulSoup") -> str:
 
 def _read_page(soup: "BeautifulSoup") -> str:
     """Return the text of a page: a block a paragraph, a table's row a line; headings and list items as in Markdown."""
-    paragraphs = (" ".join(block.split()).strip(" |") for block in "".join(_strings(soup)).split(_BREAK))
+    blocks = "".join(_strings(soup)).split(_BREAK)
+    # A row is a line whatever paragraphs its cells have, unless the table lays out a page.
+    parts = (part for block in blocks for part in (block.split(_CELL_BREAK) if len(block) > _LONGEST_ROW else [block]))
+    paragraphs = (" ".join(part.split()).strip(" |") for part in parts)
     return "\n\n".join(paragraph.translate(_SHOWN) for paragraph in paragraphs if paragraph)
 
 
@@ -195,30 +198,28 @@ def _strings(soup: "BeautifulSoup") -> Iterator[str]:
     hidden = {id(tag) for tag in soup.select(_BOILERPLATE)}
     ahead: list[PageElement | str] = [soup]  # the next one last
     items: dict[int, str] = {}  # what is written before the items of lists
-    before = ""  # what is written before the text that follows
+    before, in_cell = "", False  # what is written before the text that follows; whether that is of a table's cell
     while ahead:
         piece = ahead.pop()
         if isinstance(piece, Tag):
             if id(piece) in hidden:
                 continue
             if piece.name in ("ol", "ul"):
-                first = str(piece.get("start", ""))
-                own = enumerate(piece.find_all("li", recursive=False), int(first) if first.isdecimal() else 1)
+                first = re.match(r"\d{1,9}$", str(piece.get("start", "")))
+                own = enumerate(piece.find_all("li", recursive=False), int(first[0]) if first else 1)
                 items |= {id(item): f"{number}. " if piece.name == "ol" else "- " for number, item in own}
             before = _HEADINGS.get(piece.name) or items.get(id(piece)) or before
-            mark = _BREAK if piece.name in _BLOCKS else ""
+            is_cell = piece.name in ("td", "th")
+            in_cell = (in_cell or is_cell) and piece.name != "table"
+            mark = (_CELL_BREAK if in_cell else _BREAK) if piece.name in _BLOCKS else ""
             yield mark
-            contents = list(reversed(piece.contents))
-            if piece.name == "pre":
-                contents = [NavigableString(piece.get_text().strip("\n").translate(_VERBATIM))]
-            elif piece.name in ("td", "th"):
-                mark = _CELL_END
-                if not piece.find(["table", "pre"]) and len(text := piece.get_text(" ")) <= _LONGEST_CELL:
-                    contents = [NavigableString(text)]  # whatever paragraphs it has, its row is a line
-            ahead.extend([mark, *contents])
+            ahead.append(_CELL_END if is_cell else mark)
+            program = piece.get_text().strip("\n").translate(_VERBATIM) if piece.name == "pre" else ""
+            ahead.extend([NavigableString(program)] if program else reversed(piece.contents))
         elif type(piece) is str:
             yield piece
-            before = "" if piece == _BREAK else before  # the block had no text
+            in_cell = in_cell and piece != _CELL_END
+            before = before if piece in ("", _CELL_END) else ""  # the block had no text
         elif type(piece) is NavigableString or type(piece) is CData:  # and no comment
             yield f"{before}{piece}" if (text := piece.strip()) else str(piece)
             before = "" if text else before

@@ -83,14 +83,15 @@ def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
         <main><h1>Fares &amp; times</h1><!-- secret -->
         <p>A <b>single</b> costs
            7.20<sup>1</sup>.</p>Loose text.
-        <table><tr><th>Who</th><th>Fare</th></tr><tr><td><p>Adult</p></td><td>7.20</td></tr></table>
+        <table><tr><th>Who</th><th>Fare</th></tr><tr><td><p>Adult</p></td>
+        <td>7.20</td></tr><tr><td>Child</td><td>3.60<i hidden>secret</i></td></tr></table>
         <ul><li>One</li><li><p>Two<br>lines</p></li></ul><ol start="3"><li></li><li>Four</li></ol></main>
         <script>var x = "hidden";</script><aside>Advert</aside><footer>Imprint</footer></body></html>"""
     )
     (tmp_path / "plain.html").write_text("<h1>Only a heading</h1><p>Text.</p>")
     page, plain = good(read("folder", path=str(tmp_path)))
     assert page.title == "Ferry fares"
-    table = ["Who | Fare", "Adult | 7.20"]
+    table = ["Who | Fare", "Adult | 7.20", "Child | 3.60"]
     lists = ["- One", "- Two", "lines", "4. Four"]
     paragraphs = ["# Fares & times", "A single costs 7.201.", "Loose text.", *table, *lists]
     assert page.text.split("\n\n") == paragraphs
