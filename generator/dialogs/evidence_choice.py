@@ -26,9 +26,9 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
 
     Where nothing is cited, and the best of the sentences that share most with the answer is the only one that tells all
     of it, that is the evidence: of people's answers, for 936 of 936 (`benchmarks/evidence.py`). Else the model is asked
-    once to choose among these sentences, if they cover more. Its choice counts, alone or with the sentences cited,
-    where it covers more, without sentences that it can do without; where there is neither, the best of them does. A
-    failed call changes nothing that is cited. A title or heading is never evidence.
+    once to choose among these sentences, if they cover more. Its choice counts where it covers more, alone, with the
+    sentences cited or with another of these, without sentences that it can do without; where there is neither, the best
+    of them does. A failed call changes nothing that is cited. A title or heading is never evidence.
 
     Args:
         predict: of `ChooseEvidence`.
@@ -65,7 +65,11 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
             except Rejected:
                 chosen = cited
             best = cited or documents.evidence(shown[:1])
-            found = max(cited, chosen, tuple(dict.fromkeys((*chosen, *cited))), best, key=rate)
+            others = [cited]
+            if rate(chosen) > rate(cited):
+                others += [documents.evidence([number]) for number in shown]
+            joined = (tuple(dict.fromkeys((*chosen, *more))) for more in others)
+            found = max(cited, chosen, *joined, best, key=rate)
             cited = found if found == cited else _drop_needless(found, rate)
     return turn.model_copy(update={"evidence": drop_idle(cited, turn.answer, said)})
 

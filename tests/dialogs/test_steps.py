@@ -497,6 +497,15 @@ def test_what_no_passage_tells_is_asked_for_again_and_a_refusal_of_what_one_tell
     assert remedy in model.calls[1].prompt
 
 
+def test_another_sentence_joins_what_was_chosen_where_that_tells_a_part() -> None:
+    parts = ["The range is 30 metres indoors.", "Up to 64 devices can be connected at a time."]
+    told = "The range is 30 metres indoors, and up to 64 devices can be connected."
+    model = Scripted(answer=[told], evidence=[{"evidence": [1]}])
+    step, router = Answer(reasoning=False), piece("router", " ".join([*parts, "It has a lamp."]))
+    turn: Turn = model.run(lambda: step.acall((router,), (), "How many devices can be connected?", KINDS["direct"]))
+    assert [each.text for each in turn.evidence] == parts
+
+
 def test_without_reasoning_an_answer_that_no_sentence_tells_is_incorrect() -> None:
     unit = piece("unit", "Call the ticket office of the harbour. Drivers are responsible. Fines need processing.")
     model = Scripted(answer=["The ticket office is responsible for processing."], evidence=[{"evidence": []}])
