@@ -23,8 +23,8 @@ def join_lines(text: str) -> str:
     """Return `text` with each paragraph of wrapped lines as one line, so that its sentences are whole.
 
     A line goes on in the next one if that one's first word would hardly have fitted, and no sentence ends between them.
-    The width is the length that nine of ten lines don't exceed. Text of other widths than wrapped text has, whose lines
-    hardly ever go on in small letters, as those of lists don't, or in a script without spaces, stays as it is.
+    The width is the length that nine of ten lines don't exceed. A text stays as it is if that is no width of wrapped
+    text, if its lines hardly ever go on in small letters (so it is a list), or if its script has no spaces.
     """
     lines = [line.rstrip() for line in text.split("\n")]
     lengths = sorted(len(line) for line in lines if line)
@@ -32,12 +32,8 @@ def join_lines(text: str) -> str:
     if width not in _WIDTHS or is_unspaced(text):
         return text
     wrapped = [_goes_on(line, following, _FULL * width) for line, following in pairwise(lines)]
-    small = [
-        not following.lstrip()[0].isupper()
-        for following, is_wrapped in zip(lines[1:], wrapped, strict=True)
-        if is_wrapped
-    ]
-    if sum(small) < _SMALL * len(small):
+    first = [line.lstrip()[0] for line, is_wrapped in zip(lines[1:], wrapped, strict=True) if is_wrapped]
+    if sum(not letter.isupper() for letter in first) < _SMALL * len(first):
         return text
     words = set(re.findall(r"\w+", text))
     paragraphs = lines[:1]
