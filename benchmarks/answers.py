@@ -12,11 +12,14 @@ import re
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import hydra
 import yaml
+from hydra.errors import HydraException
+from omegaconf.errors import OmegaConfBaseException
 
 from generator.common.refusals import has_refusal
 from generator.config.parts import build_choice, plain
@@ -98,11 +101,19 @@ async def answer_all(settings: dict[str, Any]) -> None:
     print(f"\n{table(head, [row])}")
 
 
+def read_settings(overrides: Sequence[str]) -> dict[str, Any]:
+    """Return the settings of `python -m generator`; a wrong one ends the process in one line."""
+    with hydra.initialize_config_dir(str(HERE.parent / "conf"), version_base=None):
+        try:
+            return plain(hydra.compose("config", overrides=["algorithm=single", *overrides]))
+        except (HydraException, OmegaConfBaseException) as error:
+            print(f"error: {str(error).partition(chr(10))[0]}", file=sys.stderr)
+            sys.exit(2)
+
+
 def main() -> None:
     """Read the settings and answer."""
-    with hydra.initialize_config_dir(str(HERE.parent / "conf"), version_base=None):
-        cfg = hydra.compose("config", overrides=["algorithm=single", *sys.argv[1:]])
-    asyncio.run(answer_all(plain(cfg)))
+    asyncio.run(answer_all(read_settings(sys.argv[1:])))
 
 
 if __name__ == "__main__":

@@ -184,6 +184,7 @@ class Components:
                 free,
                 switching,
                 self.reasoning,
+                settings.user.rewording,
             )
         if isinstance(algorithm, ProgressiveSettings):
             return ProgressiveDialog(
@@ -208,6 +209,7 @@ class Components:
             free,
             switching,
             self.reasoning,
+            settings.user.rewording,
         )
 
     @asynccontextmanager

@@ -33,6 +33,8 @@ DRAWS = 2000
 LEAST_AHEAD, MOST_AHEAD = 20, 1000
 # The share of accepted dialogs is never taken for less, so that a draw without any ends at `max_attempts`.
 LEAST_SHARE = 1e-6
+# The prompt of a rewording, which holds nothing but the question.
+REWORD_TOKENS = 80
 # The interval holds so much of what the draws give.
 CONFIDENCE = 0.9
 
@@ -134,8 +136,10 @@ class Sizes:
         asks = [self.rules + source, *(self.rules + seen[turn - 1] + said[turn] for turn in range(1, turns))]
         given, drawn = isinstance(plan.source, str), self.components.candidates
         rewrites = asks[1:] if algorithm.name == "multi" and self.settings.retriever.query == "rewrite" else []
+        reworded = (turns - given) * drawn * self.settings.user.rewording
         return sizes | {
             "ask": Size((turns - given) * drawn, sum(asks[given:]) * drawn),
+            "reword": Size(reworded, reworded * REWORD_TOKENS),
             "rewrite": Size(len(rewrites), sum(rewrites)),
             "answer": Size(turns * drawn, sum(answers) * drawn),
             "evidence": Size(turns, sum(answers)),

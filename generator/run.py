@@ -285,8 +285,12 @@ def _check_tasks(settings: Settings, taxonomy: Taxonomy) -> None:
 
 def _check_users(settings: Settings, users: Sequence[Share[User]]) -> None:
     """Raise ConfigError where nobody asks as a user: dialogs and sets of questions are written as a whole."""
-    if settings.algorithm.name in _WRITES and (settings.user.lm or any(share.type != PLAIN for share in users)):
-        setting = "user.lm" if settings.user.lm else f"user={settings.user.name}"
+    of_user = {
+        "user.lm": settings.user.lm,
+        "user.rewording=true": settings.user.rewording,
+        f"user={settings.user.name}": any(share.type != PLAIN for share in users),
+    }
+    if settings.algorithm.name in _WRITES and (setting := next((name for name, given in of_user.items() if given), "")):
         raise ConfigError(f"{setting}: has no effect with algorithm={settings.algorithm.name}; leave it out")
 
 

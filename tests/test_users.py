@@ -40,7 +40,7 @@ def test_a_run_with_users_goes_on_where_it_stopped(site: Site, tmp_path: Path) -
             assert bool(turn["clean_query"]) == typed and turn["query"].islower() == typed
 
 
-@pytest.mark.parametrize("given", [["user=mixed"], ["user.lm=openai", "user.lm.model=m"]])
+@pytest.mark.parametrize("given", [["user=mixed"], ["user.lm=openai", "user.lm.model=m"], ["user.rewording=true"]])
 def test_dialogs_that_are_written_as_a_whole_have_no_user(site: Site, given: list[str]) -> None:
     with OpenAIServer() as server:
         done = site.run(server, "+experiment=mt_bench_101", "lm=openai", *given)

@@ -111,6 +111,11 @@ class UserSettings(Record):
         "`adversarial`, `searcher`, `talkative` or one of your own. Weights are relative. `user.types.novice=2` "
         "changes one weight, `user.types={novice: 1}` replaces them all."
     )
+    rewording: bool = Field(
+        default=False,
+        description="Whether the model says each question again in other words, with nothing else in view, so that it "
+        "has fewer words of its documents.",
+    )
     lm: Endpoint | None = Field(
         default=None,
         description="Model that asks the questions, such as `user.lm=openai user.lm.model=…`; null: the model of `lm`.",

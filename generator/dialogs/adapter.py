@@ -115,12 +115,14 @@ class SharedPrefixAdapter(dspy.Adapter):
 
     def _format_plain(self, signature: SignatureType, inputs: dict[str, Any]) -> list[dict[str, Any]]:
         """Return documents, dialog and task in one message; to a question, the dialog is a chat with the Agent."""
-        documents, dialog, task = inputs["documents"].render(), inputs["dialog"], [signature.instructions]
+        task = [signature.instructions]
         if self.languages != IN_ENGLISH:
             task.append(f"Write in {self.languages.dialog.name}.")
         if "question" not in inputs:
-            context = [documents, dialog.render()] if dialog.turns else [documents]
+            parts = [inputs[name] for name, field in signature.input_fields.items() if _is_context(field)]
+            context = [part.render() for part in parts if part != Conversation()]
             return [{"role": "user", "content": "\n\n".join([*context, *task, *_render_inputs(signature, inputs)])}]
+        documents, dialog = inputs["documents"].render(), inputs["dialog"]
         last = [quote(inputs["question"]), *_render_inputs(signature, {name: inputs[name] for name in LAST_INPUTS})]
         texts = ["\n\n".join([documents, *task]), AGREED, *map(quote, said_in(dialog.turns)), "\n\n".join(last)]
         roles = itertools.cycle(("user", "assistant"))

@@ -54,8 +54,9 @@ class MultiDocumentDialog(DialogProgram):
         judges: Sequence[Judge] = (),
         switching: bool = False,
         reasoning: bool = True,
+        rewording: bool = False,
     ) -> None:
-        super().__init__(repetition, planned, candidates, replies, switching, reasoning)
+        super().__init__(repetition, planned, candidates, replies, switching, reasoning, rewording)
         self.rewrite, self.answer = Rewrite(), Answer(candidates, judges, reasoning)
         if underspecified:
             self.underspecified = Underspecified(repetition, retriever, k)

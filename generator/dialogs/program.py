@@ -19,6 +19,7 @@ from generator.dialogs.language_checks import STAGE, phrase
 from generator.dialogs.live import tell_turn
 from generator.dialogs.plan import Plan
 from generator.dialogs.prompt import Conversation, Documents
+from generator.dialogs.rewording import Reword
 from generator.dialogs.signatures import FirstQuestion, NewQuestion, NextQuestion, NextStatement
 from generator.dialogs.steps import Ask, Chat
 from generator.dialogs.unanswered import Unanswered
@@ -112,6 +113,7 @@ class DialogProgram(Program):
         replies: some questions can't be answered, and have a reply of their own.
         switching: some users leave the topic of their dialog.
         reasoning: as in `generator.dialogs.steps.Ask`.
+        rewording: questions are said again in other words, as in `user.rewording`.
     """
 
     def __init__(
@@ -122,9 +124,11 @@ class DialogProgram(Program):
         replies: bool = False,
         switching: bool = False,
         reasoning: bool = True,
+        rewording: bool = False,
     ) -> None:
         super().__init__()
         self.reasoning = reasoning
+        self.reword = Reword(repetition, candidates) if rewording else None
         if replies:
             self.unanswered = Unanswered()
         self.ask_first = Ask(FirstQuestion, repetition, candidates, reasoning)
@@ -210,4 +214,8 @@ class DialogProgram(Program):
                 ask = self.tell_next
             else:
                 ask = self.ask_new if question_type.stands_alone else self.ask_next
-            return await ask.acall(task.documents, task.history, question_type, task.focus, user)
+            question: str = await ask.acall(task.documents, task.history, question_type, task.focus, user)
+            if self.reword is None:
+                return question
+            said: str = await self.reword.acall(question, task.documents, task.history, question_type)
+            return said

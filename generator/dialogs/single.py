@@ -25,8 +25,9 @@ class SingleDocumentDialog(DialogProgram):
         judges: Sequence[Judge] = (),
         switching: bool = False,
         reasoning: bool = True,
+        rewording: bool = False,
     ) -> None:
-        super().__init__(repetition, planned, candidates, replies, switching, reasoning)
+        super().__init__(repetition, planned, candidates, replies, switching, reasoning, rewording)
         self.answer = Answer(candidates, judges, reasoning)
 
     async def turn(self, task: TurnTask) -> tuple[Turn, tuple[Passage, ...]]:

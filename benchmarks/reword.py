@@ -1,0 +1,82 @@
+"""Say the questions of a run in other words, as `user.rewording=true` would: what that does to rankings of retrievers.
+
+    python -m benchmarks.reword RUN COPY lm=vllm lm.model=NAME user.rewording=true
+
+RUN is a run with `retriever.query=rewrite`. COPY gets its dialogs and its `config.yaml`, for
+`benchmarks.rank_agreement`; answers and evidence stay as they are. A rewritten query that isn't the question itself is
+said in other words, too. The settings are those of `python -m generator` (`lm`, `algorithm.candidates`).
+"""
+
+import asyncio
+import shutil
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from benchmarks.answers import NoJournal, read_settings
+from generator.config.parts import build_choice
+from generator.dialogs.adapter import SharedPrefixAdapter
+from generator.dialogs.calls import use_model
+from generator.dialogs.dedup import Repetition
+from generator.dialogs.prompt import Documents
+from generator.dialogs.rewording import Reword
+from generator.dialogs.users import Asker, note_clean
+from generator.models.lm import LanguageModel
+from generator.schema import Dialog, Turn
+from generator.sets import dialog_set
+from taxonomy import PLAIN, read_types, read_users
+
+
+async def reword_dialog(dialog: Dialog, reword: Reword, counts: Counter[str]) -> Dialog:
+    """Return a dialog with its questions and queries in other words, typed as its user types."""
+    asker = Asker(read_users().get(dialog.user, PLAIN), dialog.seed)
+    documents, turns = Documents(passages=dialog.passages), list[Turn]()
+    for turn in dialog.turns:
+        question_type = read_types().get(turn.question_type)
+        if question_type is None or "clarification" in (turn.multi_turn_type or ""):
+            turns.append(turn)
+            continue
+        asked, query = turn.clean_query or turn.query, turn.retrieval_query
+        said = await reword.acall(asked, documents, turns, question_type)
+        typed = turn.query if said == asked else asker.type_out(said, turn.turn)
+        if query and query != turn.query:
+            searched = await reword.acall(query, documents, turns, question_type)
+        else:
+            searched = query and typed
+        counts.update(questions=1, changed=said != asked)
+        new = turn.model_copy(update={"query": typed, "clean_query": "", "retrieval_query": searched})
+        turns.append(note_clean(new, said))
+    return dialog.model_copy(update={"turns": tuple(turns)})
+
+
+async def reword_run(run: Path, copy: Path, settings: dict[str, Any]) -> None:
+    """Write the copy of a run, and print how many questions were changed."""
+    endpoint, counts = build_choice("lm", settings["lm"]), Counter[str]()
+    reword = Reword(Repetition(0.8), settings["algorithm"]["candidates"] or 1)
+    dialogs = list(dialog_set(str(run), None).dialogs())
+    busy = asyncio.Semaphore(endpoint.concurrency)
+    copy.mkdir(parents=True)
+    shutil.copy(run / "config.yaml", copy)
+
+    async def one(dialog: Dialog) -> str:
+        async with busy:
+            with clients.for_dialog(dialog.id) as client:
+                model = LanguageModel(client, NoJournal(), dialog.seed)
+                with use_model(model, SharedPrefixAdapter()):
+                    return (await reword_dialog(dialog, reword, counts)).model_dump_json()
+
+    async with endpoint.open(copy) as clients:
+        lines = await asyncio.gather(*map(one, dialogs))
+    (copy / "dialogs.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    print(f"{counts['changed']} of {counts['questions']} questions are in other words")
+
+
+def main() -> None:
+    """Read the settings and write the copy."""
+    run, copy, *overrides = sys.argv[1:]
+    asyncio.run(reword_run(Path(run), Path(copy), read_settings(overrides)))
+
+
+if __name__ == "__main__":
+    main()

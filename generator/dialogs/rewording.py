@@ -1,0 +1,81 @@
+"""Put a question in the words of a user who hasn't read the documents.
+
+Whoever writes a question with documents in view takes their words, so that a search by words finds its evidence first.
+Those who look for something don't have these words.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+import dspy
+
+from generator.common.scripts import has_question_mark
+from generator.common.support import coverage, read_terms, term_keys
+from generator.dialogs.calls import call
+from generator.dialogs.candidates import Refused, draw_best
+from generator.dialogs.checks import find_fault, find_length_fault
+from generator.dialogs.dedup import Repetition
+from generator.dialogs.later_turns import content_of
+from generator.dialogs.plain_words import OtherWords
+from generator.dialogs.prompt import Documents
+from generator.dialogs.steps import on_one_line
+from generator.errors import Rejected
+from generator.models.lm import Profile
+from generator.schema import Turn
+from taxonomy import QuestionType
+
+SAME, ANOTHER = "says it in the same words", "asks for something else"
+
+
+class Reword(dspy.Module):
+    """A question said again by a model that sees nothing but the question.
+
+    Args:
+        candidates: other words drawn at a time, of which those stay that the documents have least of.
+    """
+
+    def __init__(self, repetition: Repetition, candidates: int = 1) -> None:
+        super().__init__()
+        self.predict = dspy.Predict(OtherWords)
+        self.repetition, self.candidates = repetition, candidates
+
+    async def aforward(
+        self, question: str, documents: Documents, history: Sequence[Turn], question_type: QuestionType
+    ) -> str:
+        """Return the question in other words, or as it is where three attempts fail.
+
+        What asks nothing, takes up the last turn or isn't to be answered stays as it is: its words make its type.
+        """
+        takes_up = question_type.part_taken_up in ("question", "answer")
+        if takes_up or question_type.reply or not has_question_mark(question):
+            return question
+
+        async def draw(profile: Profile, _: Sequence[Refused]) -> str:
+            said = on_one_line((await call(self.predict, "reword", profile, len(history) + 1, said=question)).text)
+            fault = find_fault(said, documents, history, question_type, self.repetition)
+            fault = fault or find_length_fault(said, question_type) or find_change(said, question, documents)
+            if fault:
+                raise Refused("reword", fault, said)
+            return said
+
+        async def rate(said: str) -> tuple[str, float]:
+            return said, 1 - coverage(said, [passage.titled for passage in documents.passages])
+
+        with suppress(Rejected):
+            return await draw_best(self.candidates, "reword", len(history) + 1, draw, rate)
+        return question
+
+
+def find_change(said: str, question: str, documents: Documents) -> str | None:
+    """Return the reason why a text doesn't say the same as a question in other words, or None.
+
+    It asks for something else where it lacks a name or number of the question, has one that neither question nor
+    documents have, has no content word of the question, or isn't one.
+    """
+    told = term_keys(question).union(*(term_keys(passage.titled) for passage in documents.passages))
+    named, again = ({term.key for term in read_terms(text) if term.kind != "word"} for text in (question, said))
+    before, after = content_of(question), content_of(said)
+    if before == after:
+        return SAME
+    same = named <= term_keys(said) and again <= told and before & after and has_question_mark(said)
+    return None if same else ANOTHER

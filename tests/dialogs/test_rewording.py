@@ -1,0 +1,70 @@
+"""Questions said again in other words."""
+
+import pytest
+from dspy import lm15
+
+from generator.dialogs.dedup import Repetition
+from generator.dialogs.prompt import Documents
+from generator.dialogs.rewording import Reword
+from generator.dialogs.single import SingleDocumentDialog
+from tests.support.scripted import KINDS, Entry, Scripted, kinds, piece
+
+FERRY = piece("ferry", "The Lindau ferry runs since 1963. A return ticket costs 15 euros, and dogs travel free.")
+ASKED = "What does a return ticket of the Lindau ferry cost since 1963?"
+
+
+def ask(question: str, *replies: Entry, kind: str = "direct") -> tuple[str, Scripted]:
+    """Return the question of a turn, whose model replies so to the request for other words."""
+    later = kind == "correction"
+    asked = ["When does the ferry run?", question] if later else [question]
+    answers = ["It runs since 1963.", "It costs 15 euros."]
+    model = Scripted(
+        ask=[{"question": text} for text in asked], answer=[{"answer": text} for text in answers], reword=replies
+    )
+    program = SingleDocumentDialog(Repetition(0.8), rewording=True)
+    types = kinds("direct", kind) if later else kinds(kind)
+    draft = model.run(lambda: program.acall(FERRY, types, "", "train"))
+    return draft.turns[-1].query, model
+
+
+def test_the_model_sees_the_question_alone_and_the_answer_is_to_its_words() -> None:
+    other = "How much is the Lindau ferry there and back since 1963?"
+    question, model = ask(ASKED, other)
+    assert question == other
+    (request,) = (call.request for call in model.of("reword"))
+    (message,) = request.messages
+    assert message.content.endswith(f":\n{ASKED}") and "15 euros" not in message.content
+    assert not request.response_format and other in model.prompts("answer")[0]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pytest.param("How much is it to go there and back since 1963?", id="a name is lost"),
+        pytest.param("How much is a return on the Lindau ferry?", id="a number is lost"),
+        pytest.param("How much is a return on the Lindau ferry from Bern since 1963?", id="a name of its own"),
+        pytest.param("A return on the Lindau ferry costs 15 euros since 1963.", id="an answer"),
+        pytest.param("According to the passage, how much is the Lindau ferry since 1963?", id="fails a check"),
+        pytest.param("What cost a return ticket of the Lindau ferry since 1963?", id="the same words"),
+        pytest.param("", id="nothing"),
+        pytest.param(lm15.ServerError("HTTP 500: oops", status=500), id="no reply"),
+    ],
+)
+def test_a_question_stays_where_other_words_ask_for_something_else_or_fail(reply: Entry) -> None:
+    question, model = ask(ASKED, *[reply] * 3)
+    assert question == ASKED and len(model.of("reword")) == (1 if isinstance(reply, Exception) else 3)
+
+
+def test_what_takes_up_the_last_turn_keeps_its_words() -> None:
+    question, model = ask("No, I meant the ferry back. What does it cost?", kind="correction")
+    assert question.startswith("No, I meant") and {call.turn for call in model.of("reword")} == {1}
+
+
+NEAR, FAR = "What is the price of a return ticket of the ferry?", "How expensive is the ferry both ways?"
+
+
+@pytest.mark.parametrize("replies", [(NEAR, FAR), (FAR, NEAR)])
+def test_of_several_the_words_stay_that_the_documents_have_least_of(replies: tuple[str, str]) -> None:
+    model, step = Scripted(reword=replies), Reword(Repetition(0.8), candidates=2)
+    asked, documents = "What does a return ticket of the ferry cost?", Documents(passages=(FERRY,))
+    assert model.run(lambda: step.acall(asked, documents, (), KINDS["direct"])) == FAR
