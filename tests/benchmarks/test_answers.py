@@ -29,3 +29,11 @@ def test_it_asks_in_both_ways(
     assert "of 36" in printed and "And in winter?" in printed
     forms = {"response_format" in body for body in openai_server.bodies if body["messages"][1:]}
     assert forms == (set() if reasoning == "true" else {False})
+
+
+def test_a_wrong_setting_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.argv", ["answers", "lm.nothing=1"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
