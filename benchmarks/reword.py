@@ -1,10 +1,10 @@
 """Say the questions of a run in other words, as `user.rewording=true` would: what that does to rankings of retrievers.
 
-    python -m benchmarks.reword RUN COPY lm=vllm lm.model=NAME user.rewording=true
+    python -m benchmarks.reword RUN COPY lm=vllm lm.model=NAME
 
 RUN is a run with `retriever.query=rewrite`. COPY gets its dialogs and its `config.yaml`, for
 `benchmarks.rank_agreement`; answers and evidence stay as they are. A rewritten query that isn't the question itself is
-said in other words, too. The settings are those of `python -m generator` (`lm`, `algorithm.candidates`).
+said in other words, too. The settings are those of `python -m generator` (`lm`).
 """
 
 import asyncio
@@ -53,7 +53,7 @@ async def reword_dialog(dialog: Dialog, reword: Reword, counts: Counter[str]) ->
 async def reword_run(run: Path, copy: Path, settings: dict[str, Any]) -> None:
     """Write the copy of a run, and print how many questions were changed."""
     endpoint, counts = build_choice("lm", settings["lm"]), Counter[str]()
-    reword = Reword(Repetition(0.8), settings["algorithm"]["candidates"] or 1)
+    reword = Reword(Repetition(0.8))
     dialogs = list(dialog_set(str(run), None).dialogs())
     busy = asyncio.Semaphore(endpoint.concurrency)
     copy.mkdir(parents=True)

@@ -136,7 +136,7 @@ class Sizes:
         asks = [self.rules + source, *(self.rules + seen[turn - 1] + said[turn] for turn in range(1, turns))]
         given, drawn = isinstance(plan.source, str), self.components.candidates
         rewrites = asks[1:] if algorithm.name == "multi" and self.settings.retriever.query == "rewrite" else []
-        reworded = (turns - given) * drawn * self.settings.user.rewording
+        reworded = (turns - given) * self.settings.user.rewording
         return sizes | {
             "ask": Size((turns - given) * drawn, sum(asks[given:]) * drawn),
             "reword": Size(reworded, reworded * REWORD_TOKENS),

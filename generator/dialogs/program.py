@@ -128,7 +128,7 @@ class DialogProgram(Program):
     ) -> None:
         super().__init__()
         self.reasoning = reasoning
-        self.reword = Reword(repetition, candidates) if rewording else None
+        self.reword = Reword(repetition) if rewording else None
         if replies:
             self.unanswered = Unanswered()
         self.ask_first = Ask(FirstQuestion, repetition, candidates, reasoning)

@@ -10,7 +10,7 @@ from contextlib import suppress
 import dspy
 
 from generator.common.scripts import has_question_mark
-from generator.common.support import coverage, read_terms, term_keys
+from generator.common.support import read_terms, term_keys
 from generator.dialogs.calls import call
 from generator.dialogs.candidates import Refused, draw_best
 from generator.dialogs.checks import find_fault, find_length_fault
@@ -28,16 +28,11 @@ SAME, ANOTHER = "says it in the same words", "asks for something else"
 
 
 class Reword(dspy.Module):
-    """A question said again by a model that sees nothing but the question.
+    """A question said again by a model that sees nothing but the question."""
 
-    Args:
-        candidates: other words drawn at a time, of which those stay that the documents have least of.
-    """
-
-    def __init__(self, repetition: Repetition, candidates: int = 1) -> None:
+    def __init__(self, repetition: Repetition) -> None:
         super().__init__()
-        self.predict = dspy.Predict(OtherWords)
-        self.repetition, self.candidates = repetition, candidates
+        self.predict, self.repetition = dspy.Predict(OtherWords), repetition
 
     async def aforward(
         self, question: str, documents: Documents, history: Sequence[Turn], question_type: QuestionType
@@ -58,11 +53,8 @@ class Reword(dspy.Module):
                 raise Refused("reword", fault, said)
             return said
 
-        async def rate(said: str) -> tuple[str, float]:
-            return said, 1 - coverage(said, [passage.titled for passage in documents.passages])
-
         with suppress(Rejected):
-            return await draw_best(self.candidates, "reword", len(history) + 1, draw, rate)
+            return await draw_best(1, "reword", len(history) + 1, draw)
         return question
 
 

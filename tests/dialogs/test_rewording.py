@@ -4,10 +4,8 @@ import pytest
 from dspy import lm15
 
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.prompt import Documents
-from generator.dialogs.rewording import Reword
 from generator.dialogs.single import SingleDocumentDialog
-from tests.support.scripted import KINDS, Entry, Scripted, kinds, piece
+from tests.support.scripted import Entry, Scripted, kinds, piece
 
 FERRY = piece("ferry", "The Lindau ferry runs since 1963. A return ticket costs 15 euros, and dogs travel free.")
 ASKED = "What does a return ticket of the Lindau ferry cost since 1963?"
@@ -58,13 +56,3 @@ def test_a_question_stays_where_other_words_ask_for_something_else_or_fail(reply
 def test_what_takes_up_the_last_turn_keeps_its_words() -> None:
     question, model = ask("No, I meant the ferry back. What does it cost?", kind="correction")
     assert question.startswith("No, I meant") and {call.turn for call in model.of("reword")} == {1}
-
-
-NEAR, FAR = "What is the price of a return ticket of the ferry?", "How expensive is the ferry both ways?"
-
-
-@pytest.mark.parametrize("replies", [(NEAR, FAR), (FAR, NEAR)])
-def test_of_several_the_words_stay_that_the_documents_have_least_of(replies: tuple[str, str]) -> None:
-    model, step = Scripted(reword=replies), Reword(Repetition(0.8), candidates=2)
-    asked, documents = "What does a return ticket of the ferry cost?", Documents(passages=(FERRY,))
-    assert model.run(lambda: step.acall(asked, documents, (), KINDS["direct"])) == FAR
