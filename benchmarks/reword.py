@@ -7,9 +7,11 @@ RUN is a run with `retriever.query=rewrite`. COPY gets its dialogs and its `conf
 said in other words, too. The settings are those of `python -m generator` (`lm`).
 """
 
+import argparse
 import asyncio
 import shutil
 import sys
+import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Documents
 from generator.dialogs.rewording import Reword
 from generator.dialogs.users import Asker, note_clean
+from generator.errors import GroundedDialogsError
 from generator.models.lm import LanguageModel
 from generator.schema import Dialog, Turn
 from generator.sets import dialog_set
@@ -56,8 +59,6 @@ async def reword_run(run: Path, copy: Path, settings: dict[str, Any]) -> None:
     reword = Reword(Repetition(0.8))
     dialogs = list(dialog_set(str(run), None).dialogs())
     busy = asyncio.Semaphore(endpoint.concurrency)
-    copy.mkdir(parents=True)
-    shutil.copy(run / "config.yaml", copy)
 
     async def one(dialog: Dialog) -> str:
         async with busy:
@@ -66,16 +67,29 @@ async def reword_run(run: Path, copy: Path, settings: dict[str, Any]) -> None:
                 with use_model(model, SharedPrefixAdapter()):
                     return (await reword_dialog(dialog, reword, counts)).model_dump_json()
 
-    async with endpoint.open(copy) as clients:
-        lines = await asyncio.gather(*map(one, dialogs))
+    with tempfile.TemporaryDirectory() as folder:
+        async with endpoint.open(Path(folder)) as clients:
+            lines = await asyncio.gather(*map(one, dialogs))
+    copy.mkdir(parents=True)
+    shutil.copy(run / "config.yaml", copy)
     (copy / "dialogs.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     print(f"{counts['changed']} of {counts['questions']} questions are in other words")
 
 
 def main() -> None:
     """Read the settings and write the copy."""
-    run, copy, *overrides = sys.argv[1:]
-    asyncio.run(reword_run(Path(run), Path(copy), read_settings(overrides)))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path, metavar="RUN")
+    parser.add_argument("copy", type=Path, metavar="COPY", help="a folder that isn't there yet")
+    parser.add_argument("settings", nargs="*", metavar="SETTING=VALUE")
+    given = parser.parse_args()
+    if given.copy.exists():
+        parser.error(f"COPY: {given.copy} is there already; name another folder")
+    try:
+        asyncio.run(reword_run(given.run, given.copy, read_settings(given.settings)))
+    except GroundedDialogsError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
 
 
 if __name__ == "__main__":
