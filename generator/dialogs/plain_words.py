@@ -49,14 +49,6 @@ class PlainNew(PlainNext):
 that nobody has asked yet, which names it in full. Reply with the message alone."""
 
 
-class OtherWords(dspy.Signature):
-    """Say this question in other words, as somebody types it who has read nothing about the matter. Names, numbers \
-and what is asked stay as they are. Reply with the question alone."""
-
-    said: str = dspy.InputField(desc="The question")
-    text: str = dspy.OutputField()
-
-
 class PlainAnswer(dspy.Signature):
     """You answer a user's questions about the documents above. Answer in one to three plain sentences, with what \
 they say and nothing else. If they tell only a part of what the user wants to know, give that and say what you don't \

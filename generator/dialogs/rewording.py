@@ -16,7 +16,6 @@ from generator.dialogs.candidates import Refused, draw_best
 from generator.dialogs.checks import find_fault, find_length_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.later_turns import content_of
-from generator.dialogs.plain_words import OtherWords
 from generator.dialogs.prompt import Documents
 from generator.dialogs.steps import on_one_line
 from generator.errors import Rejected
@@ -25,6 +24,14 @@ from generator.schema import Turn
 from taxonomy import QuestionType
 
 SAME, ANOTHER = "says it in the same words", "asks for something else"
+
+
+class OtherWords(dspy.Signature):
+    """Say this question in other words, as somebody types it who has read nothing about the matter. Names, numbers \
+and what is asked stay as they are. Reply with the question alone."""
+
+    said: str = dspy.InputField(desc="The question")
+    text: str = dspy.OutputField()
 
 
 class Reword(dspy.Module):
@@ -39,7 +46,7 @@ class Reword(dspy.Module):
     ) -> str:
         """Return the question in other words, or as it is where three attempts fail.
 
-        What asks nothing, takes up the last turn or isn't to be answered stays as it is: its words make its type.
+        What asks nothing, takes up the last turn or has a reply of its own stays as it is: its words make its type.
         """
         takes_up = question_type.part_taken_up in ("question", "answer")
         if takes_up or question_type.reply or not has_question_mark(question):
