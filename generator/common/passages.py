@@ -1,9 +1,11 @@
 """Split documents into passages and passages into sentences, all as exact character spans of their text."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice, pairwise
+from operator import itemgetter
 
 from generator.common.language import languages
 from generator.common.scripts import WORD, is_plain
@@ -20,6 +22,7 @@ _LONG = 100_000
 _LINE_BREAK = re.compile(r"\n\s*")
 _LIST_MARKER = re.compile(r"\s*(?:\w{1,3}\.)*\w{1,3}[.)]\s*")  # also “2.17.”
 _HEADING = re.compile(r"#{1,6} ")
+_FENCE = re.compile(r"^```([^`\n]*)$", re.MULTILINE)
 _PIECE = re.compile(rf"\S(?:.{{0,{LONGEST_SENTENCE - 2}}}\S)?(?!\S)|\S{{{LONGEST_SENTENCE}}}", re.DOTALL)
 
 
@@ -83,6 +86,35 @@ def told_in(passage: Passage) -> list[str]:
     return [text for text in texts if text != passage.title and not is_heading(text)]
 
 
+def find_code(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of blocks of code with their fences, as Markdown writes them; a passage may cut one.
+
+    What ends a block has no language behind its marks; so has its beginning in some texts, where two follow each other.
+    """
+    fences = [(fence.start(), fence.end(), fence[1].strip()) for fence in _FENCE.finditer(text)]
+    opened: int | None = None
+    for number, (start, end, language) in enumerate(fences):
+        if opened is not None:
+            yield opened, end
+            opened = None
+        elif language or (number + 1 < len(fences) and not fences[number + 1][2]):
+            opened = start
+        elif number == 0:  # it began before the passage
+            yield 0, end
+    if opened is not None:
+        yield opened, len(text)
+
+
+def prose(text: str) -> tuple[tuple[int, int], ...]:
+    """Return the spans of the sentences of `text` that aren't code, or all of them if there is nothing else."""
+    code, spans = [(0, 0), *find_code(text)], sentences(text)
+
+    def is_code(start: int) -> bool:
+        return start < code[bisect_right(code, start, key=itemgetter(0)) - 1][1]
+
+    return tuple(span for span in spans if not is_code(span[0])) or spans
+
+
 def is_heading(sentence: str) -> bool:
     """Return True for a heading as Markdown writes it, which tells nothing by itself."""
     return _HEADING.match(sentence) is not None
@@ -92,8 +124,8 @@ def sentences(text: str, language: str = "") -> tuple[tuple[int, int], ...]:
     """Return the spans (start, end; characters) of the sentences of `text`, without surrounding white space.
 
     They are in order, don't overlap, and cover everything except white space. Headings, list items and table rows,
-    each on its own line, are sentences; a line that starts in lower case continues the one before. Sentences longer
-    than 600 characters are cut between words.
+    each on its own line, are sentences, as is a block of code; a line that starts in lower case continues the one
+    before. Sentences longer than 600 characters are cut between words.
 
     Args:
         language: ISO 639 code; empty: that of the documents.
@@ -107,7 +139,10 @@ def _sentences(text: str, language: str) -> tuple[tuple[int, int], ...]:
     from sentencex import get_sentence_boundaries
 
     spans: list[tuple[int, int]] = []
-    for block_start, block_end in _blocks(text):
+    for block_start, block_end, is_code in _blocks(text):
+        if is_code:
+            spans.extend(piece.span() for piece in _PIECE.finditer(text, block_start, block_end))
+            continue
         start = block_start
         while start < block_end:
             end = min(start + _AT_ONCE, block_end)
@@ -127,12 +162,20 @@ def _sentences(text: str, language: str) -> tuple[tuple[int, int], ...]:
 _of_short, _of_long = lru_cache(maxsize=4096)(_sentences), lru_cache(maxsize=4)(_sentences)
 
 
-def _blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of lines, each with the wrapped lines that continue it."""
-    start = 0
-    for gap in _LINE_BREAK.finditer(text):
+def _blocks(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Yield the spans of blocks of code and of lines, each with the wrapped lines that continue it; and which it is."""
+    at = 0
+    for start, end in find_code(text):
+        yield from _lines(text, at, start)
+        yield start, end, True
+        at = end
+    yield from _lines(text, at, len(text))
+
+
+def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
+    for gap in _LINE_BREAK.finditer(text, start, end):
         wrapped = gap.group().count("\n") == 1 and text[gap.end() : gap.end() + 1].islower()
         if not wrapped:
-            yield start, gap.start()
+            yield start, gap.start(), False
             start = gap.end()
-    yield start, len(text)
+    yield start, end, False

@@ -18,9 +18,9 @@ from generator.schema import Document, SkippedRecord
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
-    from bs4.element import PageElement
+    from bs4.element import PageElement, Tag
 
-READING = "2"  # raised when a change gives files another text; then caches are made anew
+READING = "3"  # raised when a change gives files another text; then caches are made anew
 
 # Longer is no front matter, and YAML is slow to parse.
 _FRONT_MATTER = re.compile(r"\A---\n(.{0,20000}?\n)---\n", re.DOTALL)
@@ -32,7 +32,7 @@ _NO_TITLE = re.compile(r"\s*(?:Microsoft \w+ - |untitled\s*$|.+\.(?:docx?|pptx?|
 
 # The parts of a page that aren't its text.
 _BOILERPLATE = (
-    "head, title, script, style, noscript, template, svg, nav, footer, aside, [hidden], "
+    "head, title, script, style, noscript, template, svg, object, nav, footer, aside, [hidden], "
     "[role=navigation], [role=banner], [role=contentinfo], [role=search]"
 )
 _BLOCKS = frozenset(
@@ -45,6 +45,7 @@ _BLOCKS = frozenset(
 _HEADINGS = {f"h{level}": f"{level * '#'} " for level in range(1, 7)}
 _BREAK, _CELL_BREAK, _CELL_END = "\x1f", "\x1e", " | "  # `str.split` takes the first two for white space
 _LONGEST_ROW = 600  # characters
+_PROGRAM, _LANGUAGE = re.compile(r"\b(?:literal-block|doctest|code|highlight)"), re.compile(r"\blanguage-([\w+#.-]+)")
 _VERBATIM = str.maketrans(" \n\t", "\1\2\3")  # the white space of programs, which stays as it is
 _SHOWN = str.maketrans("\1\2\3", " \n\t")
 
@@ -214,7 +215,7 @@ def _strings(soup: "BeautifulSoup") -> Iterator[str]:
             mark = (_CELL_BREAK if in_cell else _BREAK) if piece.name in _BLOCKS else ""
             yield mark
             ahead.append(_CELL_END if is_cell else mark)
-            program = piece.get_text().strip("\n").translate(_VERBATIM) if piece.name == "pre" else ""
+            program = _fence(piece).translate(_VERBATIM) if piece.name == "pre" else ""
             ahead.extend([NavigableString(program)] if program else reversed(piece.contents))
         elif type(piece) is str:
             yield piece
@@ -223,6 +224,16 @@ def _strings(soup: "BeautifulSoup") -> Iterator[str]:
         elif type(piece) is NavigableString or type(piece) is CData:  # and no comment
             yield f"{before}{piece}" if (text := piece.strip()) else str(piece)
             before = "" if text else before
+
+
+def _fence(piece: "Tag") -> str:
+    """Return the text of a `pre` with its lines as they are; that of a program between fences, as in Markdown."""
+    text = piece.get_text().strip("\n")
+    marks = " ".join(str(tag.get("class")) for tag in (piece, piece.parent, piece.code) if tag)
+    if not text.strip() or not (piece.code or _PROGRAM.search(marks)):
+        return text
+    language = _LANGUAGE.search(marks)
+    return f"```{language[1] if language else 'text'}\n{text}\n```"
 
 
 def _pdf(data: bytes) -> tuple[str, str]:

@@ -6,7 +6,7 @@ unique ones, people's 16.9. Of people's later turns, 10% rest on the text of ear
 
 from collections.abc import Iterable, Sequence
 
-from generator.common.passages import sentences, told_in
+from generator.common.passages import prose, told_in
 from generator.common.scripts import has_question_mark
 from generator.common.support import read_terms
 from generator.schema import Passage, Retriever, Split, Turn
@@ -45,7 +45,7 @@ def find_next_sentence(passages: Sequence[Passage], history: Sequence[Turn], pla
     """Return the sentence after the last evidence that no answer of the dialog rests on; empty if there is none.
 
     It is of a document that answers rest on, so that the dialog keeps its subject; before any does, of the first. What
-    asks, is the document's title, or has too few content words to be asked for, such as a heading, is left out.
+    asks, is the document's title or code, or has too few content words to be asked for, such as a heading, is left out.
 
     Args:
         passages: retrieved so far.
@@ -55,9 +55,10 @@ def find_next_sentence(passages: Sequence[Passage], history: Sequence[Turn], pla
     cited, used = {each.passage_id for each in evidence}, {each.text for each in evidence}
     documents = {p.document_id for p in passages if p.id in cited} or {p.document_id for p in passages[:1]}
     texts = [text for p in passages if p.document_id in documents for text in told_in(p)]
+    asked = {p.text[start:end] for p in passages for start, end in prose(p.text)}
     last = max((number for number, text in enumerate(texts, 1) if text in used), default=0)
     told = (text for text in dict.fromkeys(texts[last:] + texts[:last]) if not has_question_mark(text))
-    free = [text for text in told if text not in used and len(read_terms(text)) >= _TELLING]
+    free = [text for text in told if text in asked and text not in used and len(read_terms(text)) >= _TELLING]
     return free[(place - len(history)) % len(free)] if free else ""
 
 
@@ -84,7 +85,7 @@ def count_new_passages(passages: Iterable[Passage], history: Sequence[Turn], tur
 def _beginning(passage: Passage) -> str:
     """Return a passage's title and first sentences, up to `FOCUS_CHARS` characters."""
     text = ""
-    for start, end in sentences(passage.text):
+    for start, end in prose(passage.text):
         if text and len(text) + end - start > FOCUS_CHARS:
             break
         text = f"{text} {passage.text[start:end]}".strip()

@@ -14,7 +14,7 @@ from dataclasses import InitVar, dataclass
 
 import numpy as np
 
-from generator.common.passages import count_tokens, has_more_tokens, is_heading, passage, sentences
+from generator.common.passages import count_tokens, has_more_tokens, is_heading, passage, prose, sentences
 from generator.common.scripts import words
 from generator.corpora.library import Library
 from generator.dialogs.first_questions import StoredQuestion
@@ -206,13 +206,13 @@ class Planner:
     def _pick_focus(self, document: Document | Passage, use: int, task: str) -> tuple[int, int]:
         """Return the span of a few sentences that earlier plans of the task did not use, while there are any.
 
-        Contents, headings and other lines of a few words are chosen where a document has nothing else.
+        Code, contents, headings and other lines of a few words are chosen where a document has nothing else.
         """
         chunks: list[tuple[int, int]] = []
         if self.topics:
             chunks = [match.span() for match in _LINE.finditer(document.text)]
         else:
-            for start, end in sentences(document.text):
+            for start, end in prose(document.text):
                 if chunks and end - chunks[-1][0] <= FOCUS_CHARS:
                     chunks[-1] = (chunks[-1][0], end)
                 else:

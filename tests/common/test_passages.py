@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from generator.common.passages import TOKEN, count_tokens, sentences
+from generator.common.passages import TOKEN, count_tokens, prose, sentences
 from generator.errors import ConfigError
 from generator.schema import Document
 from tests.support.corpora import split
@@ -107,6 +107,28 @@ def test_lines_are_sentences_unless_they_are_wrapped() -> None:
     ]
     assert texts(" \n\t\n ") == []
     assert texts("First paragraph\n\nin lower case") == ["First paragraph", "in lower case"]
+
+
+def test_a_block_of_code_is_one_sentence_and_no_prose() -> None:
+    code, more = "```sh\n# A comment. Another.\npip install x\n```", "```text\n{}\n```"
+    text = f"Install it.\n\n{code}\n\nThen run it.\n\n{more}"
+    assert texts(text) == ["Install it.", code, "Then run it.", more]
+    assert [text[start:end] for start, end in prose(text)] == ["Install it.", "Then run it."]
+    assert [code[start:end] for start, end in prose(code)] == [code], "there is nothing else"
+
+
+@pytest.mark.parametrize(
+    ("passage", "told"),
+    [
+        ("b = 1\n```\n\nThen run it.\n\n```sh\nrun", ["Then run it."]),  # cut at both ends
+        ("b = 1\n```\n\nThen run it.", ["Then run it."]),
+        ("Run it:\n```\nrun\n```\nand wait.\n```\nwait\n```", ["Run it:", "and wait."]),  # no language
+        ("```sh\n" + "word " * 300 + "\n```\nDone.", ["Done."]),  # longer than a sentence
+        ("Use ```x``` for code.\nDone.", ["Use ```x``` for code.", "Done."]),
+    ],
+)
+def test_code_is_told_from_prose_where_a_passage_cuts_it(passage: str, told: list[str]) -> None:
+    assert [passage[start:end] for start, end in prose(passage)] == told
 
 
 def test_overlong_sentences_are_cut_between_words_where_there_are_any() -> None:

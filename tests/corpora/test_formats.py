@@ -65,7 +65,7 @@ def test_a_folder_is_read_in_the_order_of_its_paths_whatever_the_kind_of_file(
         ),
         ("1. One\n   Two\n\n7. Three\n   * Four\n*\n\nFive", "x", "1. One Two\n\n2. Three\n\n- Four\n\nFive"),
         ("| Who | Fare |\n| --- | --- |\n| *Adult* | 7 |", "x", "Who | Fare\n\nAdult | 7"),
-        ("Run:\n```sh\nif a:\n    b\n```\n", "x", "Run:\n\nif a:\n    b"),
+        ("Run:\n```sh\nif a:\n    b\n```\n", "x", "Run:\n\n```sh\nif a:\n    b\n```"),
     ],
 )
 def test_markdown_gives_its_title_and_the_text_that_a_reader_of_its_page_reads(
@@ -89,14 +89,18 @@ def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
         <ul><li>One</li><li><p>Two<br>lines</p></li></ul><ol start="3"><li></li><li>Four</li></ol></main>
         <script>var x = "hidden";</script><aside>Advert</aside><footer>Imprint</footer></body></html>"""
     )
-    (tmp_path / "plain.html").write_text("<h1>Only a heading</h1><p>Text.</p>")
+    (tmp_path / "plain.html").write_text(
+        "<h1>Only a heading</h1><p>Text.</p><pre>A poem\n of two lines</pre>"
+        "<div class='highlight'><pre>a = 1\nb</pre></div>"
+    )
     page, plain = good(read("folder", path=str(tmp_path)))
     assert page.title == "Ferry fares"
     table = ["Who | Fare", "Adult | 7.20", "Child | 3.60"]
     lists = ["- One", "- Two", "lines", "4. Four"]
     paragraphs = ["# Fares & times", "A single costs 7.201.", "Loose text.", *table, *lists]
     assert page.text.split("\n\n") == paragraphs
-    assert (plain.title, plain.text) == ("Only a heading", "Text.")
+    assert plain.title == "Only a heading"
+    assert plain.text.split("\n\n") == ["Text.", "A poem\n of two lines", "```text\na = 1\nb\n```"]
 
 
 def test_restructured_text_gives_what_a_reader_of_its_page_reads(tmp_path: Path) -> None:
@@ -126,6 +130,13 @@ Fares
 * An adult pays 7.20, a child
   Half of it.
 
+.. image:: https://example.org/logo.svg
+
+.. code-block:: python
+
+   pay(
+       7.20)
+
 =====  ====
 Who    Fare
 =====  ====
@@ -137,7 +148,13 @@ Adult  7.20
     ferries, untitled = good(read("folder", path=str(tmp_path)))[:2]
     assert (ferries.title, untitled.title) == ("Ferries", "b")
     note = ["Note", "Tickets are sold until Sunday."]
-    fares = ["## Fares", "- An adult pays 7.20, a child Half of it.", "Who | Fare", "Adult | 7.20"]
+    fares = [
+        "## Fares",
+        "- An adult pays 7.20, a child Half of it.",
+        "```text\npay(\n    7.20)\n```",
+        "Who | Fare",
+        "Adult | 7.20",
+    ]
     assert ferries.text.split("\n\n") == ["The boat from port.sail sails at Harrowmere.", *note, *fares]
     assert untitled.text == "Text.\n\n## Fares\n\nMore."
 

@@ -178,6 +178,17 @@ def test_the_next_sentence_is_one_that_no_answer_rests_on() -> None:
     assert find_next_sentence((pool,), (*two, make_turn(3, evidence=documents.evidence([5]))), 3) == ""
     assert find_next_sentence((pool,), two, 2) == "Dogs stay at the gate."
     assert find_next_sentence((), (), 0) == ""
+    code = "```sh\npool open children half price\n```"
+    mixed = pool.model_copy(update={"text": f"{code}\n\nThe pool opens at seven."})
+    assert {find_next_sentence((mixed,), (), place) for place in range(3)} == {"The pool opens at seven."}
+
+
+def test_no_question_starts_from_code(tmp_path: Path) -> None:
+    code = "```sh\n" + "open the pool for all children --at 7\n" * 20 + "```"
+    made = [Document(id="d", text=f"{code}\n\nThe pool opens at seven.\n\n{code}"), Document(id="e", text=code)]
+    documents = Library.open("c", "0" * 12, lambda: iter(made), tmp_path, 512, 100)
+    for plan in plans(planner(documents, validation=0), 20):
+        assert ("```" in plan.focus or "--at" in plan.focus) == (plan.source.document_id == "e")
 
 
 def test_without_focus_the_model_chooses(ten: Library) -> None:

@@ -164,6 +164,11 @@ def test_a_later_question_starts_from_a_passage_that_no_answer_rests_on() -> Non
     assert shelf.asked == []
 
 
+def test_a_later_question_does_not_start_from_code() -> None:
+    code = B.model_copy(update={"text": "```sh\nopen the quay\n```\n\nThe quay opened in May."})
+    assert start(Shelf([]), (A, code), resting_on("pier")) == "Quay: The quay opened in May."
+
+
 def test_every_other_one_starts_from_a_neighbour_rather_of_another_document() -> None:
     near = A.model_copy(update={"id": "pier:9", "text": "The pier is long."})
     shelf = Shelf([[A.model_copy(update={"id": "copy"}), near, C]])
