@@ -2,7 +2,7 @@
 
 import pytest
 
-from generator.dialogs.later_turns import LEAVES, REPEATS, find_later_fault
+from generator.dialogs.later_turns import ASKS_TOLD, LEAVES, REPEATS, find_later_fault
 from generator.dialogs.prompt import Documents
 from generator.schema import Turn
 from tests.support.records import make_turn
@@ -55,6 +55,9 @@ def test_a_clarification_does_not_ask_whether_all_of_the_answer_is_so() -> None:
     history = said(("Where does the trail end?", "It ends in Port Weir."))
     assert fault("Does that mean the trail ends in Port Weir?", "clarification", history) == "repeats the last answer"
     assert fault("Do you mean Port Weir or the old port?", "clarification", history) is None
+    longer = said(("Where does the trail end?", "It ends in Port Weir, behind the lighthouse at the northern mole."))
+    assert fault("Does that mean it ends in Port Weir behind the lighthouse?", "clarification", longer) == ASKS_TOLD
+    assert fault("Do you mean the northern mole?", "clarification", longer) is None
     assert fault("Is it earlier with a deduction?", "clarification") is None
 
 
@@ -86,7 +89,7 @@ def test_a_follow_up_is_neither() -> None:
     assert fault("Do you mean 67 for everyone?", "follow-up") == (
         "asks what the last answer means in place of something new"
     )
-    assert fault("Is it earlier with a deduction?", "follow-up") == "asks for what the last answer told"
+    assert fault("Is it earlier with a deduction?", "follow-up") == ASKS_TOLD
     assert fault("Is it earlier for widows?", "follow-up") is None
     assert fault("How large is the deduction?", "follow-up") is None
     assert fault("Is it earlier with a deduction?", "clarification") is None
