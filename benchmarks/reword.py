@@ -21,7 +21,9 @@ from generator.config.parts import build_choice
 from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.calls import use_model
 from generator.dialogs.dedup import Repetition
+from generator.dialogs.later_turns import points_back
 from generator.dialogs.prompt import Documents
+from generator.dialogs.referring import Refer
 from generator.dialogs.rewording import Reword
 from generator.dialogs.users import Asker, note_clean
 from generator.errors import GroundedDialogsError
@@ -31,32 +33,36 @@ from generator.sets import dialog_set
 from taxonomy import PLAIN, read_types, read_users
 
 
-async def reword_dialog(dialog: Dialog, reword: Reword, counts: Counter[str]) -> Dialog:
+async def reword_dialog(dialog: Dialog, reword: Reword, refer: Refer, counts: Counter[str]) -> Dialog:
     """Return a dialog with its questions and queries in other words, typed as its user types."""
     asker = Asker(read_users().get(dialog.user, PLAIN), dialog.seed)
-    documents, turns = Documents(passages=dialog.passages), list[Turn]()
+    documents, turns, owed = Documents(passages=dialog.passages), list[Turn](), 0
     for turn in dialog.turns:
         question_type = read_types().get(turn.question_type)
-        if question_type is None or "clarification" in (turn.multi_turn_type or ""):
-            turns.append(turn)
-            continue
-        asked, query = turn.clean_query or turn.query, turn.retrieval_query
-        said = await reword.acall(asked, documents, turns, question_type)
-        typed = turn.query if said == asked else asker.type_out(said, turn.turn)
-        if query and query != turn.query:
-            searched = await reword.acall(query, documents, turns, question_type)
-        else:
-            searched = query and typed
-        counts.update(questions=1, changed=said != asked)
-        new = turn.model_copy(update={"query": typed, "clean_query": "", "retrieval_query": searched})
-        turns.append(note_clean(new, said))
+        owed += bool(turns and turn.planned and turn.planned.standalone is False)
+        if question_type is not None and "clarification" not in (turn.multi_turn_type or ""):
+            asked, query = turn.clean_query or turn.query, turn.retrieval_query
+            alone = await reword.acall(asked, documents, turns, question_type)
+            said = await refer.acall(alone, documents, turns, question_type) if turns and owed else alone
+            typed = turn.query if said == asked else asker.type_out(said, turn.turn)
+            if said != alone:
+                searched = alone
+            elif query and query != turn.query:
+                searched = await reword.acall(query, documents, turns, question_type)
+            else:
+                searched = query and typed
+            counts.update(questions=1, changed=said != asked, pronouns=said != alone)
+            new = turn.model_copy(update={"query": typed, "clean_query": "", "retrieval_query": searched})
+            turn = note_clean(new, said)
+        owed = max(0, owed - points_back(turn.query))
+        turns.append(turn)
     return dialog.model_copy(update={"turns": tuple(turns)})
 
 
 async def reword_run(run: Path, copy: Path, settings: dict[str, Any]) -> None:
     """Write the copy of a run, and print how many questions were changed."""
     endpoint, counts = build_choice("lm", settings["lm"]), Counter[str]()
-    reword = Reword(Repetition(0.8))
+    reword, refer = Reword(Repetition(0.8)), Refer(Repetition(0.8))
     dialogs = list(dialog_set(str(run), None).dialogs())
     busy = asyncio.Semaphore(endpoint.concurrency)
 
@@ -65,7 +71,7 @@ async def reword_run(run: Path, copy: Path, settings: dict[str, Any]) -> None:
             with clients.for_dialog(dialog.id) as client:
                 model = LanguageModel(client, NoJournal(), dialog.seed)
                 with use_model(model, SharedPrefixAdapter()):
-                    return (await reword_dialog(dialog, reword, counts)).model_dump_json()
+                    return (await reword_dialog(dialog, reword, refer, counts)).model_dump_json()
 
     with tempfile.TemporaryDirectory() as folder:
         async with endpoint.open(Path(folder)) as clients:
@@ -73,7 +79,7 @@ async def reword_run(run: Path, copy: Path, settings: dict[str, Any]) -> None:
     copy.mkdir(parents=True)
     shutil.copy(run / "config.yaml", copy)
     (copy / "dialogs.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    print(f"{counts['changed']} of {counts['questions']} questions are in other words")
+    print(f"{counts['changed']} of {counts['questions']} questions are in other words, {counts['pronouns']} with “it”")
 
 
 def main() -> None:

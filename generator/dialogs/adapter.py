@@ -97,7 +97,7 @@ class SharedPrefixAdapter(dspy.Adapter):
         Criteria, which many dialogs share, stand before the documents, and the instructions with them.
         """
         if _is_plain(signature):
-            return self._format_plain(signature, inputs)
+            return self._format_plain(signature, demos, inputs)
         parts = [inputs[name] for name, field in signature.input_fields.items() if _is_context(field)]
         context = [part.render() for part in parts if part != Documents(passages=())]
         instructions, form = self._state_task(signature)
@@ -113,11 +113,20 @@ class SharedPrefixAdapter(dspy.Adapter):
         task = "\n\n".join(rest)
         return [{"role": "user", "content": "\n\n".join([self.rules, *front, *context, f"<task>\n{task}\n</task>"])}]
 
-    def _format_plain(self, signature: SignatureType, inputs: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return documents, dialog and task in one message; to a question, the dialog is a chat with the Agent."""
+    def _format_plain(
+        self, signature: SignatureType, demos: list[dict[str, Any]], inputs: dict[str, Any]
+    ) -> list[dict[str, Any]]:
+        """Return documents, dialog and task in one message; to a question, the dialog is a chat with the Agent.
+
+        So are the examples of a task that has one input.
+        """
         task = [signature.instructions]
         if self.languages != IN_ENGLISH:
             task.append(f"Write in {self.languages.dialog.name}.")
+        if demos:
+            (given,) = inputs
+            shown = [text for demo in demos for text in (demo[given], demo[TEXT])]
+            return _chat(["\n\n".join(task), AGREED, *shown, quote(inputs[given])])
         if "question" not in inputs:
             parts = [inputs[name] for name, field in signature.input_fields.items() if _is_context(field)]
             context = [part.render() for part in parts if part != Conversation()]
@@ -125,8 +134,7 @@ class SharedPrefixAdapter(dspy.Adapter):
         documents, dialog = inputs["documents"].render(), inputs["dialog"]
         last = [quote(inputs["question"]), *_render_inputs(signature, {name: inputs[name] for name in LAST_INPUTS})]
         texts = ["\n\n".join([documents, *task]), AGREED, *map(quote, said_in(dialog.turns)), "\n\n".join(last)]
-        roles = itertools.cycle(("user", "assistant"))
-        return [{"role": role, "content": text} for role, text in zip(roles, texts, strict=False)]
+        return _chat(texts)
 
     def _name_languages(self, signature: SignatureType) -> list[str]:
         """Return in which language to write what is said, and what is searched for."""
@@ -309,6 +317,11 @@ def _record(field: FieldInfo) -> type[BaseModel] | None:
     """Return the record that a field lists, if it lists records."""
     (part,) = get_args(field.annotation)
     return part if isinstance(part, type) and issubclass(part, BaseModel) else None
+
+
+def _chat(texts: list[str]) -> list[dict[str, Any]]:
+    roles = itertools.cycle(("user", "assistant"))
+    return [{"role": role, "content": text} for role, text in zip(roles, texts, strict=False)]
 
 
 def _render_demos(signature: SignatureType, demos: list[dict[str, Any]]) -> list[str]:

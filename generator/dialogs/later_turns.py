@@ -54,7 +54,7 @@ def find_later_fault(
     match question_type.part_taken_up:
         case "question" if not _takes_up_question(question, content, last, known):
             return "takes up nothing of the last question"
-        case "answer" if content and not (content & told or _points(question)):
+        case "answer" if content and not (content & told or points_back(question)):
             return "takes up nothing of the last answer"
         case "answer" if len(content) >= _WHOLE and _confirms(question, content, told):
             return ASKS_TOLD
@@ -62,7 +62,7 @@ def find_later_fault(
             return fault
     if languages().differ:  # what the documents tell has other words
         return None
-    leaves = len(content) >= 2 and content.isdisjoint(known) and asks(question) and not _points(question)
+    leaves = len(content) >= 2 and content.isdisjoint(known) and asks(question) and not points_back(question)
     return LEAVES if leaves and not question_type.stands_alone else None
 
 
@@ -167,7 +167,7 @@ def asks(question: str) -> bool:
     return begins or has_question_mark(question)
 
 
-def _points(question: str) -> bool:
+def points_back(question: str) -> bool:
     """Return true if a question refers to what was said."""
     return bool(dialog_language().find("pointing", question))
 

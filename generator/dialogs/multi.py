@@ -13,6 +13,7 @@ from generator.dialogs.focus import choose_focus, count_new_passages
 from generator.dialogs.live import tell, tell_found
 from generator.dialogs.program import DialogProgram, TurnTask
 from generator.dialogs.query import form_query, search
+from generator.dialogs.referring import Refer
 from generator.dialogs.request_checks import find_request_fault
 from generator.dialogs.steps import Answer, Rewrite
 from generator.dialogs.underspecified import Underspecified
@@ -61,6 +62,8 @@ class MultiDocumentDialog(DialogProgram):
         if underspecified:
             self.underspecified = Underspecified(repetition, retriever, k)
         self.retriever, self.k, self.query, self.moving = retriever, k, query, moving
+        # The question in full must be kept, as the rewritten one.
+        self.refer = Refer(repetition) if rewording and planned and query == "rewrite" else None
 
     async def turn(self, task: TurnTask) -> tuple[Turn, tuple[Passage, ...]]:
         """Return the next turn, and all passages retrieved up to it; see `DialogProgram.turn`.
@@ -100,15 +103,19 @@ class MultiDocumentDialog(DialogProgram):
             question = source  # the algorithm's input
         else:
             question = await self.ask(replace(task, passages=(source,)))
+        alone = question
+        if self.refer is not None and history and task.refers:
+            with task.asker.speaking():
+                question = await self.refer.acall(alone, task.documents, history, question_type)
         typed = task.asker.type_out(question, task.number)
-        search_query = await self.form_query(task, typed)
+        search_query = alone if question != alone else await self.form_query(task, typed)
         hits, new = await search(self.retriever, search_query, self.k, task.split, task.passages)  # lines 3 and 10
         passages = (*task.passages, *new)  # lines 4, 11 to 15
         tell("question", task.number, typed, question_type.name)
         tell_found(task.number, hits, passages)
         if not passages:
             raise Rejected("retrieve", "nothing found", search_query)
-        if fault := find_request_fault(question, passages, question_type):  # in the light of what was found for it
+        if fault := find_request_fault(alone, passages, question_type):  # in the light of what was found for it
             raise Rejected("retrieve", fault, question)
         answer = self.unanswered if question_type.reply else self.answer
         turn = await answer.acall(passages, history, typed, question_type, search_query, hits)

@@ -16,6 +16,7 @@ from generator.dialogs.candidates import Unused, collect_unused
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.focus import find_next_sentence
 from generator.dialogs.language_checks import STAGE, phrase
+from generator.dialogs.later_turns import points_back
 from generator.dialogs.live import tell_turn
 from generator.dialogs.plan import Plan
 from generator.dialogs.prompt import Conversation, Documents
@@ -26,7 +27,7 @@ from generator.dialogs.unanswered import Unanswered
 from generator.dialogs.users import PLAIN_ASKER, Asker
 from generator.errors import Rejected
 from generator.schema import Algorithm, Passage, Split, Turn
-from taxonomy import QuestionType
+from taxonomy import QuestionType, Target
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class TurnTask:
         focus: what its question is to touch on; empty leaves that to the model.
         split: the split whose documents are searched.
         asker: who asks.
+        refers: its question may say “it” for what the last turn named.
     """
 
     source: Passage | str
@@ -69,6 +71,7 @@ class TurnTask:
     focus: str
     split: Split
     asker: Asker
+    refers: bool = False
 
     @property
     def number(self) -> int:
@@ -162,6 +165,7 @@ class DialogProgram(Program):
             asker: who asks.
         """
         settled = 0  # passages of a topic that was left
+        owed = 0  # turns that were planned not to stand alone, and do
         history: tuple[Turn, ...] = ()  # line 1 of both algorithms
         passages: tuple[Passage, ...] = ()
         skipped: tuple[tuple[int, Rejected], ...] = ()
@@ -176,8 +180,10 @@ class DialogProgram(Program):
                     elif history:
                         focus = await self.later_focus(passages[settled:], history, place, split)
                     known = len(passages)
-                    task = TurnTask(source, history, passages, question_type, focus, split, asker)
+                    leans = isinstance(question_type, Target) and question_type.standalone is False
+                    task = TurnTask(source, history, passages, question_type, focus, split, asker, owed + leans > 0)
                     turn, passages = await self.turn(task)
+                    owed = max(0, owed + leans - points_back(turn.query))
                     if place == asker.switch:
                         settled = known
                 tell_turn(turn)

@@ -110,7 +110,7 @@ def test_lines_are_sentences_unless_they_are_wrapped() -> None:
 
 
 def test_a_block_of_code_is_one_sentence_and_no_prose() -> None:
-    code, more = "```sh\n# A comment. Another.\npip install x\n```", "```text\n{}\n```"
+    code, more = "```sh\n# Read it. Then run it.\nrun\n\n# Done.\n```", "```text\n{}\n```"
     text = f"Install it.\n\n{code}\n\nThen run it.\n\n{more}"
     assert texts(text) == ["Install it.", code, "Then run it.", more]
     assert [text[start:end] for start, end in prose(text)] == ["Install it.", "Then run it."]

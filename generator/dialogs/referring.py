@@ -1,0 +1,110 @@
+"""Ask a later question as one does in the middle of a conversation: what was just named is “it”.
+
+Some of people's questions can't be understood without the dialog (`taxonomy.non_standalone`). A small model names
+everything in full, so it is asked for the pronoun alone, afterwards. The question in full is then the rewritten one.
+"""
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+
+import dspy
+
+from generator.common.language import IN_ENGLISH, languages
+from generator.dialogs.calls import call
+from generator.dialogs.checks import find_fault
+from generator.dialogs.dedup import Repetition
+from generator.dialogs.later_turns import content_of, points_back
+from generator.dialogs.prompt import Documents
+from generator.dialogs.steps import on_one_line
+from generator.errors import Rejected
+from generator.schema import Turn
+from taxonomy import QuestionType
+
+_WORD = re.compile(r"[\w-]+(?:['’]\w+)?")
+_ARTICLES, _JOINS, _GOES_ON = {"a", "an", "the"}, {"and", "between", "or"}, {"behind", "of"}
+EXAMPLES = (
+    ("What is the height of [the old tower]?", "What is its height?"),
+    ("Where do [Alpine marmots] live in winter?", "Where do they live in winter?"),
+    ("Why did [Clara Schumann] give up composing?", "Why did she give up composing?"),
+    ("What does [the annual pass] cost for students?", "What does it cost for students?"),
+    ("Who may fish in [Lake Orrin]?", "Who may fish there?"),
+    ("What are the risks of [changing the filter]?", "What are the risks of this?"),
+)
+
+
+class Pronoun(dspy.Signature):
+    """Put it, its, they, them, their, he, she, his, her, this or there in place of the words in brackets. Change \
+nothing else."""
+
+    said: str = dspy.InputField()
+    text: str = dspy.OutputField()
+
+
+class Refer(dspy.Module):
+    """A question that refers to the last turn in place of naming what that was about; in English alone."""
+
+    def __init__(self, repetition: Repetition) -> None:
+        super().__init__()
+        self.predict, self.repetition = dspy.Predict(Pronoun), repetition
+        self.predict.demos = [dspy.Example(said=said, text=text) for said, text in EXAMPLES]
+
+    async def aforward(
+        self, question: str, documents: Documents, history: Sequence[Turn], question_type: QuestionType
+    ) -> str:
+        """Return the question with a pronoun, or as it is: where it has one, names nothing of the last turn, or fails.
+
+        What takes up the last turn, or has a reply of its own, stays as it is.
+        """
+        takes_up = question_type.part_taken_up in ("question", "answer")
+        if takes_up or question_type.reply or languages() != IN_ENGLISH or points_back(question):
+            return question
+        last = history[-1]
+        start, end = find_named(question, f"{last.clean_query or last.query} {last.answer}")
+        if start == end:
+            return question
+        named = question[start:end]
+        marked = f"{question[:start]}[{named}]{question[end:]}"
+        with suppress(Rejected):
+            said = on_one_line((await call(self.predict, "refer", "greedy", len(history) + 1, said=marked)).text)
+            left = content_of(question) - content_of(said)
+            same = points_back(said) and content_of(said) < content_of(question) and left <= content_of(named)
+            if same and not find_fault(said, documents, history, question_type, self.repetition):
+                return said
+        return question
+
+
+def find_named(question: str, told: str) -> tuple[int, int]:
+    """Return the span of the longest phrase of a question that was just told and isn't all of its content; or (0, 0).
+
+    It begins with an article or behind a function word, and not within a name (“Bank of China”). It ends with the
+    question, or before a function word that doesn't continue it.
+    """
+    spans, known = [word.span() for word in _WORD.finditer(question)], f" {' '.join(_spoken(told))} "
+    words = _spoken(question)
+    tells = [bool(content_of(word)) for word in words]
+
+    def begins(place: int) -> bool:
+        before = words[place - 1]
+        in_name = before == "of" and question[spans[max(0, place - 2)][0]].isupper()
+        free = not (in_name or before in _ARTICLES | _JOINS)
+        return free and (words[place] in _ARTICLES or (tells[place] and not tells[place - 1]))
+
+    def ends(place: int) -> bool:  # before the word at this place
+        last = place == len(words) or not (tells[place] or words[place] in _JOINS | _GOES_ON)
+        return last and tells[place - 1]
+
+    def is_named(first: int, last: int) -> bool:
+        phrase = question[spans[first][0] : spans[last - 1][1]]
+        is_noun = last == len(words) or last - first > 1 or not phrase.islower()
+        core = " ".join(words[first + (words[first] in _ARTICLES) : last])
+        return is_noun and f" {core} " in known and bool(content_of(question) - content_of(phrase))
+
+    places = ((first, last) for first in range(1, len(words)) for last in range(first + 1, len(words) + 1))
+    found = [(first, last) for first, last in places if begins(first) and ends(last) and is_named(first, last)]
+    first, last = max(found, key=lambda place: place[1] - place[0], default=(0, 0))
+    return (spans[first][0], spans[last - 1][1]) if last else (0, 0)
+
+
+def _spoken(text: str) -> list[str]:
+    return [word[0].lower().removesuffix("'s").removesuffix("’s") for word in _WORD.finditer(text)]

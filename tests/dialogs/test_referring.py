@@ -1,0 +1,109 @@
+"""Later questions that say “it” for what the last turn named."""
+
+import pytest
+from dspy import lm15
+
+from generator.dialogs.dedup import Repetition
+from generator.dialogs.multi import MultiDocumentDialog
+from generator.dialogs.program import Draft
+from generator.dialogs.referring import EXAMPLES, find_named
+from generator.schema import QueryForm
+from taxonomy import Target, read_facets
+from tests.support.scripted import KINDS, Entry, Scripted, Shelf, piece
+
+A, B, C, D = (piece(name) for name in ("pier", "quay", "mole", "dock"))
+LINKS = read_facets("multi_turn")
+FIRST, SECOND = "When did the pier open?", "Who painted the pier?"
+
+
+def target(alone: bool | None = None, link: str = "follow-up") -> Target:
+    later = None if alone is None else LINKS[link]
+    return Target(**dict(KINDS["factoid"]), multi_turn=later, standalone=alone)
+
+
+def write(
+    questions: list[str], wanted: list[Target], *replies: Entry, rewording: bool = True, query: QueryForm = "rewrite"
+) -> tuple[Draft, Scripted, list[str]]:
+    """Return a dialog, its model, which replies so where it is asked for a pronoun, and what was searched for."""
+    model = Scripted(
+        ask=[{"question": question, "consistent": True} for question in questions],
+        reword=["Nothing."] * 3 * len(questions),
+        refer=list(replies),
+        rewrite=[{"query": "rewritten"}] * len(questions),
+    )
+    shelf = Shelf([[A], [B], [C], [D]])
+    program = MultiDocumentDialog(Repetition(0.8), shelf, 2, query, planned=True, rewording=rewording)
+    draft: Draft = model.run(lambda: program.acall(A, wanted, "", "train"))
+    return draft, model, [searched for searched, _, _ in shelf.asked]
+
+
+def test_a_question_that_was_planned_to_refers_and_is_searched_for_in_full() -> None:
+    draft, model, searched = write([FIRST, SECOND], [target(), target(alone=False)], "Who painted it?")
+    assert [turn.query for turn in draft.turns] == [FIRST, "Who painted it?"]
+    assert searched == [FIRST, SECOND] and not model.of("rewrite")
+    (call,) = model.of("refer")
+    messages = [message.content for message in call.request.messages]
+    assert messages[-1] == "Who painted [the pier]?" and messages[2:-1] == [text for pair in EXAMPLES for text in pair]
+    assert "Who painted it?" in model.prompts("answer")[1]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pytest.param("Who painted the pier?", id="no pronoun"),
+        pytest.param("Who built it?", id="asks for something else"),
+        pytest.param("Who is it?", id="more is lost than the name"),
+        pytest.param("Who painted it in 1900?", id="more is asked"),
+        pytest.param("Who painted?", id="nothing refers"),
+        pytest.param("", id="nothing"),
+        pytest.param(lm15.ServerError("HTTP 500: oops", status=500), id="no reply"),
+    ],
+)
+def test_a_question_stays_in_full_where_that_fails(reply: Entry) -> None:
+    draft, _, searched = write([FIRST, SECOND], [target(), target(alone=False)], reply)
+    assert draft.turns[1].query == SECOND and searched[1] == "rewritten"
+
+
+def test_what_one_question_cannot_a_later_one_does() -> None:
+    wanted = [target(), target(alone=False), target(alone=True), target(alone=True)]
+    questions = [FIRST, "Where is the quay?", "Who painted the quay?", "Who owns the mole?"]
+    draft, model, _ = write(questions, wanted, "Who painted it?")
+    assert [turn.query for turn in draft.turns] == [*questions[:2], "Who painted it?", questions[3]]
+    assert len(model.of("refer")) == 1
+
+
+@pytest.mark.parametrize(
+    ("second", "changes"),
+    [
+        (target(alone=True), {}),
+        (target(alone=False, link="clarification-of-answer"), {}),
+        (target(alone=False), {"rewording": False}),
+        (target(alone=False), {"query": "last_turn"}),  # its full form would be lost
+    ],
+)
+def test_no_other_question_does(second: Target, changes: dict[str, object]) -> None:
+    _, model, _ = write([FIRST, SECOND], [target(), second], **changes)  # type: ignore[arg-type]
+    assert not model.of("refer") and len(model.of("ask")) > 1
+
+
+@pytest.mark.parametrize(
+    ("question", "told", "named"),
+    [
+        (
+            "What is the purpose of the Defense of Marriage Act?",
+            "The Defense of Marriage Act",
+            "the Defense of Marriage Act",
+        ),
+        ("What are the key sectors of India's economy?", "India’s economy is mixed.", "India's economy"),
+        ("How do dogs travel on Swiss trains in winter?", "Swiss trains", "Swiss trains"),
+        ("What is the pier?", "the pier", ""),  # nothing else is asked
+        ("What does a ticket cost?", "the pier", ""),
+        ("What is the purpose of the glossary?", "the purpose of the order", ""),  # of something else
+        ("Is it better to own cats or dogs?", "Dogs are loyal.", ""),
+        ("What was the Great Wall of China?", "China", ""),
+        ("What can I use for a plan?", "You can use it.", ""),  # a verb
+    ],
+)
+def test_what_was_just_named_is_found(question: str, told: str, named: str) -> None:
+    start, end = find_named(question, told)
+    assert question[start:end] == named
