@@ -123,7 +123,7 @@ class SharedPrefixAdapter(dspy.Adapter):
         task = [signature.instructions]
         if self.languages != IN_ENGLISH:
             task.append(f"Write in {self.languages.dialog.name}.")
-        if demos:
+        if demos and len(inputs) == 1:
             (given,) = inputs
             shown = [text for demo in demos for text in (demo[given], demo[TEXT])]
             return _chat(["\n\n".join(task), AGREED, *shown, quote(inputs[given])])

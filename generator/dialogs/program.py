@@ -180,8 +180,10 @@ class DialogProgram(Program):
                     elif history:
                         focus = await self.later_focus(passages[settled:], history, place, split)
                     known = len(passages)
-                    leans = isinstance(question_type, Target) and question_type.standalone is False
-                    task = TurnTask(source, history, passages, question_type, focus, split, asker, owed + leans > 0)
+                    target = question_type if isinstance(question_type, Target) else None
+                    leans = target is not None and target.standalone is False
+                    refers = target is not None and not target.new_topic and owed + leans > 0
+                    task = TurnTask(source, history, passages, question_type, focus, split, asker, refers)
                     turn, passages = await self.turn(task)
                     owed = max(0, owed + leans - points_back(turn.query))
                     if place == asker.switch:

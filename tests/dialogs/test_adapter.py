@@ -13,6 +13,7 @@ from generator.dialogs.adapter import PREAMBLE, collect_tasks
 from generator.dialogs.calls import call
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
+from generator.dialogs.plain_words import PlainNext
 from generator.dialogs.program import Draft
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.signatures import FirstQuestion, GroundedAnswer, NextQuestion, StandaloneQuery
@@ -334,3 +335,12 @@ def test_documents_and_dialog_only_grow_so_a_prompt_begins_as_the_one_before(ret
         assert asked.startswith(answered.partition("\n</dialog>")[0])
     for answered, judged in zip(model.prompts("answer"), model.prompts("judge"), strict=True):
         assert judged.startswith(answered.partition("<task>")[0])
+
+
+def test_in_plain_words_examples_of_a_task_with_several_inputs_are_left_out() -> None:
+    predict = dspy.Predict(PlainNext)
+    predict.demos = [dspy.Example(focus="The tram is green.", text="Which colour is the tram?")]
+    with_examples, without = Scripted(), Scripted()
+    ask(with_examples, PlainNext, predict=predict)
+    ask(without, PlainNext)
+    assert with_examples.calls[0].prompt == without.calls[0].prompt

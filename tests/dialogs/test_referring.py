@@ -72,6 +72,13 @@ def test_what_one_question_cannot_a_later_one_does() -> None:
     assert len(model.of("refer")) == 1
 
 
+def test_what_leaves_the_topic_does_not_refer() -> None:
+    leaving = target(alone=True).model_copy(update={"new_topic": True})
+    questions = [FIRST, "Where is the quay?", "Who painted the quay?"]
+    draft, model, _ = write(questions, [target(), target(alone=False), leaving])
+    assert [turn.query for turn in draft.turns] == questions and not model.of("refer")
+
+
 @pytest.mark.parametrize(
     ("second", "changes"),
     [
