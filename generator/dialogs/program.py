@@ -182,7 +182,8 @@ class DialogProgram(Program):
                     known = len(passages)
                     target = question_type if isinstance(question_type, Target) else None
                     leans = target is not None and target.standalone is False
-                    refers = target is not None and not target.new_topic and owed + leans > 0
+                    names = target is None or target.new_topic or target.resolves  # what it names must be told
+                    refers = not names and owed + leans > 0
                     task = TurnTask(source, history, passages, question_type, focus, split, asker, refers)
                     turn, passages = await self.turn(task)
                     owed = max(0, owed + leans - points_back(turn.query))

@@ -178,6 +178,19 @@ def test_who_resolves_names_one_thing() -> None:
     assert draft.turns[1].query == "At the pool."
 
 
+def test_who_resolves_says_no_pronoun_for_what_is_meant() -> None:
+    model = Scripted(
+        ask=[QUESTION, {"question": "I lost mine near the pool."}],
+        answer=[{"answer": HEDGES}],
+        refer=["I lost mine near it."],
+    )
+    program = MultiDocumentDialog(
+        Repetition(0.8), shelf([POOL]), 2, "rewrite", planned=True, underspecified=True, rewording=True
+    )
+    draft: Draft = model.run(lambda: program.acall(FERRY, [unclear(), resolving()], "season tickets", "train"))
+    assert draft.turns[1].query == "I lost mine near the pool."
+
+
 def test_without_the_turn_before_there_is_nothing_to_resolve() -> None:
     plain = Target(**dict(KINDS["factoid"]))
     model = Scripted(ask=[{"question": "How many decks has it?", "consistent": True}], answer=[{"consistent": True}])
