@@ -21,7 +21,7 @@ from generator.config.parts import build_choice
 from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.calls import use_model
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.later_turns import points_back
+from generator.dialogs.later_turns import leans
 from generator.dialogs.prompt import Documents
 from generator.dialogs.referring import Refer
 from generator.dialogs.rewording import Reword
@@ -54,7 +54,7 @@ async def reword_dialog(dialog: Dialog, reword: Reword, refer: Refer, counts: Co
             counts.update(questions=1, changed=said != asked, pronouns=said != alone)
             new = turn.model_copy(update={"query": typed, "clean_query": "", "retrieval_query": searched})
             turn = note_clean(new, said)
-        owed = max(0, owed - points_back(turn.query))
+        owed = max(0, owed - leans(turn))
         turns.append(turn)
     return dialog.model_copy(update={"turns": tuple(turns)})
 

@@ -138,7 +138,7 @@ class Sizes:
         rewrites = asks[1:] if algorithm.name == "multi" and self.settings.retriever.query == "rewrite" else []
         reworded = (turns - given) * self.settings.user.rewording
         leaning = sum(isinstance(each, Target) and each.standalone is False for each in plan.question_types)
-        referring = leaning * bool(self.settings.user.rewording and rewrites)
+        referring = leaning * bool(rewrites)
         return sizes | {
             "ask": Size((turns - given) * drawn, sum(asks[given:]) * drawn),
             "reword": Size(reworded, reworded * REWORD_TOKENS),

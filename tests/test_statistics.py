@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from generator.output.stats.statistics import Tally
 from generator.schema import Answerability, Dialog, Evidence, Planned, Turn, Verdict
 from generator.statistics import COMMAND
 from tests.support import runs
@@ -162,6 +163,17 @@ def test_evidence_that_covers_its_answer_is_counted(tmp_path: Path) -> None:
     without = [make_turn(5, answer="I don't know that.", planned=planned), make_turn(6, answer="In 1862.")]
     found = figures(write_dialogs(tmp_path / "dialogs.jsonl", dialog("d", [*turns, *without], a="Old town")))
     assert found["passages: answers whose evidence covers them"] == ["0.5"], "two of four: a refusal needs none"
+
+
+def test_a_turn_that_was_planned_to_needs_the_dialog_where_its_words_tell() -> None:
+    leaning, alone = (Planned(question_type="direct", standalone=stands) for stands in (False, True))
+    said = [("When did it open?", leaning), ("When did the pier open?", leaning), ("Is there a boat?", alone)]
+    turns = [make_turn(1), *(make_turn(n, query=query, planned=plan) for n, (query, plan) in enumerate(said, start=2))]
+    clarified = make_turn(5, query="I mean the old one.", multi_turn_type="clarification", planned=leaning)
+    tally = Tally()
+    tally.add(dialog("d", [*turns, clarified], a="Old town"))
+    counted = {portion.name: portion.count for portion in tally.statistics().standalone}
+    assert counted == {"non-standalone": 2, "standalone": 2}
 
 
 def test_of_a_task_the_last_turn_is_counted(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ class UserSettings(Record):
     rewording: bool = Field(
         default=False,
         description="Whether the model says each question again in other words, with nothing else in view, so that it "
-        "has fewer words of its documents; with `taxonomy.non_standalone`, some then say “it” for what was just named.",
+        "has fewer words of its documents.",
     )
     lm: Endpoint | None = Field(
         default=None,

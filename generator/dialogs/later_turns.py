@@ -167,6 +167,12 @@ def asks(question: str) -> bool:
     return begins or has_question_mark(question)
 
 
+def leans(turn: Turn) -> bool:
+    """Return true if a later turn needs the dialog before it: it points back or clarifies, or no words can tell."""
+    clarifies = turn.multi_turn_type == "clarification"
+    return clarifies or not dialog_language().listed("pointing") or points_back(turn.clean_query or turn.query)
+
+
 def points_back(question: str) -> bool:
     """Return true if a question refers to what was said."""
     return bool(dialog_language().find("pointing", question))

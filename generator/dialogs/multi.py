@@ -63,7 +63,7 @@ class MultiDocumentDialog(DialogProgram):
             self.underspecified = Underspecified(repetition, retriever, k)
         self.retriever, self.k, self.query, self.moving = retriever, k, query, moving
         # The question in full must be kept, as the rewritten one.
-        self.refer = Refer(repetition) if rewording and planned and query == "rewrite" else None
+        self.refer = Refer(repetition) if planned and query == "rewrite" else None
 
     async def turn(self, task: TurnTask) -> tuple[Turn, tuple[Passage, ...]]:
         """Return the next turn, and all passages retrieved up to it; see `DialogProgram.turn`.

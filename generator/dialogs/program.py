@@ -16,7 +16,7 @@ from generator.dialogs.candidates import Unused, collect_unused
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.focus import find_next_sentence
 from generator.dialogs.language_checks import STAGE, phrase
-from generator.dialogs.later_turns import points_back
+from generator.dialogs.later_turns import leans
 from generator.dialogs.live import tell_turn
 from generator.dialogs.plan import Plan
 from generator.dialogs.prompt import Conversation, Documents
@@ -181,12 +181,12 @@ class DialogProgram(Program):
                         focus = await self.later_focus(passages[settled:], history, place, split)
                     known = len(passages)
                     target = question_type if isinstance(question_type, Target) else None
-                    leans = target is not None and target.standalone is False
+                    leaning = target is not None and target.standalone is False
                     names = target is None or target.new_topic or target.resolves  # what it names must be told
-                    refers = not names and owed + leans > 0
+                    refers = not names and owed + leaning > 0
                     task = TurnTask(source, history, passages, question_type, focus, split, asker, refers)
                     turn, passages = await self.turn(task)
-                    owed = max(0, owed + leans - points_back(turn.query))
+                    owed = max(0, owed + leaning - leans(turn))
                     if place == asker.switch:
                         settled = known
                 tell_turn(turn)

@@ -182,7 +182,7 @@ def closing_table(summary: Summary) -> None:
         ("tasks", summary.tasks),
         ("question types", summary.question_types),
         ("multi-turn types", summary.multi_turn_types),
-        ("standalone, as planned", summary.standalone),
+        ("standalone", summary.standalone),
         ("answerability", summary.answerability),
     ):
         if shares:

@@ -22,17 +22,16 @@ def target(alone: bool | None = None, link: str = "follow-up") -> Target:
 
 
 def write(
-    questions: list[str], wanted: list[Target], *replies: Entry, rewording: bool = True, query: QueryForm = "rewrite"
+    questions: list[str], wanted: list[Target], *replies: Entry, query: QueryForm = "rewrite"
 ) -> tuple[Draft, Scripted, list[str]]:
     """Return a dialog, its model, which replies so where it is asked for a pronoun, and what was searched for."""
     model = Scripted(
         ask=[{"question": question, "consistent": True} for question in questions],
-        reword=["Nothing."] * 3 * len(questions),
         refer=list(replies),
         rewrite=[{"query": "rewritten"}] * len(questions),
     )
     shelf = Shelf([[A], [B], [C], [D]])
-    program = MultiDocumentDialog(Repetition(0.8), shelf, 2, query, planned=True, rewording=rewording)
+    program = MultiDocumentDialog(Repetition(0.8), shelf, 2, query, planned=True)
     draft: Draft = model.run(lambda: program.acall(A, wanted, "", "train"))
     return draft, model, [searched for searched, _, _ in shelf.asked]
 
@@ -84,7 +83,6 @@ def test_what_leaves_the_topic_does_not_refer() -> None:
     [
         (target(alone=True), {}),
         (target(alone=False, link="clarification-of-answer"), {}),
-        (target(alone=False), {"rewording": False}),
         (target(alone=False), {"query": "last_turn"}),  # its full form would be lost
     ],
 )

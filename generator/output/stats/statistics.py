@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from generator.dialogs.columns import READ, difficulty, needs_documents, new_passages, overlap, verdict_label
 from generator.dialogs.evidence import measure_turn
+from generator.dialogs.later_turns import leans
 from generator.schema import UNLABELLED, Dialog, Record, Turn
 from taxonomy import PLAIN
 
@@ -64,7 +65,8 @@ class Statistics(Record):
         question_types, answerability, verdicts: of all turns.
         first_types: question types of the first turns.
         later_types, multi_turn_types: of the later ones.
-        standalone: of the later ones that were planned to be `standalone` or `non-standalone`.
+        standalone: of the later ones that were planned to be `standalone` or not: `non-standalone` are those planned so
+            that are, as far as words tell (`generator.dialogs.later_turns.leans`).
         users: user types, of all dialogs.
         difficulty, needs_documents: of the turns that have this column (`generator.dialogs.columns`).
         judges: labels of each judge's last verdict, of the turns that it judged, by its name; empty if it only scores.
@@ -133,9 +135,10 @@ class Tally:
         count["first_types"].update(label for t in first for label in _labels(t.question_type))
         count["later_types"].update(label for t in later for label in _labels(t.question_type))
         count["multi_turn_types"].update(label for t in later for label in _labels(t.multi_turn_type))
-        leaning = (t.planned.standalone for t in later if t.planned)
         count["standalone"].update(
-            "standalone" if alone else "non-standalone" for alone in leaning if alone is not None
+            "standalone" if t.planned.standalone or not leans(t) else "non-standalone"
+            for t in later
+            if t.planned and t.planned.standalone is not None
         )
         count["users"][dialog.user or PLAIN.name] += 1
         count["answerability"].update(t.answerability for t in turns)
