@@ -19,6 +19,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, redirect_stdout
 from pathlib import Path
+from typing import ClassVar
 
 from omegaconf import OmegaConf
 
@@ -37,6 +38,8 @@ DOCUMENTS, DOCUMENT = 200, 100
 
 class Instant(Endpoint):
     """A model in the process that answers at once; every client is this one."""
+
+    billions: ClassVar[float] = 0
 
     @asynccontextmanager
     async def open(self, folder: Path) -> AsyncIterator["Instant"]:

@@ -32,6 +32,7 @@ from generator.execution.pipeline import Pipeline
 from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Store
 from generator.models.embedded import EmbeddedEndpoint
+from generator.models.lm import is_small
 from generator.models.local_servers import find_servers
 from generator.output.mt_bench_101 import MtBench101Export
 from generator.output.progress import Display, closing_table
@@ -202,8 +203,19 @@ class Run(Session[Summary]):
             for settings in await find_servers():
                 note(f"a model server runs on this machine: {settings} uses it")
         generator = await stack.enter_async_context(self.components.connect())
+        self._advise(generator.clients.billions)
         await self.executor.ready()
         return partial(self._generate, generator)
+
+    def _advise(self, billions: float) -> None:
+        """Say what suits a small model better, which its settings alone didn't tell."""
+        algorithm, sampled = self.settings.algorithm, self.settings.lm.sampled
+        reasons = algorithm.name in ("single", "multi") and algorithm.reasoning is None and self.settings.reasoning
+        better = ["algorithm.reasoning=false"] if reasons and not self.components.languages.differ else []
+        better += ["lm.sampled.temperature=0.5"] if sampled.temperature == 1 else []
+        if better and is_small(billions):
+            size = f"{self.settings.lm.model} has {billions:.1f} billion parameters"
+            note(f"{size}; set {' '.join(better)}, as suits so small a model (docs/serving.md)")
 
     async def _generate(self, generator: DialogGenerator, store: Store, stop: asyncio.Event) -> None:
         """Generate dialogs until the run is done or `stop` is set."""

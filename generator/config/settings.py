@@ -1,7 +1,6 @@
 """All settings of a run, and which of them decide what its data is."""
 
 import hashlib
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -24,16 +23,11 @@ from generator.execution.base import ExecutorSettings
 from generator.models.embedded import EmbeddedEndpoint
 from generator.models.endpoints import Endpoint
 from generator.models.gguf import find_model
-from generator.models.lm import MOST_CANDIDATES
+from generator.models.lm import MOST_CANDIDATES, billions_named, is_small
 from generator.output.base import Exporter
 from generator.retrievers.base import RetrieverSettings
 from generator.schema import Algorithm, LocalPath, Operational, Record
 from taxonomy import Mix, ScenarioMix, TaskMix, Weights
-
-# The parameters that a model's name tells: “Qwen2.5-1.5B-Instruct”, but not the experts of “Mixtral-8x7B”.
-_SIZE = re.compile(r"(?<!\w)(?<!\w\.)(\d+(?:\.\d+)?)([bm])(?!\w)", re.IGNORECASE)
-# Billions of parameters: with 1.5 plain words are better, and with 0.135 no question passes the checks.
-_LEAST_SMALL, _MOST_SMALL = 1, 2
 
 
 class AlgorithmSettings(Record):
@@ -171,9 +165,7 @@ class Settings(RunSettings):
             return self.algorithm.reasoning
         if isinstance(self.lm, EmbeddedEndpoint):
             return self.lm.is_bundled
-        named = _SIZE.findall(self.lm.model.rstrip("/").rpartition("/")[2])
-        sizes = [float(number) / (1 if unit in "bB" else 1000) for number, unit in named]
-        return not _LEAST_SMALL <= max(sizes, default=0) <= _MOST_SMALL
+        return not is_small(billions_named(self.lm.model))
 
     @property
     def wanted(self) -> int:

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import time
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, closing, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ from generator.models.admission import Admission, capacity_of
 from generator.models.failing import GIVEN_UP_AFTER, FailingCall, Tally
 from generator.models.http_errors import connection_cause, connection_error, error_text, is_overload, status_error
 from generator.models.limiter import Limiter
-from generator.models.lm import ChatReply, ChatRequest, Client, Message, Profile, Sampling
+from generator.models.lm import ChatReply, ChatRequest, Client, Message, Profile, Sampling, billions_named
 from generator.schema import Usage
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class HttpClient:
     ) -> None:
         self.api_base = api_base
         self.model, self.max_tokens, self.context = endpoint.model, endpoint.max_tokens, endpoint.context
+        self.billions = billions_named(self.model)
         self._endpoint, self._key_env, self._session = endpoint, key_env, session
         self._backoff = backoff(endpoint.retry_wait_s)
         self._limiter = Limiter(-(-endpoint.concurrency // share))
@@ -152,8 +154,11 @@ class HttpClient:
         try:
             listed = json.loads(body)
             models = listed if isinstance(listed, list) else listed["data"]  # a bare list at Together AI
-            # vLLM and SGLang say the longest prompt and reply, too.
-            known = {str(model["id"]): (model.get("max_model_len"), model.get("owned_by")) for model in models}
+            # vLLM and SGLang say the longest prompt and reply, too, and llama.cpp the parameters.
+            known = {
+                str(model["id"]): (model.get("max_model_len"), model.get("owned_by"), _count_billions(model))
+                for model in models
+            }
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             raise ModelError(f"{self.api_base} has no OpenAI API; lm.api_base usually ends in /v1") from error
         if not known:
@@ -161,7 +166,8 @@ class HttpClient:
         if self.model not in known:
             names = server_message(", ".join(known), self._key_env)
             raise ModelError(f"{self.api_base} has no model {self.model}; set lm.model to one of its models: {names}")
-        limit, owner = known[self.model]
+        limit, owner, billions = known[self.model]
+        self.billions = billions or self.billions
         self._bounds_texts &= owner not in _BOUND_SLOWLY
         if isinstance(limit, int) and limit < self.context:
             note(
@@ -349,6 +355,13 @@ class DialogClient:
         """Continue on another server."""
         self.close()
         self.server, self.place = server, server.admission.enter(self.place.age)
+
+
+def _count_billions(model: Mapping[str, Any]) -> float:
+    """Return the parameters of a listed model, as it says (llama.cpp) or its name or folder does (vLLM); else 0."""
+    meta = model.get("meta")
+    counted = meta.get("n_params") if isinstance(meta, Mapping) else None
+    return counted / 1e9 if isinstance(counted, int) else billions_named(str(model.get("root")))
 
 
 def _is_transient(error: BaseException) -> bool:

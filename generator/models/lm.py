@@ -4,6 +4,7 @@ Nothing here touches the network (`generator.models.client` does) or the disk (`
 """
 
 import hashlib
+import re
 from collections import Counter
 from contextlib import AbstractContextManager
 from copy import copy
@@ -24,6 +25,8 @@ Profile = Literal["greedy", "sampled"]
 _SEEDS = 2**31
 _SEEDS_A_TURN = 1000
 _SEEDS_A_CANDIDATE = 50
+# The parameters that a model's name tells: “Qwen2.5-1.5B-Instruct”, but not the experts of “Mixtral-8x7B”.
+_SIZE = re.compile(r"(?<!\w)(?<!\w\.)(\d+(?:\.\d+)?)([bm])(?!\w)", re.IGNORECASE)
 MOST_CANDIDATES = _SEEDS_A_TURN // _SEEDS_A_CANDIDATE
 
 
@@ -98,6 +101,17 @@ class ChatReply(Record):
     usage: Usage
 
 
+def billions_named(model: str) -> float:
+    """Return the billions of parameters that the last part of a model's name tells; 0 if it doesn't."""
+    named = _SIZE.findall(model.rstrip("/").rpartition("/")[2])
+    return max((float(number) / (1 if unit in "bB" else 1000) for number, unit in named), default=0)
+
+
+def is_small(billions: float) -> bool:
+    """Return whether plain words suit a model: with 1.5 billion they do, with 0.135 no question passes the checks."""
+    return 1 <= billions <= 2
+
+
 class Client(Protocol):
     """A client that makes model calls.
 
@@ -128,10 +142,17 @@ class Client(Protocol):
 
 
 class Clients(Protocol):
-    """The clients of one server, or of several with the same model."""
+    """The clients of one server, or of several with the same model.
+
+    Attributes:
+        model: its name, as the server knows it.
+        billions: its parameters, as far as server and name tell; else 0.
+    """
 
     @property
     def model(self) -> str: ...
+    @property
+    def billions(self) -> float: ...
 
     def for_dialog(self, document: str) -> AbstractContextManager[Client]:
         """Return the client for all calls of one dialog, which starts from the document with this id."""

@@ -30,7 +30,7 @@ class ServerPool:
     """
 
     def __init__(self, clients: Sequence[HttpClient], retries: int, retry_wait_s: float) -> None:
-        self.model = clients[0].model
+        self.model, self.billions = clients[0].model, clients[0].billions
         self.clients = list(clients)
         self._stop, self._wait = stop_after_attempt(retries + 1), backoff(retry_wait_s)
         self._down_until: dict[HttpClient, float] = {}

@@ -11,6 +11,7 @@ from generator.models.endpoints import OpenAIEndpoint
 from generator.models.lm import ChatRequest, Message
 from tests.config.test_conf_files import settings
 from tests.support.openai_server import Body, OpenAIServer
+from tests.support.runs import Site
 
 SENT = {"model", "messages", "temperature", "top_k", "seed", "max_tokens", "response_format"}
 # What each API's documentation doesn't have, of what is sent (November 2026), and what it has in its place.
@@ -102,3 +103,24 @@ def test_vllm_gets_a_schema_without_bounds_on_texts_and_messages_as_they_are(
     sent = text if bounded else {"type": "string"}
     facts = {"items": sent, "maxItems": 4, "type": "array"}
     assert body["response_format"]["json_schema"]["schema"] == {"properties": {"facts": facts, "answer": sent}}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "given", "advised"),
+    [
+        (1_543_714_304, (), "set algorithm.reasoning=false lm.sampled.temperature=0.5"),
+        (1_543_714_304, ("lm.sampled.temperature=0.5",), "set algorithm.reasoning=false, "),
+        (1_543_714_304, ("algorithm.reasoning=true", "lm.sampled.temperature=0.5"), ""),
+        (1_543_714_304, ("algorithm=whole", "taxonomy=qa", "lm.sampled.temperature=0.5"), ""),
+        (134_515_008, (), ""),
+        (7_241_732_096, (), ""),
+        (None, (), ""),
+    ],
+)
+def test_what_suits_a_small_model_is_said_where_only_its_server_tells_its_size(
+    site: Site, parameters: int | None, given: tuple[str, ...], advised: str
+) -> None:
+    with OpenAIServer(parameters=parameters) as server:
+        done = site.run(server, "judge=none", "dialogs=1", "turns=1", *given)
+    assert done.code == 0
+    assert ("test-model has 1.5 billion parameters" in done.err) == bool(advised) and advised in done.err

@@ -84,12 +84,13 @@ class OpenAIServer(AiohttpServer):
         metrics: bool = False,
         says_cached: bool = True,
         owner: str = "",
+        parameters: int | None = None,
     ) -> None:
         super().__init__(port)
         self.responder = responder or fill
         self.faults = faults
         self.model, self.key, self.lists_models, self.context = model, key, lists_models, context
-        self.owner = owner
+        self.owner, self.parameters = owner, parameters
         self.delay_s, self.hold = delay_s, hold
         self.bodies: list[Body] = []
         self.times: list[float] = []
@@ -160,6 +161,8 @@ class OpenAIServer(AiohttpServer):
         if not self.lists_models:
             return _error(404, "Not Found")
         model = {"id": self.model, "object": "model", "max_model_len": self.context, "owned_by": self.owner}
+        if self.parameters is not None:
+            model["meta"] = {"n_params": self.parameters}  # as llama.cpp says it
         models = {"object": "list", "data": [model] if self.model else []}
         return self._denied(request) or web.json_response(models)
 
