@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bs4 import BeautifulSoup
     from bs4.element import PageElement, Tag
 
-READING = "3"  # raised when a change gives files another text; then caches are made anew
+READING = "4"  # raised when a change gives files another text; then caches are made anew
 
 # Longer is no front matter, and YAML is slow to parse.
 _FRONT_MATTER = re.compile(r"\A---\n(.{0,20000}?\n)---\n", re.DOTALL)
@@ -95,8 +95,10 @@ def _restructured(data: bytes) -> tuple[str, str]:
     """Return the title and the text of the page that is made of reStructuredText, which reads no other file."""
     from docutils.core import publish_string
 
+    from generator.corpora.directives import know_directives
+
     settings = {
-        "report_level": 5,  # what Docutils doesn't know, such as Sphinx' directives, is left out
+        "report_level": 5,  # faults are left out
         "halt_level": 5,
         "file_insertion_enabled": False,
         "raw_enabled": False,
@@ -110,6 +112,7 @@ def _restructured(data: bytes) -> tuple[str, str]:
         "_disable_config": True,
     }
     text = _ROLE.sub(r"\1", _decode(data))
+    know_directives(text)
     try:
         page = publish_string(text, writer="html4css1", settings_overrides=settings)
     except Exception as error:  # what is nested too deeply, and what Docutils stumbles over

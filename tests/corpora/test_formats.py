@@ -159,6 +159,65 @@ Adult  7.20
     assert untitled.text == "Text.\n\n## Fares\n\nMore."
 
 
+def test_directives_of_sphinx_keep_what_they_name_and_hold(tmp_path: Path) -> None:
+    (tmp_path / "a.rst").write_text(
+        """Ferry
+=====
+
+.. py:function:: sail(port,
+                      hour=9)
+   :noindex:
+
+   Leave :py:func:`port.of` a harbour.
+
+   .. versionadded:: 1.3
+      The *hour*.
+   .. deprecated:: 2.0
+
+.. Option:: --dry-run
+
+   Say what would be done.
+
+   :param none: nothing
+
+.. tab-set::
+
+   .. tab-item:: Linux
+
+      Use the **store**.
+
+.. only:: html
+
+   It is shown.
+
+.. seealso:: The timetable.
+.. toctree::
+
+   fares
+.. autoclass:: ferry.Boat
+   :members:
+.. prompt:: bash
+
+   sail  --now
+"""
+    )
+    (document,) = good(read("folder", path=str(tmp_path)))
+    assert document.text.split("\n\n") == [
+        "sail(port, hour=9)",
+        "Leave port.of a harbour.",
+        "Added in version 1.3: The hour.",
+        "Deprecated since version 2.0.",
+        "--dry-run",
+        "Say what would be done.",
+        "param none: | nothing",
+        "Linux",
+        "Use the store.",
+        "It is shown.",
+        "The timetable.",
+        "```text\nsail  --now\n```",
+    ]
+
+
 def test_html_is_decoded_as_it_says_it_is_encoded(tmp_path: Path) -> None:
     page = '<meta charset="{}"><p>Köln</p>'
     (tmp_path / "a.html").write_bytes(page.format("iso-8859-1").encode("latin-1"))
