@@ -17,8 +17,8 @@ _USE = re.compile(r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]+\|[ \t]+)?([A-Za-z][\w.:+-]*?):
 _NO_TEXT = frozenset(
     re.findall(
         r"\S+",
-        "autosummary bibliography digraph graph graphviz index inheritance-diagram mermaid plantuml plot productionlist "
-        "tabularcolumns toctree uml",
+        "autosummary bibliography digraph graph graphviz index inheritance-diagram mermaid plantuml plot "
+        "productionlist tabularcolumns toctree uml",
     )
 )
 _PROGRAMS = frozenset(
