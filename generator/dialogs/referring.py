@@ -27,15 +27,16 @@ EXAMPLES = (
     ("What is the height of [the old tower]?", "What is its height?"),
     ("Where do [Alpine marmots] live in winter?", "Where do they live in winter?"),
     ("Why did [Clara Schumann] give up composing?", "Why did she give up composing?"),
-    ("What does [the annual pass] cost for students?", "What does it cost for students?"),
+    ("What are the prices of [annual passes] for students?", "What are their prices for students?"),
     ("Who may fish in [Lake Orrin]?", "Who may fish there?"),
-    ("What are the risks of [changing the filter]?", "What are the risks of this?"),
+    ("What are some uses of [old tyres]?", "What are some uses of them?"),
+    ("How do I pay for [a lost key]?", "How do I pay for it?"),
 )
 
 
 class Pronoun(dspy.Signature):
-    """Put it, its, they, them, their, he, she, his, her, this or there in place of the words in brackets. Change \
-nothing else."""
+    """Put it, its, they, them, their, he, she, his, her or there in place of the words in brackets, which never just \
+go. Change nothing else."""
 
     said: str = dspy.InputField()
     text: str = dspy.OutputField()
