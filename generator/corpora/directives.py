@@ -14,17 +14,18 @@ from docutils.parsers.rst.languages import en
 
 _USE = re.compile(r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]+\|[ \t]+)?([A-Za-z][\w.:+-]*?)::(?:\s|$)", re.MULTILINE)
 # By the last part of their names (`py:function`).
-_NO_TEXT = frozenset(
+NO_TEXT = frozenset(
     re.findall(
         r"\S+",
         "autosummary bibliography digraph graph graphviz index inheritance-diagram mermaid plantuml plot "
         "productionlist tabularcolumns toctree uml",
     )
 )
-_PROGRAMS = frozenset(
+PROGRAMS = frozenset(
     re.findall(
         r"\S+",
-        "code-cell code-tab doctest ipython jupyter-execute prompt testcleanup testcode testoutput testsetup",
+        "code code-block code-cell code-tab doctest ipython jupyter-execute prompt testcleanup testcode testoutput "
+        "sourcecode testsetup",
     )
 )
 _SETTINGS = frozenset(["cssclass", "grid", "ifconfig", "only", "tab-set"])  # what they name is nothing to read
@@ -54,9 +55,9 @@ class Unknown(Directive):
 
     def run(self) -> list[nodes.Node]:
         name, named = self.name.rpartition(":")[2].lower(), " ".join(" ".join(self.arguments).split())
-        if name in _NO_TEXT:
+        if name in NO_TEXT:
             return []
-        if name in _PROGRAMS:
+        if name in PROGRAMS:
             return [nodes.literal_block("", "\n".join(self.content), classes=["code"])]
         if name in _VERSIONS:
             version, _, rest = named.partition(" ")

@@ -24,7 +24,7 @@ READING = "4"  # raised when a change gives files another text; then caches are 
 
 # Longer is no front matter, and YAML is slow to parse.
 _FRONT_MATTER = re.compile(r"\A---\n(.{0,20000}?\n)---\n", re.DOTALL)
-_ROLE = re.compile(r":[a-z][\w:.+-]*:`[!~]?([^`<]+?)(?:\s*<[^`>]*>)?`")  # “:ref:`the boat <boat>`”
+_ROLE = re.compile(r":[a-z][\w:.+-]*:`[!~]?([^`<]{1,200}?)(?:\s{0,40}<[^`<>]{1,200}>)?`")  # “:ref:`the boat <boat>`”
 _FIRST_HEADING = re.compile(r"\s*# +(.+)\n*")
 
 # What word processors write into PDFs where nobody named them: “Microsoft Word - lease_v3.docx”.
@@ -125,6 +125,8 @@ def _markdown(data: bytes) -> tuple[str, str]:
     """Return the title (of the front matter, or a heading at the start) and the text of the page that is made of it."""
     from markdown_it import MarkdownIt
 
+    from generator.corpora.dialects import to_plain_markdown
+
     text, title = _decode(data), ""
     if front := _FRONT_MATTER.match(text):
         try:
@@ -135,7 +137,7 @@ def _markdown(data: bytes) -> tuple[str, str]:
             text = text[front.end() :]
             # A list can be made of YAML references that multiply.
             title = str(named) if (named := settings.get("title")) and not isinstance(named, list | dict) else ""
-    page = MarkdownIt("commonmark").enable("table").render(text)
+    page = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(to_plain_markdown(text))
     return take_heading(title, _read_page(_parse_html(page)))
 
 

@@ -285,3 +285,78 @@ def test_a_file_name_that_is_no_unicode_still_gives_a_document(tmp_path: Path) -
     (document,) = good(read("folder", path=str(tmp_path)))
     assert document.id == "caf\N{REPLACEMENT CHARACTER}.txt"
     document.model_dump_json()
+
+
+def test_marks_of_documentation_tools_are_no_text(tmp_path: Path) -> None:
+    tools = """\
+# Ferries {#ferries}
+
+!!! note "Seasons"
+    The red route runs from **April** on.[^1]
+
+    It stops in October.
+
+???+ warning
+    Storms stop all boats.
+=== "Linux"
+
+    Use the store.
+
+    ```sh
+    apt install ferry  # {% raw %}
+    ```
+
+:::tip Save money
+Buy a ~~daily~~ *weekly* ticket.
+:::
+
+:::::{tab-set}
+::::{tab-item} Dogs
+:sync: dogs
+Dogs pay half.
+::::
+:::::
+
+```{note}
+Bikes are free.
+```
+
+```{code-block} python
+:linenos:
+pay([^1])
+```
+
+```{r, echo=FALSE}
+plot(1)
+```
+
+```{toctree}
+fares
+```
+
+> [!WARNING]
+> The pier is closed.
+
+- [ ] Bring food
+
+{% hint style="info" %}
+Ask for `[^2]` at {ref}`the boat <boat>`, or `for {who}`.
+{% endhint %}
+
+import Map from './map.js';
+
+An underline
+===
+
+[^1]: On board only.
+"""
+    (tmp_path / "a.md").write_text(tools)
+    (document,) = good(read("folder", path=str(tmp_path)))
+    assert document.title == "Ferries"
+    assert document.text.split("\n\n") == [
+        *("Seasons", "The red route runs from April on.", "It stops in October.", "Warning", "Storms stop all boats."),
+        *("Linux", "Use the store.", "```sh\napt install ferry  # {% raw %}\n```"),
+        *("Save money", "Buy a daily weekly ticket.", "Dogs", "Dogs pay half.", "Bikes are free."),
+        *("```python\npay([^1])\n```", "```text\nplot(1)\n```", "Warning", "The pier is closed.", "- Bring food"),
+        *("Ask for [^2] at the boat, or for {who}.", "# An underline", "On board only."),
+    ]
