@@ -150,6 +150,8 @@ def test_a_sentence_that_was_said_is_left_out() -> None:
         found = find_answer_fault(answer, WHAT, said((WHAT, earlier))) or ""
         assert found.count(new) == 1 and LONG not in found
     assert fault(f"Yes. {new} Yes.", WHAT, "Yes.") is None
+    octavian = "The first emperor of Rome was Octavian."
+    assert fault(octavian, "Who was first?", octavian) == "repeats a sentence"
 
 
 @pytest.mark.parametrize(
