@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from generator.common.language import Languages, load_language, use_languages
 from generator.output.stats.statistics import Tally
 from generator.schema import Answerability, Dialog, Evidence, Planned, Turn, Verdict
 from generator.statistics import COMMAND
@@ -174,6 +175,13 @@ def test_a_turn_that_was_planned_to_needs_the_dialog_where_its_words_tell() -> N
     tally.add(dialog("d", [*turns, clarified], a="Old town"))
     counted = {portion.name: portion.count for portion in tally.statistics().standalone}
     assert counted == {"non-standalone": 2, "standalone": 2}
+    unknown = load_language("xx")  # no words of it are known, so the plan stands
+    with use_languages(Languages(unknown, unknown)):
+        tally.add(dialog("e", [*turns, clarified], a="Old town"))
+    assert {portion.name: portion.count for portion in tally.statistics().standalone} == {
+        "non-standalone": 5,
+        "standalone": 3,
+    }
 
 
 def test_of_a_task_the_last_turn_is_counted(tmp_path: Path) -> None:
