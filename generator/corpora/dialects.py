@@ -11,7 +11,7 @@ from typing import NamedTuple
 from generator.corpora.directives import NO_TEXT, PROGRAMS
 
 _LONGEST = 300  # characters of a line that is more than text
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,}|:{3,})[ \t]*(.*)$")
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,}|:{3,})[ \t]*(.*)$")
 _INDENTED = re.compile(
     r'( *)(?:(?:!!!|\?\?\?\+?) +([\w ,-]*?)|===[!+]?)(?: +"(.*)")?[ \t]*$'
 )  # a mark, and then a block
@@ -23,7 +23,7 @@ _ANCHOR = re.compile(r"(#{1,6} .*?)[ \t]*\{[#.:][^{}]*\}[ \t]*$")
 _TASK = re.compile(r"^([ \t]*(?:[-*+]|\d+[.)])[ \t]+)\[[ xX]\][ \t]+")
 # “{ref}`the boat <boat>`”, but not in code, which is taken first.
 _ROLE = re.compile(r"(`[^`]*`)|\{[a-z][\w:.+-]*\}`[!~]?([^`<]{1,200}?)(?: ?<[^`<>]{1,200}>)?`")
-_NO_LINE = re.compile(r"[ \t]*\{%.*%\}[ \t]*$|import\s.+\sfrom\s+['\"].+['\"];?\s*$")
+_NO_LINE = re.compile(r"[ \t]*\{%[^%]*%\}$|import\s.+\sfrom\s+['\"].+['\"];?\s*$")
 _NOTE, _MARK = re.compile(r"^\[\^([\w.-]+)\]:[ \t]*", re.MULTILINE), re.compile(r"(?<=\S)\[\^([\w.-]+)\](?!:)")
 # Of MyST, beside those with a colon (`py:function`); any other fence with a name in braces is a program.
 _TEXTS = frozenset(
@@ -60,7 +60,7 @@ def _lines(text: str, notes: set[str]) -> Iterator[str]:
             continue
         may_have_options = False
         if fence and blocks and not fence[2] and fence[1].startswith(blocks[-1].marks):
-            yield fence[1].replace(":", "~") if blocks.pop().kind == "program" else ""
+            yield line.replace(":", "~") if blocks.pop().kind == "program" else ""
         elif inside == "program":
             yield line
         elif inside == "nothing" or _NO_LINE.match(mark):
@@ -69,7 +69,7 @@ def _lines(text: str, notes: set[str]) -> Iterator[str]:
             block, shown = _open(fence[1], fence[2])
             blocks += [block] if block else []
             may_have_options = bool(block) and fence[2].startswith("{")
-            yield shown
+            yield shown and f"{line[: fence.start(1)]}{shown}"
         elif indented := _INDENTED.match(mark):
             kind, title = indented[2] or "", indented[3]
             if title is None and not kind:  # an underline
