@@ -23,8 +23,8 @@ from generator.schema import Passage, Turn
 
 # Of stems, of both answers. Fewer may well be the same: “Yes, it does.”, “In May 1983.”
 _LEAST_STEMS, _REPEATED = 5, 0.8
-# Words of a sentence that comes twice in a dialog's answers: in 1 of 637 of mtRAG, in 13 of 2,292 of Doc2Dial (10 with 8
-# words). “The first emperor of Rome was Octavian.” has seven.
+# Words of a sentence that comes twice in a dialog's answers: in 1 of 637 of mtRAG, in 13 of 2,292 of Doc2Dial (10 of
+# 8 words). “The first emperor of Rome was Octavian.” has seven.
 _LONG = 5
 # “I don't have information on that” is said of any question. Five of people's 34 longer refusals share less with their
 # dialog: they speak of documents or of “relevant information”.
