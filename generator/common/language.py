@@ -61,6 +61,8 @@ PatternName = Literal[
     "announcement",  # announces or offers an answer
     "open_question",  # can't be answered by a part of itself
     "asks_number",
+    "asks_year",
+    "year",
     "and_half",  # behind a number
     "hour",  # behind a number that may be a full hour and counts nothing (9 daily)
     "half_past",  # with the hour as its first group

@@ -7,6 +7,7 @@ own answers fail a check is measured by `benchmarks/evidence.py`.
 import re
 from collections import Counter
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 
 from generator.common.language import dialog_language
 from generator.common.numerals import digits_of
@@ -31,6 +32,8 @@ _LONG = 5
 _LEAST_UNKNOWN, _LEAST_ASKED = 4, 0.25
 # Characters before “in the documents,” that only lead up to it.
 _OPENING = 40
+# How alike the letters of a question are to those of the same with two slips, at least.
+_ECHOED = 0.85
 # Words in a row of a question that a sentence of its answer has twice: so do none of people's 3,535 answers (SQuAD 2.0,
 # mtRAG, ClapNQ and others), and 10 of 334 of Qwen 1.5B.
 _ROUND = 4
@@ -62,6 +65,8 @@ def find_answer_fault(
     told = drop_refusals(answer)  # what isn't known may be said twice
     if drop_requests(told) and dialog_language().matches("asks_number", question) and not _gives_number(told):
         return "answers nothing: give the number"
+    if drop_requests(told) and dialog_language().matches("asks_year", question) and not _gives_year(told):
+        return "answers nothing: give the year"
     if not told and _refuses_something_else(answer, [question, *said_in(history)]):
         return "answers nothing: say what you don't know of the question"
     if _repeats(told, history):
@@ -119,8 +124,18 @@ def _split(text: str) -> list[tuple[tuple[str, ...], str]]:
     return [(tuple(words(part)), part) for part in parts]
 
 
+def _echoes(answer: str, question: str) -> bool:
+    """Return True if an answer is the question, which may have slips that the answer hasn't."""
+    said, asked = (" ".join(words(text)) for text in (answer, question))
+    return SequenceMatcher(None, said, asked).ratio() >= _ECHOED
+
+
 def _gives_number(answer: str) -> bool:
     return dialog_language().matches("quantity", answer) or any(digits_of(words(answer)))
+
+
+def _gives_year(answer: str) -> bool:
+    return dialog_language().matches("year", answer)
 
 
 def _refuses_something_else(answer: str, said: Sequence[str]) -> bool:
@@ -153,7 +168,8 @@ def _says_something(answer: str, question: str) -> bool:
     rest = announcement.sub("", answer) if announcement else answer
     if not has_words(rest) or words(answer) == words(question) or rest.endswith((":", "：")):
         return False
-    asked = open_question and open_question.match(answer) and has_question_mark(answer[-1:])
+    is_question = has_question_mark(answer[-1:])
+    asked = is_question and ((open_question and open_question.match(answer)) or _echoes(answer, question))
     if asked and not find_request(answer):
         return False
     told = drop_refusals(answer)

@@ -200,6 +200,7 @@ BAD = {
     "told of the task": ("The question is: Who drives the tram?", LIKE_THE_PROMPT),
     "what a document tells": ("What does the document about the tram say?", "speaks of the documents"),
     "repeated": ("Which colour is the tram?", "repeats an earlier question"),
+    "what an article claims": ("Why does the article claim that trams are slow?", "speaks of the documents"),
     "scaffolding": ("What does the passage say?", "speaks of the documents"),
     "all of it": ("Can you tell me more about the documents and what they contain?", "speaks of the documents"),
     "a title": ("What is the title of the document?", "speaks of the documents"),
