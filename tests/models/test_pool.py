@@ -19,7 +19,7 @@ from tests.support.runs import Site
 class Named:
     """The attributes of a client that `ServerPool` uses."""
 
-    model, max_tokens, context, sampling = "m", 1, 1, None
+    model, billions, max_tokens, context, sampling = "m", 0, 1, 1, None
 
     def __init__(self, number: int, most: int = 400) -> None:
         self.api_base = f"http://127.0.0.1:{number}/v1"
