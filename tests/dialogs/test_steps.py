@@ -124,6 +124,25 @@ def test_a_first_question_names_what_it_is_about(question: str, nameless: bool) 
     assert (fault(()) == why) is nameless and fault(SAID) != why
 
 
+@pytest.mark.parametrize(
+    ("question", "misspelt"),
+    [
+        ("What is the range of Brennan heat pumps?", True),
+        ("What is the range of Brennick's heat pumps?", False),
+        ("What is the range of Vaillant heat pumps?", False),
+        ("What does Orrin say about the range of heat pumps?", False),
+        ("What is the range of brennan heat pumps?", False),  # no name
+    ],
+)
+def test_a_name_that_looks_like_one_of_the_documents_is_misspelt(question: str, misspelt: bool) -> None:
+    text = "In 2024 the range of Brennick has three heat pumps."
+    pumps = Documents(
+        passages=(Passage(id="p", document_id="p", title="Heat pumps", text=text, start=0, end=len(text)),)
+    )
+    history = said(("Who is Orrin?", "He is the owner."))
+    assert (find_fault(question, pumps, history, KINDS["direct"], Repetition(0.8)) == "misspells a name") is misspelt
+
+
 def test_the_examples_and_phrasings_of_question_types_are_accepted() -> None:
     texts = [text for kind in KINDS.values() for text in (*kind.phrasings, *(e.question for e in kind.examples))]
     assert len(texts) > 25
