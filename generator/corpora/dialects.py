@@ -11,10 +11,9 @@ from typing import NamedTuple
 from generator.corpora.directives import NO_TEXT, PROGRAMS
 
 _LONGEST = 300  # characters of a line that is more than text
-_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,}|:{3,})[ \t]*(.*)$")
-_INDENTED = re.compile(
-    r'( *)(?:(?:!!!|\?\?\?\+?) +([\w ,-]*?)|===[!+]?)(?: +"(.*)")?[ \t]*$'
-)  # a mark, and then a block
+_FENCE = re.compile(r"[ \t]*(?:(?:[-*+>]|\d+[.)])[ \t]+)*(`{3,}|~{3,}|:{3,})[ \t]*(.*)$")
+# A mark, and what stands below it, to the right.
+_INDENTED = re.compile(r'( *)(?:(?:!!!|\?\?\?\+?) +([\w ,-]*?)|===[!+]?)(?: +"(.*)")?[ \t]*$')
 _DIRECTIVE = re.compile(r"\{([\w:.-]+)\}[ \t]*(.*)$")
 _CONTAINER = re.compile(r"(?:\{[^}]*\}|[\w:.-]+)?[ \t]*(.*?)[ \t]*(?:\{[^}]*\})?$")
 _OPTION = re.compile(r"[ \t]*:[\w-]+:(?: |$)")

@@ -221,6 +221,7 @@ def _strings(soup: "BeautifulSoup") -> Iterator[str]:
             yield mark
             ahead.append(_CELL_END if is_cell else mark)
             program = _fence(piece).translate(_VERBATIM) if piece.name == "pre" else ""
+            before = "" if program.startswith("`") else before  # a fence begins its line
             ahead.extend([NavigableString(program)] if program else reversed(piece.contents))
         elif type(piece) is str:
             yield piece

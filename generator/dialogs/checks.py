@@ -11,7 +11,7 @@ from generator.common.language import cached_by_language, dialog_language, langu
 from generator.common.passages import sentences, told_in
 from generator.common.scripts import count_words, has_question_mark, has_words
 from generator.common.shingles import content_stems, words
-from generator.common.support import find_unsupported, read_terms, shares_nothing
+from generator.common.support import read_terms, shares_nothing, term_keys
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.later_turns import REPEATS, asks, content_of, find_later_fault, list_question_words
 from generator.dialogs.prompt import Documents, said_in
@@ -109,7 +109,8 @@ def _join_words(text: str) -> str:
 
 def _misspells(question: str, sources: Sequence[str]) -> bool:
     """Return True if no source has a name of the question, and one has a name that looks like it."""
-    strange = [name for name in find_unsupported(question, sources).names if len(name) >= _LEAST_LETTERS]
+    names = [term for term in read_terms(question) if term.kind == "name" and len(term.text) >= _LEAST_LETTERS]
+    strange = [term.text for term in names if not any(term.key in term_keys(text) for text in sources)]
     known = {term.text for text in sources for term in read_terms(text) if term.kind == "name"} if strange else ()
     return any(get_close_matches(name, known, 1, _MISSPELT) for name in strange)
 

@@ -339,6 +339,10 @@ fares
 
 - [ ] Bring food
 
+1. ```
+   pay({ref}`x`)
+   ```
+
    ```
    pay()
    ```
@@ -362,6 +366,7 @@ An underline
         *("Linux", "Use the store.", "```sh\napt install ferry  # {% raw %}\n```"),
         *("Save money", "Buy a daily weekly ticket.", "Dogs", "Dogs pay half.", "Bikes are free."),
         *("```python\npay([^1])\n```", "```text\nplot(1)\n```", "Warning", "The pier is closed.", "- Bring food"),
+        "```text\npay({ref}`x`)\n```",
         "```text\npay()\n```",
         *("Ask for [^2] at the boat, or for {who}.", "# An underline", "On board only."),
     ]
