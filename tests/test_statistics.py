@@ -170,7 +170,7 @@ def test_a_turn_that_was_planned_to_needs_the_dialog_where_its_words_tell() -> N
     leaning, alone = (Planned(question_type="direct", standalone=stands) for stands in (False, True))
     said = [("When did it open?", leaning), ("When did the pier open?", leaning), ("Is there a boat?", alone)]
     turns = [make_turn(1), *(make_turn(n, query=query, planned=plan) for n, (query, plan) in enumerate(said, start=2))]
-    clarified = make_turn(5, query="I mean the old one.", multi_turn_type="clarification", planned=leaning)
+    clarified = make_turn(5, query="I mean the old harbour.", multi_turn_type="clarification", planned=leaning)
     tally = Tally()
     tally.add(dialog("d", [*turns, clarified], a="Old town"))
     counted = {portion.name: portion.count for portion in tally.statistics().standalone}
