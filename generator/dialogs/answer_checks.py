@@ -65,7 +65,8 @@ def find_answer_fault(
     told = drop_refusals(answer)  # what isn't known may be said twice
     if drop_requests(told) and dialog_language().matches("asks_number", question) and not _gives_number(told):
         return "answers nothing: give the number"
-    if drop_requests(told) and dialog_language().matches("asks_year", question) and not _gives_year(told):
+    gives_year = dialog_language().matches("year", told)
+    if drop_requests(told) and dialog_language().matches("asks_year", question) and not gives_year:
         return "answers nothing: give the year"
     if not told and _refuses_something_else(answer, [question, *said_in(history)]):
         return "answers nothing: say what you don't know of the question"
@@ -132,10 +133,6 @@ def _echoes(answer: str, question: str) -> bool:
 
 def _gives_number(answer: str) -> bool:
     return dialog_language().matches("quantity", answer) or any(digits_of(words(answer)))
-
-
-def _gives_year(answer: str) -> bool:
-    return dialog_language().matches("year", answer)
 
 
 def _refuses_something_else(answer: str, said: Sequence[str]) -> bool:
