@@ -1,29 +1,34 @@
-"""Turn what documentation tools add to Markdown into plain Markdown, so that no mark of theirs is taken for text.
+"""Read Markdown with what documentation tools add to it, so that no mark of theirs is taken for text.
 
 Admonitions and tabs of MkDocs, directives of MyST, containers of Docusaurus and Quarto, alerts of GitHub, footnotes,
-task lists, and the lines of GitBook and MDX that are no text.
+definition and task lists, and the lines of GitBook and MDX that are no text.
 """
 
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+from mdit_py_plugins.admon import admon_plugin
+from mdit_py_plugins.colon_fence import colon_fence_plugin
+from mdit_py_plugins.deflist import deflist_plugin
+from mdit_py_plugins.myst_role import myst_role_plugin
+from mdit_py_plugins.tasklists import tasklists_plugin
 
 from generator.corpora.directives import NO_TEXT, PROGRAMS
 
-_LONGEST = 300  # characters of a line that is more than text
-_FENCE = re.compile(r"[ \t]*(?:(?:[-*+>]|\d+[.)])[ \t]+)*(`{3,}|~{3,}|:{3,})[ \t]*(.*)$")
-# A mark, and what stands below it, to the right.
-_INDENTED = re.compile(r'( *)(?:(?:!!!|\?\?\?\+?) +([\w ,-]*?)|===[!+]?)(?: +"(.*)")?[ \t]*$')
-_DIRECTIVE = re.compile(r"\{([\w:.-]+)\}[ \t]*(.*)$")
-_CONTAINER = re.compile(r"(?:\{[^}]*\}|[\w:.-]+)?[ \t]*(.*?)[ \t]*(?:\{[^}]*\})?$")
-_OPTION = re.compile(r"[ \t]*:[\w-]+:(?: |$)")
-_ALERT = re.compile(r"([ \t]*>[ \t]*)\[!(\w+)\][ \t]*$")
-_ANCHOR = re.compile(r"(#{1,6} .*?)[ \t]*\{[#.:][^{}]*\}[ \t]*$")
-_TASK = re.compile(r"^([ \t]*(?:[-*+]|\d+[.)])[ \t]+)\[[ xX]\][ \t]+")
-# “{ref}`the boat <boat>`”, but not in code, which is taken first.
-_ROLE = re.compile(r"(`[^`]*`)|\{[a-z][\w:.+-]*\}`[!~]?([^`<]{1,200}?)(?: ?<[^`<>]{1,200}>)?`")
-_NO_LINE = re.compile(r"[ \t]*\{%[^%]*%\}$|import\s.+\sfrom\s+['\"].+['\"];?\s*$")
+_TAB = re.compile(r'^( *)(?====[!+]? +".*"[ \t]*$)', re.MULTILINE)
 _NOTE, _MARK = re.compile(r"^\[\^([\w.-]+)\]:[ \t]*", re.MULTILINE), re.compile(r"(?<=\S)\[\^([\w.-]+)\](?!:)")
+_DIRECTIVE = re.compile(r"\{([\w:.-]+)\}\s*(.*)$")
+_CONTAINER = re.compile(r"(?:\{[^}]*\}|[\w:.-]+)?\s*(.*?)\s*(?:\{[^}]*\})?$")
+_OPTIONS = re.compile(r"---\n(?:.*\n)*?---\n|(?:[ \t]*:[\w-]+:(?: .*)?\n)+")
+_ALERT, _ANCHOR = re.compile(r"^\[!(\w+)\][ \t]*$", re.MULTILINE), re.compile(r"\s*\{[#.:][^{}]*\}$")
+_NO_LINE = re.compile(r"^(?:\{%[^%\n]*%\}|import\s.+\sfrom\s+['\"].+['\"];?)$", re.MULTILINE)
+_MOST_READ = 50  # times the length of a page: what thousands of fences that nothing closes hold is read for each
+_TARGET = re.compile(r"^[!~]|\s*<[^<>]*>$")
 # Of MyST, beside those with a colon (`py:function`); any other fence with a name in braces is a program.
 _TEXTS = frozenset(
     re.findall(
@@ -35,71 +40,54 @@ _TEXTS = frozenset(
 )
 
 
-class _Block(NamedTuple):
-    marks: str
-    kind: str  # text, program or nothing
+def render_markdown(text: str) -> str:
+    """Return a page in HTML, in which documentation tools' own marks are gone, and what these hold is text."""
+    reader = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    for plugin in (admon_plugin, colon_fence_plugin, deflist_plugin, myst_role_plugin, tasklists_plugin):
+        reader.use(plugin)
+    reader.core.ruler.after("block", "marks", _read_marks)
+    reader.add_render_rule("myst_role", _render_role)
+    text, notes = _NOTE.sub("", text), set(_NOTE.findall(text))
+    return reader.render(_TAB.sub(r"\1!!! ", text), {"notes": notes})  # a tab is read as an admonition
 
 
-def to_plain_markdown(text: str) -> str:
-    """Return a page in which documentation tools' own marks are gone, and what these hold is text."""
-    return "\n".join(_lines(_NOTE.sub("", text), set(_NOTE.findall(text))))
-
-
-def _lines(text: str, notes: set[str]) -> Iterator[str]:
-    margins, blocks, may_have_options = [0], list[_Block](), False
-    for whole in text.split("\n"):
-        inside = blocks[-1].kind if blocks else "text"
-        indent = len(whole) - len(whole.lstrip(" "))
-        while inside == "text" and whole.strip() and indent < margins[-1]:
-            margins.pop()
-        line = whole[min(indent, margins[-1]) :]
-        mark = line.rstrip() if len(line) <= _LONGEST else ""
-        fence = _FENCE.match(mark)
-        if may_have_options and _OPTION.match(mark):
+def _read_marks(state: StateCore) -> None:
+    """Put what directives hold in their place, and take marks out of the text."""
+    waiting, state.tokens, left = state.tokens[::-1], [], _MOST_READ * len(state.src)
+    while waiting:
+        token = waiting.pop()
+        if token.type == "inline":
+            text = _ALERT.sub(lambda found: f"{found[1].title()}:", _NO_LINE.sub("", token.content))
+            text = _MARK.sub(lambda found: "" if found[1] in state.env["notes"] else found[0], text)
+            token.content = _ANCHOR.sub("", text) if state.tokens[-1].type == "heading_open" else text
+        elif token.type.endswith("fence") and left > 0 and (held := _open(token)) is not None:
+            left -= len(held)
+            tokens: list[Token] = []
+            state.md.block.parse(held, state.md, state.env, tokens)
+            waiting += tokens[::-1]
             continue
-        may_have_options = False
-        if fence and blocks and not fence[2] and fence[1].startswith(blocks[-1].marks):
-            yield line.replace(":", "~") if blocks.pop().kind == "program" else ""
-        elif inside == "program":
-            yield line
-        elif inside == "nothing" or _NO_LINE.match(mark):
-            continue
-        elif fence:
-            block, shown = _open(fence[1], fence[2])
-            blocks += [block] if block else []
-            may_have_options = bool(block) and fence[2].startswith("{")
-            yield shown and f"{line[: fence.start(1)]}{shown}"
-        elif indented := _INDENTED.match(mark):
-            kind, title = indented[2] or "", indented[3]
-            if title is None and not kind:  # an underline
-                yield line
-                continue
-            margins.append(margins[-1] + len(indented[1]) + 4)
-            yield _paragraph(kind.partition(" ")[0].title() if title is None else title)
-        elif alert := _ALERT.match(mark):
-            yield f"{alert[1]}{alert[2].title()}\n{alert[1]}"
-        else:
-            line = _ANCHOR.sub(r"\1", mark) if mark.startswith("#") else _TASK.sub(r"\1", line)
-            line = _ROLE.sub(lambda found: found[1] or found[2], line)
-            yield _MARK.sub(lambda found: "" if found[1] in notes else found[0], line)
+        elif token.type in ("fence", "code_block"):
+            token.content = token.content.replace("!!! ===", "===")
+        state.tokens.append(token)
 
 
-def _open(marks: str, info: str) -> tuple[_Block | None, str]:
-    """Return the block that a fence opens, None if it closes one that isn't known, and what is shown of it."""
+def _open(token: Token) -> str | None:
+    """Return the text that a fence holds, or None where it is a program, which then has its language alone."""
+    info, content = token.info.strip(), token.content
     directive = _DIRECTIVE.match(info)
     name, rest = directive.groups() if directive else ("", "")
     last = name.rpartition(":")[2].lower()
     if last in NO_TEXT:
-        return _Block(marks, "nothing"), ""
-    is_text = marks[0] == ":" or last in _TEXTS or ":" in name
-    if is_text and last not in PROGRAMS:
-        if not info:
-            return None, ""
-        title = rest if directive else (_CONTAINER.match(info) or [""] * 2)[1]
-        return _Block(marks, "text"), _paragraph(title.strip("[]\"'"))
-    language = (rest if last in PROGRAMS else name) if directive else info
-    return _Block(marks, "program"), f"{marks.replace(':', '~')}{language}"
+        return ""
+    if directive and (options := _OPTIONS.match(content)):
+        content = content[options.end() :]
+    if last not in PROGRAMS and (token.type == "colon_fence" or last in _TEXTS or ":" in name):
+        title = rest if directive else (_CONTAINER.match(info) or [""] * 2)[1].strip("[]\"'")
+        return f"{title}\n\n{content}"
+    token.type, token.content = "fence", content
+    token.info = (rest if last in PROGRAMS else name) if directive else info
+    return None
 
 
-def _paragraph(text: str) -> str:
-    return f"\n{text}\n" if text else ""
+def _render_role(_: object, tokens: Sequence[Token], place: int, *_rest: Any) -> str:
+    return escape(_TARGET.sub("", tokens[place].content))

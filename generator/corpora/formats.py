@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bs4 import BeautifulSoup
     from bs4.element import PageElement, Tag
 
-READING = "4"  # raised when a change gives files another text; then caches are made anew
+READING = "5"  # raised when a change gives files another text; then caches are made anew
 
 # Longer is no front matter, and YAML is slow to parse.
 _FRONT_MATTER = re.compile(r"\A---\n(.{0,20000}?\n)---\n", re.DOTALL)
@@ -123,9 +123,7 @@ def _restructured(data: bytes) -> tuple[str, str]:
 
 def _markdown(data: bytes) -> tuple[str, str]:
     """Return the title (of the front matter, or a heading at the start) and the text of the page that is made of it."""
-    from markdown_it import MarkdownIt
-
-    from generator.corpora.dialects import to_plain_markdown
+    from generator.corpora.dialects import render_markdown
 
     text, title = _decode(data), ""
     if front := _FRONT_MATTER.match(text):
@@ -137,8 +135,7 @@ def _markdown(data: bytes) -> tuple[str, str]:
             text = text[front.end() :]
             # A list can be made of YAML references that multiply.
             title = str(named) if (named := settings.get("title")) and not isinstance(named, list | dict) else ""
-    page = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(to_plain_markdown(text))
-    return take_heading(title, _read_page(_parse_html(page)))
+    return take_heading(title, _read_page(_parse_html(render_markdown(text))))
 
 
 def take_heading(title: str, text: str) -> tuple[str, str]:

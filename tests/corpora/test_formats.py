@@ -330,6 +330,13 @@ pay([^1])
 plot(1)
 ```
 
+```{tip}
+---
+class: wide
+---
+Boats wait for {py:func}`~ferry.__len__` people.
+```
+
 ```{toctree}
 fares
 ```
@@ -339,12 +346,15 @@ fares
 
 - [ ] Bring food
 
+Pier
+: Where boats land.
+
 1. ```
    pay({ref}`x`)
    ```
 
    ```
-   pay()
+   === "A tab"
    ```
 
 {% hint style="info" %}
@@ -365,8 +375,9 @@ An underline
         *("Seasons", "The red route runs from April on.", "It stops in October.", "Warning", "Storms stop all boats."),
         *("Linux", "Use the store.", "```sh\napt install ferry  # {% raw %}\n```"),
         *("Save money", "Buy a daily weekly ticket.", "Dogs", "Dogs pay half.", "Bikes are free."),
-        *("```python\npay([^1])\n```", "```text\nplot(1)\n```", "Warning", "The pier is closed.", "- Bring food"),
+        *("```python\npay([^1])\n```", "```text\nplot(1)\n```", "Boats wait for ferry.__len__ people."),
+        *("Warning: The pier is closed.", "- Bring food", "Pier", "Where boats land."),
         "```text\npay({ref}`x`)\n```",
-        "```text\npay()\n```",
+        '```text\n=== "A tab"\n```',
         *("Ask for [^2] at the boat, or for {who}.", "# An underline", "On board only."),
     ]
