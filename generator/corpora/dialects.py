@@ -26,7 +26,7 @@ _DIRECTIVE = re.compile(r"\{([\w:.-]+)\}\s*(.*)$")
 _CONTAINER = re.compile(r"(?:\{[^}]*\}|[\w:.-]+)?\s*(.*?)\s*(?:\{[^}]*\})?$")
 _OPTIONS = re.compile(r"---\n(?:.*\n)*?---\n|(?:[ \t]*:[\w-]+:(?: .*)?\n)+")
 _ALERT, _ANCHOR = re.compile(r"^\[!(\w+)\][ \t]*$", re.MULTILINE), re.compile(r"\s*\{[#.:][^{}]*\}$")
-_NO_LINE = re.compile(r"^(?:\{%[^%\n]*%\}|import\s.+\sfrom\s+['\"].+['\"];?)$", re.MULTILINE)
+_NO_TEXT = re.compile(r"^(?:\{%[^%\n]*%\}|import\s.+\sfrom\s+['\"].+['\"];?)$|\{/\*[\s\S]*?\*/\}", re.MULTILINE)
 _MOST_READ = 50  # times the length of a page: what thousands of fences that nothing closes hold is read for each
 _TARGET = re.compile(r"^[!~]|\s*<[^<>]*>$")
 # Of MyST, beside those with a colon (`py:function`); any other fence with a name in braces is a program.
@@ -57,7 +57,7 @@ def _read_marks(state: StateCore) -> None:
     while waiting:
         token = waiting.pop()
         if token.type == "inline":
-            text = _ALERT.sub(lambda found: f"{found[1].title()}:", _NO_LINE.sub("", token.content))
+            text = _ALERT.sub(lambda found: f"{found[1].title()}:", _NO_TEXT.sub("", token.content))
             text = _MARK.sub(lambda found: "" if found[1] in state.env["notes"] else found[0], text)
             token.content = _ANCHOR.sub("", text) if state.tokens[-1].type == "heading_open" else text
         elif token.type.endswith("fence") and left > 0 and (held := _open(token)) is not None:

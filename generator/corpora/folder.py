@@ -1,6 +1,6 @@
 """Read folders of files, one document each: the user's, or those in this package."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -10,7 +10,8 @@ from generator.common.console import note
 from generator.corpora.base import FileCorpus, UserCorpus
 from generator.corpora.files import File, count_suffixes, list_files
 from generator.corpora.formats import FORMATS, READING, Reader, read_document
-from generator.corpora.office import office_formats
+from generator.corpora.office import MIME_TYPES, office_formats
+from generator.errors import CorpusError
 from generator.schema import Document, SkippedRecord
 
 SAMPLE_DOCUMENTS = Path(__file__).with_name("sample_documents")
@@ -24,7 +25,7 @@ class FolderCorpus(UserCorpus, FileCorpus):
 
     reader: Literal["plain", "office"] = Field(
         description="How files are read: `plain`, the text of .txt, .md, .rst, .html and .pdf files; `office` (extra), "
-        "also .docx, .pptx, .xlsx, .odt, .rtf and .epub files, with the rows of tables as lines of Markdown."
+        "also .docx, .pptx, .xlsx, .odt, .rtf, .epub, .ipynb and .org files, with the rows of tables as Markdown."
     )
 
     @property
@@ -32,15 +33,24 @@ class FolderCorpus(UserCorpus, FileCorpus):
         return office_formats() if self.reader == "office" else FORMATS
 
     def files(self) -> list[File]:
-        return list_files(self.path, tuple(self._formats), single=False, archives=False)
+        everything = list_files(self.path, ("",), single=False, archives=False)
+        found = [file for file in everything if file.suffix in self._formats]
+        if not found:
+            ends = ", ".join(self._formats)
+            raise CorpusError(f"corpus.path={self.path}: no file ends in {ends}; found {self._count(everything)}")
+        return found
 
     def fingerprint(self) -> str:
         """Return what all corpora return, and report files of other types: documents may be read from the cache."""
         found = super().fingerprint()
         everything = list_files(self.path, ("",), single=False, archives=False)
         if others := [file for file in everything if file.suffix not in self._formats]:
-            note(f"corpus.path={self.path}: skipped {len(others)} files of other types: {count_suffixes(others)}")
+            note(f"corpus.path={self.path}: skipped {len(others)} files of other types: {self._count(others)}")
         return found
+
+    def _count(self, others: Sequence[File]) -> str:
+        office = sorted({file.suffix for file in others} & MIME_TYPES.keys() - self._formats.keys())
+        return count_suffixes(others) + (f"; corpus.reader=office reads {', '.join(office)}" if office else "")
 
     def records(self, file: File) -> Iterator[Document | SkippedRecord]:
         yield read_document(file, self._formats)

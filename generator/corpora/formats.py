@@ -44,10 +44,10 @@ _BLOCKS = frozenset(
 )
 _HEADINGS = {f"h{level}": f"{level * '#'} " for level in range(1, 7)}
 _BREAK, _CELL_BREAK, _CELL_END = "\x1f", "\x1e", " | "  # `str.split` takes the first two for white space
-_LONGEST_ROW = 600  # characters
+LONGEST_ROW = 600  # characters
 _PROGRAM, _LANGUAGE = re.compile(r"\b(?:literal-block|doctest|code|highlight)"), re.compile(r"\blanguage-([\w+#.-]+)")
-_VERBATIM = str.maketrans(" \n\t", "\1\2\3")  # the white space of programs, which stays as it is
-_SHOWN = str.maketrans("\1\2\3", " \n\t")
+_VERBATIM = str.maketrans(" \n\t|", "\1\2\3\4")  # of what has lines: its white space and bars stay as they are
+_SHOWN = str.maketrans("\1\2\3\4", " \n\t|")
 
 
 class FormatError(Exception):
@@ -117,8 +117,8 @@ def _restructured(data: bytes) -> tuple[str, str]:
         page = publish_string(text, writer="html4css1", settings_overrides=settings)
     except Exception as error:  # what is nested too deeply, and what Docutils stumbles over
         raise FormatError(f"not reStructuredText: {describe(error)}") from error
-    soup = _parse_html(page)
-    return take_heading(soup.h1.get_text() if soup.h1 else "", _read_page(soup))
+    soup = parse_html(page)
+    return take_heading(soup.h1.get_text() if soup.h1 else "", read_page(soup))
 
 
 def _markdown(data: bytes) -> tuple[str, str]:
@@ -135,7 +135,7 @@ def _markdown(data: bytes) -> tuple[str, str]:
             text = text[front.end() :]
             # A list can be made of YAML references that multiply.
             title = str(named) if (named := settings.get("title")) and not isinstance(named, list | dict) else ""
-    return take_heading(title, _read_page(_parse_html(render_markdown(text))))
+    return take_heading(title, read_page(parse_html(render_markdown(text))))
 
 
 def take_heading(title: str, text: str) -> tuple[str, str]:
@@ -146,28 +146,19 @@ def take_heading(title: str, text: str) -> tuple[str, str]:
     return title, text
 
 
-def clean_html(data: bytes) -> tuple[str, str]:
-    """Return the title of a page, and the page without the parts that aren't its text."""
-    soup = _parse_html(_decode_html(data))
-    title = _read_title(soup)
-    for tag in soup.select(_BOILERPLATE):
-        tag.decompose()
-    return title, str(soup)
-
-
 def _html(data: bytes) -> tuple[str, str]:
     """Return the title (`title`, or the first `h1`) and the text of a page."""
-    soup = _parse_html(_decode_html(data))
-    return take_heading(_read_title(soup), _read_page(soup))
+    soup = parse_html(decode_html(data))
+    return take_heading(read_title(soup), read_page(soup))
 
 
-def _decode_html(data: bytes) -> str:
+def decode_html(data: bytes) -> str:
     from bs4.dammit import EncodingDetector
 
     return _decode(data, EncodingDetector.find_declared_encoding(data, is_html=True) or "utf-8")
 
 
-def _parse_html(page: str) -> "BeautifulSoup":
+def parse_html(page: str) -> "BeautifulSoup":
     from bs4 import BeautifulSoup
     from bs4.exceptions import ParserRejectedMarkup
 
@@ -177,16 +168,16 @@ def _parse_html(page: str) -> "BeautifulSoup":
         raise FormatError(f"not HTML: {describe(error)}") from error
 
 
-def _read_title(soup: "BeautifulSoup") -> str:
+def read_title(soup: "BeautifulSoup") -> str:
     heading = soup.title or soup.h1
     return heading.get_text() if heading else ""
 
 
-def _read_page(soup: "BeautifulSoup") -> str:
+def read_page(soup: "BeautifulSoup") -> str:
     """Return the text of a page: a block a paragraph, a table's row a line; headings and list items as in Markdown."""
     blocks = "".join(_strings(soup)).split(_BREAK)
     # A row is a line whatever paragraphs its cells have, unless the table lays out a page.
-    parts = (part for block in blocks for part in (block.split(_CELL_BREAK) if len(block) > _LONGEST_ROW else [block]))
+    parts = (part for block in blocks for part in (block.split(_CELL_BREAK) if len(block) > LONGEST_ROW else [block]))
     paragraphs = (" ".join(part.split()).strip(" |") for part in parts)
     return "\n\n".join(paragraph.translate(_SHOWN) for paragraph in paragraphs if paragraph)
 
@@ -260,8 +251,7 @@ def _pdf(data: bytes) -> tuple[str, str]:
 FORMATS: MappingProxyType[str, Reader] = MappingProxyType(
     {
         ".txt": _plain,
-        ".md": _markdown,
-        ".markdown": _markdown,
+        **dict.fromkeys((".md", ".markdown", ".mdx", ".qmd", ".rmd"), _markdown),
         ".rst": _restructured,
         ".html": _html,
         ".htm": _html,

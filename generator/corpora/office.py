@@ -1,26 +1,41 @@
-"""Read office files, books, pages and PDFs with their tables as Markdown rows, by the packages of the extra `office`.
+"""Read office files, books, notebooks, pages and PDFs with their tables as Markdown rows, by the extra `office`.
 
-Kreuzberg reads all but PDFs, in which pdfplumber finds the tables with lines. Neither needs a model.
+Kreuzberg makes pages of all but PDFs, in which pdfplumber finds the tables with lines. Neither needs a model.
 """
 
 import io
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from generator.corpora.formats import FORMATS, FormatError, Reader, clean_html, take_heading
+from generator.corpora.formats import (
+    FORMATS,
+    LONGEST_ROW,
+    FormatError,
+    Reader,
+    decode_html,
+    parse_html,
+    read_page,
+    read_title,
+    take_heading,
+)
 from generator.corpora.lines import join_lines
 from generator.errors import CorpusError, describe
 
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup
+
 _OFFICE = "application/vnd.openxmlformats-officedocument."
-_MIME = {
+MIME_TYPES = {
     ".docx": f"{_OFFICE}wordprocessingml.document",
     ".pptx": f"{_OFFICE}presentationml.presentation",
     ".xlsx": f"{_OFFICE}spreadsheetml.sheet",
     ".odt": "application/vnd.oasis.opendocument.text",
     ".rtf": "application/rtf",
     ".epub": "application/epub+zip",
+    ".ipynb": "application/x-ipynb+json",
+    ".org": "text/x-org",
 }
 # Office files with a password are of the older container format, with this entry.
 _CONTAINER, _ENCRYPTED = b"\xd0\xcf\x11\xe0", "EncryptedPackage".encode("utf-16-le")
@@ -41,40 +56,46 @@ def office_formats() -> dict[str, Reader]:
             f"corpus.reader=office: a package is missing ({describe(error)}); install the extra 'office' (uv sync "
             "--extra office), or set corpus.reader=plain"
         ) from error
-    office = {suffix: partial(_office, suffix) for suffix in _MIME}
-    return {**FORMATS, **office, ".html": _page, ".htm": _page, ".pdf": _pdf}
+    office = {suffix: partial(_office, suffix) for suffix in MIME_TYPES}
+    return {**FORMATS, **office, ".html": _html, ".htm": _html, ".pdf": _pdf}
 
 
 def _office(suffix: str, data: bytes) -> tuple[str, str]:
+    import kreuzberg
+
     if not data:
         raise FormatError("the file is empty")
     if data.startswith(_CONTAINER) and _ENCRYPTED in data:
         raise FormatError(_LOCKED)
-    title, text = _extract(data, _MIME[suffix], suffix)
-    return take_heading(title, join_lines(text))  # the lines of a book's pages may be wrapped
-
-
-def _page(data: bytes) -> tuple[str, str]:
-    """Return title and text of a page, without what isn't its text, such as menus."""
-    title, page = clean_html(data)
-    return title, _extract(page.encode(), "text/html", ".html")[1]
-
-
-def _extract(data: bytes, mime: str, suffix: str) -> tuple[str, str]:
-    import kreuzberg
-
-    config = kreuzberg.ExtractionConfig(output_format="markdown", disable_ocr=True, use_cache=False)
+    config = kreuzberg.ExtractionConfig(output_format="html", disable_ocr=True, use_cache=False)
     try:
-        found = kreuzberg.extract_bytes_sync(data, mime, config=config)
+        found = kreuzberg.extract_bytes_sync(data, MIME_TYPES[suffix], config=config)
     except Exception as error:  # its errors have no common base that it documents
         why = describe(error).removeprefix("ParsingError: ")
         raise FormatError(f"not a readable {suffix} file: {why}") from error
-    return found.metadata.get("title") or "", re.sub(r"^\|.*\|$", _plain_row, found.content, flags=re.MULTILINE)
+    return _read_with_rows(parse_html(found.content), found.metadata.get("title") or "")
 
 
-def _plain_row(row: re.Match[str]) -> str:
-    """Return a row of a table without what aligns its columns."""
-    return re.sub(r"-{3,}", "---", re.sub(r" {2,}", " ", row[0]))
+def _html(data: bytes) -> tuple[str, str]:
+    soup = parse_html(decode_html(data))
+    return _read_with_rows(soup, read_title(soup))
+
+
+def _read_with_rows(soup: "BeautifulSoup", title: str) -> tuple[str, str]:
+    """Return title and text of a page, with its tables as lines that are Markdown rows, unless they lay it out."""
+    for table in soup.select("table:not(:has(table))"):
+        cells = [[_cell(cell.get_text(" ")) for cell in row.select("td, th")] for row in table.select("tr")]
+        rows = [row for row in cells if any(row)]
+        if rows and max(map(len, map(" | ".join, rows))) <= LONGEST_ROW:
+            lines = soup.new_tag("pre")
+            lines.string = "\n".join(_markdown_rows(rows))
+            table.replace_with(*([table.caption] if table.caption else []), lines)
+    return take_heading(title, read_page(soup))
+
+
+def _cell(text: str) -> str:
+    """Return the text of a cell in one line, without Kreuzberg's marks of bold print."""
+    return " ".join(re.sub(r"\*\*(.+?)\*\*", r"\1", text).split()).replace("|", "\\|")
 
 
 def _pdf(data: bytes) -> tuple[str, str]:
@@ -102,7 +123,7 @@ def _parts(page: Any) -> Iterator[str]:
         _, start, _, end = table.bbox
         if start > top:
             yield page.crop((0, top, page.width, start), strict=False).extract_text()
-        rows = [[" ".join((cell or "").split()).replace("|", "\\|") for cell in row] for row in table.extract()]
+        rows = [[_cell(cell or "") for cell in row] for row in table.extract()]
         yield "\n".join(_markdown_rows(rows))
         top = max(top, end)
     if top < page.height:

@@ -220,9 +220,9 @@ def test_a_path_that_leads_nowhere_is_an_error(name: str, tmp_path: Path) -> Non
     nowhere = str(tmp_path / "nowhere")
     assert f"corpus.path={nowhere}: doesn't exist" in message(lambda: read(name, path=nowhere))
     assert message(lambda: read(name, path="long" * 100)).endswith(": File name too long")
-    for other in ("a.docx", "b.docx", "c"):
+    for other in ("a.doc", "b.doc", "c"):
         (tmp_path / other).touch()
-    assert message(lambda: read(name, path=str(tmp_path))).endswith("found 2 .docx, 1 without a suffix")
+    assert message(lambda: read(name, path=str(tmp_path))).endswith("found 2 .doc, 1 without a suffix")
 
 
 def test_a_path_is_relative_to_the_current_directory_or_to_the_home_directory(

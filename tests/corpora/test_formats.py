@@ -39,6 +39,7 @@ def test_a_folder_is_read_in_the_order_of_its_paths_whatever_the_kind_of_file(
     corpus("folder", path=str(tmp_path)).fingerprint()  # as each run asks for, also if it reads no documents again
     told = capsys.readouterr().err
     assert told.count("skipped 3 files") == 1 and "2 .docx, 1 without a suffix" in told
+    assert "corpus.reader=office reads .docx" in told
     assert [(document.id, document.title) for document in found] == [
         ("a.htm", "a"),
         ("b/deep/a.md", "A title"),
@@ -46,6 +47,9 @@ def test_a_folder_is_read_in_the_order_of_its_paths_whatever_the_kind_of_file(
     ]
     assert [document.text for document in found][1:] == ["Text with a # sign.", "First line.\nSecond line."]
     assert "isn't a folder" in message(lambda: read("folder", path=str(tmp_path / "z.TXT")))
+    (tmp_path / "office").mkdir()
+    (tmp_path / "office" / "a.docx").touch()
+    assert "corpus.reader=office reads .docx" in message(lambda: read("folder", path=str(tmp_path / "office")))
 
 
 @pytest.mark.parametrize(
@@ -363,14 +367,18 @@ Ask for `[^2]` at {ref}`the boat <boat>`, or `for {who}`.
 
 import Map from './map.js';
 
+{/* Not
+shown. */}
+
 An underline
 ===
 
 [^1]: On board only.
 """
-    (tmp_path / "a.md").write_text(tools)
-    (document,) = good(read("folder", path=str(tmp_path)))
-    assert document.title == "Ferries"
+    for name in ("a.mdx", "b.qmd", "c.Rmd"):
+        (tmp_path / name).write_text(tools)
+    document, *others = good(read("folder", path=str(tmp_path)))
+    assert document.title == "Ferries" and [other.text for other in others] == [document.text] * 2
     assert document.text.split("\n\n") == [
         *("Seasons", "The red route runs from April on.", "It stops in October.", "Warning", "Storms stop all boats."),
         *("Linux", "Use the store.", "```sh\napt install ferry  # {% raw %}\n```"),
