@@ -22,6 +22,10 @@ _LONG = 100_000
 _LINE_BREAK = re.compile(r"\n\s*")
 _LIST_MARKER = re.compile(r"\s*(?:\w{1,3}\.)*\w{1,3}[.)]\s*")  # also “2.17.”
 _HEADING = re.compile(r"#{1,6} ")
+# “See scrapy.http.Response” goes on behind its dots, and “after controlled burns.Wildland fires” doesn't.
+_NAME_BEFORE = re.compile(r"(?:(?<!\S)|_\w*|[a-z][A-Z]\w*|[^\W\d]\w*\.\w+)\.$")
+_NAME_AFTER = re.compile(r"[_*(){}\[\]/$<|]|\w*_|\w*[a-z][A-Z]|\w+\(|\w+\.\w")
+_LONGEST_NAME = 60
 _FENCE = re.compile(r"^```([^`\n]*)$", re.MULTILINE)
 _PIECE = re.compile(rf"\S(?:.{{0,{LONGEST_SENTENCE - 2}}}\S)?(?!\S)|\S{{{LONGEST_SENTENCE}}}", re.DOTALL)
 
@@ -148,7 +152,8 @@ def _sentences(text: str, language: str) -> tuple[tuple[int, int], ...]:
             end = min(start + _AT_ONCE, block_end)
             # Only the starts of sentences are used, so that nothing between two of them is lost.
             found = get_sentence_boundaries(language, text[start:end])
-            starts = [start, *(start + boundary["start_index"] for boundary in found[1:]), end]
+            begun = (start + boundary["start_index"] for boundary in found[1:])
+            starts = [start, *(at for at in begun if not _is_in_name(text, at)), end]
             if start == block_start and len(starts) > 2 and _LIST_MARKER.fullmatch(text, starts[0], starts[1]):
                 del starts[1]
             pieces = [piece.span() for first, last in pairwise(starts) for piece in _PIECE.finditer(text, first, last)]
@@ -157,6 +162,12 @@ def _sentences(text: str, language: str) -> tuple[tuple[int, int], ...]:
             spans.extend(sure)
             start = pieces[len(sure)][0] if len(sure) < len(pieces) else end
     return tuple(spans)
+
+
+def _is_in_name(text: str, at: int) -> bool:
+    """Return True for a place behind the dot of a name, where no sentence begins."""
+    before, after = text[max(0, at - _LONGEST_NAME) : at], text[at : at + _LONGEST_NAME]
+    return before.endswith(".") and bool(_NAME_BEFORE.search(before) or _NAME_AFTER.match(after))
 
 
 _of_short, _of_long = lru_cache(maxsize=4096)(_sentences), lru_cache(maxsize=4)(_sentences)

@@ -16,7 +16,7 @@ from generator.dialogs.checks import find_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.later_turns import content_of, points_back
 from generator.dialogs.prompt import Documents
-from generator.dialogs.steps import on_one_line
+from generator.dialogs.steps import unquote
 from generator.errors import Rejected
 from generator.schema import Turn
 from taxonomy import QuestionType
@@ -67,7 +67,7 @@ class Refer(dspy.Module):
         named = question[start:end]
         marked = f"{question[:start]}[{named}]{question[end:]}"
         with suppress(Rejected):
-            said = on_one_line((await call(self.predict, "refer", "greedy", len(history) + 1, said=marked)).text)
+            said = unquote((await call(self.predict, "refer", "greedy", len(history) + 1, said=marked)).text)
             left = content_of(question) - content_of(said)
             same = points_back(said) and content_of(said) < content_of(question) and left <= content_of(named)
             if same and not find_fault(said, documents, history, question_type, self.repetition):

@@ -17,7 +17,7 @@ from generator.dialogs.checks import find_fault, find_length_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.later_turns import content_of
 from generator.dialogs.prompt import Documents
-from generator.dialogs.steps import on_one_line
+from generator.dialogs.steps import unquote
 from generator.errors import Rejected
 from generator.models.lm import Profile
 from generator.schema import Turn
@@ -53,7 +53,7 @@ class Reword(dspy.Module):
             return question
 
         async def draw(profile: Profile, _: Sequence[Refused]) -> str:
-            said = on_one_line((await call(self.predict, "reword", profile, len(history) + 1, said=question)).text)
+            said = unquote((await call(self.predict, "reword", profile, len(history) + 1, said=question)).text)
             fault = find_fault(said, documents, history, question_type, self.repetition)
             fault = fault or find_length_fault(said, question_type) or find_change(said, question, documents)
             if fault:

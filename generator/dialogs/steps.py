@@ -118,7 +118,7 @@ class Ask(dspy.Module):
             )
             if not prediction.get("can_ask", True):  # then the question needn't be one
                 raise Rejected("ask", f"declined: nothing {question_type.name} to ask", prediction.explanation)
-            question = _unquote(on_one_line(prediction.text if plain else prediction.question))
+            question = unquote(prediction.text if plain else prediction.question)
             check_language(question)
             fault = find_fault(question, documents, history, question_type, self.repetition, focus)
             if len(refused) < (ATTEMPTS - 1) * self.candidates:  # a long question is better than none
@@ -305,6 +305,6 @@ def on_one_line(text: str) -> str:
     return " ".join(text.split()).strip(" ,")
 
 
-def _unquote(message: str) -> str:
-    """Return a message without the quotation marks that small models put around all of it."""
-    return re.sub(r'^["“]([^"“”]+)["”]$', r"\1", message).strip()
+def unquote(message: str) -> str:
+    """Return a message on one line, without the quotation marks that small models put around it, or only before it."""
+    return re.sub(r'^["“]([^"“”]+)["”]?$', r"\1", on_one_line(message)).strip()

@@ -94,6 +94,18 @@ def test_sentences_of_running_text_and_of_other_alphabets() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["scrapy.http.Response", "ssl.CERT_NONE", "Task.__call__", "Menu.MenuItem", ".Mapper", "httpx.*", "typer.Option()"],
+)
+def test_no_sentence_begins_within_a_name(name: str) -> None:
+    assert texts(f"See {name} for more. It ends.") == [f"See {name} for more.", "It ends."]
+
+
+def test_a_sentence_may_begin_without_a_space() -> None:
+    assert texts("They set bed fires.Wildland fires spread.") == ["They set bed fires.", "Wildland fires spread."]
+
+
 def test_lines_are_sentences_unless_they_are_wrapped() -> None:
     text = "# Fees\nYou pay two\ndollars. At the desk.\r\n- a list item\n2. Second item\n2.17. A section\n\nThe end"
     assert texts(text) == [

@@ -27,7 +27,7 @@ def ask(question: str, *replies: Entry, kind: str = "direct") -> tuple[str, Scri
 
 def test_the_model_sees_the_question_alone_and_the_answer_is_to_its_words() -> None:
     other = "How much is the Lindau ferry there and back since 1963?"
-    question, model = ask(ASKED, other)
+    question, model = ask(ASKED, f"“{other}”")
     assert question == other
     (request,) = (call.request for call in model.of("reword"))
     (message,) = request.messages

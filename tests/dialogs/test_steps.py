@@ -183,7 +183,8 @@ def test_a_copied_sentence_is_no_message() -> None:
 
 
 def test_a_message_stands_without_quotation_marks() -> None:
-    assert ask_next(Scripted(ask=[{"question": '"How old is its driver?"'}])) == "How old is its driver?"
+    for quoted in ('"How old is its driver?"', '"How old is its driver?'):
+        assert ask_next(Scripted(ask=[{"question": quoted}])) == "How old is its driver?"
     assert ask_next(Scripted(ask=[{"question": 'Who says "old" of it?'}])) == 'Who says "old" of it?'
 
 
