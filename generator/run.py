@@ -17,6 +17,7 @@ from pydantic_core import to_json
 
 from generator.common.console import continues, note
 from generator.common.language import IN_ENGLISH, use_languages
+from generator.common.passages import count_tokens
 from generator.components import Components, WorkerSpec, skipped_documents
 from generator.config.compose import Job, RunFailed, load_named
 from generator.config.settings import Settings, hash_files, hash_models, identity, load
@@ -49,6 +50,8 @@ ATTEMPTS_PER_DIALOG, ATTEMPTS_OF_BUNDLED_MODEL = 10, 3
 RESERVED_TOKENS, RESERVED_FOR_TURN, RESERVED_FOR_TARGETS, RESERVED_FOR_TASK = 1500, 120, 600, 500
 # A generous guess at how many of a model's tokens a word or punctuation mark becomes.
 TOKENS_PER_WORD = 1.6
+# Turns that find so many times more than a prompt has room for end dialogs: some passages are found again.
+OVERFULL = 1.5
 # New objects that the garbage collector waits for; Python's own 700 take a run a tenth of its processor.
 GC_THRESHOLD = 50_000
 _FOR_DATA = (
@@ -208,14 +211,27 @@ class Run(Session[Summary]):
         return partial(self._generate, generator)
 
     def _advise(self, billions: float) -> None:
-        """Say what suits a small model better, which its settings alone didn't tell."""
+        """Say what suits a small model or a short context better, which no setting alone tells."""
         algorithm, sampled = self.settings.algorithm, self.settings.lm.sampled
+        turns, room = self.settings.turns.least, self.spec.window
+        if algorithm.name == "multi" and (found := int(turns * self._words_found())) > OVERFULL * room:
+            note(
+                f"lm.context={self.settings.lm.context} has room for some {room} words of documents, and {turns} turns "
+                f"may find {found}: dialogs that don't fit end early; give the server and lm.context more, or lower "
+                "retriever.k and retriever.passage_tokens (with retriever.overlap)"
+            )
         reasons = algorithm.name in ("single", "multi") and algorithm.reasoning is None and self.settings.reasoning
         better = ["algorithm.reasoning=false"] if reasons and not self.components.languages.differ else []
         better += ["lm.sampled.temperature=0.5"] if sampled.temperature == 1 else []
         if better and is_small(billions):
             size = f"{self.settings.lm.model} has {billions:.1f} billion parameters"
             note(f"{size}; set {' '.join(better)}, as suits so small a model (docs/serving.md)")
+
+    def _words_found(self) -> float:
+        """Return how many words and punctuation marks the passages of a search have, as a sample of them tells."""
+        library, last = self.components.library, self.components.library.passage_count - 1
+        lengths = [count_tokens(library.passage(row).text) for row in {last * place // 20 for place in range(21)}]
+        return self.settings.retriever.k * sum(lengths) / len(lengths)
 
     async def _generate(self, generator: DialogGenerator, store: Store, stop: asyncio.Event) -> None:
         """Generate dialogs until the run is done or `stop` is set."""

@@ -125,3 +125,11 @@ def test_what_suits_a_small_model_is_said_where_only_its_server_tells_its_size(
         done = site.run(server, "judge=none", "dialogs=1", "turns=1", *given)
     assert done.code == 0
     assert ("test-model has " in done.err) == bool(advised) and advised in done.err
+
+
+@pytest.mark.parametrize(("context", "k", "told"), [(3000, 5, True), (3000, 1, False), (16384, 5, False)])
+def test_a_context_that_holds_no_dialog_is_named_before_it_begins(site: Site, context: int, k: int, told: bool) -> None:
+    given = (f"lm.context={context}", "lm.max_tokens=512", f"retriever.k={k}", "retriever.passage_tokens=200")
+    with OpenAIServer() as server:
+        done = site.run(server, "judge=none", "dialogs=1", "turns=4", *given)
+    assert (f"lm.context={context} has room for" in done.err) == told and ("lower retriever.k" in done.err) == told
