@@ -24,7 +24,7 @@ _LIST_MARKER = re.compile(r"\s*(?:\w{1,3}\.)*\w{1,3}[.)]\s*")  # also “2.17.�
 _HEADING = re.compile(r"#{1,6} ")
 # “See scrapy.http.Response” goes on behind its dots, and “after controlled burns.Wildland fires” doesn't.
 _NAME_BEFORE = re.compile(r"(?:(?<!\S)|_\w*|[a-z][A-Z]\w*|[^\W\d]\w*\.\w+)\.$")
-_NAME_AFTER = re.compile(r"[_*(){}\[\]/$<|]|\w*_|\w*[a-z][A-Z]|\w+\(|\w+\.\w")
+_NAME_AFTER = re.compile(r"[_*(){}\[\]/$<|]|\w*_|\w*[a-z][A-Z]|\w+\(|\w+\.\w|[A-Z]\.")
 _LONGEST_NAME = 60
 _FENCE = re.compile(r"^```([^`\n]*)$", re.MULTILINE)
 _PIECE = re.compile(rf"\S(?:.{{0,{LONGEST_SENTENCE - 2}}}\S)?(?!\S)|\S{{{LONGEST_SENTENCE}}}", re.DOTALL)

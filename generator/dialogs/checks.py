@@ -47,6 +47,8 @@ _PROMPT_WORDS = re.compile(
     r"\b[Tt]he (User|Agent|last answer|last question|"
     r"user(?= (?:\w+s|to|asked|wanted|can|must|should|will|would|may|might|who)\b))\b"
 )
+_RETORT = re.compile(r"\bwrite a different one\b")  # “To write a different one, you should say: …”
+
 _LABEL = re.compile(
     r"\W*(?:(?:user|agent|assistant|question|answer|response|[qa]|the kind of question) ?:|"
     r"th(?:e|is) question (?:is|asks)\b|I(?:[’']?m| am) a user\b|the user (?:wants to know|is asking|asks)\b)",
@@ -58,7 +60,7 @@ WRITE_AS_THEY_SPEAK = f"{LIKE_THE_PROMPT}: write “you” and “I”"
 
 def speaks_like_the_prompt(text: str, passages: Sequence[Passage]) -> bool:
     """Return True if a text begins with a speaker's name or has words of our prompts, “the User”, as no passage has."""
-    if _LABEL.match(text):
+    if _LABEL.match(text) or _RETORT.search(text):
         return True
     known = " ".join(p.titled for p in passages)
     found = _PROMPT_WORDS.findall(text)
@@ -115,9 +117,10 @@ def _misspells(question: str, sources: Sequence[str]) -> bool:
     return any(get_close_matches(name, known, 1, _MISSPELT) for name in strange)
 
 
-def find_length_fault(question: str, question_type: QuestionType) -> str | None:
-    """Return the reason why a question is too long, or None."""
-    return f"has more than {question_type.words} words" if count_words(question) > question_type.words else None
+def find_length_fault(question: str, question_type: QuestionType, last: bool = False) -> str | None:
+    """Return the reason why a question is too long, or None; in the last attempt it may be twice as long."""
+    most = question_type.words * (2 if last else 1)
+    return f"has more than {most} words" if count_words(question) > most else None
 
 
 def find_fault(

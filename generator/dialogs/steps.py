@@ -121,9 +121,8 @@ class Ask(dspy.Module):
             question = unquote(prediction.text if plain else prediction.question)
             check_language(question)
             fault = find_fault(question, documents, history, question_type, self.repetition, focus)
-            if len(refused) < (ATTEMPTS - 1) * self.candidates:  # a long question is better than none
-                fault = fault or find_length_fault(question, question_type)
-            if fault is not None:
+            last = len(refused) >= (ATTEMPTS - 1) * self.candidates
+            if fault := fault or find_length_fault(question, question_type, last):
                 raise Refused("ask", fault, question)
             if not prediction.get("consistent", True):
                 raise Rejected("ask", INCONSISTENT, question)

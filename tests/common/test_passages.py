@@ -96,7 +96,16 @@ def test_sentences_of_running_text_and_of_other_alphabets() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["scrapy.http.Response", "ssl.CERT_NONE", "Task.__call__", "Menu.MenuItem", ".Mapper", "httpx.*", "typer.Option()"],
+    [
+        "scrapy.http.Response",
+        "ssl.CERT_NONE",
+        "Task.__call__",
+        "Menu.MenuItem",
+        ".Mapper",
+        "httpx.*",
+        "typer.Option()",
+        "non-U.S. citizens",
+    ],
 )
 def test_no_sentence_begins_within_a_name(name: str) -> None:
     assert texts(f"See {name} for more. It ends.") == [f"See {name} for more.", "It ends."]

@@ -265,7 +265,8 @@ def dialog_of_three_turns(retriever: Shelf | None = None) -> Scripted:
     program = (
         MultiDocumentDialog(repetition, retriever, 5, "rewrite") if retriever else SingleDocumentDialog(repetition)
     )
-    model = Scripted(ask=[{"question": q} for q in QUESTIONS])
+    answers = [{"answer": text} for text in ("It is green.", "It runs at night.", "I don't have information on that.")]
+    model = Scripted(ask=[{"question": q} for q in QUESTIONS], answer=answers)
     model.tasks = collect_tasks(program, correctness=judge)
 
     async def generate() -> None:

@@ -89,6 +89,8 @@ def test_the_same_words_in_another_sense_are_accepted(answer: str) -> None:
         ("That's a great question!", WHAT),
         ("The prices are as follows:", WHAT),
         ("What does a day ticket cost?", WHAT),
+        ("Yes, what does a day ticket cost?", DOES),
+        ("Tickets and prices | City of Orrin", WHAT),
         ("Yes, the night tram is cheap.", "I hear that the night tram is cheap."),
         ("No, it does not.", "How does it get to the harbour?"),
         ("The cost of a ticket for the night tram.", WHAT),
@@ -130,6 +132,7 @@ def test_an_answer_that_answers_nothing_is_refused(answer: str, question: str) -
         ("The harbour opened in May.", "When did the harbour open?"),
         ("The night tram stops at the harbour.", DOES),
         ("The tram.", "What is cheaper, the tram or the bus?"),
+        ("| Ticket | Price | | --- | --- | | Day | 2 crowns |", WHAT),
         (
             "The night tram stops at the harbour. In winter the day tram stops at the harbour, too.",
             "Which tram stops at the harbour?",
@@ -149,6 +152,12 @@ def test_an_answer_that_repeats_an_earlier_one_is_refused() -> None:
     assert fault(again, "Is that right?", LONG, "Yes.") == "repeats an earlier answer"
     reordered = "Three crowns is what any machine asks for the night tram's ticket; that is its cost."
     assert fault(reordered, "Is that right?", LONG) == "repeats an earlier answer"
+    goal = "The goal of the harbour is to serve sailors well."
+    before = said(("What is the harbour's goal?", goal))
+    again = "The purpose of the harbour is to serve sailors well."
+    assert find_answer_fault(again, "What is the harbour's purpose?", before) == "repeats an earlier answer"
+    fares = said(("And the tram?", "The tram costs five crowns a week."))
+    assert find_answer_fault("The bus costs five crowns a week.", "And the bus?", fares) is None
 
 
 def test_a_sentence_that_was_said_is_left_out() -> None:

@@ -375,6 +375,10 @@ BAD_ANSWERS: dict[str, tuple[dict[str, object], str]] = {
         "speaks of the documents: say the fact itself, without “The table below”",
     ),
     "in the prompt's words": ({"answer": "The user takes the tram."}, f"{LIKE_THE_PROMPT}: write “you” and “I”"),
+    "the prompt's advice": (
+        {"answer": "To write a different one, say that it runs at night."},
+        f"{LIKE_THE_PROMPT}: write “you” and “I”",
+    ),
     "nothing": ({"answer": "Sure, here is the answer."}, "answers nothing"),
     "repeated": ({"answer": said(LONG)[0].answer}, "repeats an earlier answer"),
     "empty": ({"answer": "…"}, "empty answer"),
@@ -704,3 +708,6 @@ def test_a_question_longer_than_its_type_allows_is_asked_again() -> None:
     assert "has more than 12 words" in model.prompts("ask")[1]
     assert ask_first(Scripted(ask=[{"question": long}]), "composite") == long
     assert ask_first(Scripted(ask=[{"question": long}] * 3)) == long, "a long question is better than none"
+    endless = long.replace("?", f" {'and in the small hours of Monday ' * 2}in winter?")
+    with pytest.raises(Rejected, match="has more than 24 words"):
+        ask_first(Scripted(ask=[{"question": endless}] * 3))
