@@ -15,7 +15,7 @@ from generator.common.passages import sentences
 from generator.common.refusals import drop_refusals
 from generator.common.scripts import has_question_mark, has_words
 from generator.common.shingles import content_stems, words
-from generator.common.support import Term, read_terms, shares_nothing, term_keys
+from generator.common.support import read_terms, shares_nothing, term_keys
 from generator.dialogs.asks_back import drop_requests, find_request
 from generator.dialogs.checks import LEAST_SAID, OFF_SUBJECT, WRITE_AS_THEY_SPEAK, speaks_like_the_prompt
 from generator.dialogs.later_turns import asks, content_of
@@ -40,6 +40,7 @@ _ECHOED = 0.85
 # Words in a row of a question that a sentence of its answer has twice: so do none of people's 3,535 answers (SQuAD 2.0,
 # mtRAG, ClapNQ and others), and 10 of 334 of Qwen 1.5B.
 _ROUND = 4
+_TITLE = re.compile(r"\w[^|]* \| [A-Z][^|]*[^|.!?]$")  # “Fees and fares | City of Bern”, no table and no “ls | wc”
 _INSIDE = re.compile(r"(?<=\w )\w+")
 
 
@@ -112,16 +113,16 @@ def _repeats(told: str, question: str, history: Sequence[Turn]) -> bool:
     """
     mine = content_of(told)
     others = [content_of(turn.answer) for turn in history] if len(mine) >= _LEAST_STEMS else []
-    added = _list_added(told, question)
-    words_alone = len(added) >= _LEAST_ADDED and {term.kind for term in added} == {"word"}
-    keys = {term.key for term in added}
-    again = words_alone and any(keys == {t.key for t in _list_added(turn.answer, turn.query)} for turn in history)
+    added = _find_added(told, question)
+    words_alone = len(added) >= _LEAST_ADDED and {kind for _, kind in added} == {"word"}
+    again = words_alone and any(added == _find_added(turn.answer, turn.query) for turn in history)
     return again or any(len(mine & other) >= _REPEATED * len(mine | other) for other in others)
 
 
-def _list_added(answer: str, question: str) -> list[Term]:
+def _find_added(answer: str, question: str) -> set[tuple[str, str]]:
+    """Return the keys and kinds of what an answer adds to its question."""
     asked = term_keys(question)
-    return [term for term in read_terms(answer) if term.key not in asked]
+    return {(term.key, term.kind) for term in read_terms(answer) if term.key not in asked}
 
 
 def _find_sentence_again(told: str, history: Sequence[Turn]) -> str | None:
@@ -181,8 +182,7 @@ def _says_something(answer: str, question: str) -> bool:
     language = dialog_language()
     announcement, open_question = language.pattern("announcement"), language.pattern("open_question")
     rest = announcement.sub("", answer) if announcement else answer
-    is_title = " | " in answer and not answer.startswith("|")  # “Fees and fares | City of Bern”, and no table
-    if not has_words(rest) or words(answer) == words(question) or rest.endswith((":", "：")) or is_title:
+    if not has_words(rest) or words(answer) == words(question) or rest.endswith((":", "：")) or _TITLE.match(answer):
         return False
     is_question = has_question_mark(answer[-1:])
     opener = language.pattern("opener")
