@@ -49,7 +49,7 @@ class FolderCorpus(UserCorpus, FileCorpus):
         return found
 
     def _count(self, others: Sequence[File]) -> str:
-        office = sorted({file.suffix for file in others} & MIME_TYPES.keys() - self._formats.keys())
+        office = sorted({file.suffix for file in others} & MIME_TYPES.keys())
         return count_suffixes(others) + (f"; corpus.reader=office reads {', '.join(office)}" if office else "")
 
     def records(self, file: File) -> Iterator[Document | SkippedRecord]:

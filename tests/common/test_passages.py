@@ -98,6 +98,9 @@ def test_sentences_of_running_text_and_of_other_alphabets() -> None:
     "name",
     [
         "scrapy.http.Response",
+        "my_app.Field",
+        "AsyncPool.Timer",
+        "Menu.Item.name",
         "ssl.CERT_NONE",
         "Task.__call__",
         "Menu.MenuItem",

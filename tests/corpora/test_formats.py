@@ -389,3 +389,12 @@ An underline
         '```text\n=== "A tab"\n```',
         *("Ask for [^2] at the boat, or for {who}.", "# An underline", "On board only."),
     ]
+
+
+def test_fences_that_nothing_closes_are_not_read_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.md").write_text(":::tip\nBring food.\n" * 9)
+    (document,) = good(read("folder", path=str(tmp_path)))
+    assert document.text == "\n\n".join(["Bring food."] * 9)
+    monkeypatch.setattr("generator.corpora.dialects._MOST_READ", 1)
+    (document,) = good(read("folder", path=str(tmp_path)))
+    assert document.text.count(":::tip") and document.text.count("Bring food.") == 9, "the rest is a program"
