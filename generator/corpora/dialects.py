@@ -72,7 +72,7 @@ def _read_marks(state: StateCore) -> None:
 
 
 def _open(token: Token) -> str | None:
-    """Return the text that a fence holds, or None where it is a program, which then has its language alone."""
+    """Return the text that a fence holds, or None where it is a program; of its first line only the language stays."""
     info, content = token.info.strip(), token.content
     directive = _DIRECTIVE.match(info)
     name, rest = directive.groups() if directive else ("", "")
