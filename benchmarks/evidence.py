@@ -10,7 +10,7 @@ import argparse
 import json
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,9 +18,17 @@ from generator.common.passages import sentences
 from generator.common.refusals import drop_refusals
 from generator.config.settings import human_corpus
 from generator.dialogs.answer_checks import find_answer_fault
-from generator.dialogs.evidence import SHOWN, find_telling, list_said, measure_support, rank_sentences
+from generator.dialogs.evidence import (
+    SHOWN,
+    Support,
+    drop_needless,
+    find_telling,
+    list_said,
+    measure_support,
+    rank_sentences,
+)
 from generator.output.markdown import table
-from generator.schema import Dialog, SkippedRecord
+from generator.schema import Dialog, Evidence, SkippedRecord
 
 # Folders of human dialogs, with the corpora that read them; only where evidence is sentences is it measured.
 DIALOGS = {
@@ -82,6 +90,10 @@ def measure_evidence(cited: Iterable[Cited]) -> list[str]:
         if (telling := find_telling(every, places, item.answer, item.said)) is not None:
             counts["alone"] += 1
             counts["alone right"] += every[telling] in item.evidence
+        counts["cited"] += len(item.evidence)
+        kept = spare_two_others(item, chance)
+        counts["kept"] += sum(text in item.evidence for text in kept)
+        counts["only cited"] += all(text in item.evidence for text in kept)
         other = chance.sample(item.others, min(len(item.evidence), len(item.others)))
         for name, texts in (("evidence", item.evidence), ("other", other), ("title", item.said[-1:])):
             counts[name] += not measure_support(item.answer, item.said, texts).covered
@@ -92,7 +104,22 @@ def measure_evidence(cited: Iterable[Cited]) -> list[str]:
         f"{counts['sentences'] / max(1, answers):.1f}",
         *(_share(counts[n], answers) for n in names),
         f"{counts['alone right']:,} of {counts['alone']:,}",
+        _share(counts["only cited"], answers),
+        _share(counts["kept"], counts["cited"]),
     ]
+
+
+def spare_two_others(item: Cited, chance: random.Random) -> list[str]:
+    """Return what is left of an answer's evidence and the two other sentences that share most with the answer."""
+    likely = rank_sentences(item.others, item.answer, item.said[0])[:2]
+    texts = [*item.evidence, *(item.others[place] for place in likely)]
+    chance.shuffle(texts)
+    cited = [Evidence(passage_id="", start=0, end=len(text), text=text) for text in dict.fromkeys(texts)]
+
+    def measure(evidence: Sequence[Evidence]) -> Support:
+        return measure_support(item.answer, item.said, [each.text for each in evidence])
+
+    return [each.text for each in drop_needless(cited, item.answer, item.said[0], measure)]
 
 
 def measure_checks(dialogs: Iterable[Dialog]) -> list[str]:
@@ -135,6 +162,8 @@ def main() -> None:
         "others",
         "title",
         "one tells it all",
+        "only cited left",
+        "of cited left",
     )
     print(table(["set", "answers", "sentences", *shares], evidence))
     reasons = ("documents", "nothing", "repeats", "no claim: unanswerable", "no claim: others")

@@ -4,6 +4,7 @@ import io
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from bs4 import BeautifulSoup
     from bs4.element import PageElement, Tag
 
-READING = "5"  # raised when a change gives files another text; then caches are made anew
+READING = "6"  # raised when a change gives files another text; then caches are made anew
 
 # Longer is no front matter, and YAML is slow to parse.
 _FRONT_MATTER = re.compile(r"\A---\n(.{0,20000}?\n)---\n", re.DOTALL)
@@ -33,7 +34,9 @@ _NO_TITLE = re.compile(r"\s*(?:Microsoft \w+ - |untitled\s*$|.+\.(?:docx?|pptx?|
 # The parts of a page that aren't its text.
 _BOILERPLATE = (
     "head, title, script, style, noscript, template, svg, object, nav, footer, aside, [hidden], "
-    "[role=navigation], [role=banner], [role=contentinfo], [role=search]"
+    "[role=navigation], [role=banner], [role=contentinfo], [role=search], "
+    # Tables of contents and links to headings of DocBook, Docutils, MediaWiki, MkDocs and Sphinx.
+    ".contents.topic, .headerlink, .navfooter, .navheader, .toc, .toctree-wrapper"
 )
 _BLOCKS = frozenset(
     re.findall(
@@ -45,7 +48,9 @@ _BLOCKS = frozenset(
 _HEADINGS = {f"h{level}": f"{level * '#'} " for level in range(1, 7)}
 _BREAK, _CELL_BREAK, _CELL_END = "\x1f", "\x1e", " | "  # `str.split` takes the first two for white space
 LONGEST_ROW = 600  # characters
-_PROGRAM, _LANGUAGE = re.compile(r"\b(?:literal-block|doctest|code|highlight)"), re.compile(r"\blanguage-([\w+#.-]+)")
+_PROGRAM = re.compile(r"\b(?:literal-block|doctest|code|highlight)")
+# “language-sh”, “highlight-sh” (Sphinx), “highlight-source-sh” (GitHub), “code sh literal-block” (Docutils)
+_LANGUAGE = re.compile(r"\b(?:language-|highlight-(?:source-)?|code )(?!(?:default|literal|none|source)\b)([\w+#.-]+)")
 _VERBATIM = str.maketrans(" \n\t|", "\1\2\3\4")  # of what has lines: its white space and bars stay as they are
 _SHOWN = str.maketrans("\1\2\3\4", " \n\t|")
 
@@ -223,7 +228,8 @@ def _strings(soup: "BeautifulSoup") -> Iterator[str]:
 def _fence(piece: "Tag") -> str:
     """Return the text of a `pre` with its lines as they are; that of a program between fences, as in Markdown."""
     text = piece.get_text().strip("\n")
-    marks = " ".join(str(tag.get("class")) for tag in (piece, piece.parent, piece.code) if tag)
+    around = (piece, piece.code, *islice(piece.parents, 2))
+    marks = " ".join(name for tag in around if tag for name in tag.get_attribute_list("class") if name)
     if not text.strip() or not (piece.code or _PROGRAM.search(marks)):
         return text
     language = _LANGUAGE.search(marks)

@@ -1,15 +1,19 @@
 """Have the model choose evidence once more, where the sentences it cited don't cover its answer."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from itertools import pairwise
 
 import dspy
 
 from generator.common.language import languages
 from generator.common.passages import told_in
+from generator.common.scripts import has_question_mark
+from generator.common.support import read_terms
 from generator.dialogs.calls import call
 from generator.dialogs.evidence import (
     SHOWN,
-    drop_idle,
+    Support,
+    drop_needless,
     find_telling,
     list_said,
     list_told,
@@ -18,29 +22,32 @@ from generator.dialogs.evidence import (
 )
 from generator.dialogs.prompt import Conversation, Documents, quote
 from generator.errors import Rejected
-from generator.schema import Evidence, Turn
+from generator.schema import Evidence, Passage, Turn
 
 
 async def choose_evidence(predict: dspy.Predict, documents: Documents, history: Sequence[Turn], turn: Turn) -> Turn:
-    """Return a turn with the evidence for its answer: what it cites, if that covers it, without what adds nothing.
+    """Return a turn with the evidence for its answer: what it cites, if that covers it.
 
     Where nothing is cited, and the best of the sentences that share most with the answer is the only one that tells all
-    of it, that is the evidence: of people's answers, for 936 of 936 (`benchmarks/evidence.py`). Else the model is asked
+    of it, that is the evidence: of people's answers, for 937 of 937 (`benchmarks/evidence.py`). Else the model is asked
     once to choose among these sentences, if they cover more. Its choice counts where it covers more, alone, with the
-    sentences cited or with another of these, without sentences that it can do without; where there is neither, the best
-    of them does. A failed call changes nothing that is cited. A title or heading is never evidence.
+    sentences cited or with another of these; where there is neither, the best of them does. A failed call changes
+    nothing that is cited. A title, a heading or a question is never evidence, and no sentence that can be spared.
 
     Args:
         predict: of `ChooseEvidence`.
     """
     if languages().differ:  # no words can be compared
         return turn
-    said, told = list_said(turn.query, history, documents.passages), set[str]().union(*map(told_in, documents.passages))
+    said = list_said(turn.query, history, documents.passages)
+    told = set[str]().union(*map(_list_telling, documents.passages))
     cited = tuple(each for each in turn.evidence if each.text in told)
 
+    def measure(evidence: Sequence[Evidence]) -> Support:
+        return measure_support(turn.answer, said, list_told(evidence, documents.passages))
+
     def rate(evidence: Sequence[Evidence]) -> tuple[bool, float]:
-        found = measure_support(turn.answer, said, list_told(evidence, documents.passages))
-        return found.covered, found.share
+        return measure(evidence)[:2]
 
     if not rate(cited)[0]:
         texts = [text if (text := p.text[start:end]) in told else "" for p, start, end in documents.spans]
@@ -69,18 +76,14 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
             if rate(chosen) > rate(cited):
                 others += [documents.evidence([number]) for number in shown]
             joined = (tuple(dict.fromkeys((*chosen, *more))) for more in others)
-            found = max(cited, chosen, *joined, best, key=rate)
-            cited = found if found == cited else _drop_needless(found, rate)
-    return turn.model_copy(update={"evidence": drop_idle(cited, turn.answer, said)})
+            cited = max(cited, chosen, *joined, best, key=rate)
+    return turn.model_copy(update={"evidence": drop_needless(cited, turn.answer, turn.query, measure)})
 
 
-def _drop_needless(
-    evidence: Sequence[Evidence], rate: Callable[[Sequence[Evidence]], tuple[bool, float]]
-) -> tuple[Evidence, ...]:
-    """Return evidence without the sentences that it covers as much without, the last of them first."""
-    kept = tuple(evidence)
-    for each in reversed(evidence):
-        rest = tuple(other for other in kept if other != each)
-        if rest and rate(rest) >= rate(kept):
-            kept = rest
-    return kept
+def _list_telling(passage: Passage) -> set[str]:
+    """Return the sentences of a passage that tell something; a question does if only “Yes.” or the like follows."""
+    return {
+        text
+        for text, after in pairwise([*told_in(passage), ""])
+        if not has_question_mark(text.rstrip("\"”’')]")[-1:]) or (after and not read_terms(after))
+    }

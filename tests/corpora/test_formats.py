@@ -95,7 +95,10 @@ def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
     )
     (tmp_path / "plain.html").write_text(
         "<h1>Only a heading</h1><p>Text.</p><pre>A poem\n of two lines</pre>"
-        "<div class='highlight'><pre>a = 1\nb</pre></div>"
+        "<div class='highlight-default'><div class='highlight'><pre>a = 1\nb</pre></div></div>"
+        "<div class='toc'><ul><li><a href='#sea'>Sea</a></li></ul></div>"
+        "<h2>Sea<a class='headerlink' href='#sea'>¶</a></h2>"
+        "<div class='highlight-sh notranslate'><div class='highlight'><pre>sail</pre></div></div>"
     )
     page, plain = good(read("folder", path=str(tmp_path)))
     assert page.title == "Ferry fares"
@@ -104,7 +107,8 @@ def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
     paragraphs = ["# Fares & times", "A single costs 7.201.", "Loose text.", *table, *lists]
     assert page.text.split("\n\n") == paragraphs
     assert plain.title == "Only a heading"
-    assert plain.text.split("\n\n") == ["Text.", "A poem\n of two lines", "```text\na = 1\nb\n```"]
+    programs = ["```text\na = 1\nb\n```", "## Sea", "```sh\nsail\n```"]
+    assert plain.text.split("\n\n") == ["Text.", "A poem\n of two lines", *programs]
 
 
 def test_restructured_text_gives_what_a_reader_of_its_page_reads(tmp_path: Path) -> None:
@@ -155,7 +159,7 @@ Adult  7.20
     fares = [
         "## Fares",
         "- An adult pays 7.20, a child Half of it.",
-        "```text\npay(\n    7.20)\n```",
+        "```python\npay(\n    7.20)\n```",
         "Who | Fare",
         "Adult | 7.20",
     ]

@@ -477,6 +477,40 @@ def test_sentences_cited_stay_where_no_choice_is_better() -> None:
     assert model.stages[-1] == "evidence" and len(turn.evidence) == 2
 
 
+@pytest.mark.parametrize(
+    ("text", "told", "cited"),
+    [
+        ("What do adults pay? Adults pay 5 crowns. Dogs pay half.", "Adults pay 5 crowns.", ["Adults pay 5 crowns."]),
+        (
+            "Adults pay 5 crowns. Is it free for dogs? Yes.",
+            "Yes, it is free for dogs.",
+            ["Is it free for dogs?", "Yes."],
+        ),
+        ("Adults pay 5 crowns. Is it free for dogs? Dogs pay half.", "Dogs pay half.", ["Dogs pay half."]),
+        (
+            "Dogs pay half at the kiosk. Ask for it. Kiosks also sell ice.",
+            "Dogs pay half at kiosks.",
+            ["Dogs pay half at the kiosk."],
+        ),
+        (
+            "The kiosk includes a shop. Dogs pay half. Mice walk.",
+            "That includes dogs, who pay half.",
+            ["Dogs pay half."],
+        ),
+        (
+            "Dogs pay half. Cats pay half. Mice walk.",
+            "Dogs pay half, and cats do.",
+            ["Dogs pay half.", "Cats pay half."],
+        ),
+    ],
+)
+def test_only_what_tells_it_is_evidence(text: str, told: str, cited: list[str]) -> None:
+    """It is no question, unless “Yes.” follows that."""
+    model = Scripted(answer=[{"answer": told, "evidence": [1, 2, 3]}])
+    turn: Turn = model.run(lambda: Answer().acall((piece("fares", text),), (), "Are dogs free?", KINDS["direct"]))
+    assert [each.text for each in turn.evidence] == cited
+
+
 def test_a_choice_that_completes_the_evidence_is_added() -> None:
     told = "Children pay 2 crowns, adults 5 crowns at the machine."
     model = Scripted(answer=[{"answer": told, "evidence": [2]}], evidence=[{"evidence": [3]}])
