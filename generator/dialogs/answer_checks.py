@@ -186,7 +186,8 @@ def _says_something(answer: str, question: str) -> bool:
         return False
     is_question = has_question_mark(answer[-1:])
     opener = language.pattern("opener")
-    start = begun.end() if opener and (begun := opener.match(answer)) else 0  # “Yes, what is …?”
+    begun = opener.match(answer) if opener else None
+    start = begun.end() if begun else 0  # “Yes, what is …?”
     openly = open_question and (open_question.match(answer) or open_question.match(answer, start))
     asked = is_question and (openly or _echoes(answer, question))
     if asked and not find_request(answer):
@@ -197,4 +198,6 @@ def _says_something(answer: str, question: str) -> bool:
     is_open = (open_question and open_question.match(question)) or (said and not asks(question))
     if language.matches("asks_number", question) and _gives_number(told):  # “They don't pay.”
         return True
-    return not is_open or not told or not said <= {*content_stems(question), *words(question)}
+    chooses = language.begins_with("auxiliary", question) and language.find("alternative", question) and not begun
+    takes_all = chooses and content_of(question) <= said  # “It's better to walk or swim.”
+    return not (is_open or takes_all) or not told or not said <= {*content_stems(question), *words(question)}

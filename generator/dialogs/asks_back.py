@@ -12,7 +12,8 @@ from functools import partial
 
 from generator.common.language import dialog_language
 from generator.common.passages import sentences
-from generator.common.scripts import has_question_mark
+from generator.common.refusals import drop_closings
+from generator.common.scripts import has_question_mark, has_words
 
 _SPACE = re.compile(r"\s+")
 
@@ -34,6 +35,14 @@ def drop_requests(response: str) -> str:
             if several(response[start:end]) or several(lead):
                 response = response[:start] + told + response[end:]
     return response
+
+
+def asks_alone(response: str) -> bool:
+    """Return true if a response tells nothing beside what asks the user back and courtesy.
+
+    So does none of 3,030 answers of people in mtRAG, QuAC, CoQA, Doc2Dial and SQuAD 2.0.
+    """
+    return bool(find_request(response)) and not has_words(drop_closings(drop_requests(response)))
 
 
 def _find_requests(response: str) -> Iterator[tuple[int, int]]:

@@ -18,6 +18,7 @@ from generator.common.support import read_terms, term_keys
 from generator.dialogs.adapter import TEXT
 from generator.dialogs.answer_checks import find_answer_fault
 from generator.dialogs.answerability import measure_answerability
+from generator.dialogs.asks_back import asks_alone
 from generator.dialogs.calls import call
 from generator.dialogs.candidates import ATTEMPTS, Refused, draw_best, rate_answer, rate_question, tell_refused
 from generator.dialogs.checks import UNFINISHED, find_fault, find_length_fault
@@ -248,6 +249,8 @@ class Answer(dspy.Module):
             answerability = measure_answerability(question, answer, prediction.answerability)
             unknown = answerability == "answerable" and not prediction.known
             fault = find_answer_fault(answer, question, history, passages)
+            if not fault and question_type.expected in _TOLD and asks_alone(answer):
+                fault = "answers nothing: give an answer, and don't ask back"
             if plain and not fault:
                 fault = find_untold(answer, question, history, passages)
                 if answerability == "unanswerable" != question_type.expected:

@@ -100,6 +100,7 @@ def test_the_same_words_in_another_sense_are_accepted(answer: str) -> None:
         ("The harbour has 24 berths, half of them new.", "What year did the harbour open?"),
         ("I don't know if the ferry to Orrin runs on Sundays in winter.", WHAT),
         ("There are good people to follow though that know it.", "What are good people to follow to know it?"),
+        ("It's cheaper to take the tram or the bus.", "Is it cheaper to take the tram or the bus?"),
         (
             "It is the world's largest harbour because it is the world's largest harbour by area.",
             "What makes it the world's largest harbour?",
@@ -132,6 +133,8 @@ def test_an_answer_that_answers_nothing_is_refused(answer: str, question: str) -
         ("The harbour opened in May.", "When did the harbour open?"),
         ("The night tram stops at the harbour.", DOES),
         ("The tram.", "What is cheaper, the tram or the bus?"),
+        ("It is cheaper to take the tram.", "Is it cheaper to take the tram or the bus?"),
+        ("Yes, you can take the tram or the bus.", "Can I take the tram or the bus?"),
         ("| Ticket | Price | | --- | --- | | Day | 2 crowns |", WHAT),
         ("Run ls | wc -l", WHAT),
         ("Declare it as int | None.", WHAT),

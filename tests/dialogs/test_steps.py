@@ -170,6 +170,7 @@ def test_the_user_of_a_passage_may_be_spoken_of() -> None:
     assert not speaks_like_the_prompt("The user logs in.", [BUS, manual])
     assert speaks_like_the_prompt("The Agent logs in.", [manual])
     assert speaks_like_the_prompt("The user wants to know how one logs in.", [manual])
+    assert speaks_like_the_prompt("No, I meant what the user asked.", [manual])
 
 
 def test_a_copied_sentence_is_no_message() -> None:
@@ -217,6 +218,7 @@ BAD = {
     "in the Agent's words": ("I don't have information on its driver.", LIKE_THE_AGENT),
     "as a machine": ("I am an AI language model.", LIKE_THE_AGENT),
     "as a helper": ("Do you have any other questions about the tram?", LIKE_THE_AGENT),
+    "of the document": ("Does the document provide any information about the tram?", "speaks of the documents"),
     "told of the task": ("The question is: Who drives the tram?", LIKE_THE_PROMPT),
     "what a document tells": ("What does the document about the tram say?", "speaks of the documents"),
     "repeated": ("Which colour is the tram?", "repeats an earlier question"),
@@ -380,6 +382,10 @@ BAD_ANSWERS: dict[str, tuple[dict[str, object], str]] = {
         f"{LIKE_THE_PROMPT}: write “you” and “I”",
     ),
     "nothing": ({"answer": "Sure, here is the answer."}, "answers nothing"),
+    "a question back": (
+        {"answer": "Understood. Which tram do you have in mind?"},
+        "answers nothing: give an answer, and don't ask back",
+    ),
     "repeated": ({"answer": said(LONG)[0].answer}, "repeats an earlier answer"),
     "empty": ({"answer": "…"}, "empty answer"),
     "inconsistent": (
