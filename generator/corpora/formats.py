@@ -36,7 +36,7 @@ _BOILERPLATE = (
     "head, title, script, style, noscript, template, svg, object, nav, footer, aside, [hidden], "
     "[role=navigation], [role=banner], [role=contentinfo], [role=search], "
     # Tables of contents and links to headings of DocBook, Docutils, MediaWiki, MkDocs and Sphinx.
-    ".contents.topic, .headerlink, .navfooter, .navheader, .toc, .toctree-wrapper"
+    ".contents.topic, .docnav, .headerlink, .navfooter, .navheader, .toc, .toctree-wrapper"
 )
 _BLOCKS = frozenset(
     re.findall(
@@ -179,15 +179,19 @@ def read_title(soup: "BeautifulSoup") -> str:
 
 
 def read_page(soup: "BeautifulSoup") -> str:
-    """Return the text of a page: a block a paragraph, a table's row a line; headings and list items as in Markdown."""
-    blocks = "".join(_strings(soup)).split(_BREAK)
+    """Return the text of a page: a block a paragraph, a table's row a line; headings and list items as in Markdown.
+
+    Of a page that names its main part, it is the text of that.
+    """
+    main = [part for part in soup.select("main, [role=main]") if part.get_text(strip=True)]
+    blocks = "".join(_strings(main[0] if len(main) == 1 else soup)).split(_BREAK)
     # A row is a line whatever paragraphs its cells have, unless the table lays out a page.
     parts = (part for block in blocks for part in (block.split(_CELL_BREAK) if len(block) > LONGEST_ROW else [block]))
     paragraphs = (" ".join(part.split()).strip(" |") for part in parts)
     return "\n\n".join(paragraph.translate(_SHOWN) for paragraph in paragraphs if paragraph)
 
 
-def _strings(soup: "BeautifulSoup") -> Iterator[str]:
+def _strings(soup: "Tag") -> Iterator[str]:
     """Yield the visible strings of a page, with marks where blocks begin and end and where cells end.
 
     The tree is not changed: a change takes time by what is nested in it.

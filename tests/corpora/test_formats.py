@@ -91,7 +91,8 @@ def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
         <table><tr><th>Who</th><th>Fare</th></tr><tr><td><p>Adult</p></td>
         <td>7.20</td></tr><tr><td>Child</td><td>3.60<i hidden>secret</i></td></tr></table>
         <ul><li>One</li><li><p>Two<br>lines</p></li></ul><ol start="3"><li></li><li>Four</li></ol></main>
-        <script>var x = "hidden";</script><aside>Advert</aside><footer>Imprint</footer></body></html>"""
+        <script>var x = "hidden";</script><aside>Advert</aside><footer>Imprint</footer>
+        <p>We use cookies.</p></body></html>"""
     )
     (tmp_path / "plain.html").write_text(
         "<h1>Only a heading</h1><p>Text.</p><pre>A poem\n of two lines</pre>"
