@@ -8,7 +8,7 @@ from itertools import islice, pairwise
 from operator import itemgetter
 
 from generator.common.language import languages
-from generator.common.scripts import WORD, is_plain
+from generator.common.scripts import WORD, has_question_mark, is_plain, words
 from generator.errors import ConfigError
 from generator.schema import Document, Passage
 
@@ -26,6 +26,7 @@ _HEADING = re.compile(r"#{1,6} ")
 _NAME_BEFORE = re.compile(r"(?:(?<!\S)|_\w*|[a-z][A-Z]\w*|[^\W\d]\w*\.\w+)\.$")
 _NAME_AFTER = re.compile(r"[_*(){}\[\]/$<|]|\w*_|\w*[a-z][A-Z]|\w+\(|\w+\.\w|[A-Z]\.")
 _LONGEST_NAME = 60
+_LEAST_TELLING = 3  # words: “Yes, certainly.” needs the question before it
 _FENCE = re.compile(r"^```([^`\n]*)$", re.MULTILINE)
 _PIECE = re.compile(rf"\S(?:.{{0,{LONGEST_SENTENCE - 2}}}\S)?(?!\S)|\S{{{LONGEST_SENTENCE}}}", re.DOTALL)
 
@@ -85,9 +86,18 @@ def passage(document: Document, start: int, end: int, name: str | None = None) -
 
 
 def told_in(passage: Passage) -> list[str]:
-    """Return the sentences of a passage without its title, with which the text of some begins, and without headings."""
-    texts = (passage.text[start:end] for start, end in sentences(passage.text))
-    return [text for text in texts if text != passage.title and not is_heading(text)]
+    """Return the sentences of a passage that tell something, without its title, with which the text of some begins.
+
+    A heading tells nothing, nor does a question, unless “Yes.” or the like follows it.
+    """
+    texts = [passage.text[start:end] for start, end in sentences(passage.text)]
+    return [
+        text
+        for text, after in pairwise([*texts, ""])
+        if text != passage.title
+        and not is_heading(text)
+        and (not has_question_mark(text[-1:]) or 0 < len(words(after)) < _LEAST_TELLING)
+    ]
 
 
 def find_code(text: str) -> Iterator[tuple[int, int]]:

@@ -1,14 +1,11 @@
 """Have the model choose evidence once more, where the sentences it cited don't cover its answer."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import dspy
 
 from generator.common.language import languages
 from generator.common.passages import told_in
-from generator.common.scripts import has_question_mark
-from generator.common.support import read_terms
 from generator.dialogs.calls import call
 from generator.dialogs.evidence import (
     SHOWN,
@@ -22,7 +19,7 @@ from generator.dialogs.evidence import (
 )
 from generator.dialogs.prompt import Conversation, Documents, quote
 from generator.errors import Rejected
-from generator.schema import Evidence, Passage, Turn
+from generator.schema import Evidence, Turn
 
 
 async def choose_evidence(predict: dspy.Predict, documents: Documents, history: Sequence[Turn], turn: Turn) -> Turn:
@@ -39,8 +36,7 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
     """
     if languages().differ:  # no words can be compared
         return turn
-    said = list_said(turn.query, history, documents.passages)
-    told = set[str]().union(*map(_list_telling, documents.passages))
+    said, told = list_said(turn.query, history, documents.passages), set[str]().union(*map(told_in, documents.passages))
     cited = tuple(each for each in turn.evidence if each.text in told)
 
     def measure(evidence: Sequence[Evidence]) -> Support:
@@ -78,12 +74,3 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
             joined = (tuple(dict.fromkeys((*chosen, *more))) for more in others)
             cited = max(cited, chosen, *joined, best, key=rate)
     return turn.model_copy(update={"evidence": drop_needless(cited, turn.answer, turn.query, measure)})
-
-
-def _list_telling(passage: Passage) -> set[str]:
-    """Return the sentences of a passage that tell something; a question does if only “Yes.” or the like follows."""
-    return {
-        text
-        for text, after in pairwise([*told_in(passage), ""])
-        if not has_question_mark(text.rstrip("\"”’')]")[-1:]) or (after and not read_terms(after))
-    }

@@ -7,7 +7,6 @@ unique ones, people's 16.9. Of people's later turns, 10% rest on the text of ear
 from collections.abc import Iterable, Sequence
 
 from generator.common.passages import prose, told_in
-from generator.common.scripts import has_question_mark
 from generator.common.support import read_terms
 from generator.schema import Passage, Retriever, Split, Turn
 
@@ -45,7 +44,7 @@ def find_next_sentence(passages: Sequence[Passage], history: Sequence[Turn], pla
     """Return the sentence after the last evidence that no answer of the dialog rests on; empty if there is none.
 
     It is of a document that answers rest on, so that the dialog keeps its subject; before any does, of the first. What
-    asks, is the document's title or code, or has too few content words to be asked for, such as a heading, is left out.
+    tells nothing, is code, or has too few content words to be asked for is left out.
 
     Args:
         passages: retrieved so far.
@@ -57,7 +56,7 @@ def find_next_sentence(passages: Sequence[Passage], history: Sequence[Turn], pla
     texts = [text for p in passages if p.document_id in documents for text in told_in(p)]
     asked = {p.text[start:end] for p in passages for start, end in prose(p.text)}
     last = max((number for number, text in enumerate(texts, 1) if text in used), default=0)
-    told = (text for text in dict.fromkeys(texts[last:] + texts[:last]) if not has_question_mark(text))
+    told = dict.fromkeys(texts[last:] + texts[:last])
     free = [text for text in told if text in asked and text not in used and len(read_terms(text)) >= _TELLING]
     return free[(place - len(history)) % len(free)] if free else ""
 

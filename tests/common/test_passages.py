@@ -2,10 +2,11 @@ import random
 
 import pytest
 
-from generator.common.passages import TOKEN, count_tokens, prose, sentences
+from generator.common.passages import TOKEN, count_tokens, prose, sentences, told_in
 from generator.errors import ConfigError
 from generator.schema import Document
 from tests.support.corpora import split
+from tests.support.records import make_passage
 
 ALPHABET = ["word", "naïve", "Köln", "😀", "3.5", ".", ",", "?", " ", "  ", "\n", "\n\n", "\t", "-", "1.", "Then", "…"]
 
@@ -173,3 +174,8 @@ def test_sentences_of_any_text_are_ordered_trimmed_and_complete(seed: int) -> No
         assert text[start:end].strip() == text[start:end]
         position = end
     assert text[position:].strip() == ""
+
+
+def test_a_question_tells_nothing_unless_its_answer_needs_it() -> None:
+    passage = make_passage("fares", "Is it free? Yes. What does it cost? It costs 5 crowns. He asked, “Why?”")
+    assert told_in(passage) == ["Is it free?", "Yes.", "It costs 5 crowns.", "He asked, “Why?”"]
