@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import dspy
 
 from generator.common.language import languages
-from generator.common.passages import told_in
+from generator.common.passages import sentences, told_in
 from generator.dialogs.calls import call
 from generator.dialogs.evidence import (
     SHOWN,
@@ -19,7 +19,7 @@ from generator.dialogs.evidence import (
 )
 from generator.dialogs.prompt import Conversation, Documents, quote
 from generator.errors import Rejected
-from generator.schema import Evidence, Turn
+from generator.schema import Evidence, Passage, Turn
 
 
 async def choose_evidence(predict: dspy.Predict, documents: Documents, history: Sequence[Turn], turn: Turn) -> Turn:
@@ -29,14 +29,15 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
     of it, that is the evidence: of people's answers, for 937 of 937 (`benchmarks/evidence.py`). Else the model is asked
     once to choose among these sentences, if they cover more. Its choice counts where it covers more, alone, with the
     sentences cited or with another of these; where there is neither, the best of them does. A failed call changes
-    nothing that is cited. A title, a heading or a question is never evidence, and no sentence that can be spared.
+    nothing that is cited. A title, a heading or a question is never evidence, and no sentence that can be spared, or
+    that another passage has whole.
 
     Args:
         predict: of `ChooseEvidence`.
     """
     if languages().differ:  # no words can be compared
         return turn
-    said, told = list_said(turn.query, history, documents.passages), set[str]().union(*map(told_in, documents.passages))
+    said, told = list_said(turn.query, history, documents.passages), _list_whole(documents.passages)
     cited = tuple(each for each in turn.evidence if each.text in told)
 
     def measure(evidence: Sequence[Evidence]) -> Support:
@@ -74,3 +75,19 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
             joined = (tuple(dict.fromkeys((*chosen, *more))) for more in others)
             cited = max(cited, chosen, *joined, best, key=rate)
     return turn.model_copy(update={"evidence": drop_needless(cited, turn.answer, turn.query, measure)})
+
+
+def _list_whole(passages: Sequence[Passage]) -> set[str]:
+    """Return the sentences of passages that tell something, but those at an edge that another passage goes beyond."""
+    told = set[str]()
+    for passage in passages:
+        same, length = (other for other in passages if other.document_id == passage.document_id), len(passage.text)
+        places = [(other.start - passage.start, other.end - passage.start) for other in same]
+        cut = {
+            passage.text[start:end]
+            for start, end in sentences(passage.text)
+            if any(first < 0 == start and end <= last for first, last in places)
+            or any(first <= start and end == length < last for first, last in places)
+        }
+        told.update(text for text in told_in(passage) if text not in cut)
+    return told

@@ -6,6 +6,7 @@ from contextlib import suppress
 import pytest
 from dspy import lm15
 
+from generator.common.passages import passage
 from generator.dialogs.calls import TOO_LONG
 from generator.dialogs.checks import (
     LIKE_THE_AGENT,
@@ -22,7 +23,7 @@ from generator.dialogs.prompt import Documents
 from generator.dialogs.signatures import REJECTED, FirstQuestion, NextQuestion
 from generator.dialogs.steps import NO_EVIDENCE, UNKNOWN, UNPLANNED, Answer, Ask, Chat, Rewrite
 from generator.errors import ModelError, Rejected
-from generator.schema import Evidence, Hit, Passage, Turn
+from generator.schema import Document, Evidence, Hit, Passage, Turn
 from judges.metrics.grounding import GroundingJudge
 from tests.support.scripted import KINDS, Entry, Scripted, piece, said, task
 
@@ -515,6 +516,16 @@ def test_only_what_tells_it_is_evidence(text: str, told: str, cited: list[str]) 
     model = Scripted(answer=[{"answer": told, "evidence": [1, 2, 3]}])
     turn: Turn = model.run(lambda: Answer().acall((piece("fares", text),), (), "Are dogs free?", KINDS["direct"]))
     assert [each.text for each in turn.evidence] == cited
+
+
+def test_a_sentence_that_another_passage_has_whole_is_cited_from_there() -> None:
+    text = "The tram is green. Adults pay 5 crowns at the machine. It runs at night."
+    document = Document(id="fares", text=text)
+    passages = (passage(document, 0, 36), passage(document, 19, len(text)))  # “… Adults pay 5 crowns”
+    for cited in (2, 3):
+        model = Scripted(answer=[{"answer": "They pay 5 crowns.", "evidence": [cited]}])
+        turn: Turn = model.run(lambda: Answer().acall(passages, (), "What does an adult pay?", KINDS["direct"]))
+        assert [each.text for each in turn.evidence] == ["Adults pay 5 crowns at the machine."]
 
 
 def test_a_choice_that_completes_the_evidence_is_added() -> None:
