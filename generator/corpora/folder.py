@@ -1,6 +1,7 @@
 """Read folders of files, one document each: the user's, or those in this package."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -9,7 +10,7 @@ from pydantic import Field
 from generator.common.console import note
 from generator.corpora.base import FileCorpus, UserCorpus
 from generator.corpora.files import File, count_suffixes, list_files
-from generator.corpora.formats import FORMATS, READING, Reader, read_document
+from generator.corpora.formats import FORMATS, READING, Reader, read_document, read_labels, read_restructured
 from generator.corpora.office import MIME_TYPES, office_formats
 from generator.errors import CorpusError
 from generator.schema import Document, SkippedRecord
@@ -52,8 +53,17 @@ class FolderCorpus(UserCorpus, FileCorpus):
         office = sorted({file.suffix for file in others} & MIME_TYPES.keys())
         return count_suffixes(others) + (f"; corpus.reader=office reads {', '.join(office)}" if office else "")
 
+    @cached_property
+    def _labels(self) -> Mapping[str, str]:
+        """What a reference shows may be the title of another file."""
+        files = (file for file in self.files() if file.suffix == ".rst")
+        return {label: title for file in files for label, title in read_labels(file).items()}
+
     def records(self, file: File) -> Iterator[Document | SkippedRecord]:
-        yield read_document(file, self._formats)
+        formats = {**self._formats}
+        if file.suffix == ".rst":
+            formats[".rst"] = partial(read_restructured, labels=self._labels)
+        yield read_document(file, formats)
 
 
 class SampleCorpus(FileCorpus):

@@ -4,7 +4,7 @@ import io
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -26,6 +26,9 @@ READING = "6"  # raised when a change gives files another text; then caches are 
 # Longer is no front matter, and YAML is slow to parse.
 _FRONT_MATTER = re.compile(r"\A---\n(.{0,20000}?\n)---\n", re.DOTALL)
 _ROLE = re.compile(r":[a-z][\w:.+-]*:`[!~]?([^`<]{1,200}?)(?:\s{0,40}<[^`<>]{1,200}>)?`")  # “:ref:`the boat <boat>`”
+_REFERENCE = re.compile(r":(?:std:)?ref:`([^`<>]{1,200})`")  # “:ref:`boats`”, which shows the title behind “.. _boats:”
+_LABEL = re.compile(r"\.\. _`?([^`:]{1,200})`?:\s*$")
+_UNDERLINE = re.compile(r"""([=~^"'#*+`_<>-])\1+\s*$""")
 _FIRST_HEADING = re.compile(r"\s*# +(.+)\n*")
 
 # What word processors write into PDFs where nobody named them: “Microsoft Word - lease_v3.docx”.
@@ -96,8 +99,34 @@ def _plain(data: bytes) -> tuple[str, str]:
     return take_heading("", join_lines(mark_headings(_decode(data))))
 
 
-def _restructured(data: bytes) -> tuple[str, str]:
-    """Return the title and the text of the page that is made of reStructuredText, which reads no other file."""
+def read_labels(file: File) -> dict[str, str]:
+    """Return the titles behind the labels of a file of reStructuredText; none if it can't be read."""
+    try:
+        with open_file(file, unpack=False) as stream:
+            lines = _decode(stream.read()).splitlines()
+    except (OSError, FormatError):
+        return {}
+    labels, waiting = dict[str, str](), list[str]()
+    for line, below in pairwise([*lines, ""]):
+        if label := _LABEL.match(line):
+            waiting.append(_normalise(label[1]))
+        elif line.strip() and not _UNDERLINE.match(line):
+            if _UNDERLINE.match(below):
+                labels.update(dict.fromkeys(waiting, line.strip()))
+            waiting = []
+    return labels
+
+
+def _normalise(label: str) -> str:
+    return " ".join(label.split()).lower()
+
+
+def read_restructured(data: bytes, labels: Mapping[str, str] = MappingProxyType({})) -> tuple[str, str]:
+    """Return the title and the text of the page that is made of reStructuredText, which reads no other file.
+
+    Args:
+        labels: the titles that `:ref:` shows.
+    """
     from docutils.core import publish_string
 
     from generator.corpora.directives import know_directives
@@ -116,7 +145,8 @@ def _restructured(data: bytes) -> tuple[str, str]:
         "line_length_limit": 1_000_000,
         "_disable_config": True,
     }
-    text = _ROLE.sub(r"\1", _decode(data))
+    text = _REFERENCE.sub(lambda found: labels.get(_normalise(found[1]), found[1]), _decode(data))
+    text = _ROLE.sub(r"\1", text)
     know_directives(text)
     try:
         page = publish_string(text, writer="html4css1", settings_overrides=settings)
@@ -262,7 +292,7 @@ FORMATS: MappingProxyType[str, Reader] = MappingProxyType(
     {
         ".txt": _plain,
         **dict.fromkeys((".md", ".markdown", ".mdx", ".qmd", ".rmd"), _markdown),
-        ".rst": _restructured,
+        ".rst": read_restructured,
         ".html": _html,
         ".htm": _html,
         ".pdf": _pdf,

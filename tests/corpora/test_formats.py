@@ -7,6 +7,7 @@ import pypdf
 import pytest
 
 from generator.corpora.folder import FolderCorpus
+from generator.schema import Document
 from tests.support.corpora import broken, corpus, good, message, read
 
 
@@ -166,6 +167,17 @@ Adult  7.20
     ]
     assert ferries.text.split("\n\n") == ["The boat from port.sail sails at Harrowmere.", *note, *fares]
     assert untitled.text == "Text.\n\n## Fares\n\nMore."
+
+
+def test_references_show_the_titles_of_other_files(tmp_path: Path) -> None:
+    (tmp_path / "a.rst").write_text(
+        "See :ref:`fares-2`, :ref:`Port\nauthority`,\n:ref:`boats <fares>` and :ref:`none`.\n\n"
+        ".. _port Authority:\n\nS3\n--\n\n.. _none:\n\nText.\n"
+    )
+    (tmp_path / "b.rst").write_text(".. _fares-1:\n.. _`Fares-2`:\n\n=====\nFares\n=====\n\nAn adult pays 7.20.\n")
+    (tmp_path / "c.rst").write_bytes(b"\xff")
+    found = [record for record in read("folder", path=str(tmp_path)) if isinstance(record, Document)]
+    assert found[0].text.partition("\n")[0] == "See Fares, S3, boats and none."
 
 
 def test_directives_of_sphinx_keep_what_they_name_and_hold(tmp_path: Path) -> None:
