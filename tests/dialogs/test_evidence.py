@@ -112,3 +112,8 @@ def test_sentences_are_ranked_by_the_words_they_share_with_answer_and_question()
     assert rank_sentences(sentences, "", ASKED)[0] == 2
     assert rank_sentences(sentences, "Green.", "What is it like?") == [1]
     assert rank_sentences(sentences, "", "Why?") == []
+
+
+@pytest.mark.parametrize(("evidence", "covered"), [("The tram is green.", False), ("The tram is fast.", True)])
+def test_what_a_question_asks_to_confirm_is_told_by_the_evidence(evidence: str, covered: bool) -> None:
+    assert measure_support("Yes, the tram is fast.", ["Is the tram fast?"], [evidence]).covered == covered
