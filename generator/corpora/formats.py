@@ -213,7 +213,7 @@ def read_page(soup: "BeautifulSoup") -> str:
 
     Of a page that names its main part, it is the text of that.
     """
-    main = [part for part in soup.select("main, [role=main]") if part.get_text(strip=True)]
+    main = soup.select("main, [role=main]")
     blocks = "".join(_strings(main[0] if len(main) == 1 else soup)).split(_BREAK)
     # A row is a line whatever paragraphs its cells have, unless the table lays out a page.
     parts = (part for block in blocks for part in (block.split(_CELL_BREAK) if len(block) > LONGEST_ROW else [block]))

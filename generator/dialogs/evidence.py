@@ -178,7 +178,7 @@ def drop_needless(
     if measure([]).covered:
         return ()
     terms, kept, texts = read_terms(answer), list(evidence), [each.text for each in evidence]
-    if not terms or not measure(kept).covered:
+    if not terms:
         return tuple(kept)
     plain, said = {term.text for term in terms if term.kind == "word"}, {term.key for term in terms}
     ranked = rank_sentences(texts, answer, question)

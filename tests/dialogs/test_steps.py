@@ -407,6 +407,12 @@ def test_a_bad_answer_is_asked_for_again_with_the_reason(bad: dict[str, object],
     assert second.partition("<task>")[0] == first.partition("<task>")[0]
 
 
+@pytest.mark.parametrize(("kind", "told"), [("unanswerable", ""), ("direct", "It runs at night. ")])
+def test_a_question_back_may_come_with_an_answer_or_where_there_is_none(kind: str, told: str) -> None:
+    back = f"{told}Which tram do you have in mind?"
+    assert answer(Scripted(answer=[{"answer": back}]), question_type=kind).answer == back
+
+
 def test_an_answer_is_asked_for_only_three_times() -> None:
     model = Scripted(answer=[{"answer": "See [1]."}, {"answer": "See [2]."}, {"answer": "…"}, {"answer": "Yes."}])
     with pytest.raises(Rejected) as caught:
@@ -518,10 +524,11 @@ def test_only_what_tells_it_is_evidence(text: str, told: str, cited: list[str]) 
     assert [each.text for each in turn.evidence] == cited
 
 
-def test_a_sentence_that_another_passage_has_whole_is_cited_from_there() -> None:
+@pytest.mark.parametrize(("end", "start"), [(36, 19), (54, 26)], ids=["cut at the end", "cut at the start"])
+def test_a_sentence_that_another_passage_has_whole_is_cited_from_there(end: int, start: int) -> None:
     text = "The tram is green. Adults pay 5 crowns at the machine. It runs at night."
     document = Document(id="fares", text=text)
-    passages = (passage(document, 0, 36), passage(document, 19, len(text)))  # “… Adults pay 5 crowns”
+    passages = (passage(document, 0, end), passage(document, start, len(text)))
     for cited in (2, 3):
         model = Scripted(answer=[{"answer": "They pay 5 crowns.", "evidence": [cited]}])
         turn: Turn = model.run(lambda: Answer().acall(passages, (), "What does an adult pay?", KINDS["direct"]))
