@@ -172,7 +172,7 @@ Adult  7.20
 def test_references_show_the_titles_of_other_files(tmp_path: Path) -> None:
     (tmp_path / "a.rst").write_text(
         "See :ref:`fares-2`, :ref:`Port\nauthority`,\n:ref:`boats <fares>` and :ref:`none`.\n\n"
-        ".. _port Authority:\n\nS3\n--\n\n.. _none:\n\nText.\n"
+        ".. _port Authority:\n\nS3\n--\n\n.. _none:\n\nText.\n\nSea\n---\n"
     )
     (tmp_path / "b.rst").write_text(".. _fares-1:\n.. _`Fares-2`:\n\n=====\nFares\n=====\n\nAn adult pays 7.20.\n")
     (tmp_path / "c.rst").write_bytes(b"\xff")

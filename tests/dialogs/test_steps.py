@@ -511,6 +511,22 @@ def test_sentences_cited_stay_where_no_choice_is_better() -> None:
             ["Dogs pay half."],
         ),
         (
+            "The kiosk includes a small shop with ice. Dogs pay half. Mice walk.",
+            "That includes small dogs, who pay half.",
+            ["The kiosk includes a small shop with ice.", "Dogs pay half."],
+        ),
+        (
+            "The kiosk of Orrin sells sweet ice. Dogs pay half. Mice walk.",
+            "In Orrin dogs pay half.",
+            ["The kiosk of Orrin sells sweet ice.", "Dogs pay half."],
+        ),
+        (
+            "Dogs enter at half price in most of the winter. Ice is sold at half price all the winter, too. Mice walk.",
+            "At half price.",
+            ["Dogs enter at half price in most of the winter."],
+        ),
+        ("Dogs are free. Dogs ride. Mice walk.", "Yes.", ["Dogs are free.", "Dogs ride.", "Mice walk."]),
+        (
             "Dogs pay half. Cats pay half. Mice walk.",
             "Dogs pay half, and cats do.",
             ["Dogs pay half.", "Cats pay half."],
