@@ -55,7 +55,7 @@ class FolderCorpus(UserCorpus, FileCorpus):
 
     @cached_property
     def _labels(self) -> Mapping[str, str]:
-        """What a reference shows may be the title of another file."""
+        """Return the titles behind labels: a reference may show that of another file."""
         files = (file for file in self.files() if file.suffix == ".rst")
         return {label: title for file in files for label, title in read_labels(file).items()}
 

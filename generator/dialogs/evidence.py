@@ -23,7 +23,7 @@ from generator.schema import Evidence, Passage, Turn
 LEAST_COVERED = 0.5
 # Of an answer that adds nothing to a question that begins with a verb, such as “Yes, it is efficient.”
 _LEAST_CONFIRMED = 0.7
-# The most of a sentence that an answer has which can do without it: the others lack nothing that it has, or one word.
+# An answer rests on a sentence of which it has as much: where the other sentences lack nothing of it, and where a word.
 _MOST_RETOLD, _MOST_ASIDE = 0.75, 0.5
 # Of each sentence of an answer that only says what was said before, in three such words or more; costs none of these.
 _CLAIM, _LEAST_CLAIMED = 3, 1 / 3
@@ -166,11 +166,11 @@ def drop_needless(
 ) -> tuple[Evidence, ...]:
     """Return evidence that covers an answer without what can be spared, beginning with the sentences that share least.
 
-    The others must cover the answer. It can do without a sentence of which it has less than three quarters, if they
-    lack nothing that it has, and less than half, if they lack one plain word: small models cite what shares “include”
-    or “available” with their answer. Beside two other sentences, what people cite is left alone so for 96% (ClapNQ) and
-    98% (SQuAD 2.0) of their answers (`benchmarks/evidence.py`). What claims nothing has no evidence; that of “Yes.”, or
-    what covers no answer, stays.
+    The others must cover the answer. If they lack nothing that the sentence has of it, the answer has less than three
+    quarters of the sentence; if they lack one plain word, less than half: small models cite what shares “include” or
+    “available” with their answer. Put beside two other sentences, what people cite is all that is left for 96% (ClapNQ)
+    and 98% (SQuAD 2.0) of their answers (`benchmarks/evidence.py`). What claims nothing has no evidence; that of “Yes.”
+    and what covers no answer stay.
 
     Args:
         measure: returns how far such evidence covers the answer.
