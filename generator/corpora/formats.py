@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bs4 import BeautifulSoup
     from bs4.element import PageElement, Tag
 
-READING = "6"  # raised when a change gives files another text; then caches are made anew
+READING = "7"  # raised when a change gives files another text; then caches are made anew
 
 # Longer is no front matter, and YAML is slow to parse.
 _FRONT_MATTER = re.compile(r"\A---\n(.{0,20000}?\n)---\n", re.DOTALL)
@@ -38,8 +38,9 @@ _NO_TITLE = re.compile(r"\s*(?:Microsoft \w+ - |untitled\s*$|.+\.(?:docx?|pptx?|
 _BOILERPLATE = (
     "head, title, script, style, noscript, template, svg, object, nav, footer, aside, [hidden], "
     "[role=navigation], [role=banner], [role=contentinfo], [role=search], "
-    # Tables of contents and links to headings of DocBook, Docutils, MediaWiki, MkDocs and Sphinx.
-    ".contents.topic, .docnav, .headerlink, .navfooter, .navheader, .toc, .toctree-wrapper"
+    # Tables of contents, links to headings, notes and sources of DocBook, Docutils, MediaWiki, MkDocs and Sphinx.
+    ".contents.topic, .docnav, .headerlink, .navfooter, .navheader, .toc, .toctree-wrapper, .viewcode-link, "
+    "sup:has(a[href*='#'])"
 )
 _BLOCKS = frozenset(
     re.findall(
@@ -49,7 +50,12 @@ _BLOCKS = frozenset(
     )
 )
 _HEADINGS = {f"h{level}": f"{level * '#'} " for level in range(1, 7)}
-_BREAK, _CELL_BREAK, _CELL_END = "\x1f", "\x1e", " | "  # `str.split` takes the first two for white space
+# `str.split` takes the first four for white space.
+_BREAK, _CELL_BREAK, _TERM_END, _NOTE, _CELL_END = "\x1f", "\x1e", "\x1d", "\x1c", " | "
+# A term and the paragraph that explains it become one: “Assets: things you own”.
+_TERM = re.compile(r"([^\s.?!:])\s*\x1d\s*(?![-#`\s]|\d+\. )")
+_NOTE_BEFORE_STOP = re.compile(r"(?:[ \n]*\x1c)+(?=[.,;:!?)])")
+_SUPERSCRIPT = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 LONGEST_ROW = 600  # characters
 _PROGRAM = re.compile(r"\b(?:literal-block|doctest|code|highlight)")
 # “language-sh”, “highlight-sh” (Sphinx), “highlight-source-sh” (GitHub), “code sh literal-block” (Docutils)
@@ -214,7 +220,9 @@ def read_page(soup: "BeautifulSoup") -> str:
     Of a page that names its main part, it is the text of that.
     """
     main = soup.select("main, [role=main]")
-    blocks = "".join(_strings(main[0] if len(main) == 1 else soup)).split(_BREAK)
+    text = "".join(_strings(main[0] if len(main) == 1 else soup))
+    text = _NOTE_BEFORE_STOP.sub("", text)
+    blocks = _TERM.sub(r"\1: ", text).replace(_TERM_END, _BREAK).split(_BREAK)
     # A row is a line whatever paragraphs its cells have, unless the table lays out a page.
     parts = (part for block in blocks for part in (block.split(_CELL_BREAK) if len(block) > LONGEST_ROW else [block]))
     paragraphs = (" ".join(part.split()).strip(" |") for part in parts)
@@ -236,6 +244,8 @@ def _strings(soup: "Tag") -> Iterator[str]:
         piece = ahead.pop()
         if isinstance(piece, Tag):
             if id(piece) in hidden:
+                if piece.name == "sup":
+                    yield _NOTE
                 continue
             if piece.name in ("ol", "ul"):
                 first = re.match(r"\d{1,9}$", str(piece.get("start", "")))
@@ -246,10 +256,11 @@ def _strings(soup: "Tag") -> Iterator[str]:
             in_cell = (in_cell or is_cell) and piece.name != "table"
             mark = (_CELL_BREAK if in_cell else _BREAK) if piece.name in _BLOCKS else ""
             yield mark
-            ahead.append(_CELL_END if is_cell else mark)
-            program = _fence(piece).translate(_VERBATIM) if piece.name == "pre" else ""
-            before = "" if program.startswith("`") else before  # a fence begins its line
-            ahead.extend([NavigableString(program)] if program else reversed(piece.contents))
+            ends_term = piece.name == "dt" and mark == _BREAK and getattr(piece.find_next_sibling(), "name", "") == "dd"
+            ahead.append(_CELL_END if is_cell else _TERM_END if ends_term else mark)
+            text = _whole(piece)
+            before = "" if text.startswith("`") else before  # a fence begins its line
+            ahead.extend([NavigableString(text)] if text else reversed(piece.contents))
         elif type(piece) is str:
             yield piece
             in_cell = in_cell and piece != _CELL_END
@@ -257,6 +268,15 @@ def _strings(soup: "Tag") -> Iterator[str]:
         elif type(piece) is NavigableString or type(piece) is CData:  # and no comment
             yield f"{before}{piece}" if (text := piece.strip()) else str(piece)
             before = "" if text else before
+
+
+def _whole(piece: "Tag") -> str:
+    """Return the text of what isn't read piece by piece: a `pre`, and a power such as “10³”; "" of anything else."""
+    if piece.name == "pre":
+        return _fence(piece).translate(_VERBATIM)
+    if piece.name == "sup" and re.fullmatch(r"[+−-]?\d+", text := piece.get_text().strip()):
+        return text.translate(_SUPERSCRIPT)
+    return ""
 
 
 def _fence(piece: "Tag") -> str:

@@ -88,10 +88,13 @@ def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
         <header><div role="banner">Logo</div><nav><a href="/">Home</a></nav></header>
         <main><h1>Fares &amp; times</h1><!-- secret -->
         <p>A <b>single</b> costs
-           7.20<sup>1</sup>.</p>Loose text.
+           7.20 <sup>[<a href="#note-1">1</a>]</sup> <sup><a href="#note-2">2</a></sup>,
+           10<sup>-2</sup> of it on the 3<sup>rd</sup>.</p>Loose text.
         <table><tr><th>Who</th><th>Fare</th></tr><tr><td><p>Adult</p></td>
         <td>7.20</td></tr><tr><td>Child</td><td>3.60<i hidden>secret</i></td></tr></table>
-        <ul><li>One</li><li><p>Two<br>lines</p></li></ul><ol start="3"><li></li><li>Four</li></ol></main>
+        <ul><li>One</li><li><p>Two<br>lines</p></li></ul><ol start="3"><li></li><li>Four</li></ol>
+        <dl><dt>Pier</dt><dd><p>Where boats land.</p><p>Of wood.</p></dd><dt>Quay</dt><dt>Dock</dt><dd>The same.</dd>
+        <dt>Why?</dt><dd>None.</dd><dt>Boats</dt><dd><ul><li>Red</li></ul></dd></dl></main>
         <script>var x = "hidden";</script><aside>Advert</aside><footer>Imprint</footer>
         <p>We use cookies.</p></body></html>"""
     )
@@ -106,8 +109,9 @@ def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
     assert page.title == "Ferry fares"
     table = ["Who | Fare", "Adult | 7.20", "Child | 3.60"]
     lists = ["- One", "- Two", "lines", "4. Four"]
-    paragraphs = ["# Fares & times", "A single costs 7.201.", "Loose text.", *table, *lists]
-    assert page.text.split("\n\n") == paragraphs
+    terms = ["Pier: Where boats land.", "Of wood.", "Quay", "Dock: The same.", "Why?", "None.", "Boats", "- Red"]
+    paragraphs = ["# Fares & times", "A single costs 7.20, 10⁻² of it on the 3rd.", "Loose text."]
+    assert page.text.split("\n\n") == [*paragraphs, *table, *lists, *terms]
     assert plain.title == "Only a heading"
     programs = ["```text\na = 1\nb\n```", "## Sea", "```sh\nsail\n```"]
     assert plain.text.split("\n\n") == ["Text.", "A poem\n of two lines", *programs]
@@ -401,7 +405,7 @@ An underline
         *("Linux", "Use the store.", "```sh\napt install ferry  # {% raw %}\n```"),
         *("Save money", "Buy a daily weekly ticket.", "Dogs", "Dogs pay half.", "Bikes are free."),
         *("```python\npay([^1])\n```", "```text\nplot(1)\n```", "Boats wait for ferry.__len__ people."),
-        *("Warning: The pier is closed.", "- Bring food", "Pier", "Where boats land."),
+        *("Warning: The pier is closed.", "- Bring food", "Pier: Where boats land."),
         "```text\npay({ref}`x`)\n```",
         '```text\n=== "A tab"\n```',
         *("Ask for [^2] at the boat, or for {who}.", "# An underline", "On board only."),
