@@ -1,7 +1,5 @@
 """Read a file's title and text, for every file type that a document can have."""
 
-import io
-import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice, pairwise
@@ -13,7 +11,7 @@ import yaml
 
 from generator.corpora.base import make_document
 from generator.corpora.files import File, open_file
-from generator.corpora.lines import drop_running_heads, join_lines, mark_headings
+from generator.corpora.lines import drop_contents, drop_running_heads, join_lines, mark_headings
 from generator.errors import YAML_SLIPS, describe
 from generator.schema import Document, SkippedRecord
 
@@ -57,6 +55,7 @@ _TERM = re.compile(r"([^\s.?!:])\s*\x1d\s*(?![-#`\s]|\d+\. )")
 _NOTE_BEFORE_STOP = re.compile(r"(?:[ \n]*\x1c)+(?=[.,;:!?)])")
 _SUPERSCRIPT = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 LONGEST_ROW = 600  # characters
+LOCKED = "it is password-protected; save it without a password"
 _PROGRAM = re.compile(r"\b(?:literal-block|doctest|code|highlight)")
 # “language-sh”, “highlight-sh” (Sphinx), “highlight-source-sh” (GitHub), “code sh literal-block” (Docutils)
 _LANGUAGE = re.compile(r"\b(?:language-|highlight-(?:source-)?|code )(?!(?:default|literal|none|source)\b)([\w+#.-]+)")
@@ -102,7 +101,7 @@ def _decode(data: bytes, encoding: str = "utf-8") -> str:
 
 
 def _plain(data: bytes) -> tuple[str, str]:
-    return take_heading("", join_lines(mark_headings(_decode(data))))
+    return take_heading("", join_lines(mark_headings(drop_contents(_decode(data)))))
 
 
 def read_labels(file: File) -> dict[str, str]:
@@ -291,18 +290,19 @@ def _fence(piece: "Tag") -> str:
 
 
 def _pdf(data: bytes) -> tuple[str, str]:
-    import pypdf
-    import pypdf.errors
+    import pypdfium2
 
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it warns of files that it reads well
     try:
-        reader = pypdf.PdfReader(io.BytesIO(data))
-        text = join_lines("\n".join(drop_running_heads([page.extract_text() for page in reader.pages])))
-        title = (reader.metadata and reader.metadata.title) or ""
-    except pypdf.errors.FileNotDecryptedError as error:
-        raise FormatError("it is password-protected; save it without a password") from error
-    except Exception as error:  # pypdf has no common base of what malformed files raise
+        with pypdfium2.PdfDocument(data) as pdf:
+            pages = [page.get_textpage().get_text_bounded() for page in pdf]
+            title = pdf.get_metadata_value("Title")
+    except pypdfium2.PdfiumError as error:
+        if error.err_code == pypdfium2.raw.FPDF_ERR_PASSWORD:
+            raise FormatError(LOCKED) from error
         raise FormatError(f"not a readable PDF: {describe(error)}") from error
+    # PDFium gives line ends of Windows, and a mark in place of a hyphen that ends a line.
+    lines = [page.replace("\r\n", "\n").replace("\2", "-\n") for page in pages]
+    text = join_lines(drop_contents("\n".join(drop_running_heads(lines))))
     if not text.strip():
         raise FormatError("its pages have no text, only images; run OCR on it")
     return title, text

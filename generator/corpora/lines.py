@@ -13,10 +13,13 @@ _SMALL = 1 / 3  # of the lines that seem to be wrapped, which go on in small let
 _SENTENCE_ENDS = re.compile(r"[.!?:;…][)\]\"'”’»]*$")
 # List items, quotations, headings, table rows.
 _STARTS_ANEW = re.compile(r"\s*(?:[•●▪◦‣>|]|(?:[-–—*+]|#{1,6}|\d{1,3}[.)]|[A-Za-z][.)])\s)")
-_NO_PROSE = re.compile(r"\S(?: {3}|\t)[ \t]*\S|^\W*$", re.MULTILINE)  # columns and rulers
+_NO_PROSE = re.compile(r"\S(?: {3}|\t)[ \t]*\S|^\W*$|^\| ", re.MULTILINE)  # columns, rulers, rows
 _UNDERLINED = re.compile(r"^(?P<title>[^\n]*\w[^\n]*)\n(?P<line>([=~^-])\3{2,})[ \t]*$", re.MULTILINE)
 _RAGGED = 2  # letters by which an underline may be longer or shorter than its heading
 _BROKEN_WORD, _FIRST_WORD = re.compile(r"([^\W\d_]+)-$"), re.compile(r"^\w*")
+_BROKEN = re.compile(r"\w+-\n\s*\w+")
+_CONTENTS_ENTRY = re.compile(r"(?:\s?\.){4,}\s*(\d{1,4})\s*$")  # “Fares . . . . . . 7”
+_SHORTEST_CONTENTS = 5  # entries; fewer lines with dots may be prices
 
 
 def join_lines(text: str) -> str:
@@ -35,14 +38,15 @@ def join_lines(text: str) -> str:
     first = [line.lstrip()[0] for line, is_wrapped in zip(lines[1:], wrapped, strict=True) if is_wrapped]
     if sum(not letter.isupper() for letter in first) < _SMALL * len(first):
         return text
-    words = set(re.findall(r"\w+", text))
+    words = set(re.findall(r"\w+", _BROKEN.sub(" ", text)))
     paragraphs = lines[:1]
     for following, is_wrapped in zip(lines[1:], wrapped, strict=True):
         rest = following.lstrip()
         if not is_wrapped:
             paragraphs.append(following)
         elif half := _BROKEN_WORD.search(paragraphs[-1]):  # “iden-”, “tifier”; but “well-”, “known”
-            whole = half[1] + _FIRST_WORD.findall(rest)[0] in words
+            other = _FIRST_WORD.findall(rest)[0]
+            whole = half[1] + other in words or not (other in words or other.isdigit())
             paragraphs[-1] = paragraphs[-1][: -1 if whole else None] + rest
         else:
             paragraphs[-1] += " " + rest
@@ -72,11 +76,31 @@ def mark_headings(text: str) -> str:
     return _UNDERLINED.sub(mark, text)
 
 
+def drop_contents(text: str) -> str:
+    """Return `text` without tables of contents: lines that end in dots and a page, no page before the one above."""
+    lines = text.split("\n")
+    runs, last = list[list[int]](), 0
+    for number, line in enumerate(lines):
+        if entry := _CONTENTS_ENTRY.search(line):
+            if not runs or int(entry[1]) < last:
+                runs.append([])
+            runs[-1].append(number)
+            last = int(entry[1])
+    dropped = {number for run in runs if len(run) >= _SHORTEST_CONTENTS for number in run}
+    return "\n".join(line for number, line in enumerate(lines) if number not in dropped)
+
+
 def drop_running_heads(pages: Sequence[str]) -> list[str]:
-    """Return the pages without first and last lines that stand on three or more, but for a number that counts pages."""
+    """Return the pages without first and last lines that stand on three or more, but for a number that counts pages.
+
+    Where such a number begins or ends the line on half of the pages, the rest may differ (“6 Chapter 2. Fares”).
+    """
     split = [page.strip().split("\n") for page in pages]
     ends = [{form for line in (lines[0], lines[-1]) for form in _forms(line, n)} for n, lines in enumerate(split)]
-    often = {form for form, count in Counter(form for forms in ends for form in forms).items() if count >= 3}
+    counts = Counter(form for forms in ends for form in forms)
+    often = {
+        form for form, count in counts.items() if count >= (3 if isinstance(form, str) else max(3, len(pages) / 2))
+    }
     for number, lines in enumerate(split):
         for end in (0, -1):
             if lines and not often.isdisjoint(_forms(lines[end], number)):
@@ -84,8 +108,13 @@ def drop_running_heads(pages: Sequence[str]) -> list[str]:
     return ["\n".join(lines) for lines in split]
 
 
-def _forms(line: str, page: int) -> Iterator[str]:
-    """Yield a line's text, and the text around each of its numbers with how far the number is from the page's."""
+def _forms(line: str, page: int) -> Iterator[str | int]:
+    """Yield a line's text, and the text around each of its numbers with how far the number is from the page's.
+
+    Of a number at the line's beginning or end yield that distance alone, too.
+    """
     yield line.strip()
+    for number in re.finditer(r"^\d{1,6}(?=\s)|(?<=\s)\d{1,6}$", line.strip()):
+        yield int(number[0]) - page
     for number in re.finditer(r"(?<!\d)\d{1,6}(?!\d)", line):
         yield f"{line[: number.start()]}\n{line[number.end() :]}\n{int(number[0]) - page}".strip(" ")

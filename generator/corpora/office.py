@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from generator.corpora.formats import (
     FORMATS,
+    LOCKED,
     LONGEST_ROW,
     FormatError,
     Reader,
@@ -20,7 +21,7 @@ from generator.corpora.formats import (
     read_title,
     take_heading,
 )
-from generator.corpora.lines import join_lines
+from generator.corpora.lines import drop_contents, drop_running_heads, join_lines
 from generator.errors import CorpusError, describe
 
 if TYPE_CHECKING:
@@ -39,7 +40,9 @@ MIME_TYPES = {
 }
 # Office files with a password are of the older container format, with this entry.
 _CONTAINER, _ENCRYPTED = b"\xd0\xcf\x11\xe0", "EncryptedPackage".encode("utf-16-le")
-_LOCKED = "it is password-protected; save it without a password"
+# A wider gap between letters is a space, in shares of their size. LaTeX' spaces can be 0.2 wide; pdfplumber's own limit
+# is fixed, and glued half of the words of such PDFs together.
+_SPACE = 0.12
 
 
 def office_formats() -> dict[str, Reader]:
@@ -66,7 +69,7 @@ def _office(suffix: str, data: bytes) -> tuple[str, str]:
     if not data:
         raise FormatError("the file is empty")
     if data.startswith(_CONTAINER) and _ENCRYPTED in data:
-        raise FormatError(_LOCKED)
+        raise FormatError(LOCKED)
     config = kreuzberg.ExtractionConfig(output_format="html", disable_ocr=True, use_cache=False)
     try:
         found = kreuzberg.extract_bytes_sync(data, MIME_TYPES[suffix], config=config)
@@ -103,14 +106,14 @@ def _pdf(data: bytes) -> tuple[str, str]:
 
     try:
         with pdfplumber.open(io.BytesIO(data)) as pdf:
-            parts = [part for page in pdf.pages for part in _parts(page)]
+            pages = ["\n\n".join(part for part in _parts(page) if part.strip()) for page in pdf.pages]
             scanned = any(page.images for page in pdf.pages)
             title = str((pdf.metadata or {}).get("Title") or "")
     except Exception as error:  # it has no common base of what malformed files raise
         if "Password" in repr(error):
-            raise FormatError(_LOCKED) from error
+            raise FormatError(LOCKED) from error
         raise FormatError(f"not a readable PDF: {error!r}" if data else "the file is empty") from error
-    text = join_lines("\n\n".join(part for part in parts if part.strip()))
+    text = join_lines(drop_contents("\n".join(drop_running_heads(pages))))
     if not text and scanned:
         raise FormatError("its pages have no text, only images; run OCR on it")
     return title, text
@@ -122,12 +125,12 @@ def _parts(page: Any) -> Iterator[str]:
     for table in sorted(page.find_tables(), key=lambda table: table.bbox[1]):
         _, start, _, end = table.bbox
         if start > top:
-            yield page.crop((0, top, page.width, start), strict=False).extract_text()
-        rows = [[_cell(cell or "") for cell in row] for row in table.extract()]
+            yield page.crop((0, top, page.width, start), strict=False).extract_text(x_tolerance_ratio=_SPACE)
+        rows = [[_cell(cell or "") for cell in row] for row in table.extract(x_tolerance_ratio=_SPACE)]
         yield "\n".join(_markdown_rows(rows))
         top = max(top, end)
     if top < page.height:
-        yield page.crop((0, top, page.width, page.height), strict=False).extract_text()
+        yield page.crop((0, top, page.width, page.height), strict=False).extract_text(x_tolerance_ratio=_SPACE)
 
 
 def _markdown_rows(rows: Sequence[Sequence[str]]) -> Iterator[str]:

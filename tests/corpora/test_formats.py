@@ -261,7 +261,8 @@ def test_html_is_decoded_as_it_says_it_is_encoded(tmp_path: Path) -> None:
 
 def pdf(text: str, title: str = "The title") -> bytes:
     """A PDF of one page that shows `text`."""
-    content = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode()
+    lines = " T* ".join(f"({line}) Tj" for line in text.split("\n"))
+    content = f"BT /F1 12 Tf 14 TL 72 720 Td {lines} ET".encode()
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
@@ -286,6 +287,9 @@ def test_pdfs_are_read_if_they_hold_text(tmp_path: Path) -> None:
     found = read("folder", path=str(tmp_path))
     (document,) = good(found[:1])
     assert (document.title, document.text) == ("The title", "Hello from a page.")
+    (tmp_path / "a.pdf").write_bytes(pdf("The boats that sail from Vaumarcus to York are docu-\nmented there."))
+    (document,) = good(read("folder", path=str(tmp_path))[:1])
+    assert document.text == "The boats that sail from Vaumarcus to York are documented there."
     (tmp_path / "a.pdf").write_bytes(pdf("Hello", "Microsoft Word - lease v3.docx"))
     assert good(read("folder", path=str(tmp_path))[:1])[0].title == "a"
     reasons = [reason for _, reason in broken(found)]

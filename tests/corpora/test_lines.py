@@ -4,7 +4,7 @@ import textwrap
 from pathlib import Path
 
 from generator.common.passages import sentences
-from generator.corpora.lines import drop_running_heads, join_lines, mark_headings
+from generator.corpora.lines import drop_contents, drop_running_heads, join_lines, mark_headings
 
 SAMPLE = Path("generator/corpora/sample_documents")
 
@@ -47,11 +47,17 @@ def test_lines_that_were_not_wrapped_stay() -> None:
     assert join_lines(verse) == verse
 
 
-def test_a_word_that_was_broken_at_the_end_of_a_line_is_whole_where_the_text_has_it() -> None:
+def test_a_word_that_was_broken_at_the_end_of_a_line_is_whole_unless_its_parts_are_words() -> None:
     text = "Every identifier of this library is a name that the library makes iden-\ntifier by iden-\ntifier."
     assert "makes identifier by" in join_lines(text)
     text = "This library is among those that are known by everybody, and so is well-\nknown."
     assert join_lines(text).endswith("so is well-known.")
+    text = (
+        "All of the libraries of this town that are known are on a list of its admin-\nistrator, who sits in room E-34."
+    )
+    assert "of its administrator, who" in join_lines(text)
+    text = "This is the list of libraries, which the town keeps together in room E-\n34 of its house."
+    assert "in room E-34 of" in join_lines(text)
 
 
 def test_underlined_lines_are_headings() -> None:
@@ -67,3 +73,19 @@ def test_running_heads_and_page_numbers_are_no_text() -> None:
     ]
     assert drop_running_heads(pages) == [f"Schedule {letter}\nText of it." for letter in "ABCD"]
     assert drop_running_heads(["Text.", "", "More."]) == ["Text.", "", "More."]
+    heads = ["2 Fares", "2.1. Sundays 3", "4 Boats", "Seven boats sail in 2024", "6 Dogs"]
+    pages = [f"{head}\nText {letter}." for letter, head in zip("ABCDE", heads, strict=True)]
+    assert drop_running_heads(pages) == ["Text A.", "Text B.", "Text C.", f"{heads[3]}\nText D.", "Text E."]
+    assert drop_running_heads(pages[1:4]) == pages[1:4]
+
+
+def test_tables_of_contents_go_and_prices_stay() -> None:
+    contents = [
+        "1 Fares . . . . . . . . 1",
+        "1.1 Sundays.......1",
+        "Boats ........ 3",
+        "Dogs ......... 3",
+        "Index ....... 12",
+    ]
+    prices = ["Coffee ........ 3", "Tea ........ 2", "Cake ........ 4.50", "Soup ........ 6"]
+    assert drop_contents("\n".join(["Menu", *prices, *contents, "Text."])) == "\n".join(["Menu", *prices, "Text."])

@@ -195,6 +195,25 @@ def test_text_of_every_language_comes_back_as_it_was_written(code: str, tmp_path
         assert all(" ".join(text.split()) in read_back for text in paragraphs), name
 
 
+def test_pdfs_with_narrow_gaps_for_spaces_have_their_words_without_what_stands_on_each_page(tmp_path: Path) -> None:
+    from reportlab.pdfbase.pdfmetrics import stringWidth
+    from reportlab.pdfgen.canvas import Canvas
+
+    canvas = Canvas(str(tmp_path / "a.pdf"))
+    texts = ["An adult pays a fare.", "A child pays half.", "Dogs are free of charge."]
+    for text in texts:
+        canvas.drawString(72, 800, "City ferries")
+        left = 72.0
+        for word in text.split():
+            canvas.drawString(left, 700, word)
+            left += stringWidth(word, "Helvetica", 12) + 0.2 * 12
+        canvas.showPage()
+    canvas.save()
+    for reader in ("plain", "office"):
+        (document,) = good(read("folder", path=str(tmp_path), reader=reader))
+        assert " ".join(document.text.split()) == " ".join(texts)
+
+
 def test_the_plain_readers_stay_the_default(tmp_path: Path) -> None:
     for kind, write in WRITE.items():
         write(tmp_path / f"a.{kind}")
