@@ -76,7 +76,7 @@ class Rejected(Exception):
         self.text = text
 
 
-def describe(error: Exception) -> str:
+def describe(error: BaseException) -> str:
     """Return the cause of an error on one line: the system's words, pydantic's first problem, else its first line."""
     if isinstance(error, ValidationError):
         problem = error.errors()[0]

@@ -25,8 +25,8 @@ class FolderCorpus(UserCorpus, FileCorpus):
     reading: ClassVar[str] = READING
 
     reader: Literal["plain", "office"] = Field(
-        description="How files are read: `plain`, the text of .txt, .md, .rst, .html and .pdf files; `office` (extra), "
-        "also .docx, .pptx, .xlsx, .odt, .rtf, .epub, .ipynb and .org files, with the rows of tables as Markdown."
+        description="How files are read: `plain`, the text of .txt, .md, .rst, .html, .epub and .pdf files; `office` "
+        "(extra), also .docx, .pptx, .xlsx, .odt, .rtf, .ipynb and .org files, with the rows of tables as Markdown."
     )
 
     @property

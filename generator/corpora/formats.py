@@ -1,11 +1,16 @@
 """Read a file's title and text, for every file type that a document can have."""
 
+import io
+import posixpath
 import re
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice, pairwise
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
+from xml.etree import ElementTree
 
 import yaml
 
@@ -228,6 +233,27 @@ def read_page(soup: "BeautifulSoup") -> str:
     return "\n\n".join(paragraph.translate(_SHOWN) for paragraph in paragraphs if paragraph)
 
 
+def read_book(data: bytes, read: Callable[["BeautifulSoup"], str] = read_page) -> tuple[str, str]:
+    """Return the title of an EPUB, and the texts of its pages in their order, but for its own table of contents.
+
+    Args:
+        read: returns a page's text.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as book:
+            container = ElementTree.fromstring(book.read("META-INF/container.xml"))
+            path = next(container.iterfind(".//{*}rootfile")).get("full-path", "")
+            package = ElementTree.fromstring(book.read(path))
+            items = {item.get("id"): item for item in package.iterfind(".//{*}manifest/{*}item")}
+            order = [items[reference.get("idref")] for reference in package.iterfind(".//{*}spine/{*}itemref")]
+            links = [item.get("href", "") for item in order if "nav" not in item.get("properties", "").split()]
+            pages = [book.read(posixpath.normpath(posixpath.join(path, "..", unquote(link)))) for link in links]
+    except Exception as error:  # of zip, XML, and what isn't where it should be
+        raise FormatError(f"not a readable EPUB: {describe(error)}") from error
+    text = "\n\n".join(filter(None, (read(parse_html(decode_html(page))) for page in pages)))
+    return take_heading(package.findtext(".//{*}metadata/{*}title", ""), text)
+
+
 def _strings(soup: "Tag") -> Iterator[str]:
     """Yield the visible strings of a page, with marks where blocks begin and end and where cells end.
 
@@ -315,6 +341,7 @@ FORMATS: MappingProxyType[str, Reader] = MappingProxyType(
         ".rst": read_restructured,
         ".html": _html,
         ".htm": _html,
+        ".epub": read_book,
         ".pdf": _pdf,
     }
 )

@@ -1,6 +1,7 @@
 """Read office files, books, notebooks, pages and PDFs with their tables as Markdown rows, by the extra `office`.
 
-Kreuzberg makes pages of all but PDFs, in which pdfplumber finds the tables with lines. Neither needs a model.
+Kreuzberg makes pages of office files and notebooks, and pdfplumber finds the tables with lines in PDFs. Neither needs a
+model.
 """
 
 import io
@@ -17,6 +18,7 @@ from generator.corpora.formats import (
     Reader,
     decode_html,
     parse_html,
+    read_book,
     read_page,
     read_title,
     take_heading,
@@ -34,7 +36,6 @@ MIME_TYPES = {
     ".xlsx": f"{_OFFICE}spreadsheetml.sheet",
     ".odt": "application/vnd.oasis.opendocument.text",
     ".rtf": "application/rtf",
-    ".epub": "application/epub+zip",
     ".ipynb": "application/x-ipynb+json",
     ".org": "text/x-org",
 }
@@ -60,7 +61,8 @@ def office_formats() -> dict[str, Reader]:
             "--extra office), or set corpus.reader=plain"
         ) from error
     office = {suffix: partial(_office, suffix) for suffix in MIME_TYPES}
-    return {**FORMATS, **office, ".html": _html, ".htm": _html, ".pdf": _pdf}
+    book = partial(read_book, read=_read_with_rows)
+    return {**FORMATS, **office, ".html": _html, ".htm": _html, ".epub": book, ".pdf": _pdf}
 
 
 def _office(suffix: str, data: bytes) -> tuple[str, str]:
@@ -73,19 +75,21 @@ def _office(suffix: str, data: bytes) -> tuple[str, str]:
     config = kreuzberg.ExtractionConfig(output_format="html", disable_ocr=True, use_cache=False)
     try:
         found = kreuzberg.extract_bytes_sync(data, MIME_TYPES[suffix], config=config)
-    except Exception as error:  # its errors have no common base that it documents
+    except BaseException as error:  # its errors have no common base that it documents; those of Rust are no `Exception`
+        if isinstance(error, KeyboardInterrupt):
+            raise
         why = describe(error).removeprefix("ParsingError: ")
         raise FormatError(f"not a readable {suffix} file: {why}") from error
-    return _read_with_rows(parse_html(found.content), found.metadata.get("title") or "")
+    return take_heading(found.metadata.get("title") or "", _read_with_rows(parse_html(found.content)))
 
 
 def _html(data: bytes) -> tuple[str, str]:
     soup = parse_html(decode_html(data))
-    return _read_with_rows(soup, read_title(soup))
+    return take_heading(read_title(soup), _read_with_rows(soup))
 
 
-def _read_with_rows(soup: "BeautifulSoup", title: str) -> tuple[str, str]:
-    """Return title and text of a page, with its tables as lines that are Markdown rows, unless they lay it out."""
+def _read_with_rows(soup: "BeautifulSoup") -> str:
+    """Return the text of a page, with its tables as lines that are Markdown rows, unless they lay it out."""
     for table in soup.select("table:not(:has(table))"):
         cells = [[_cell(cell.get_text(" ")) for cell in row.select("td, th")] for row in table.select("tr")]
         rows = [row for row in cells if any(row)]
@@ -93,7 +97,7 @@ def _read_with_rows(soup: "BeautifulSoup", title: str) -> tuple[str, str]:
             lines = soup.new_tag("pre")
             lines.string = "\n".join(_markdown_rows(rows))
             table.replace_with(*([table.caption] if table.caption else []), lines)
-    return take_heading(title, read_page(soup))
+    return read_page(soup)
 
 
 def _cell(text: str) -> str:

@@ -1,6 +1,7 @@
 """Files as documents: text, Markdown, HTML and PDF, and the documents of this package."""
 
 import os
+import zipfile
 from pathlib import Path
 
 import pypdf
@@ -296,6 +297,37 @@ def test_pdfs_are_read_if_they_hold_text(tmp_path: Path) -> None:
     assert reasons[1] == "its pages have no text, only images; run OCR on it"
     assert reasons[0].startswith("not a readable PDF: ")
     assert reasons[2] == "it is password-protected; save it without a password"
+
+
+def write_epub(path: Path, body: str) -> None:
+    """Write a book whose pages aren't in the order of their names, with a table of contents."""
+    opf, container = "http://www.idpf.org/2007/opf", "urn:oasis:names:tc:opendocument:xmlns:container"
+    root = f"<container xmlns='{container}'><rootfiles><rootfile full-path='in/c.opf'/></rootfiles></container>"
+    title = "<metadata xmlns:dc='http://purl.org/dc/elements/1.1/'><dc:title>Fares</dc:title></metadata>"
+    kind = "media-type='application/xhtml+xml'"
+    items = f"<item id='b' href='text/b%201.html' {kind}/><item id='a' href='a.html' {kind}/>"
+    contents = f"<item id='n' href='n.html' properties='nav' {kind}/>"
+    order = "".join(f"<itemref idref='{item}'/>" for item in "nba")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("META-INF/container.xml", root)
+        manifest = f"{title}<manifest>{items}{contents}</manifest><spine>{order}</spine>"
+        archive.writestr("in/c.opf", f"<package xmlns='{opf}' version='3.0'>{manifest}</package>")
+        pages = {"n": "<p>Chapter 1</p>", "text/b 1": "<h1>Fares</h1><p>첫 문장.</p>", "a": body}
+        for name, page in pages.items():
+            archive.writestr(
+                f"in/{name}.html", f"<html xmlns='http://www.w3.org/1999/xhtml'><body>{page}</body></html>"
+            )
+
+
+def test_books_are_read_page_by_page(tmp_path: Path) -> None:
+    write_epub(tmp_path / "a.epub", "<p>Ask at the desk.</p>")
+    (tmp_path / "b.epub").write_bytes((tmp_path / "a.epub").read_bytes()[:300])
+    (tmp_path / "c.epub").write_bytes((tmp_path / "a.epub").read_bytes().replace(b"META-INF", b"META_INF"))
+    document, *others = list(read("folder", path=str(tmp_path)))
+    assert isinstance(document, Document)
+    assert (document.title, document.text.split("\n\n")) == ("Fares", ["첫 문장.", "Ask at the desk."])
+    assert all(reason.startswith("not a readable EPUB: ") for _, reason in broken(others))
+    assert len(others) == 2
 
 
 def test_a_file_without_text_is_broken(tmp_path: Path) -> None:

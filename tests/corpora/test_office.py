@@ -11,6 +11,7 @@ import pytest
 from generator.common.passages import sentences
 from generator.corpora.library import Library
 from generator.schema import Document
+from tests.corpora.test_formats import write_epub
 from tests.support.corpora import broken, good, message, read
 
 pytest.importorskip("kreuzberg", reason="the extra 'office' isn't installed")
@@ -111,30 +112,8 @@ def write_rtf(path: Path) -> None:
     path.write_text(r"{\rtf1\ansi\pard Trams run daily.\par Ask at the desk.\par}")
 
 
-def write_epub(path: Path) -> None:
-    opf, container = "http://www.idpf.org/2007/opf", "urn:oasis:names:tc:opendocument:xmlns:container"
-    root = (
-        f"<container xmlns='{container}' version='1.0'><rootfiles><rootfile full-path='c.opf'/></rootfiles></container>"
-    )
-    title = "<metadata xmlns:dc='http://purl.org/dc/elements/1.1/'><dc:title>Fares</dc:title></metadata>"
-    item = "<item id='a' href='a.xhtml' media-type='application/xhtml+xml'/>"
-    package = f"<package xmlns='{opf}' version='3.0'>{title}<manifest>{item}</manifest>"
-    page = (
-        "<html xmlns='http://www.w3.org/1999/xhtml'><body><p>Trams run daily.</p><p>Ask at the desk.</p></body></html>"
-    )
-    zip_of(
-        path,
-        {
-            "mimetype": "application/epub+zip",
-            "META-INF/container.xml": root,
-            "c.opf": f"{package}<spine><itemref idref='a'/></spine></package>",
-            "a.xhtml": page,
-        },
-    )
-
-
-@pytest.mark.parametrize("write", [write_odt, write_rtf, write_epub])
-def test_other_word_processors_files_and_books_are_read(write: Callable[[Path], None], tmp_path: Path) -> None:
+@pytest.mark.parametrize("write", [write_odt, write_rtf])
+def test_other_word_processors_files_are_read(write: Callable[[Path], None], tmp_path: Path) -> None:
     kind = write.__name__.removeprefix("write_")
     write(tmp_path / f"a.{kind}")
     (document,) = good(read("folder", path=str(tmp_path), reader="office"))
@@ -212,6 +191,25 @@ def test_pdfs_with_narrow_gaps_for_spaces_have_their_words_without_what_stands_o
     for reader in ("plain", "office"):
         (document,) = good(read("folder", path=str(tmp_path), reader=reader))
         assert " ".join(document.text.split()) == " ".join(texts)
+
+
+def test_books_keep_their_tables(tmp_path: Path) -> None:
+    write_epub(tmp_path / "a.epub", "<table><tr><td>Tram</td><td>4</td></tr></table>")
+    (document,) = good(read("folder", path=str(tmp_path), reader="office"))
+    assert document.text.endswith("| Tram | 4 |\n| --- | --- |")
+
+
+def test_what_kreuzberg_stumbles_over_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class PanicError(BaseException):
+        """As Rust's panics are in Python."""
+
+    def panic(*_: object, **__: object) -> None:
+        raise PanicError("byte index 1 is not a char boundary")
+
+    write_rtf(tmp_path / "a.rtf")
+    monkeypatch.setattr("kreuzberg.extract_bytes_sync", panic)
+    ((_, reason),) = broken(read("folder", path=str(tmp_path), reader="office"))
+    assert reason == "not a readable .rtf file: byte index 1 is not a char boundary"
 
 
 def test_the_plain_readers_stay_the_default(tmp_path: Path) -> None:
