@@ -118,7 +118,7 @@ def _pdf(data: bytes) -> tuple[str, str]:
             raise FormatError(LOCKED) from error
         raise FormatError(f"not a readable PDF: {error!r}" if data else "the file is empty") from error
     text = join_lines(drop_contents("\n".join(drop_running_heads(pages))))
-    if not text and scanned:
+    if not text.strip() and scanned:
         raise FormatError("its pages have no text, only images; run OCR on it")
     return title, text
 

@@ -77,6 +77,10 @@ def test_running_heads_and_page_numbers_are_no_text() -> None:
     pages = [f"{head}\nText {letter}." for letter, head in zip("ABCDE", heads, strict=True)]
     assert drop_running_heads(pages) == ["Text A.", "Text B.", "Text C.", f"{heads[3]}\nText D.", "Text E."]
     assert drop_running_heads(pages[1:4]) == pages[1:4]
+    pages = [f"A title\nAll rights are reserved.\nText {letter}.\nA long, long day" for letter in "ABCDE"]
+    pages += [f"Text {letter}.\nIt is a day\nDay {letter}" for letter in "FGHIJKL"]
+    expected = [*(f"Text {letter}." for letter in "ABCDE"), *(f"Text {letter}.\nDay {letter}" for letter in "FGHIJKL")]
+    assert drop_running_heads(pages) == expected
 
 
 def test_tables_of_contents_go_and_prices_stay() -> None:
