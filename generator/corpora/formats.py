@@ -299,9 +299,7 @@ def _whole(piece: "Tag") -> str:
     """Return the text of what isn't read piece by piece: a `pre`, and a power such as “10³”; "" of anything else."""
     if piece.name == "pre":
         return _fence(piece).translate(_VERBATIM)
-    if piece.name == "sup" and re.fullmatch(r"[+−-]?\d+", text := piece.get_text().strip()):
-        return text.translate(_SUPERSCRIPT)
-    return ""
+    return piece.string.translate(_SUPERSCRIPT) if piece.name == "sup" and piece.string else ""
 
 
 def _fence(piece: "Tag") -> str:

@@ -104,7 +104,9 @@ def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
         "<div class='highlight-default'><div class='highlight'><pre>a = 1\nb</pre></div></div>"
         "<div class='toc'><ul><li><a href='#sea'>Sea</a></li></ul></div>"
         "<h2>Sea<a class='headerlink' href='#sea'>¶</a></h2>"
-        "<div class='highlight-sh notranslate'><div class='highlight'><pre>sail</pre></div></div></main>"
+        "<div class='highlight-sh notranslate'><div class='highlight'><pre>sail</pre></div></div>"
+        "<table><tr><td><dl><dt>Pier</dt><dd>Of wood</dd></dl></td><td>3</td></tr></table>"
+        "<dl><dt>sail()<span class='viewcode-link'>[source]</span></dt><dd>Go.</dd></dl></main>"
     )
     page, plain = good(read("folder", path=str(tmp_path)))
     assert page.title == "Ferry fares"
@@ -115,7 +117,7 @@ def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
     assert page.text.split("\n\n") == [*paragraphs, *table, *lists, *terms]
     assert plain.title == "Only a heading"
     programs = ["```text\na = 1\nb\n```", "## Sea", "```sh\nsail\n```"]
-    assert plain.text.split("\n\n") == ["Text.", "A poem\n of two lines", *programs]
+    assert plain.text.split("\n\n") == ["Text.", "A poem\n of two lines", *programs, "Pier Of wood | 3", "sail(): Go."]
 
 
 def test_restructured_text_gives_what_a_reader_of_its_page_reads(tmp_path: Path) -> None:
@@ -291,6 +293,13 @@ def test_pdfs_are_read_if_they_hold_text(tmp_path: Path) -> None:
     (tmp_path / "a.pdf").write_bytes(pdf("The boats that sail from Vaumarcus to York are docu-\nmented there."))
     (document,) = good(read("folder", path=str(tmp_path))[:1])
     assert document.text == "The boats that sail from Vaumarcus to York are documented there."
+    contents = "\n".join(
+        f"{name} . . . . . . {page}" for page, name in enumerate(["Boats", "Cars", "Dogs", "Fares", "Tea"])
+    )
+    (tmp_path / "a.pdf").write_bytes(pdf(f"{contents}\nHello."))
+    (tmp_path / "a.txt").write_text(f"{contents}\nHello.")
+    assert [document.text for document in good(read("folder", path=str(tmp_path))[:2])] == ["Hello."] * 2
+    (tmp_path / "a.txt").unlink()
     (tmp_path / "a.pdf").write_bytes(pdf("Hello", "Microsoft Word - lease v3.docx"))
     assert good(read("folder", path=str(tmp_path))[:1])[0].title == "a"
     reasons = [reason for _, reason in broken(found)]

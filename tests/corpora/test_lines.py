@@ -43,6 +43,8 @@ def test_lines_that_were_not_wrapped_stay() -> None:
         f"Volunteer {n} of the River Wending, who measures {'water ' * (n % 4)}at its bridge" for n in range(9)
     )
     assert join_lines(items) == items
+    table = f"{text}\n| a row of a table that is as long as the lines of the text around it |\nand its text."
+    assert join_lines(table).endswith("around it |\nand its text.")
     verse = "Shall I compare thee\nTo a summer's day\nThou art more lovely\nAnd more temperate"
     assert join_lines(verse) == verse
 
@@ -77,10 +79,16 @@ def test_running_heads_and_page_numbers_are_no_text() -> None:
     pages = [f"{head}\nText {letter}." for letter, head in zip("ABCDE", heads, strict=True)]
     assert drop_running_heads(pages) == ["Text A.", "Text B.", "Text C.", f"{heads[3]}\nText D.", "Text E."]
     assert drop_running_heads(pages[1:4]) == pages[1:4]
+    few = [f"{page if page < 3 else 99} {word}\nText {word}." for page, word in enumerate("ABCDEFGH")]
+    slides = [f"{page}. {word}\nText {word}." for page, word in enumerate("ABCDEFGH")]
+    assert drop_running_heads(few)[0] == few[0] and drop_running_heads(slides)[0] == slides[0]
     pages = [f"A title\nAll rights are reserved.\nText {letter}.\nA long, long day" for letter in "ABCDE"]
     pages += [f"Text {letter}.\nIt is a day\nDay {letter}" for letter in "FGHIJKL"]
     expected = [*(f"Text {letter}." for letter in "ABCDE"), *(f"Text {letter}.\nDay {letter}" for letter in "FGHIJKL")]
     assert drop_running_heads(pages) == expected
+    pages = [f"A{n * n}\nor\n{'It is a day' if n < 6 else n}\nB{n * n}" for n in range(30)]
+    assert drop_running_heads(pages) == pages
+    assert drop_running_heads([*["All rights are reserved."] * 5, "Text."]) == [*[""] * 5, "Text."]
 
 
 def test_tables_of_contents_go_and_prices_stay() -> None:

@@ -179,18 +179,26 @@ def test_pdfs_with_narrow_gaps_for_spaces_have_their_words_without_what_stands_o
     from reportlab.pdfgen.canvas import Canvas
 
     canvas = Canvas(str(tmp_path / "a.pdf"))
+
+    def write(text: str, left: float, bottom: float) -> None:
+        for word in text.split():
+            canvas.drawString(left, bottom, word)
+            left += stringWidth(word, "Helvetica", 12) + 0.2 * 12
+
     texts = ["An adult pays a fare.", "A child pays half.", "Dogs are free of charge."]
     for text in texts:
         canvas.drawString(72, 800, "City ferries")
-        left = 72.0
-        for word in text.split():
-            canvas.drawString(left, 700, word)
-            left += stringWidth(word, "Helvetica", 12) + 0.2 * 12
+        write(text, 72, 700)
         canvas.showPage()
+    for page in range(1, 6):
+        canvas.drawString(72, 800 - 20 * page, f"Chapter {page} . . . . . . . {page}")
+    canvas.grid([72, 200, 300], [600, 620])
+    write("The red line", 75, 605)
+    write("7 to 9", 205, 605)
     canvas.save()
-    for reader in ("plain", "office"):
+    for reader, row in (("plain", "The red line 7 to 9"), ("office", "| The red line | 7 to 9 | | --- | --- |")):
         (document,) = good(read("folder", path=str(tmp_path), reader=reader))
-        assert " ".join(document.text.split()) == " ".join(texts)
+        assert " ".join(document.text.split()) == " ".join([*texts, row])
 
 
 def test_books_keep_their_tables(tmp_path: Path) -> None:
@@ -203,13 +211,19 @@ def test_what_kreuzberg_stumbles_over_is_listed(tmp_path: Path, monkeypatch: pyt
     class PanicError(BaseException):
         """As Rust's panics are in Python."""
 
-    def panic(*_: object, **__: object) -> None:
-        raise PanicError("byte index 1 is not a char boundary")
+    def stumble(error: BaseException) -> Callable[..., None]:
+        def extract(*_: object, **__: object) -> None:
+            raise error
+
+        return extract
 
     write_rtf(tmp_path / "a.rtf")
-    monkeypatch.setattr("kreuzberg.extract_bytes_sync", panic)
+    monkeypatch.setattr("kreuzberg.extract_bytes_sync", stumble(PanicError("byte index 1 is not a char boundary")))
     ((_, reason),) = broken(read("folder", path=str(tmp_path), reader="office"))
     assert reason == "not a readable .rtf file: byte index 1 is not a char boundary"
+    monkeypatch.setattr("kreuzberg.extract_bytes_sync", stumble(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        list(read("folder", path=str(tmp_path), reader="office"))
 
 
 def test_the_plain_readers_stay_the_default(tmp_path: Path) -> None:
@@ -239,7 +253,8 @@ def test_what_cannot_be_read_is_listed_with_its_reason(reader: str, tmp_path: Pa
     locked = pypdf.PdfWriter(clone_from=tmp_path / "whole.pdf")
     locked.encrypt("secret")
     locked.write(tmp_path / "locked.pdf")
-    Image.new("RGB", (300, 300), "white").save(tmp_path / "scan.pdf")
+    page = Image.new("RGB", (300, 300), "white")
+    page.save(tmp_path / "scan.pdf", save_all=True, append_images=[page])
     found = list(read("folder", path=str(tmp_path), reader=reader))
     reasons = {
         where.rpartition("/")[2]: why for where, why in broken([r for r in found if not isinstance(r, Document)])
