@@ -60,6 +60,7 @@ _TERM = re.compile(r"([^\s.?!:])\s*\x1d\s*(?![-#`\s]|\d+\. )")
 _NOTE_BEFORE_STOP = re.compile(r"(?:[ \n]*\x1c)+(?=[.,;:!?)])")
 _SUPERSCRIPT = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 LONGEST_ROW = 600  # characters
+_DRM = frozenset({"META-INF/rights.xml", "META-INF/license.lcpl"})
 LOCKED = "it is password-protected; save it without a password"
 _PROGRAM = re.compile(r"\b(?:literal-block|doctest|code|highlight)")
 # “language-sh”, “highlight-sh” (Sphinx), “highlight-source-sh” (GitHub), “code sh literal-block” (Docutils)
@@ -241,6 +242,8 @@ def read_book(data: bytes, read: Callable[["BeautifulSoup"], str] = read_page) -
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as book:
+            if not _DRM.isdisjoint(book.namelist()):
+                raise FormatError("its pages are encrypted (DRM)")
             container = ElementTree.fromstring(book.read("META-INF/container.xml"))
             path = next(container.iterfind(".//{*}rootfile")).get("full-path", "")
             package = ElementTree.fromstring(book.read(path))

@@ -332,11 +332,15 @@ def test_books_are_read_page_by_page(tmp_path: Path) -> None:
     write_epub(tmp_path / "a.epub", "<p>Ask at the desk.</p>")
     (tmp_path / "b.epub").write_bytes((tmp_path / "a.epub").read_bytes()[:300])
     (tmp_path / "c.epub").write_bytes((tmp_path / "a.epub").read_bytes().replace(b"META-INF", b"META_INF"))
+    write_epub(tmp_path / "d.epub", "")
+    with zipfile.ZipFile(tmp_path / "d.epub", "a") as archive:
+        archive.writestr("META-INF/rights.xml", "")
     document, *others = list(read("folder", path=str(tmp_path)))
     assert isinstance(document, Document)
     assert (document.title, document.text.split("\n\n")) == ("Fares", ["첫 문장.", "Ask at the desk."])
-    assert all(reason.startswith("not a readable EPUB: ") for _, reason in broken(others))
-    assert len(others) == 2
+    *reasons, encrypted = [reason for _, reason in broken(others)]
+    assert len(reasons) == 2 and all(reason.startswith("not a readable EPUB: ") for reason in reasons)
+    assert encrypted == "not a readable EPUB: its pages are encrypted (DRM)"
 
 
 def test_a_file_without_text_is_broken(tmp_path: Path) -> None:
