@@ -134,6 +134,26 @@ def test_lines_are_sentences_unless_they_are_wrapped() -> None:
     assert texts("First paragraph\n\nin lower case") == ["First paragraph", "in lower case"]
 
 
+def test_no_question_starts_from_a_source() -> None:
+    told = [
+        "Stars guide boats, says Feinberg (1998).",
+        "Berlin, Germany, 1945: a city in ruins.",
+        "Plan B, C. or D is 5.",
+    ]
+    sources = [
+        "- Rensch, K. H. (1994). Fish names",
+        "Feinberg, Richard. 1998. Seafaring",
+        "[3]: Choi et al., QuAC",
+        "• Choi et al. (2018) Eunsol Choi and He He",
+        "In Proceedings of the 2018 Conference on Methods",
+        "Tides: an almanac, Leiden 1884, pp. 47-50",
+        "The moon, ISBN 0-87338-352-4",
+    ]
+    text = "\n".join([*told, *sources])
+    assert [text[start:end] for start, end in prose(text)] == told
+    assert len(prose(sources[0])) > 0
+
+
 def test_a_block_of_code_is_one_sentence_and_no_prose() -> None:
     code, more = "```sh\n# Read it. Then run it.\nrun\n\n# Done.\n```", "```text\n{}\n```"
     text = f"Install it.\n\n{code}\n\nThen run it.\n\n{more}"
