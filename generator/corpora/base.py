@@ -55,6 +55,10 @@ def make_document(
         return SkippedRecord(where=where, reason=error.errors()[0]["msg"])
 
 
+class FormatError(Exception):
+    """A file has no text that can be read; the message is one line."""
+
+
 class CorpusSettings(Record, ABC):
     """The base of every corpus; the values stand in `conf/corpus/<name>.yaml`."""
 

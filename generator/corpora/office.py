@@ -10,20 +10,10 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from generator.corpora.formats import (
-    FORMATS,
-    LOCKED,
-    LONGEST_ROW,
-    FormatError,
-    Reader,
-    decode_html,
-    parse_html,
-    read_book,
-    read_page,
-    read_title,
-    take_heading,
-)
+from generator.corpora.base import FormatError
+from generator.corpora.formats import FORMATS, LOCKED, Reader, decode_html, read_book, take_heading
 from generator.corpora.lines import drop_contents, drop_running_heads, join_lines
+from generator.corpora.pages import LONGEST_ROW, parse_html, read_page, read_title
 from generator.errors import CorpusError, describe
 
 if TYPE_CHECKING:

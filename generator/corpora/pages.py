@@ -1,0 +1,131 @@
+"""Read the title and the text of a page: what a reader sees, with headings, list items and code as in Markdown."""
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from generator.corpora.base import FormatError
+from generator.errors import describe
+
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup
+    from bs4.element import PageElement, Tag
+
+# The parts of a page that aren't its text.
+_BOILERPLATE = (
+    "head, title, script, style, noscript, template, svg, object, nav, footer, aside, [hidden], "
+    "[role=navigation], [role=banner], [role=contentinfo], [role=search], "
+    # Tables of contents, links to headings, notes and sources of DocBook, Docutils, MediaWiki, MkDocs and Sphinx.
+    ".contents.topic, .docnav, .headerlink, .navfooter, .navheader, .toc, .toctree-wrapper, .viewcode-link, "
+    "sup:has(a[href*='#'])"
+)
+_BLOCKS = frozenset(
+    re.findall(
+        r"\w+",
+        "p div section article main header h1 h2 h3 h4 h5 h6 ul ol li dl dt dd table caption tr br hr blockquote pre "
+        "figure figcaption details summary fieldset form address",
+    )
+)
+_HEADINGS = {f"h{level}": f"{level * '#'} " for level in range(1, 7)}
+# `str.split` takes the first four for white space.
+_BREAK, _CELL_BREAK, _TERM_END, _NOTE, _CELL_END = "\x1f", "\x1e", "\x1d", "\x1c", " | "
+# A term and the paragraph that explains it become one: “Assets: things you own”.
+_TERM = re.compile(r"([^\s.?!:])\s*\x1d\s*(?![-#`\s]|\d+\. )")
+_NOTE_BEFORE_STOP = re.compile(r"(?:[ \n]*\x1c)+(?=[.,;:!?)])")
+_SUPERSCRIPT = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
+LONGEST_ROW = 600  # characters
+_PROGRAM = re.compile(r"\b(?:literal-block|doctest|code|highlight)")
+# “language-sh”, “highlight-sh” (Sphinx), “highlight-source-sh” (GitHub), “code sh literal-block” (Docutils)
+_LANGUAGE = re.compile(r"\b(?:language-|highlight-(?:source-)?|code )(?!(?:default|literal|none|source)\b)([\w+#.-]+)")
+_VERBATIM = str.maketrans(" \n\t|", "\1\2\3\4")  # of what has lines: its white space and bars stay as they are
+_SHOWN = str.maketrans("\1\2\3\4", " \n\t|")
+
+
+def parse_html(page: str) -> "BeautifulSoup":
+    from bs4 import BeautifulSoup
+    from bs4.exceptions import ParserRejectedMarkup
+
+    try:
+        return BeautifulSoup(page, "html.parser")
+    except ParserRejectedMarkup as error:
+        raise FormatError(f"not HTML: {describe(error)}") from error
+
+
+def read_title(soup: "BeautifulSoup") -> str:
+    heading = soup.title or soup.h1
+    return heading.get_text() if heading else ""
+
+
+def read_page(soup: "BeautifulSoup") -> str:
+    """Return the text of a page: a block a paragraph, a table's row a line; headings and list items as in Markdown.
+
+    Of a page that names its main part, it is the text of that.
+    """
+    main = soup.select("main, [role=main]")
+    text = "".join(_strings(main[0] if len(main) == 1 else soup))
+    text = _NOTE_BEFORE_STOP.sub("", text)
+    blocks = _TERM.sub(r"\1: ", text).replace(_TERM_END, _BREAK).split(_BREAK)
+    # A row is a line whatever paragraphs its cells have, unless the table lays out a page.
+    parts = (part for block in blocks for part in (block.split(_CELL_BREAK) if len(block) > LONGEST_ROW else [block]))
+    paragraphs = (" ".join(part.split()).strip(" |") for part in parts)
+    return "\n\n".join(paragraph.translate(_SHOWN) for paragraph in paragraphs if paragraph)
+
+
+def _strings(soup: "Tag") -> Iterator[str]:
+    """Yield the visible strings of a page, with marks where blocks begin and end and where cells end.
+
+    The tree is not changed: a change takes time by what is nested in it.
+    """
+    from bs4.element import CData, NavigableString, Tag
+
+    hidden = {id(tag) for tag in soup.select(_BOILERPLATE)}
+    ahead: list[PageElement | str] = [soup]  # the next one last
+    items: dict[int, str] = {}  # what is written before the items of lists
+    before, in_cell = "", False  # what is written before the text that follows; whether that is of a table's cell
+    while ahead:
+        piece = ahead.pop()
+        if isinstance(piece, Tag):
+            if id(piece) in hidden:
+                if piece.name == "sup":
+                    yield _NOTE
+                continue
+            if piece.name in ("ol", "ul"):
+                first = re.match(r"\d{1,9}$", str(piece.get("start", "")))
+                own = enumerate(piece.find_all("li", recursive=False), int(first[0]) if first else 1)
+                items |= {id(item): f"{number}. " if piece.name == "ol" else "- " for number, item in own}
+            before = _HEADINGS.get(piece.name) or items.get(id(piece)) or before
+            is_cell = piece.name in ("td", "th")
+            in_cell = (in_cell or is_cell) and piece.name != "table"
+            mark = (_CELL_BREAK if in_cell else _BREAK) if piece.name in _BLOCKS else ""
+            yield mark
+            ends_term = piece.name == "dt" and mark == _BREAK and getattr(piece.find_next_sibling(), "name", "") == "dd"
+            ahead.append(_CELL_END if is_cell else _TERM_END if ends_term else mark)
+            text = _whole(piece)
+            before = "" if text.startswith("`") else before  # a fence begins its line
+            ahead.extend([NavigableString(text)] if text else reversed(piece.contents))
+        elif type(piece) is str:
+            yield piece
+            in_cell = in_cell and piece != _CELL_END
+            before = before if piece in ("", _CELL_END) else ""  # the block had no text
+        elif type(piece) is NavigableString or type(piece) is CData:  # and no comment
+            yield f"{before}{piece}" if (text := piece.strip()) else str(piece)
+            before = "" if text else before
+
+
+def _whole(piece: "Tag") -> str:
+    """Return the text of what isn't read piece by piece: a `pre`, and a power such as “10³”; "" of anything else."""
+    if piece.name == "pre":
+        return _fence(piece).translate(_VERBATIM)
+    return piece.string.translate(_SUPERSCRIPT) if piece.name == "sup" and piece.string else ""
+
+
+def _fence(piece: "Tag") -> str:
+    """Return the text of a `pre` with its lines as they are; that of a program between fences, as in Markdown."""
+    text = piece.get_text().strip("\n")
+    around = (piece, piece.code, *islice(piece.parents, 2))
+    marks = " ".join(name for tag in around if tag for name in tag.get_attribute_list("class") if name)
+    if not text.strip() or not (piece.code or _PROGRAM.search(marks)):
+        return text
+    language = _LANGUAGE.search(marks)
+    return f"```{language[1] if language else 'text'}\n{text}\n```"
