@@ -13,13 +13,14 @@ _SMALL = 1 / 3  # of the lines that seem to be wrapped, which go on in small let
 _SENTENCE_ENDS = re.compile(r"[.!?:;…][)\]\"'”’»]*$")
 # List items, quotations, headings, table rows.
 _STARTS_ANEW = re.compile(r"\s*(?:[•●▪◦‣>|]|(?:[-–—*+]|#{1,6}|\d{1,3}[.)]|[A-Za-z][.)])\s)")
-_NO_PROSE = re.compile(r"\S(?: {3}|\t)[ \t]*\S|^\W*$|^\| ", re.MULTILINE)  # columns, rulers, rows
+# Columns, rulers, rows of a table, and what ends in dots and a number: prices, an index.
+_NO_PROSE = re.compile(r"\S(?: {3}|\t)[ \t]*\S|^\W*$|^\| |(?:\s?\.){4,}\s*\d[\d.,]*\s*$", re.MULTILINE)
 _UNDERLINED = re.compile(r"^(?P<title>[^\n]*\w[^\n]*)\n(?P<line>([=~^-])\3{2,})[ \t]*$", re.MULTILINE)
 _RAGGED = 2  # letters by which an underline may be longer or shorter than its heading
 _BROKEN_WORD, _FIRST_WORD = re.compile(r"([^\W\d_]+)-$"), re.compile(r"^\w*")
 _BROKEN = re.compile(r"\w+-\n\s*\w+")
 _CONTENTS_ENTRY = re.compile(r"(?:\s?\.){4,}\s*(\d{1,4})\s*$")  # “Fares . . . . . . 7”
-_SHORTEST_CONTENTS = 5  # entries; fewer lines with dots may be prices
+_SHORTEST_CONTENTS = 5  # entries
 
 
 def join_lines(text: str) -> str:
@@ -77,7 +78,10 @@ def mark_headings(text: str) -> str:
 
 
 def drop_contents(text: str) -> str:
-    """Return `text` without tables of contents: lines that end in dots and a page, no page before the one above."""
+    """Return `text` without tables of contents.
+
+    They are lines that end in dots and a page, no page before the one above, and half of them are headings elsewhere.
+    """
     lines = text.split("\n")
     runs, last = list[list[int]](), 0
     for number, line in enumerate(lines):
@@ -86,7 +90,13 @@ def drop_contents(text: str) -> str:
                 runs.append([])
             runs[-1].append(number)
             last = int(entry[1])
-    dropped = {number for run in runs if len(run) >= _SHORTEST_CONTENTS for number in run}
+    known = {line.strip(" .") for line in lines}
+
+    def is_contents(run: list[int]) -> bool:
+        titles = [_CONTENTS_ENTRY.sub("", lines[number]).strip(" .") for number in run]
+        return len(run) >= _SHORTEST_CONTENTS and sum(title in known for title in titles) >= len(run) / 2
+
+    dropped = {number for run in runs if is_contents(run) for number in run}
     return "\n".join(line for number, line in enumerate(lines) if number not in dropped)
 
 

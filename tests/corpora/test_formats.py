@@ -296,9 +296,9 @@ def test_pdfs_are_read_if_they_hold_text(tmp_path: Path) -> None:
     contents = "\n".join(
         f"{name} . . . . . . {page}" for page, name in enumerate(["Boats", "Cars", "Dogs", "Fares", "Tea"])
     )
-    (tmp_path / "a.pdf").write_bytes(pdf(f"{contents}\nHello."))
-    (tmp_path / "a.txt").write_text(f"{contents}\nHello.")
-    assert [document.text for document in good(read("folder", path=str(tmp_path))[:2])] == ["Hello."] * 2
+    (tmp_path / "a.pdf").write_bytes(pdf(f"{contents}\nBoats\nCars\nDogs"))
+    (tmp_path / "a.txt").write_text(f"{contents}\nBoats\nCars\nDogs")
+    assert [document.text for document in good(read("folder", path=str(tmp_path))[:2])] == ["Boats\nCars\nDogs"] * 2
     (tmp_path / "a.txt").unlink()
     (tmp_path / "a.pdf").write_bytes(pdf("Hello", "Microsoft Word - lease v3.docx"))
     assert good(read("folder", path=str(tmp_path))[:1])[0].title == "a"

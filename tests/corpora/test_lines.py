@@ -45,6 +45,8 @@ def test_lines_that_were_not_wrapped_stay() -> None:
     assert join_lines(items) == items
     table = f"{text}\n| a row of a table that is as long as the lines of the text around it |\nand its text."
     assert join_lines(table).endswith("around it |\nand its text.")
+    prices = "\n".join(f"{name:.<66} {price}" for price, name in enumerate(["Tea", "cake", "Soup", "salad", "Fish"], 2))
+    assert join_lines(f"{text}\n{prices}").endswith(f"\n{prices}")
     verse = "Shall I compare thee\nTo a summer's day\nThou art more lovely\nAnd more temperate"
     assert join_lines(verse) == verse
 
@@ -99,5 +101,7 @@ def test_tables_of_contents_go_and_prices_stay() -> None:
         "Dogs ......... 3",
         "Index ....... 12",
     ]
-    prices = ["Coffee ........ 3", "Tea ........ 2", "Cake ........ 4.50", "Soup ........ 6"]
-    assert drop_contents("\n".join(["Menu", *prices, *contents, "Text."])) == "\n".join(["Menu", *prices, "Text."])
+    prices = [f"{name} ........ {price}" for price, name in enumerate(["Tea", "Cake", "Soup", "Salad", "Fish"], 2)]
+    text = ["1 Fares", "Adults pay.", "1.1 Sundays", "Free.", "Boats", "Two."]
+    assert drop_contents("\n".join([*prices, *contents, *text])) == "\n".join([*prices, *text])
+    assert drop_contents("\n".join([*contents[:4], *text])) == "\n".join([*contents[:4], *text])

@@ -191,7 +191,7 @@ def test_pdfs_with_narrow_gaps_for_spaces_have_their_words_without_what_stands_o
         write(text, 72, 700)
         canvas.showPage()
     for page in range(1, 6):
-        canvas.drawString(72, 800 - 20 * page, f"Chapter {page} . . . . . . . {page}")
+        canvas.drawString(72, 800 - 20 * page, f"{texts[page % 3]} . . . . . . . {page}")
     canvas.grid([72, 200, 300], [600, 620])
     write("The red line", 75, 605)
     write("7 to 9", 205, 605)
