@@ -14,7 +14,7 @@ from typing import NamedTuple
 from generator.common.language import dialog_language, languages
 from generator.common.passages import sentences
 from generator.common.refusals import drop_closings, drop_refusals
-from generator.common.scripts import has_words
+from generator.common.scripts import has_words, words
 from generator.common.support import find_other_units, read_terms, term_keys
 from generator.dialogs.asks_back import drop_requests
 from generator.schema import Evidence, Passage, Turn
@@ -167,10 +167,10 @@ def drop_needless(
     """Return evidence that covers an answer without what can be spared, beginning with the sentences that share least.
 
     The others must cover the answer. If they lack nothing that the sentence has of it, the answer has less than three
-    quarters of the sentence; if they lack one plain word, less than half: small models cite what shares “include” or
-    “available” with their answer. Put beside two other sentences, what people cite is all that is left for 96% (ClapNQ)
-    and 98% (SQuAD 2.0) of their answers (`benchmarks/evidence.py`). What claims nothing has no evidence; that of “Yes.”
-    and what covers no answer stay.
+    quarters of the sentence, or one of them is the same; if they lack one plain word, less than half: small models cite
+    what shares “include” or “available” with their answer. Put beside two other sentences, what people cite is all that
+    is left for 96% (ClapNQ) and 98% (SQuAD 2.0) of their answers (`benchmarks/evidence.py`). What claims nothing has no
+    evidence; that of “Yes.” and what covers no answer stay.
 
     Args:
         measure: returns how far such evidence covers the answer.
@@ -188,6 +188,8 @@ def drop_needless(
         found = measure(rest)
         lost = {*found.missing} - {*measure(kept).missing}
         most = _MOST_ASIDE if lost else _MOST_RETOLD
-        if found.covered and len(keys & said) < most * len(keys) and len(lost) <= 1 and lost <= plain:
+        again = any(words(each.text) == words(texts[place]) for each in rest)
+        aside = again or len(keys & said) < most * len(keys)
+        if found.covered and aside and len(lost) <= 1 and lost <= plain:
             kept = rest
     return tuple(kept)

@@ -525,6 +525,11 @@ def test_sentences_cited_stay_where_no_choice_is_better() -> None:
             "At half price.",
             ["Dogs enter at half price in most of the winter."],
         ),
+        (
+            "Dogs pay half at kiosks. Mice walk. “Dogs pay half at kiosks.”",
+            "Dogs pay half at kiosks.",
+            ["Dogs pay half at kiosks."],
+        ),
         ("Dogs are free. Dogs ride. Mice walk.", "Yes.", ["Dogs are free.", "Dogs ride.", "Mice walk."]),
         (
             "Dogs pay half. Cats pay half. Mice walk.",
