@@ -24,6 +24,7 @@ LEAST_SAID = 3
 OFF_SUBJECT = "shares no word with the documents and the dialog"
 UNFINISHED = "is only the beginning of a question"
 LIKE_THE_AGENT = "speaks as the Agent does"
+OF_THE_AGENT = "asks what the Agent did"  # none of people's 3,330 questions does, 4 of some 560 of Qwen 1.5B
 MISSPELT = "misspells a name"
 # How alike the letters of such a name are to those of a known one: “Brennan” for “Brennick”. 6 of 637 messages of
 # mtRAG's people have one, four by a slip (“North Carollina”), two not (“America” beside “American”).
@@ -151,6 +152,8 @@ def find_fault(
         return LIKE_THE_PROMPT
     if _speaks_like_the_agent(question):
         return LIKE_THE_AGENT
+    if dialog_language().matches("asks_agent", question):
+        return OF_THE_AGENT
     sources = [*(p.titled for p in documents.passages), *said_in(history), focus]
     strange = shares_nothing(question, sources)
     if strange and not (history and len(content_of(question)) < LEAST_SAID):

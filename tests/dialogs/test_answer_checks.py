@@ -240,6 +240,7 @@ def test_an_answer_that_speaks_of_the_user_as_the_prompt_does_is_refused() -> No
     [
         ("It costs three crowns, and it is sold at the", True),
         ("A ticket for the night tram is an example of a", True),
+        ("It costs three crowns (sold at the kiosk and).", True),
         ("Three crowns, in tariff zone A", False),
         ("Three crowns, which is what a ticket by day costs, too.", False),
     ],
