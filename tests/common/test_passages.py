@@ -147,6 +147,7 @@ def test_no_question_starts_from_a_source() -> None:
         "• Choi et al. (2018) Eunsol Choi and He He",
         "In Proceedings of the 2018 Conference on Methods",
         "Tides: an almanac, Leiden 1884, pp. 47-50",
+        "A study of tides, pages 105–32",
         "The moon, ISBN 0-87338-352-4",
     ]
     text = "\n".join([*told, *sources])
