@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _BOILERPLATE = (
     "head, title, script, style, noscript, template, svg, object, nav, footer, aside, [hidden], "
     "[role=navigation], [role=banner], [role=contentinfo], [role=search], "
-    # Tables of contents, and links to headings, notes, sources and other pages, of DocBook, Docutils, Drupal, MediaWiki,
-    # MkDocs and Sphinx.
+    # Tables of contents, and links to headings, notes, sources and other pages, of DocBook, Docutils, Drupal,
+    # MediaWiki, MkDocs and Sphinx.
     ".book-navigation, .contents.topic, .docnav, .headerlink, .mw-editsection, .mw-jump-link, .navfooter, .navheader, "
     ".toc, .toctree-wrapper, .viewcode-link, "
     "sup:has(a[href*='#'])"
