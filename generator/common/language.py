@@ -46,7 +46,7 @@ PatternName = Literal[
     "referral",  # sends the user elsewhere, which beside a refusal claims nothing
     "closing",  # a sentence of courtesy around an answer, which claims nothing
     "disclaimer",  # says before an answer that a machine gives it
-    "asks_agent",  # for what it did, which has done nothing
+    "asks_agent",  # asks what the agent did, as one asks a person
     "offers_help",  # as an agent does, and no user
     "several",  # says that there are several, which beside a question back claims nothing
     "concession",  # a clause before a claim, whose first group is kept

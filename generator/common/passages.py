@@ -35,7 +35,8 @@ _SOURCE_LINE = re.compile(
     rf"|{_NAME}, (?:(?:[^\W\d_a-z]\. ?-?){{1,3}}(?:[,&(]|and\b|et al|\d{{4}})|[^.,;:\d]{{2,40}}\. \(?\d{{4}}\)?[.,]))"
 )
 _SOURCE = re.compile(
-    r"\bIn (?:Proceedings|Advances in)\b|\b(?:ISBN|ISSN|DOI|doi|arXiv)\b(?=[\s:./])|\bpp\. ?\d|\bpages \d+[–-]\d"
+    r"\bIn (?:Proceedings|Advances in)\b|\b(?:ISBN|ISSN|DOI|doi|arXiv)\W{1,2}\d|\bdoi\.org\b"
+    r"|\bpp\. ?\d|\bpages \d+[–-]\d"
 )
 _LEAST_TELLING = 3  # words: “Yes, certainly.” needs the question before it
 _FENCE = re.compile(r"^```([^`\n]*)$", re.MULTILINE)
@@ -131,7 +132,7 @@ def find_code(text: str) -> Iterator[tuple[int, int]]:
 
 
 def prose(text: str) -> tuple[tuple[int, int], ...]:
-    """Return the spans of the sentences of `text` that are no code and of no list of sources, or all if it is that."""
+    """Return the spans of the sentences of `text` that are neither code nor in a list of sources; else of all."""
     code, spans = [(0, 0), *find_code(text)], sentences(text)
 
     def is_prose(start: int, end: int) -> bool:

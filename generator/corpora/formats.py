@@ -16,7 +16,7 @@ import yaml
 
 from generator.corpora.base import FormatError, make_document
 from generator.corpora.files import File, open_file
-from generator.corpora.lines import drop_contents, drop_running_heads, join_lines, mark_headings
+from generator.corpora.lines import drop_contents, join_lines, join_pages, mark_headings
 from generator.corpora.pages import parse_html, read_page, read_title
 from generator.errors import YAML_SLIPS, describe
 from generator.schema import Document, SkippedRecord
@@ -207,7 +207,7 @@ def _pdf(data: bytes) -> tuple[str, str]:
         raise FormatError(f"not a readable PDF: {describe(error)}") from error
     # PDFium gives line ends of Windows, and a mark in place of a hyphen that ends a line.
     lines = [page.replace("\r\n", "\n").replace("\2", "-\n") for page in pages]
-    text = join_lines(drop_contents("\n".join(drop_running_heads(lines))))
+    text = join_pages(lines)
     if not text.strip():
         raise FormatError("its pages have no text, only images; run OCR on it")
     return title, text

@@ -77,6 +77,11 @@ def mark_headings(text: str) -> str:
     return _UNDERLINED.sub(mark, text)
 
 
+def join_pages(pages: Sequence[str]) -> str:
+    """Return the text of a PDF's pages: without page heads and tables of contents, its wrapped lines joined."""
+    return join_lines(drop_contents("\n".join(drop_running_heads(pages))))
+
+
 def drop_contents(text: str) -> str:
     """Return `text` without tables of contents.
 
@@ -112,10 +117,8 @@ def drop_running_heads(pages: Sequence[str]) -> list[str]:
     heads = {line for line, n in everywhere.items() if n >= often_enough and len(re.findall(r"\w{2,}", line)) > 2}
     split = [[line for line in lines if line.strip() not in heads] or [""] for lines in split]
     ends = [{form for line in (lines[0], lines[-1]) for form in _forms(line, n)} for n, lines in enumerate(split)]
-    counts = Counter(form for forms in ends for form in forms)
-    often = {
-        form for form, count in counts.items() if count >= (3 if isinstance(form, str) else max(3, len(pages) / 2))
-    }
+    counts, half = Counter(form for forms in ends for form in forms), len(pages) / 2
+    often = {form for form, n in counts.items() if n >= 3 and (isinstance(form, str) or n >= half)}
     for number, lines in enumerate(split):
         for end in (0, -1):
             if lines and not often.isdisjoint(_forms(lines[end], number)):

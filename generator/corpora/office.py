@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from generator.corpora.base import FormatError
 from generator.corpora.formats import FORMATS, LOCKED, Reader, decode_html, read_book, take_heading
-from generator.corpora.lines import drop_contents, drop_running_heads, join_lines
+from generator.corpora.lines import join_pages
 from generator.corpora.pages import LONGEST_ROW, parse_html, read_page, read_title
 from generator.errors import CorpusError, describe
 
@@ -107,7 +107,7 @@ def _pdf(data: bytes) -> tuple[str, str]:
         if "Password" in repr(error):
             raise FormatError(LOCKED) from error
         raise FormatError(f"not a readable PDF: {error!r}" if data else "the file is empty") from error
-    text = join_lines(drop_contents("\n".join(drop_running_heads(pages))))
+    text = join_pages(pages)
     if not text.strip() and scanned:
         raise FormatError("its pages have no text, only images; run OCR on it")
     return title, text
