@@ -1,6 +1,7 @@
 """Read the title and the text of a page: what a reader sees, with headings, list items and code as in Markdown."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -15,13 +16,18 @@ if TYPE_CHECKING:
 # The parts of a page that aren't its text.
 _BOILERPLATE = (
     "head, title, script, style, noscript, template, svg, object, nav, footer, aside, [hidden], "
+    "annotation, button, select, textarea, "  # formulas in TeX, beside the same as text; forms
     "[role=navigation], [role=banner], [role=contentinfo], [role=search], "
     # Tables of contents, and links to headings, notes, sources and other pages, of DocBook, Docutils, Drupal,
     # MediaWiki, MkDocs and Sphinx.
     ".book-navigation, .contents.topic, .docnav, .headerlink, .mw-editsection, .mw-jump-link, .navfooter, .navheader, "
-    ".toc, .toctree-wrapper, .viewcode-link, "
+    ".printfooter, #siteSub, .toc, .toctree-wrapper, .viewcode-link, "
     "sup:has(a[href*='#'])"
 )
+# What blogs, newspapers and shops put beside their text, by its class.
+_BESIDE = re.compile(r"comment|cookie|newsletter|\brelated", re.IGNORECASE)
+# Of a menu: links, at least; their characters, at most, in the mean; their share of its characters, and what is left.
+_LINKS, _LINK, _LINKED, _UNLINKED = 3, 80, 0.6, 200
 _BLOCKS = frozenset(
     re.findall(
         r"\w+",
@@ -82,6 +88,7 @@ def _strings(soup: "Tag") -> Iterator[str]:
     from bs4.element import CData, NavigableString, Tag
 
     hidden = {id(tag) for tag in soup.select(_BOILERPLATE)}
+    hidden |= _find_menus(soup, hidden)
     ahead: list[PageElement | str] = [soup]  # the next one last
     items: dict[int, str] = {}  # what is written before the items of lists
     before, in_cell = "", False  # what is written before the text that follows; whether that is of a table's cell
@@ -113,6 +120,37 @@ def _strings(soup: "Tag") -> Iterator[str]:
         elif type(piece) is NavigableString or type(piece) is CData:  # and no comment
             yield f"{before}{piece}" if (text := piece.strip()) else str(piece)
             before = "" if text else before
+
+
+def _find_menus(soup: "Tag", hidden: set[int]) -> set[int]:
+    """Return the ids of blocks that are links with hardly a word between, and of those named for what stands beside.
+
+    None holds the page's heading, and none of the latter a half of its text. What is `hidden` isn't counted.
+    """
+    from bs4.element import Tag
+
+    tags = [tag for tag in (soup, *soup.descendants) if isinstance(tag, Tag)]
+    size, linked, links = Counter[int](), Counter[int](), Counter[int]()  # characters, those in links, links
+    for tag in reversed(tags):
+        own, above = id(tag), id(tag.parent)
+        if own in hidden:
+            continue
+        size[own] += sum(len(text.strip()) for text in tag.find_all(string=True, recursive=False))
+        if tag.name == "a" and size[own] and not str(tag.get("href", "mailto:")).startswith(("mailto:", "tel:")):
+            linked[own], links[own] = size[own], 1
+        for counts in (size, linked, links):
+            counts[above] += counts[own]
+
+    def is_menu(own: int) -> bool:
+        is_linked = linked[own] >= max(_LINKED * size[own], size[own] - _UNLINKED)
+        return is_linked and links[own] >= _LINKS and linked[own] < _LINK * links[own]
+
+    def is_beside(own: int, tag: Tag) -> bool:
+        return bool(_BESIDE.search(" ".join(tag.get_attribute_list("class") or ""))) and 2 * size[own] < size[id(soup)]
+
+    main = {id(tag) for heading in soup.find_all("h1") for tag in (heading, *heading.parents)}
+    blocks = {id(tag): tag for tag in tags if tag.name in _BLOCKS}
+    return {own for own, tag in blocks.items() if own not in main and (is_menu(own) or is_beside(own, tag))}
 
 
 def _whole(piece: "Tag") -> str:

@@ -121,6 +121,43 @@ def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
     assert plain.text.split("\n\n") == ["Text.", "A poem\n of two lines", *programs, "Pier Of wood | 3", "sail(): Go."]
 
 
+def _links(*texts: str) -> str:
+    return "<ul>" + "".join(f"<li><a href='/x'>{text}</a></li>" for text in texts) + "</ul>"
+
+
+def test_menus_and_what_stands_beside_the_text_of_a_site_are_no_text(tmp_path: Path) -> None:
+    menu = _links("Fares", "Boats", "Jobs")
+    (tmp_path / "site.html").write_text(
+        f"""<title>Fares</title><div class="top"><p>Harbour</p>{menu}</div>
+        <div class="cookie-notice"><p>We use cookies to count our visitors.</p></div>
+        <div class="content has-comments"><h1>Fares</h1><p>A single costs <a href="/chf">francs</a> 7.20, dogs half.</p>
+        <ul><li><a href="/dog">Dogs</a> travel for half the fare on all boats.</li><li><a href="/bike">Bikes</a> pay
+        two francs a day.</li><li><a href="/pram">Prams</a> are free.</li></ul><p><a href="/map">The map</a></p>
+        <p><a href="tel:+41310">031 0</a> <a href="mailto:a@b.ch">a@b.ch</a> <a href="tel:+41311">031 1</a></p>
+        <form><select><option>Bern</option></select><button>Go</button></form></div>
+        <div class="newsletter-box">Write to us.</div><div class="related-posts"><p>Trains are late.</p></div>
+        <ol class="commentlist"><li>Too dear!</li></ol>"""
+    )
+    (tmp_path / "thread.html").write_text("<h1>Dogs?</h1><div class='comment'>They travel for half of the fare.</div>")
+    site, thread = good(read("folder", path=str(tmp_path)))
+    items = ["- Dogs travel for half the fare on all boats.", "- Bikes pay two francs a day.", "- Prams are free."]
+    start = "A single costs francs 7.20, dogs half."
+    assert site.text.split("\n\n") == [start, *items, "The map", "031 0 a@b.ch 031 1"]
+    assert thread.text == "They travel for half of the fare."
+
+
+def test_links_that_are_the_text_of_a_page_stay(tmp_path: Path) -> None:
+    menu = _links("All of the fares", "All of the boats", "Jobs at the pier")
+    prose = "Boats leave from the pier every ten minutes in summer. " * 4
+    (tmp_path / "1.html").write_text(f"<div><h1>Pier</h1><p>Open daily.</p><p>{menu}</p></div>")
+    (tmp_path / "2.html").write_text(f"<h1>Pier</h1><div><p>Open daily.</p><nav>{menu}</nav></div>")
+    (tmp_path / "3.html").write_text(f"<h1>Pier</h1><div><p>{prose}</p>{_links(*['The boats of the lake'] * 20)}</div>")
+    (tmp_path / "4.html").write_text("<h1>Pier</h1>" + _links(*[f"{prose[:100]}{number}." for number in range(3)]))
+    texts = [document.text for document in good(read("folder", path=str(tmp_path)))]
+    assert texts[:3] == ["Open daily.", "Open daily.", prose.strip()]
+    assert texts[3].count("- Boats leave") == 3
+
+
 def test_restructured_text_gives_what_a_reader_of_its_page_reads(tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("secret")
     (tmp_path / "a.rst").write_text(
