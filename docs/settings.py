@@ -24,7 +24,8 @@ HEAD = """# Settings
 A setting is `name=value` on the command line: `python -m generator corpus=quac dialogs=100 lm.concurrency=32`. `--help`
 lists the choices of each group; `--cfg job` prints the settings that a command would run with. With `-m`, values
 separated by commas make one run each ([sweeps](experiments.md#sweeps)). Quote a value with a comma or bracket twice:
-`corpus.path='"a,b.jsonl"'`. `python -m generator outputs/RUN/config.yaml dialogs=200` continues with a run's settings.
+`corpus.path='"a,b.jsonl"'`. `python -m generator outputs/RUN/config.yaml dialogs=200` continues a run with its
+settings, in its folder even if you renamed or moved that.
 
 The same command continues a run. Settings marked ○ may change then, and files may be moved; every other setting, and
 the content of the files, must be the same.

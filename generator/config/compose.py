@@ -59,11 +59,13 @@ class Job:
         command: the command line, for the data card.
         varied: in a sweep, the settings that it varies, with this run's values.
         optimised: whether a sweeper looks for the best value, so that a run without a result must not end the sweep.
+        stored: the configuration of a run folder that the settings are from, unless `run_dir` was given beside it.
     """
 
     command: str
     varied: dict[str, str]
     optimised: bool
+    stored: Path | None = None
 
     def name_folder(self, folder: Path, named: set[str]) -> str | None:
         """Return the run folder's name with the settings that a sweep varies, but those `named` in it; None without."""
@@ -86,7 +88,8 @@ S = TypeVar("S", bound=_RunSettings)
 def load_named(cfg: DictConfig, job: Job, load: Callable[[DictConfig], S], named: set[str]) -> tuple[S, str]:
     """Return the settings of a composed configuration, in a sweep with a run folder of its own, and both as YAML.
 
-    A run that is continued by this YAML neither starts over nor reads its marks again.
+    A run that is continued by this YAML neither starts over nor reads its marks again. It is continued in the folder
+    that holds the YAML, whatever that is called by now, unless other settings name another run.
 
     Args:
         load: makes settings of the configuration.
@@ -96,6 +99,11 @@ def load_named(cfg: DictConfig, job: Job, load: Callable[[DictConfig], S], named
     if settings.run_dir is None and (folder := job.name_folder(settings.folder, named)):
         cfg.run_dir = folder
         settings = load(cfg)
+    elif job.stored and (job.stored.parent / "run.db").exists():
+        own: Any = OmegaConf.load(job.stored)
+        if load(own).folder == settings.folder:
+            moved: Any = OmegaConf.merge(cfg, {"run_dir": str(job.stored.resolve().parent)})
+            settings = load(moved)
     once = {"fresh": False} | ({"marks": None} if "marks" in cfg else {})
     return settings, OmegaConf.to_yaml(OmegaConf.merge(cfg, once), resolve=True)
 
@@ -110,10 +118,12 @@ class _Runner:
     Args:
         task: `module:function`, a `Task`.
         command: the command line.
+        stored: as `Job` has it.
     """
 
     task: str
     command: str
+    stored: Path | None
 
     def __call__(self, cfg: DictConfig) -> float | None:
         module, _, name = self.task.partition(":")
@@ -134,7 +144,7 @@ class _Runner:
         swept |= {str(name) for name in config.sweeper.get("params") or {}}
         overrides = OverridesParser.create().parse_overrides(list(config.overrides.task))
         varied = {name: o.get_value_element_as_str() for o in overrides if (name := _name(o)) in swept}
-        return Job(self.command, varied, "basic_sweeper" not in str(config.sweeper.get("_target_")))
+        return Job(self.command, varied, "basic_sweeper" not in str(config.sweeper.get("_target_")), self.stored)
 
 
 def run_hydra(primary: str, task: str, arguments: Sequence[str], program: str, stored: Path | None) -> int:
@@ -157,7 +167,8 @@ def run_hydra(primary: str, task: str, arguments: Sequence[str], program: str, s
             _store(stored, {group: str(override.value()) for group, override in chosen.items()}, primary)
             primary = _STORED
         extra = _settle_sweep(primary, overrides)
-        runner = _Runner(task, f"{program} {shlex.join([*([str(stored)] if stored else []), *arguments])}".strip())
+        typed = f"{program} {shlex.join([*([str(stored)] if stored else []), *arguments])}".strip()
+        runner = _Runner(task, typed, None if "run_dir" in map(_name, overrides) else stored)
         with _command_line([*options, *(str(override.input_line) for override in overrides), *extra]):
             hydra.main(str(CONF), primary, _VERSION)(runner)()
     except RunFailed as failed:

@@ -81,6 +81,24 @@ def test_a_stored_configuration_takes_settings_and_two_other_choices(site: Site)
     assert composed == {key: value for key, value in expected.items() if key not in ("executor", "export")}
 
 
+@pytest.mark.parametrize(("run_dir", "code"), [("null", 0), ("outputs/named", 2)])
+def test_a_stored_configuration_continues_the_run_of_its_folder_unless_settings_name_another(
+    run_dir: str, code: int, site: Site, openai_server: OpenAIServer
+) -> None:
+    assert site.run(openai_server, "dialogs=1", "algorithm=single", f"run_dir={run_dir}").code == 0
+    (made,) = Path("outputs").iterdir()
+    moved, calls = made.rename("outputs/moved"), len(openai_server.bodies)
+    for _ in range(2):
+        assert command(f"{moved}/config.yaml", "export=mtrag").code == 0
+    assert (moved / "mtrag").is_dir() and contents(Path("outputs")) == {"moved"}
+    assert len(openai_server.bodies) == calls
+    done = command(f"{moved}/config.yaml", "seed=5")
+    assert done.code == code, "with a run_dir of its own, it is the same folder, and the run another one"
+    assert len(contents(Path("outputs"))) == (1 if code else 2)
+    assert command(f"{moved}/config.yaml", "run_dir=outputs/other").code == 0
+    assert "other" in contents(Path("outputs"))
+
+
 @pytest.mark.parametrize(
     ("line", "named"),
     [
