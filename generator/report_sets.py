@@ -58,7 +58,7 @@ def report_set(
     return ReportSet(
         name=name or folder.resolve().name,
         dialogs=lambda: readable(path, found.records(), "" if counts else NO_DIALOGS, tell=tell),
-        drops=lambda: readable(str(drops), _drops(drops), "", tell=tell) if drops else iter(()),
+        drops=(lambda: readable(str(drops), _drops(drops), "", tell=tell)) if drops else None,
         targets=found.targets,
         dialogs_wanted=found.dialogs_wanted,
         languages=languages if writing else found.languages,

@@ -17,7 +17,7 @@ from generator.corpora.base import CorpusSettings
 from generator.corpora.human import DialogCorpus
 from generator.corpora.library import Library, split_key
 from generator.dialogs.columns import rank_turns
-from generator.dialogs.filter import check_columns
+from generator.dialogs.filter import check_columns, filter_pairs
 from generator.errors import CorpusError, RunError
 from generator.execution.store import Store
 from generator.models.embedded import EmbeddedEndpoint
@@ -28,7 +28,7 @@ from generator.output.dataset import write_dataset
 from generator.output.summary import HumanSummary, Summary, summarise
 from generator.report_sets import write_run_report
 from generator.retrievers.bm25 import PassagePool
-from generator.schema import Algorithm, Dialog, Document, Passage, SkippedRecord
+from generator.schema import Algorithm, Dialog, Document, Drop, Passage, SkippedRecord
 from taxonomy import Taxonomy
 
 _ALGORITHMS: Mapping[Algorithm, str] = {
@@ -80,9 +80,9 @@ def write_results(
 def write_human(settings: Settings, corpus: DialogCorpus, configuration: str, command: str) -> None:
     """Write the human dialogs of a corpus as those of a run are written, for training or for comparison.
 
-    The folder (`run_dir`, by default `outputs/<corpus>-human`) gets `summary.json`, `dialogs.jsonl`, `skipped.jsonl` if
-    records were broken, `config.yaml`, `dataset/`, and the chosen export. No model is called. After a failure or an
-    interruption the same command completes the folder.
+    The folder (`run_dir`, by default `outputs/<corpus>-human`) gets `summary.json`, `dialogs.jsonl`, `drops.jsonl`,
+    `skipped.jsonl` if records were broken, `config.yaml`, `dataset/`, and the chosen export. No model is called. After
+    a failure or an interruption the same command completes the folder.
 
     Args:
         corpus: of the settings.
@@ -98,6 +98,7 @@ def write_human(settings: Settings, corpus: DialogCorpus, configuration: str, co
     _prepare_human(folder)
     before = _dialogs_digest(folder)
     skipped: list[SkippedRecord] = []
+    drops: list[Drop] = []
     ids: set[str] = set()
     pairs = 0
     pool = PassagePool(dialog for dialog in corpus.dialogs() if isinstance(dialog, Dialog))
@@ -108,10 +109,12 @@ def write_human(settings: Settings, corpus: DialogCorpus, configuration: str, co
             ids.add(dialog.id)
             ranked = asyncio.run(rank_turns(_in_split(dialog, settings), pool))
             pairs += len(rows(ranked, settings.judge.filter))
+            drops += filter_pairs(ranked, settings.judge.filter)[1]
             file.write(ranked.model_dump_json() + "\n")
         # The first file in place: `_prepare_human` knows the folder by it if anything fails from here on.
         summary = HumanSummary(human=len(ids), pairs=pairs, skipped=len(skipped))
         write_text(folder / "summary.json", summary.model_dump_json(indent=2) + "\n")
+    write_lines(folder / "drops.jsonl", drops)
     if skipped:
         write_lines(folder / "skipped.jsonl", skipped)
     else:

@@ -12,6 +12,7 @@ from datasets import load_dataset
 
 from generator.human import COMMAND
 from generator.schema import Dialog
+from tests.output.html.test_page import unpack
 from tests.support.openai_server import OpenAIServer
 from tests.support.runs import Ended, Site, command
 
@@ -47,6 +48,7 @@ def test_dialogs_and_dataset_load_and_are_the_same_bytes_again(tmp_path: Path) -
     assert {p.name for p in folder.iterdir()} == {
         "config.yaml",
         "dialogs.jsonl",
+        "drops.jsonl",
         "dataset",
         "summary.json",
         "report.html",
@@ -67,6 +69,15 @@ def test_dialogs_and_dataset_load_and_are_the_same_bytes_again(tmp_path: Path) -
     before = {p.name: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
     assert human(folder, path, *changes).code == 0
     assert {p.name: p.read_bytes() for p in folder.rglob("*") if p.is_file()} == before
+
+
+def test_pairs_that_a_filter_leaves_out_are_listed_and_the_report_says_so(tmp_path: Path) -> None:
+    folder = tmp_path / "human"
+    assert human(folder, quac(tmp_path / "a.json", *ARTICLES), "judge.filter=turn<2").code == 0
+    drops = [json.loads(line) for line in (folder / "drops.jsonl").read_text().splitlines()]
+    assert [(d["dialog_id"], d["turn"], d["stage"]) for d in drops] == [(f"C_{n}_0", 2, "filter") for n in range(40)]
+    entries = unpack((folder / "report.html").read_text(encoding="utf-8"))["entries"]
+    assert {(t["turn"], t["kept"]) for entry in entries for t in entry["turns"]} == {(1, True), (2, False)}
 
 
 def test_a_broken_dialog_is_counted_and_listed(tmp_path: Path) -> None:

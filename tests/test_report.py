@@ -11,6 +11,7 @@ from generator.__main__ import COMMAND as generate
 from generator.dialogs.marks import fingerprint
 from generator.report import COMMAND
 from generator.schema import Dialog, Evidence
+from tests.output.html.test_page import unpack
 from tests.support.openai_server import OpenAIServer
 from tests.support.records import make_dialog, make_passage, make_turn, write_dialogs
 from tests.support.runs import Site, command
@@ -71,6 +72,14 @@ def test_damaged_lines_and_a_run_that_goes_on_are_said_and_shown(run_dir: Path) 
     for said in ("1 of 4 records", "1 of 1 records", "a run is writing here"):
         assert said in ended.err
         assert said in page
+
+
+def test_a_file_of_dialogs_does_not_tell_which_pairs_were_kept(run_dir: Path, tmp_path: Path) -> None:
+    (run_dir / "drops.jsonl").touch()
+    for path, kept in ((run_dir, True), (run_dir / "dialogs.jsonl", None)):
+        assert command(str(path), f"output={tmp_path / 'r.html'}", program=COMMAND).code == 0
+        entries = unpack((tmp_path / "r.html").read_text(encoding="utf-8"))["entries"]
+        assert [turn["kept"] for entry in entries for turn in entry["turns"]] == [kept] * 3
 
 
 def test_words_are_counted_in_the_language_of_the_set(tmp_path: Path) -> None:

@@ -19,7 +19,12 @@ _NOT_SHOWN: Any = {
 
 
 class ListedTurn(Record):
-    """The part of a turn that the list shows, searches and filters by. `kept` is None for a turn that is no pair."""
+    """The part of a turn that the list shows, searches and filters by.
+
+    Attributes:
+        given: a task came with it, so that it is no pair.
+        kept: whether its pair is in the dataset; None if it is no pair, or nothing tells.
+    """
 
     turn: int
     query: str
@@ -28,6 +33,7 @@ class ListedTurn(Record):
     multi_turn_type: str | None
     answerability: str
     verdicts: tuple[tuple[str, str], ...]
+    given: bool
     kept: bool | None
 
 
@@ -111,8 +117,10 @@ class Sample:
         self._bytes[1] += sum(len(each.shown) for each in packed)
 
 
-def listed(run: int, dialog: Dialog, drops: Sequence[Drop]) -> Entry:
-    """Return the entry of an accepted dialog."""
+def listed(run: int, dialog: Dialog, drops: Sequence[Drop] | None) -> Entry:
+    """Return the entry of an accepted dialog; `drops` is None if nothing tells which of its pairs were dropped."""
+    known = drops is not None
+    drops = drops or ()
     dropped = {drop.turn for drop in drops if drop.scope == "pair"}
     first = next(iter(dialog.document_ids), "")
     title = next((p.title for p in dialog.passages if p.document_id == first and p.title), first)
@@ -128,7 +136,10 @@ def listed(run: int, dialog: Dialog, drops: Sequence[Drop]) -> Entry:
         ended="" if dialog.ended in ("complete", TASK) else dialog.ended,
         # A sample for people to judge names no model, and has no labels.
         turns=tuple(
-            _listed_turn(t, t.turn not in dropped if t.turn in own else None, not dialog.lm) for t in dialog.turns
+            _listed_turn(
+                t, t.turn not in own, t.turn not in dropped if known and t.turn in own else None, not dialog.lm
+            )
+            for t in dialog.turns
         ),
         drops=tuple(drops),
     )
@@ -140,7 +151,8 @@ def pack(data: Any) -> str:
     return base64.b64encode(zlib.compress(text.encode(), _LEVEL)).decode()
 
 
-def _listed_turn(turn: Turn, kept: bool | None, blind: bool) -> ListedTurn:
+def _listed_turn(turn: Turn, given: bool, kept: bool | None, blind: bool) -> ListedTurn:
     same = {name: getattr(turn, name) for name in ("turn", "query", "answer", "question_type", "multi_turn_type")}
     verdicts = tuple((verdict.judge, verdict.label) for verdict in turn.verdicts)
-    return ListedTurn(**same, answerability="" if blind else turn.answerability, verdicts=verdicts, kept=kept)
+    answerability = "" if blind else turn.answerability
+    return ListedTurn(**same, answerability=answerability, verdicts=verdicts, given=given, kept=kept)

@@ -79,7 +79,7 @@ def write_report(
 
 def _read(number: int, each: ReportSet, near_duplicates: DedupSettings, sample: Sample) -> _Read:
     drops: dict[str, list[Drop]] = {}
-    for drop in each.drops():
+    for drop in each.drops() if each.drops else ():
         drops.setdefault(drop.dialog_id, []).append(drop)
     distributions = overview.Distributions()
     first: Dialog | None = None
@@ -89,7 +89,7 @@ def _read(number: int, each: ReportSet, near_duplicates: DedupSettings, sample: 
         for dialog in dialogs:
             first = first or dialog
             distributions.add(dialog)
-            sample.add(listed(number, dialog, drops.pop(dialog.id, [])), dialog)
+            sample.add(listed(number, dialog, drops.pop(dialog.id, []) if each.drops else None), dialog)
             yield dialog
 
     with use_languages(each.languages()):

@@ -235,7 +235,7 @@ function turnOf(entry, turn, detail) {
   const name = place => place === undefined ? "a passage that is not in the dialog" : `${shown.passages[place].title || shown.passages[place].id} (${place + 1})`;
   return el("section", { className: `turn${hits && hits.size && !hits.has(turn.turn) ? " miss" : ""}`, id: `turn-${turn.turn}` },
     el("div", { className: "tags" }, el("b", {}, `Turn ${turn.turn}`), types.map((t, place) => tag(t, "", ["question type", "multi-turn type", "answerability"][place])),
-      turn.kept === null ? tag("given") : !turn.answerability ? "" : turn.kept ? tag("✓ kept", "kept") : tag(`✗ ${reason ?? "dropped"}`, "gone")),
+      turn.given ? tag("given") : turn.kept === null ? "" : turn.kept ? tag("✓ kept", "kept") : tag(`✗ ${reason ?? "dropped"}`, "gone")),
     el("p", { className: "query" }, turn.query),
     detail.clean_query ? el("p", { className: "small" }, el("b", {}, "before slips: "), detail.clean_query) : "",
     detail.retrieval_query ? el("p", { className: "small" }, el("b", {}, "search: "), detail.retrieval_query) : "",
@@ -255,7 +255,7 @@ function turnOf(entry, turn, detail) {
         model ? ` by ${model}` : "", decides ? "" : " (doesn't decide)", why ? ` – ${why}` : "");
     }),
     entry.drops.filter(d => d.turn === turn.turn).map(d => d.scope === "pair" ? "" : el("details", {}, el("summary", {}, `dropped ${d.scope}: ${d.stage}: ${d.reason}`), drop(d))),
-    turn.kept === null ? "" : form(entry, turn.turn));
+    turn.given ? "" : form(entry, turn.turn));
 }
 
 // Evidence

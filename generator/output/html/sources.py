@@ -32,7 +32,7 @@ class ReportSet(NamedTuple):
     Attributes:
         name: shown for it; sets of one report differ in it.
         dialogs: reads them, in a stable order.
-        drops: reads the drops; none but for a run.
+        drops: reads the drops; None where no file lists them.
         targets: planned shares by stage and name, as `generator.sets.DialogSet` has them.
         dialogs_wanted: how many dialogs the run was to make; None if it is no run.
         languages: tells those of the passages and the dialogs.
@@ -44,7 +44,7 @@ class ReportSet(NamedTuple):
 
     name: str
     dialogs: Callable[[], Iterator[Dialog]]
-    drops: Callable[[], Iterator[Drop]]
+    drops: Callable[[], Iterator[Drop]] | None
     targets: Mapping[tuple[str, str], float]
     dialogs_wanted: int | None
     languages: Callable[[], Languages]
