@@ -14,6 +14,7 @@ from generator.common.console import note
 from generator.common.detection import SAMPLE, detect_language
 from generator.common.language import Languages, load_language
 from generator.config.messages import choices
+from generator.config.run_settings import scaled
 from generator.config.settings import human_corpora, human_corpus
 from generator.corpora.files import File, is_url, list_files, local_file
 from generator.corpora.human import DialogCorpus
@@ -47,6 +48,11 @@ class _Summary(BaseModel):  # human dialogs have no targets
 
 class _Configuration(BaseModel):
     dialogs: int | None = None  # `python -m judges` has none
+    scale: float = 1
+
+    @property
+    def wanted(self) -> int | None:
+        return scaled(self.dialogs, self.scale) if self.dialogs else None
 
 
 class DialogSet(NamedTuple):
@@ -170,7 +176,7 @@ def _run(path: str, folder: Path) -> DialogSet:
         path,
         partial(_lines, local_file(folder / "dialogs.jsonl")),
         targets,
-        configuration.dialogs if configuration and not (summary and summary.human is not None) else None,
+        configuration.wanted if configuration and not (summary and summary.human is not None) else None,
     )
 
 

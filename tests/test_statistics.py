@@ -230,7 +230,7 @@ def test_what_a_set_has_nothing_of_is_empty_and_not_zero(tmp_path: Path) -> None
 
 
 def test_a_run_and_what_it_achieved_of_its_targets(tmp_path: Path, site: Site, openai_server: OpenAIServer) -> None:
-    assert site.run(openai_server, "dialogs=8", "turns=3").code == 0
+    assert site.run(openai_server, "dialogs=16", "scale=0.5", "turns=3").code == 0
     summary, read = site.summary(), figures(site.run_dir)
     assert read["section: figure"] == ["run"]
     assert read["size: dialogs"] == ["8"]

@@ -50,3 +50,8 @@ class RunSettings(Record):
         "judges.human read` wrote of this run: pairs that people reject leave the dataset, those that they keep stay "
         "whatever judges said; null: none."
     )
+
+
+def scaled(dialogs: int, scale: float) -> int:
+    """Return how many dialogs a run is to accept, by these two of its settings."""
+    return max(1, round(dialogs * scale))

@@ -13,7 +13,7 @@ from generator.common.atomic_files import digest
 from generator.config.choices import compose_choice
 from generator.config.messages import choices
 from generator.config.parts import build_choice, class_of, identify, plain, validate
-from generator.config.run_settings import RunSettings
+from generator.config.run_settings import RunSettings, scaled
 from generator.corpora.base import CorpusSettings
 from generator.corpora.human import DialogCorpus
 from generator.dialogs.dedup import DedupSettings
@@ -170,7 +170,7 @@ class Settings(RunSettings):
     @property
     def wanted(self) -> int:
         """The number of dialogs to accept."""
-        return max(1, round(self.dialogs * self.scale))
+        return scaled(self.dialogs, self.scale)
 
     @property
     def folder(self) -> Path:
