@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from generator.common.sanitize import printable
-from generator.dialogs.filter import Filter
+from generator.dialogs.filter import Filter, parse_filter
 from generator.output.chat import Row
 from generator.output.markdown import block, line, table
 from generator.output.stats.guesses import AWAY, LEAST, Guess
@@ -214,7 +214,7 @@ def _generated(info: DatasetInfo, statistics: Statistics) -> dict[str, str]:
         "accepted": f"{statistics.total.dialogs:,}",
         "dropped": table(("What, stage: reason", "Count"), dropped) if dropped else "Nothing.",
         "context": ""
-        if info.filter != "pairs"
+        if parse_filter(info.filter)[0] != "pairs"
         else ", also one that was judged incorrect: only the last message was filtered",
     }
 

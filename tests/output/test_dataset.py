@@ -274,6 +274,15 @@ def test_card(tmp_path: Path) -> None:
     assert "Not for training" not in text
 
 
+@pytest.mark.parametrize("keep", ["pairs", "turn<9", "prefix and turn<9"])
+def test_the_card_warns_of_incorrect_answers_in_the_context_where_a_filter_leaves_them(
+    keep: Filter, tmp_path: Path
+) -> None:
+    write_dataset(made_dialogs(), tmp_path / "dataset", INFO.model_copy(update={"filter": keep}))
+    _, text = read_card(tmp_path / "dataset")
+    assert ("also one that was judged incorrect" in text) == (not keep.startswith("prefix"))
+
+
 def test_the_card_names_the_models_and_what_binds_their_users(tmp_path: Path) -> None:
     write_dataset(made_dialogs(), tmp_path / "dataset", INFO)
     licence = (tmp_path / "dataset" / "README.md").read_text(encoding="utf-8").partition("## Licence")[2]
