@@ -6,7 +6,7 @@ nothing else of a run (a key, a path) can get into it.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.resources import files
 from string import Template
 from typing import Any, NamedTuple
@@ -52,9 +52,8 @@ question, and the reference that an answer is compared with."""
 _SPLIT = """
 The corpus is split by document before generation"""
 _SPLIT_RETRIEVAL = ", and a dialog retrieves only documents of its own split"
-_EVIDENCE = """: no document
-is in both. Every response was generated together with the numbers of the sentences
-that it rests on; those sentences are the `evidence`, word for word from the passages.
+_SPLIT_END = """: no document
+is in both.
 """
 _VERBATIM = """\
 - Evidence is verbatim by construction. The answers are generated: they can go beyond it, or leave something out.
@@ -95,20 +94,18 @@ _OUR_TASK = "QA"
 
 
 class _Method(NamedTuple):
-    """The words for an algorithm: what its dialogs are grounded on, what they are for, and what their types are."""
+    """The words for an algorithm: what its dialogs are grounded on, what they are for, and whose method it is."""
 
     grounding: str
     purpose: str = _PAIRS
-    type: str = "Question type"
-    of_turns: str = "of first turns, or of later ones"
     citation: str = _LEE
 
 
 _METHODS: Mapping[Algorithm, _Method] = {
     "single": _Method("one document"),
     "multi": _Method("passages retrieved after every user turn"),
-    "whole": _Method("one document", _TASKS, "Task", "of dialogs", _BAI),
-    "progressive": _Method("passages retrieved for each user turn", _ITEMS, "Scenario", "of dialogs", _KUO),
+    "whole": _Method("one document", _TASKS, _BAI),
+    "progressive": _Method("passages retrieved for each user turn", _ITEMS, _KUO),
 }
 
 
@@ -181,11 +178,11 @@ def render_card(
     template = "human_card.md"
     if isinstance(info, DatasetInfo):
         template = "card.md"
-        texts |= _generated(info, statistics)
+        texts |= _generated(info, statistics, splits)
     return Template(files("generator.output").joinpath(template).read_text(encoding="utf-8")).substitute(texts)
 
 
-def _generated(info: DatasetInfo, statistics: Statistics) -> dict[str, str]:
+def _generated(info: DatasetInfo, statistics: Statistics, splits: Collection[Split]) -> dict[str, str]:
     dropped = [
         [f"{scope}, {line(f'{stage}: {reason}')}", f"{count:,}"]
         for scope, stages in info.dropped.items()
@@ -198,17 +195,20 @@ def _generated(info: DatasetInfo, statistics: Statistics) -> dict[str, str]:
     return {
         "grounding": "given only a topic" if info.topics else f"each grounded on {method.grounding}",
         "purpose": method.purpose,
-        "split": "" if info.topics else f"{_SPLIT}{'' if info.algorithm == 'whole' else _SPLIT_RETRIEVAL}{_EVIDENCE}",
-        "types": f"{method.type}s",
-        "of_turns": method.of_turns,
+        "split": ""
+        if info.topics or len(splits) == 1
+        else f"{_SPLIT}{'' if info.algorithm == 'whole' else _SPLIT_RETRIEVAL}{_SPLIT_END}",
         "verbatim": "" if info.topics else _VERBATIM,
         "citation": method.citation,
         "warning": _WARNING if info.toy else "",
         "settings": "\n".join(f"- {name}: {line(value)}" for name, value in info.settings.items()),
         "models": "\n".join(_terms(did, model) for did, model in info.models),
-        "question_types": table(
-            (method.type, "Target", "Achieved"),
-            ([line(name), f"{share.target:.1%}", f"{share.achieved:.1%}"] for name, share in info.shares),
+        "shares": table(
+            ("Type or label", "Of", "Target", "Achieved"),
+            (
+                [line(share.type), f"{share.stage} turns", f"{share.target:.1%}", f"{share.achieved:.1%}"]
+                for _, share in info.shares
+            ),
         ),
         "attempted": f"{info.attempted:,}",
         "accepted": f"{statistics.total.dialogs:,}",

@@ -88,12 +88,13 @@ class Row(Record):
         "without evidence"
     )
     verdict: VerdictLabel = Field(
-        description="the judge's label; `unjudged`: the judge failed; `none`: there was no judge"
+        description="the judge's label, of several judges the strictest; `unjudged`: the judge failed, or `grounding` "
+        "judged alone and can't tell; `none`: there was no judge"
     )
     explanation: str | None = Field(description="the judge's reasons, null without a judge")
     user: str = Field(description="type of the user who asks; empty for the plain one")
     lm: str = Field(description="model that wrote the dialog")
-    judge_lm: str | None = Field(description="model behind the verdict, null without a judge")
+    judge_lm: str | None = Field(description="model behind the verdict; empty if none was asked, null without a judge")
     prompt_version: str = Field(description="version of the prompts")
     seed: int = Field(description="seed of the dialog")
 

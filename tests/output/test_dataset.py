@@ -264,7 +264,7 @@ def test_card(tmp_path: Path) -> None:
     for said in (
         "    python -m generator +corpus=sample",
         "- judge: correctness (judge-model)",
-        "| direct | 50.0% | 25.0% |",
+        "| direct | first turns | 50.0% | 25.0% |",
         "| dialog, dedup: first question | 3 |",
         "| validation | 2 |",
         '"pair_id": "a/1"',
@@ -272,6 +272,8 @@ def test_card(tmp_path: Path) -> None:
     ):
         assert said in text
     assert "Not for training" not in text
+    write_dataset(made_dialogs(validation=False), tmp_path / "alone", INFO)
+    assert "split by document" in text and "split by document" not in read_card(tmp_path / "alone")[1]
 
 
 @pytest.mark.parametrize("keep", ["pairs", "turn<9", "prefix and turn<9"])
