@@ -151,9 +151,26 @@ def test_the_figures_by_hand(tmp_path: Path) -> None:
         "judges, of the turns that each judged: j: correct": ["0.5"],
         "judges, of the turns that each judged: j: incorrect": ["0.5"],
         "worth, of turns with evidence: overlap of question and evidence": ["0.0"],
-        "difficulty, of turns with evidence: medium": ["1.0"],
         "worth, of turns with evidence: evidence in a new passage, of later turns": ["0.5"],
     }
+
+
+def test_difficulty_is_of_ranked_evidence_and_goes_from_easy_to_hard(tmp_path: Path) -> None:
+    evidence = (Evidence(passage_id="p", start=0, end=8, text="Old town"),)
+
+    def asked(*turns: tuple[str, int | None]) -> Dialog:
+        made = [
+            make_turn(n, query=query, rank_last_turn=rank, evidence=evidence)
+            for n, (query, rank) in enumerate(turns, 1)
+        ]
+        return make_dialog(*made, passages=[make_passage("p", "Old town")])
+
+    found = figures(
+        write_dialogs(tmp_path / "ranked.jsonl", asked(("Old town?", 1), ("Pets?", 6), ("Old town?", 2), ("Old?", 1))),
+        write_dialogs(tmp_path / "unranked.jsonl", asked(("Old town?", None))),
+    )
+    levels = {name.rpartition(" ")[2]: of_sets for name, of_sets in found.items() if name.startswith("difficulty")}
+    assert list(levels.items()) == [("easy", ["0.5", ""]), ("medium", ["0.25", ""]), ("hard", ["0.25", ""])]
 
 
 def test_evidence_that_covers_its_answer_is_counted(tmp_path: Path) -> None:

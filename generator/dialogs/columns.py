@@ -5,7 +5,7 @@ questions of people.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, Protocol, cast
+from typing import Literal, Protocol, cast, get_args
 
 from generator.common.shingles import content_stems
 from generator.dialogs.focus import count_new_passages
@@ -84,6 +84,12 @@ def difficulty(turn: Turn) -> Difficulty | None:
     if needs_documents(turn) is False or not points:
         return "easy"
     return "hard" if points > 2 else "medium"
+
+
+def label_order(label: str) -> tuple[int, str, str]:
+    """Return what labels are sorted by: levels of difficulty from easy to hard, others by name."""
+    levels = get_args(Difficulty)
+    return levels.index(label) if label in levels else -1, label.casefold(), label
 
 
 def deciding_verdict(turn: Turn) -> Verdict | None:

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from rich.console import Console
 
-from generator.dialogs.columns import READ
+from generator.dialogs.columns import READ, label_order
 from generator.dialogs.dedup import DedupSettings
 from generator.output.stats.guesses import Guess, GuessTally
 from generator.output.stats.statistics import Portion, Statistics, Tally
@@ -181,7 +181,7 @@ def _rows(columns: Sequence[Column]) -> Iterator[_Row]:
 
 
 def _portions(section: str, portions: Sequence[Sequence[Portion]]) -> Iterator[_Row]:
-    for name in sorted({p.name for of_one in portions for p in of_one}, key=lambda name: (name.casefold(), name)):
+    for name in sorted({p.name for of_one in portions for p in of_one}, key=label_order):
         yield _Row(section, name, _SHARE, [_share(of_one, name) for of_one in portions])
 
 

@@ -7,7 +7,15 @@ Counted over whole dialogs, before pairs are filtered, as in the papers. Words a
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 
-from generator.dialogs.columns import READ, difficulty, needs_documents, new_passages, overlap, verdict_label
+from generator.dialogs.columns import (
+    READ,
+    difficulty,
+    label_order,
+    needs_documents,
+    new_passages,
+    overlap,
+    verdict_label,
+)
 from generator.dialogs.evidence import measure_turn
 from generator.dialogs.later_turns import leans
 from generator.schema import UNLABELLED, Dialog, Record, Turn
@@ -68,7 +76,8 @@ class Statistics(Record):
         standalone: of the later ones that were planned to be `standalone` or not: `non-standalone` are those planned so
             that are, as far as words tell (`generator.dialogs.later_turns.leans`).
         users: user types, of all dialogs.
-        difficulty, needs_documents: of the turns that have this column (`generator.dialogs.columns`).
+        difficulty, needs_documents: of the turns that have this column (`generator.dialogs.columns`); no difficulty
+            where no evidence was ranked, since nothing is hard then.
         judges: labels of each judge's last verdict, of the turns that it judged, by its name; empty if it only scores.
         scores: means of each judge's scores.
         worth: means of the turns that have the column: `overlap`, and the share of turns whose evidence is among the
@@ -164,7 +173,8 @@ class Tally:
         dialogs, turns, first = sums["dialogs"], sums["turns"], sums["first"]
         totals = {"question_types": turns, "answerability": turns, "verdicts": turns, "first_types": first}
         totals |= {"users": dialogs, "later_types": turns - first, "multi_turn_types": turns - first}
-        totals |= {name: self._labels[name].total() for name in ("standalone", "difficulty", "needs_documents")}
+        counts = self._labels | ({} if self._worth_of["rank_last_turn"] else {"difficulty": Counter()})
+        totals |= {name: counts[name].total() for name in ("standalone", "difficulty", "needs_documents")}
         return Statistics(
             by_type=tuple((name, _means(self._sums[name])) for name in sorted(self._sums)),
             total=_means(sums),
@@ -172,7 +182,7 @@ class Tally:
             judges={judge: _portions(labels, labels.total()) for judge, labels in sorted(self._judges.items())},
             scores={judge: self._scores[judge] / count for judge, count in sorted(self._scores_of.items())},
             worth={name: self._worth[name] / count for name, count in self._worth_of.items() if count},
-            **{labels: _portions(self._labels[labels], total) for labels, total in totals.items()},
+            **{labels: _portions(counts[labels], total) for labels, total in totals.items()},
         )
 
 
@@ -216,4 +226,5 @@ def _means(sums: Counter[str]) -> Means:
 
 
 def _portions(counts: Counter[str], total: int) -> tuple[Portion, ...]:
-    return tuple(Portion(name=name, count=n, share=n / total) for name, n in sorted(counts.items()) if n)
+    names = sorted((name for name, n in counts.items() if n), key=label_order)
+    return tuple(Portion(name=name, count=counts[name], share=counts[name] / total) for name in names)
