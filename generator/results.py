@@ -129,7 +129,10 @@ def write_human(settings: Settings, corpus: DialogCorpus, configuration: str, co
         language=corpus.language,
         filter=settings.judge.filter,
     )
-    write_dataset(_read_dialogs(folder), folder / "dataset", origin)
+    if pairs:
+        write_dataset(_read_dialogs(folder), folder / "dataset", origin)
+    else:
+        shutil.rmtree(folder / "dataset", ignore_errors=True)
     source = ExportSource(
         corpus=corpus.name,
         dialogs=lambda: _read_dialogs(folder),

@@ -80,6 +80,17 @@ def test_pairs_that_a_filter_leaves_out_are_listed_and_the_report_says_so(tmp_pa
     assert {(t["turn"], t["kept"]) for entry in entries for t in entry["turns"]} == {(1, True), (2, False)}
 
 
+def test_a_filter_that_keeps_no_pair_leaves_no_dataset_and_the_rest_says_so(tmp_path: Path) -> None:
+    folder, path = tmp_path / "human", quac(tmp_path / "a.json", *ARTICLES)
+    assert human(folder, path).code == 0
+    done = human(folder, path, "judge.filter=turn>2")
+    assert done.code == 0 and "with 0 context-response pairs" in done.out
+    assert not (folder / "dataset").exists()
+    assert json.loads((folder / "summary.json").read_text()) == {"human": 40, "pairs": 0, "skipped": 0}
+    entries = unpack((folder / "report.html").read_text(encoding="utf-8"))["entries"]
+    assert not any(turn["kept"] for entry in entries for turn in entry["turns"])
+
+
 def test_a_broken_dialog_is_counted_and_listed(tmp_path: Path) -> None:
     path = quac(tmp_path / "a.json", *ARTICLES, BROKEN)
     folder = tmp_path / "human"
