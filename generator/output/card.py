@@ -1,7 +1,7 @@
 """The dataset's card: a README.md with metadata that the Hugging Face hub and `datasets` read.
 
-Metadata: https://github.com/huggingface/hub-docs/blob/main/datasetcard.md. A card is made of `DatasetInfo` alone, so
-nothing else of a run (a key, a path) can get into it.
+Metadata: https://github.com/huggingface/hub-docs/blob/main/datasetcard.md. A card is made of `DatasetInfo` and
+dialogs alone. Of paths and addresses it has those of the command line; a key is in none.
 """
 
 import json
