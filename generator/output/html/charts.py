@@ -1,6 +1,6 @@
 """Bar charts as inline SVG, by pygal: no script, no style of their own, the same bytes for the same numbers.
 
-`report.css` styles them; their shades differ in grey, and every bar shows its value.
+`report.css` styles them; their shades differ in grey, and bars show their values.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,8 +43,9 @@ def stacks(
 
 
 def columns(title: str, bins: Sequence[str], series: Series, form: Callable[[float], str]) -> Markup:
-    """Return columns, for each bin one of each series; empty without bins."""
+    """Return columns, for each bin one of each series, with values while they have room; empty without bins."""
     settings = _settings(210, series, form) | {"show_x_labels": True, "show_y_labels": False}
+    settings["print_values"] = len(series) <= 2
     return _render(pygal.Bar(**settings), title, bins, series)
 
 

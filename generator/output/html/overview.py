@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
+from generator.dialogs.columns import label_order
 from generator.output.html.charts import bars, columns, stacks
 from generator.output.html.sources import ReportSet, RunCounts
-from generator.output.stats.comparison import Column
+from generator.output.stats.comparison import Column, share_of
 from generator.output.stats.statistics import Portion, Statistics
 from generator.output.tables import ABSENT
 from generator.schema import Dialog, Usage
@@ -110,9 +111,9 @@ def shares(sets: Sequence[ReportSet], counted: Sequence[Column]) -> Iterator[Fig
     """Yield the achieved shares of types and the planned ones, of all sets beside each other."""
     for title, portions_of, stage in _SHARES:
         portions_all = [portions_of(column.statistics) for column in counted]
-        found = [{p.name: p for p in portions} for portions in portions_all]
         planned = [{name: share for (at, name), share in each.targets.items() if at == stage} for each in sets]
-        names = list(dict.fromkeys([*(n for each in planned for n in each), *(n for each in found for n in each)]))
+        names = list(dict.fromkeys(name for each in planned for name in each))
+        names += sorted({p.name for portions in portions_all for p in portions}.difference(names), key=label_order)
         if len(names) < 2 and not any(planned):
             continue
         if (
@@ -123,10 +124,9 @@ def shares(sets: Sequence[ReportSet], counted: Sequence[Column]) -> Iterator[Fig
             continue  # where turns have question types alone, they are these
         series: dict[str, list[float | None]] = {}
         drawn: dict[str, list[float | None]] = {}  # of several sets not the targets, so that each set has one colour
-        for each, shares_of, targets in zip(sets, found, planned, strict=True):
+        for each, portions, targets in zip(sets, portions_all, planned, strict=True):
             label = "achieved" if len(sets) == 1 else each.name
-            nothing = dict.fromkeys(targets if shares_of else (), 0.0)
-            drawn[label] = series[label] = [shares_of[n].share if n in shares_of else nothing.get(n) for n in names]
+            drawn[label] = series[label] = [share_of(portions, name) for name in names]
             if targets:
                 series["target" if len(sets) == 1 else f"{each.name}, target"] = [targets.get(n) for n in names]
         chart = bars(title, names, series if len(sets) == 1 else drawn, _SHARE)
@@ -154,21 +154,21 @@ def lengths(names: Sequence[str], counted: Sequence[Distributions]) -> Iterator[
         said = "mean " + ", ".join(
             f"{m:,.1f}" + (f" ({name})" if len(names) > 1 else "") for name, m in zip(names, mean, strict=True)
         )
-        yield Figure(title, columns(title, labels, series, "{:.0%}".format), text=said)
+        chart = columns(title, labels, series, "{:.0%}".format)
+        yield Figure(title, chart, ("", *series), _table(labels, series, _SHARE), said)
 
 
 def verdicts(names: Sequence[str], counted: Sequence[Column]) -> Iterator[Figure]:
     """Yield the labels that each judge gave, in shares of the turns it judged."""
     of_sets = [column.statistics.judges for column in counted]
     for judge in dict.fromkeys(judge for judges in of_sets for judge in judges):
-        found = [{portion.name: portion for portion in judges.get(judge, ())} for judges in of_sets]
-        labels = sorted({label for each in found for label in each})
+        found = [judges.get(judge, ()) for judges in of_sets]
+        labels = sorted({portion.name for portions in found for portion in portions})
         series: dict[str, list[float | None]] = {
-            name: [(each[label].share if label in each else 0.0) if each else None for label in labels]
-            for name, each in zip(names, found, strict=True)
+            name: [share_of(portions, label) for label in labels] for name, portions in zip(names, found, strict=True)
         }
         title = f"Verdicts of {judge}"
-        number = ", ".join(f"{sum(portion.count for portion in each.values()):,}" for each in found)
+        number = ", ".join(f"{sum(portion.count for portion in portions):,}" for portions in found)
         yield Figure(title, bars(title, labels, series, _SHARE), text=f"of {number} turns")
 
 

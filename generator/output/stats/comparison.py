@@ -13,7 +13,6 @@ from generator.output.stats.statistics import Portion, Statistics, Tally
 from generator.output.stats.variety import LENGTHS, Variety, VarietyTally
 from generator.output.tables import Line, as_csv, as_markdown, as_text, cell
 from generator.schema import Dialog, Record
-from taxonomy import PLAIN
 
 Format = Literal["terminal", "csv", "markdown"]
 _COUNT, _MEAN, _RATIO, _SHARE = "{:,}", "{:,.2f}", "{:.3f}", "{:.1%}"
@@ -147,9 +146,7 @@ def _rows(columns: Sequence[Column]) -> Iterator[_Row]:
         )
         if any(judge in s.scores for s in statistics):
             yield _Row(section, f"{judge}: mean score", _MEAN, [s.scores.get(judge) for s in statistics])
-    # Nobody told a set of plain users alone how to ask, nor the people of a human one.
-    users = [s.users if any(portion.name != PLAIN.name for portion in s.users) else () for s in statistics]
-    yield from _portions("users, of all dialogs", users)
+    yield from _portions("users, of all dialogs", [s.users for s in statistics])
     section = "worth, of turns with evidence"
     for name, figure, form in (
         ("overlap", "overlap of question and evidence", _RATIO),
@@ -175,15 +172,16 @@ def _rows(columns: Sequence[Column]) -> Iterator[_Row]:
         targets = [c.targets.get((stage, name)) for c in columns]
         portions, turns = _PLANNED[stage]
         counted = [portions(s) for s in statistics]
-        achieved = [None if t is None else _share(p, name) for t, p in zip(targets, counted, strict=True)]
+        achieved = [None if t is None else share_of(p, name) for t, p in zip(targets, counted, strict=True)]
         yield _Row(section, f"{name}, {turns} turns", _SHARE, achieved)
         yield _Row(section, f"{name}, {turns} turns, target", _SHARE, targets)
 
 
 def _portions(section: str, portions: Sequence[Sequence[Portion]]) -> Iterator[_Row]:
     for name in sorted({p.name for of_one in portions for p in of_one}, key=label_order):
-        yield _Row(section, name, _SHARE, [_share(of_one, name) for of_one in portions])
+        yield _Row(section, name, _SHARE, [share_of(of_one, name) for of_one in portions])
 
 
-def _share(portions: Sequence[Portion], name: str) -> float | None:
+def share_of(portions: Sequence[Portion], name: str) -> float | None:
+    """Return the share of a label; None in a set that has nothing of the kind."""
     return next((p.share for p in portions if p.name == name), 0.0 if portions else None)

@@ -75,7 +75,8 @@ class Statistics(Record):
         later_types, multi_turn_types: of the later ones.
         standalone: of the later ones that were planned to be `standalone` or not: `non-standalone` are those planned so
             that are, as far as words tell (`generator.dialogs.later_turns.leans`).
-        users: user types, of all dialogs.
+        users: user types, of all dialogs; none where all are plain, whom nobody told how to ask, nor the people of a
+            human set.
         difficulty, needs_documents: of the turns that have this column (`generator.dialogs.columns`); no difficulty
             where no evidence was ranked, since nothing is hard then.
         judges: labels of each judge's last verdict, of the turns that it judged, by its name; empty if it only scores.
@@ -174,6 +175,7 @@ class Tally:
         totals = {"question_types": turns, "answerability": turns, "verdicts": turns, "first_types": first}
         totals |= {"users": dialogs, "later_types": turns - first, "multi_turn_types": turns - first}
         counts = self._labels | ({} if self._worth_of["rank_last_turn"] else {"difficulty": Counter()})
+        counts |= {"users": Counter()} if counts["users"].keys() <= {PLAIN.name} else {}
         totals |= {name: counts[name].total() for name in ("standalone", "difficulty", "needs_documents")}
         return Statistics(
             by_type=tuple((name, _means(self._sums[name])) for name in sorted(self._sums)),

@@ -10,9 +10,11 @@ from typing import Any
 
 from generator.common.language import languages
 from generator.config.settings import near_duplicates
+from generator.output.html import overview
 from generator.output.html.charts import bars
 from generator.output.html.page import write_report
 from generator.output.html.sources import ReportSet, RunCounts
+from generator.output.stats.comparison import count
 from generator.schema import Dialog, Drop
 from taxonomy import read_criteria
 from tests.support.records import make_dialog, make_evidence, make_hits, make_passage, make_turn
@@ -75,6 +77,24 @@ def test_a_large_report_holds_a_sample_and_says_so(tmp_path: Path) -> None:
 def test_the_same_sets_give_the_same_bytes(tmp_path: Path) -> None:
     sets = make_set("a", dialogs(3)), make_set("b", dialogs(2))
     assert write(tmp_path / "1.html", *sets) == write(tmp_path / "2.html", *sets)
+
+
+def test_of_several_sets_charts_say_what_the_table_of_all_figures_does(tmp_path: Path) -> None:
+    said = [("direct", ["novice", ""]), ("comparative", [""]), ("comparative", [""])]
+    sets = [
+        make_set(f"set{n}", [make_dialog(make_turn(1, question_type=kind), user=user) for user in users])
+        for n, (kind, users) in enumerate(said)
+    ]
+    columns = [count(each.name, each.dialogs(), near_duplicates(), {}, None) for each in sets]
+    figures = {figure.title: figure.rows for figure in overview.shares(sets, columns)}
+    assert figures["Question types, first turns"] == [
+        ("comparative", "0.0%", "100.0%", "100.0%"),
+        ("direct", "100.0%", "0.0%", "0.0%"),
+    ]
+    assert figures["Users, all dialogs"] == [("novice", "50.0%", "–", "–"), ("plain", "50.0%", "–", "–")]
+    page = write(tmp_path / "r.html", *sets)
+    turns = page.partition("Turns a dialog")[2].partition("</figure>")[0]
+    assert turns.count("<td>100.0%</td>") == 3 and 'class="value"' not in turns, "three numbers have no room above bars"
 
 
 def test_charts_have_no_style_of_their_own_whichever_library_pygal_finds() -> None:
