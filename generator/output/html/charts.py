@@ -39,6 +39,7 @@ def stacks(
     if not values:
         height = 92 + len(rows) * (_BAR + 8)
         settings = _settings(height, series, form) | {"print_values": False, "range": None, "show_x_labels": True}
+    settings["show_legend"] = all(any(value is not None for value in found) for found in series.values())
     return _render(pygal.HorizontalStackedBar(**settings), title, rows, series)
 
 

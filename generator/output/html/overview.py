@@ -65,7 +65,7 @@ def funnel(of: str, counts: RunCounts) -> Iterator[Figure]:
     yield _steps(f"From attempted to accepted dialogs{of}", "dialogs", dialogs)
     lost = _losses(counts.dropped_pairs)
     pairs = _Step("of accepted dialogs", counts.pairs + sum(step.number for step in lost))
-    unjudged = f"{counts.unjudged_pairs:,} of them unjudged." if counts.unjudged_pairs else ""
+    unjudged = f"{counts.unjudged_pairs:,} pairs in the dataset are unjudged." if counts.unjudged_pairs else ""
     yield _steps(
         f"From their pairs to the dataset{of}", "pairs", [pairs, *lost, _Step("in the dataset", counts.pairs)], unjudged
     )

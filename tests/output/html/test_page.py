@@ -79,6 +79,16 @@ def test_the_same_sets_give_the_same_bytes(tmp_path: Path) -> None:
     assert write(tmp_path / "1.html", *sets) == write(tmp_path / "2.html", *sets)
 
 
+def test_an_unfinished_run_shows_how_many_dialogs_it_was_to_make(tmp_path: Path) -> None:
+    counts = RunCounts(attempted=2, accepted=2, dropped_turns={"ask": {"unusable reply": 1}}, pairs=2)
+    run = make_set("run", dialogs(2), counts=counts)
+    for wanted, shown in ((3, "2 of 3"), (2, "2")):
+        page = write(tmp_path / "r.html", run._replace(dialogs_wanted=wanted))
+        assert f"<dt>accepted dialogs</dt><dd>{shown}</dd>" in page
+    turns = page.partition("Dropped turns")[2].partition("</figure>")[0]
+    assert ">left<" not in turns, "a legend is of what is there"
+
+
 def test_of_several_sets_charts_say_what_the_table_of_all_figures_does(tmp_path: Path) -> None:
     said = [("direct", ["novice", ""]), ("comparative", [""]), ("comparative", [""])]
     sets = [
