@@ -55,6 +55,11 @@ _SPLIT_RETRIEVAL = ", and a dialog retrieves only documents of its own split"
 _SPLIT_END = """: no document
 is in both.
 """
+_GUESSER = f"""
+How far a guesser comes that tells a question's answerability without reading a passage, by naive Bayes in
+cross-validation over the rows of this dataset (`python -m generator.statistics` counts all turns), against the share of
+the larger side; a class with fewer than {LEAST} rows isn't listed:
+"""
 _VERBATIM = """\
 - Evidence is verbatim by construction. The answers are generated: they can go beyond it, or leave something out.
 """
@@ -270,16 +275,17 @@ def _statistics(statistics: Statistics) -> str:
 
 
 def _guesses(guesses: Sequence[Guess]) -> str:
-    """Return what a guesser tells of the answerability, and whether the set gives itself away."""
+    """Return what a guesser tells of the answerability, and whether the set gives itself away; empty without."""
     if not guesses:
-        return f"It can't be told how far a guesser comes: there are fewer than {LEAST} pairs of a class, or beside it."
+        return ""
     cells = (
         [g.answerability, g.sees, f"{g.pairs:,}", f"{g.majority:.1%}", f"{g.accuracy:.1%}", f"{g.auc:.2f}"]
         for g in guesses
     )
     away = [str(guess) for guess in guesses if guess.gives_away]
     verdict = f"**This set gives itself away**: {', '.join(away)}." if away else f"No AUC is above {AWAY}."
-    return f"{table(('Class', 'Seen', 'Pairs', 'Majority', 'Accuracy', 'AUC'), cells)}\n\n{verdict}"
+    head = ("Class", "Seen", "Pairs", "Majority", "Accuracy", "AUC")
+    return f"{_GUESSER}\n{table(head, cells)}\n\n{verdict}\n"
 
 
 def _readable_json(value: Any) -> str:

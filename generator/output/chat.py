@@ -59,7 +59,8 @@ class Row(Record):
         description="type that the question was asked as; where that is measured, the types it has, joined by `+`"
     )
     multi_turn_type: str | None = Field(
-        description="the same for turns after the first, or the multi-turn type; else null"
+        description="multi-turn type, or the question type where the taxonomy has no multi-turn types; "
+        "null for a first turn"
     )
     answerability: Answerability = Field(
         description="`answerable`, `partial` or `unanswerable` from the passages; `underspecified`: has several "
