@@ -99,18 +99,19 @@ _OUR_TASK = "QA"
 
 
 class _Method(NamedTuple):
-    """The words for an algorithm: what its dialogs are grounded on, what they are for, and whose method it is."""
+    """The words for an algorithm: what dialogs are grounded on and for, what first types are of, and whose it is."""
 
     grounding: str
     purpose: str = _PAIRS
+    first: str = "first turns"
     citation: str = _LEE
 
 
 _METHODS: Mapping[Algorithm, _Method] = {
     "single": _Method("one document"),
     "multi": _Method("passages retrieved after every user turn"),
-    "whole": _Method("one document", _TASKS, _BAI),
-    "progressive": _Method("passages retrieved for each user turn", _ITEMS, _KUO),
+    "whole": _Method("one document", _TASKS, "dialogs", _BAI),
+    "progressive": _Method("passages retrieved for each user turn", _ITEMS, "dialogs", _KUO),
 }
 
 
@@ -211,7 +212,12 @@ def _generated(info: DatasetInfo, statistics: Statistics, splits: Collection[Spl
         "shares": table(
             ("Type or label", "Of", "Target", "Achieved"),
             (
-                [line(share.type), f"{share.stage} turns", f"{share.target:.1%}", f"{share.achieved:.1%}"]
+                [
+                    line(share.type),
+                    method.first if share.stage == "first" else f"{share.stage} turns",
+                    f"{share.target:.1%}",
+                    f"{share.achieved:.1%}",
+                ]
                 for _, share in info.shares
             ),
         ),
