@@ -345,7 +345,8 @@ def _window(settings: Settings, taxonomy: Taxonomy) -> int:
     if free < RESERVED_TOKENS / 3:
         raise ConfigError(
             f"lm.context={settings.lm.context}: leaves no room for documents beside replies of "
-            f"lm.max_tokens={settings.lm.max_tokens}; give at least "
-            f"{settings.lm.max_tokens + reserved + RESERVED_TOKENS}"
+            f"lm.max_tokens={settings.lm.max_tokens}; set lm.context="
+            f"{settings.lm.max_tokens + reserved + RESERVED_TOKENS} or more, with which the server loads the model, "
+            "or lower lm.max_tokens"
         )
     return int(free / TOKENS_PER_WORD)

@@ -1,6 +1,7 @@
 """Every choice in `conf/` builds its part, and the fields say what decides whether a run can be continued."""
 
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ from generator.errors import ModelError
 from generator.execution.ray.executor import RaySettings
 from generator.finetune import COMMAND as FINETUNE
 from generator.models.embedded import EmbeddedEndpoint
+from generator.run import _window
 from judges.evaluate import COMMAND as EVALUATE
 from taxonomy import load as load_taxonomy
 
+ROOT = CONF.parent
 FILES = sorted(CONF.rglob("[!_]*.yaml"))
 OPTIONS = [(file.parent.name, file.stem) for file in FILES if file.parent != CONF]
 NO_PARTS = ("experiment", "algorithm", "export", "dialog")
@@ -71,6 +74,24 @@ def test_the_bare_command_is_what_the_readme_says() -> None:
     assert made.judge.name == "correctness"
     assert made.exporter is None
     assert made.folder == Path("outputs/sample-mixed-multi-SmolLM2-135M-Instruct-55")
+
+
+def commands(page: str) -> list[str]:
+    """Return what stands behind each `python -m generator` of a page, with a name in place of “…”."""
+    text = (ROOT / page).read_text(encoding="utf-8").replace("\\\n", " ").replace("…", "some-name")
+    blocks = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    lines = re.findall(r"python -m generator\b(?!\.)(.*)", "\n".join(blocks))
+    assert lines
+    return [line for line in lines if "--help" not in line]
+
+
+@pytest.mark.parametrize("line", commands("README.md") + commands("docs/serving.md"))
+def test_the_commands_of_the_readme_have_room_for_documents(line: str) -> None:
+    arguments = shlex.split(line, comments=True)
+    if sweep := "-m" in arguments:
+        arguments.remove("-m")
+    made = settings(*(argument.partition(",")[0] if sweep else argument for argument in arguments))
+    assert _window(made, load_taxonomy(made.taxonomy)) > 300
 
 
 @pytest.mark.parametrize("arguments", [["corpus=quac"], ["lm=vllm"], ["experiment=lee2024_quac", "lm=embedded"]])
