@@ -1,6 +1,7 @@
 """The presets of `lm=` for servers and services that people have: what they send is what the API documents."""
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -127,9 +128,17 @@ def test_what_suits_a_small_model_is_said_where_only_its_server_tells_its_size(
     assert ("test-model has " in done.err) == bool(advised) and advised in done.err
 
 
-@pytest.mark.parametrize(("context", "k", "told"), [(3000, 5, True), (3000, 1, False), (16384, 5, False)])
-def test_a_context_that_holds_no_dialog_is_named_before_it_begins(site: Site, context: int, k: int, told: bool) -> None:
+@pytest.mark.parametrize(
+    ("context", "k", "told"),
+    [(3000, 8, "not even a first turn"), (3000, 5, "end early"), (3000, 1, ""), (16384, 5, "")],
+)
+def test_a_context_that_holds_no_dialog_is_named_before_it_begins(site: Site, context: int, k: int, told: str) -> None:
     given = (f"lm.context={context}", "lm.max_tokens=512", f"retriever.k={k}", "retriever.passage_tokens=200")
     with OpenAIServer() as server:
         done = site.run(server, "judge=none", "dialogs=1", "turns=4", *given)
-    assert (f"lm.context={context} has room for" in done.err) == told and ("lower retriever.k" in done.err) == told
+        assert (f"lm.context={context} has room for" in done.err) == bool(told) and told in done.err
+        fixes = re.findall(r"(?:set|or for instance) ((?:[\w.]+=\d+ ?)+)", done.err)
+        assert len(fixes) == 2 * bool(told)
+        for fix in fixes:
+            done = site.run(server, "judge=none", "dialogs=1", "turns=4", *given, *fix.split(), "fresh=true")
+            assert "has room for" not in done.err
