@@ -39,7 +39,7 @@ def status_error(url: str, status: int, body: bytes, headers: Mapping[str, str],
         case 429 if b"insufficient_quota" in body:
             return lm15.BillingError(message, status=status)
         case 404:
-            hint = "check lm.model, and that lm.api_base ends where /chat/completions begins"
+            hint = "check lm.model, and that lm.api_base ends where /chat/completions begins, usually in /v1"
             return lm15.UnsupportedModelError(f"{message}; {hint}", status=status)
         case 408 | 504:
             return lm15.TimeoutError(message, status=status, retry_after=retry_after(headers))
