@@ -1,7 +1,9 @@
 """The grounding judge: what it makes of answers, what a run makes of it, and that its weights are what people teach."""
 
 import asyncio
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -94,6 +96,15 @@ def test_what_no_passage_has_is_named(answer: str, label: str, named: tuple[str,
     found = verdict(answer)
     assert found.label == label
     assert found.explanation.startswith("words without support: ") and all(word in found.explanation for word in named)
+
+
+def test_the_example_of_the_manual_says_what_it_says() -> None:
+    page = (Path(__file__).parents[2] / "docs/judging.md").read_text(encoding="utf-8")
+    [code] = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    verdict, told = names["verdict"], code.rpartition("# ")[2]
+    assert told.strip() == f'("{verdict.label}", "{verdict.explanation}")'
 
 
 def test_a_part_of_a_number_supports_no_other_and_a_verb_no_month() -> None:
