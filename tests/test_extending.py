@@ -95,7 +95,7 @@ def test_the_commands_use_the_new_parts(checkout: Path) -> None:
         folders = [checkout / name for name in re.findall(r"run folder: (\S+)", python(checkout, "all.py"))]
     runs = (read(folder) for folder in folders)
     question_type, task, user, corpus, retriever, judge, exporter = runs
-    assert "troubleshooting" in {dialog["turns"][0]["question_type"] for dialog in question_type}
+    assert "breakdown" in {dialog["turns"][0]["question_type"] for dialog in question_type}
     assert "handover" in {dialog["task"] for dialog in task}
     assert "caller" in {dialog["user"] for dialog in user}
     assert {dialog["corpus"] for dialog in corpus} == {"faq"}

@@ -141,19 +141,18 @@ def test_weights_are_relative_and_types_of_weight_0_or_left_out_give_theirs_to_t
 
 
 def test_the_documented_type_and_mix_work_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    doc = (ROOT / "docs" / "taxonomy.md").read_text()
-    names = re.findall(r"`(my-(?:types|conf)/\S+\.yaml)`", doc)
-    blocks = re.findall(r"```yaml\n(.*?)```", doc, re.DOTALL)
-    assert len(names) == len(blocks) == 2
-    for name, block in zip(names, blocks, strict=True):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(block)
+    doc = (ROOT / "docs" / "extending.md").read_text()
+    blocks = dict(re.findall(r"^```yaml (\S+)\n(.*?)```", doc, re.MULTILINE | re.DOTALL))
+    type_, mix = blocks["my-types/breakdown.yaml"], blocks["my-conf/taxonomy/helpdesk.yaml"]
+    (tmp_path / "my-types").mkdir()
+    (tmp_path / "my-types" / "type.yaml").write_text(type_)
     monkeypatch.chdir(tmp_path)
-    settings = yaml.safe_load((tmp_path / names[1]).read_text())
+    assert set(read_types(Path("my-types"))) - set(read_types()) == {"breakdown"}, "it replaces a type of ours"
+    settings = yaml.safe_load(mix)
     assert settings.pop("_target_") == "taxonomy.Mix"
     taxonomy = load(Mix(**settings))
     kinds = Counter(first_type(taxonomy, 0, i).name for i in range(BLOCK))
-    assert kinds == {"step-by-step": 14, "direct": 6}
+    assert kinds == {"breakdown": 16, "direct": 4}
 
 
 def test_the_documented_definitions_are_those_of_the_types() -> None:
