@@ -2,7 +2,7 @@
 
 Katsis et al. 2025 (section 3.1) label a turn by whether the passages hold the answer, a part of it, or nothing. A
 writing model's own word for that is no measure: small ones call nearly every answer partial. What its answer says is
-one: a part is missing where the answer says so. Figures are in `docs/judging.md` (`benchmarks/answerability.py`).
+one: a part is missing where the answer says so. Figures are in `docs/taxonomy.md` (`benchmarks/answerability.py`).
 """
 
 from generator.common.language import dialog_language
