@@ -217,11 +217,11 @@ class Run(Session[Summary]):
         if algorithm.name == "multi" and (found := int(turns * self._words_found())) > OVERFULL * room:
             fits = "not even a first turn fits" if found > turns * room else "dialogs that don't fit end early"
             context = int(self.settings.lm.context + TOKENS_PER_WORD * (found - room))
-            size = room // (2 * turns)
+            tokens = room // (2 * turns)
             note(
                 f"lm.context={self.settings.lm.context} has room for some {room} words of documents, and {turns} turns "
                 f"may find {found}: {fits}; set lm.context={context}, with which the server loads the model, or for "
-                f"instance retriever.k=2 retriever.passage_tokens={size} retriever.overlap={size // 10}"
+                f"instance retriever.k=2 retriever.passage_tokens={tokens} retriever.overlap={tokens // 10}"
             )
         reasons = algorithm.name in ("single", "multi") and algorithm.reasoning is None and self.settings.reasoning
         better = ["algorithm.reasoning=false"] if reasons and not self.components.languages.differ else []
