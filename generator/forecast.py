@@ -85,8 +85,10 @@ class Forecast:
     def range(self, draws: Floats) -> Range:
         """Return an estimate with its interval, given its draws, the estimate first."""
         value = float(draws[0])
-        if self.spread is None or not value:
+        if self.spread is None:
             return Range(value)
+        if not value:  # such as cached tokens, which not every server reports
+            return Range(0, 0, 0)
         ends = np.quantile(draws[1:], [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]) / value
         low, high = value * np.clip(ends, 1e-9, None) ** self.spread
         return Range(value, min(float(low), value), max(float(high), value))

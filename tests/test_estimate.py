@@ -56,6 +56,12 @@ def test_a_preview_tells_what_the_run_takes_which_continues_it(site: Site, opena
     assert row(after) == taken(site) and "between" not in after.out, "a run that is finished took what it took"
 
 
+def test_a_server_that_reports_no_cached_tokens_will_do(site: Site) -> None:
+    with OpenAIServer(says_cached=False) as server:
+        done = estimate(site, server, "dialogs=20", "turns=2", "algorithm=single", "preview=5")
+    assert row(done)[2] == 0 and row(done, "between")[4:6] == [0, 0]
+
+
 def test_without_anything_measured_it_is_a_guess(site: Site, openai_server: OpenAIServer) -> None:
     done = estimate(site, openai_server, "dialogs=10", "calls_per_min=10")
     calls, *_ = row(done)
