@@ -40,7 +40,7 @@ from generator.output.progress import Display, closing_table
 from generator.output.rad_bench import RadBenchExport
 from generator.output.summary import Summary
 from generator.results import write_results
-from generator.schema import Record
+from generator.schema import Drop, Record
 from taxonomy import PLAIN, QUESTIONS, ScenarioMix, Share, TaskMix, Taxonomy, User, load_users
 from taxonomy import load as load_taxonomy
 
@@ -106,6 +106,10 @@ def generate_run(settings: Settings, configuration: str, job: Job) -> float:
         most = max(losses, key=losses.__getitem__)
         drops = settings.folder / "drops.jsonl"
         lost = f"{losses[most]} of them lost at {most}"
+        if most.startswith("model ("):  # whose drops hold what the server said
+            with drops.open(encoding="utf-8") as file:
+                dropped = map(Drop.model_validate_json, file)
+                lost += f": {next(d.text for d in dropped if d.scope == 'dialog' and d.stage == 'model')}"
         note(f"error: none of {summary.attempted} attempted dialogs was accepted, {lost}; {drops} has them all")
         if not job.optimised:
             raise RunFailed(1)

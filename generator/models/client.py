@@ -119,7 +119,7 @@ class HttpClient:
                 if not call.given_up:
                     await self._check_after(error)
                 if request.response_format and not self._tally.served:
-                    await self._check_schemas()
+                    await self._check_schemas(request.response_format)
                 if call.given_up:
                     raise
             return await self._post(request, age)  # the server may have recovered since
@@ -226,10 +226,10 @@ class HttpClient:
                 self._trials += 1
             return self._tried
 
-    def _trial(self) -> ChatRequest:
+    def _trial(self, max_tokens: int = 16) -> ChatRequest:
         """Return a trivial call with a prompt that the server has answered before, if there is one."""
         return ChatRequest(
-            model=self.model, messages=self._good, sampling=self.sampling("greedy"), seed=0, max_tokens=16
+            model=self.model, messages=self._good, sampling=self.sampling("greedy"), seed=0, max_tokens=max_tokens
         )
 
     async def _post(self, request: ChatRequest, age: int = -1) -> ChatReply:
@@ -297,19 +297,19 @@ class HttpClient:
         except lm15.LM15Error:
             raise ServerGone(_gone("fails at every call", error)) from error
 
-    async def _check_schemas(self) -> None:
-        """Find out if a server that answers the trivial call fails at any JSON schema.
+    async def _check_schemas(self, form: Mapping[str, Any]) -> None:
+        """Find out if a server that answers the trivial call fails when a failed call's JSON schema is added to it.
 
         Raises:
             ServerGone: it does.
         """
-        schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
-        form = {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
         for seed in range(_SCHEMA_TRIALS):
             try:
-                await self._post(self._trial().model_copy(update={"response_format": form, "seed": seed}))
+                # A reply that is cut off is no JSON, which some servers refuse.
+                trial = self._trial(self.max_tokens)
+                await self._post(trial.model_copy(update={"response_format": form, "seed": seed}))
                 return
-            except lm15.ServerError as error:
+            except (lm15.ServerError, lm15.InvalidRequestError) as error:
                 failure = error
             except lm15.LM15Error:  # such as a rate limit, which says nothing of schemas
                 return

@@ -100,6 +100,24 @@ def test_a_server_that_fails_at_every_json_schema_stops_the_run(undisturbed: Sit
     assert site.made() == undisturbed.made()
 
 
+def test_a_server_that_refuses_a_keyword_of_our_schemas_stops_the_run(site: Site) -> None:
+    """It takes other schemas, and its message need not name `response_format`."""
+    with OpenAIServer(
+        faults=lambda _, body: fake.status(400, "Invalid fields: {'maxLength'}") if "maxLength" in str(body) else None
+    ) as server:
+        stopped = site.run(server, *SETTINGS)
+    assert stopped.code == 2 and not site.drops()
+    assert "'maxLength'" in stopped.error and "lm.structured_outputs=false" in stopped.error
+
+
+def test_a_run_whose_calls_are_all_refused_ends_with_the_servers_words(site: Site) -> None:
+    with OpenAIServer(
+        faults=lambda _, body: fake.status(400, "Blocked by the content policy") if len(fake.prompt(body)) > 99 else None
+    ) as server:
+        ended = site.run(server, *SETTINGS, "max_attempts=3")
+    assert ended.code == 1 and "none of 3" in ended.error and "Blocked by the content policy" in ended.error
+
+
 def test_a_call_that_always_fails_is_dropped_and_the_run_ends(site: Site) -> None:
     """Even if no other call is in flight that could show that the server works."""
 
