@@ -109,21 +109,24 @@ class Store:
         stored = {k[1:]: v for k, v in self._rows("SELECT name, value FROM meta WHERE name LIKE '=%'")}
         if begun and not stored:  # SQLite treats an empty file as a new database
             raise sqlite3.DatabaseError("it is empty")
-        if not stored:
-            with self._transaction():
-                self._db.execute(f"PRAGMA user_version = {_FORMAT}")
-                self._db.executemany("INSERT INTO meta VALUES (?, ?)", [("=" + k, v) for k, v in identity.items()])
-            return
-        if self._db.execute("PRAGMA user_version").fetchone() != (_FORMAT,):
+        if stored and self._db.execute("PRAGMA user_version").fetchone() != (_FORMAT,):
             raise RunError(
                 f"{self.folder}: this run was started by another release, and this one can't continue it; "
                 "set another run_dir, or fresh=true to start over"
             )
-        if stored != identity:
+        if stored and stored != identity and not self._is_empty():
             raise RunError(
                 f"{self.folder}: this run was made with other settings: {_describe_changes(stored, identity)}; "
                 "set another run_dir, or fresh=true to start over"
             )
+        if stored != identity:
+            with self._transaction():
+                self._db.execute(f"PRAGMA user_version = {_FORMAT}")
+                self._db.execute("DELETE FROM meta")
+                self._db.executemany("INSERT INTO meta VALUES (?, ?)", [("=" + k, v) for k, v in identity.items()])
+
+    def _is_empty(self) -> bool:
+        return not self._row("SELECT (SELECT count(*) FROM plans) + (SELECT count(*) FROM calls)")[0]
 
     # Calls of unfinished dialogs
 

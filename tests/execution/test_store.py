@@ -146,6 +146,18 @@ def test_other_settings_are_named_with_both_values(run: Path) -> None:
         assert store.attempted == 2
 
 
+def test_a_run_without_a_call_or_an_outcome_takes_other_settings(tmp_path: Path) -> None:
+    """As an error at the first call advises."""
+    with Store(tmp_path / "run", IDENTITY):
+        pass
+    with Store(tmp_path / "run", {"seed": 9}) as store:
+        Journal(store, "c").add("key", "ask", 1, reply())
+    with pytest.raises(RunError, match="seed"):
+        Store(tmp_path / "run", IDENTITY)
+    with Store(tmp_path / "run", {"seed": 9}):
+        pass
+
+
 def test_fresh_begins_anew_with_any_settings(run: Path) -> None:
     (run / "dataset").mkdir()
     (run / "dialogs.jsonl").touch()
