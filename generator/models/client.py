@@ -74,6 +74,7 @@ class HttpClient:
         self.model, self.max_tokens, self.context = endpoint.model, endpoint.max_tokens, endpoint.context
         self.billions = billions_named(self.model)
         self._endpoint, self._key_env, self._session = endpoint, key_env, session
+        self._setting = endpoint._setting
         self._backoff = backoff(endpoint.retry_wait_s)
         self._limiter = Limiter(-(-endpoint.concurrency // share))
         self.admission = Admission(
@@ -260,10 +261,10 @@ class HttpClient:
         except _CONNECTION_ERRORS as error:
             failure = connection_error(url, error, self._endpoint.timeout_s, self._key_env)
             if not self._alone and not await self._is_up():
-                raise ServerDown(_gone("is gone", failure)) from error
+                raise ServerDown(self._describe_loss("is gone", failure)) from error
             raise failure from error
         if response.status != 200:
-            raise status_error(url, response.status, content, response.headers, self._key_env)
+            raise status_error(url, response.status, content, response.headers, self._key_env, self._setting)
         return content
 
     def _wait(self, state: RetryCallState) -> float:
@@ -279,11 +280,10 @@ class HttpClient:
             ServerGone: the server fails at the trivial call too, or takes no response format, which is not in it.
         """
         if isinstance(error, lm15.InvalidRequestError) and _FORMAT.search(error.message):
-            raise ServerGone(
-                f"the model server refuses structured output: {_why(error)}; set lm.structured_outputs=false"
-            )
+            remedy = f"set {self._setting}.structured_outputs=false"
+            raise ServerGone(f"the model server refuses structured output: {_why(error)}; {remedy}")
         if not await self._is_up():
-            raise ServerGone(_gone("is gone", error)) from error
+            raise ServerGone(self._describe_loss("is gone", error)) from error
         # A refused call was not retried, so its trial may be the first call that meets a rate limit.
         retries = self._endpoint.retries if isinstance(error, lm15.InvalidRequestError) else 0
         retrying = AsyncRetrying(
@@ -295,7 +295,7 @@ class HttpClient:
         try:
             await retrying(self._post, self._trial())
         except lm15.LM15Error:
-            raise ServerGone(_gone("fails at every call", error)) from error
+            raise ServerGone(self._describe_loss("fails at every call", error)) from error
 
     async def _check_schemas(self, form: Mapping[str, Any]) -> None:
         """Find out if a server that answers the trivial call fails when a failed call's JSON schema is added to it.
@@ -313,8 +313,14 @@ class HttpClient:
                 failure = error
             except lm15.LM15Error:  # such as a rate limit, which says nothing of schemas
                 return
-        remedy = "its log may say why; lm.structured_outputs=false does without"
+        remedy = f"its log may say why; {self._setting}.structured_outputs=false does without"
         raise ServerGone(f"the model server fails at JSON schemas: {_why(failure)}; {remedy}") from failure
+
+    def _describe_loss(self, how: str, error: lm15.LM15Error) -> str:
+        if isinstance(error, lm15.InvalidRequestError):
+            remedy = f"{self._setting}.fields renames or leaves out what it doesn't take (docs/serving.md)"
+            return f"the model server refuses every call: {_why(error)}; {remedy}"
+        return f"the model server {how}: {_why(error)}; when it is back, the same command continues"
 
     async def _is_up(self) -> bool:
         try:
@@ -366,13 +372,6 @@ def _count_billions(model: Mapping[str, Any]) -> float:
 
 def _is_transient(error: BaseException) -> bool:
     return isinstance(error, lm15.RETRYABLE_ERRORS) and not isinstance(error, ServerGone)
-
-
-def _gone(how: str, error: lm15.LM15Error) -> str:
-    if isinstance(error, lm15.InvalidRequestError):
-        remedy = "lm.fields renames or leaves out what it doesn't take (docs/serving.md)"
-        return f"the model server refuses every call: {_why(error)}; {remedy}"
-    return f"the model server {how}: {_why(error)}; when it is back, the same command continues"
 
 
 def _why(error: lm15.LM15Error) -> str:

@@ -78,6 +78,7 @@ class Endpoint(Record, ABC):
     # Schemas are sent with their bounds on the length of texts, which `read_reply` applies in any case.
     bounds_texts: ClassVar[bool] = True
     _processes: int = 1
+    _setting: str = "lm"
 
     def shared_by(self, processes: int | None) -> Self:
         """Return the settings of one of several processes that ask the same servers, each its part of the calls.
@@ -118,8 +119,10 @@ class Endpoint(Record, ABC):
 
     async def enter(self, stack: AsyncExitStack, folder: Path, setting: str) -> Clients:
         """Open a client, as `open`, until the stack is closed; errors name the setting, such as `judge.lm`."""
+        named = self.model_copy()
+        named._setting = setting
         try:
-            return await stack.enter_async_context(self.open(folder))
+            return await stack.enter_async_context(named.open(folder))
         except ModelError as error:
             raise ModelError(re.sub(r"\blm\.", f"{setting}.", str(error))) from error
 

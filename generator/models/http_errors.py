@@ -24,22 +24,25 @@ _OVERFLOW = re.compile(
 )
 
 
-def status_error(url: str, status: int, body: bytes, headers: Mapping[str, str], key_env: str | None) -> lm15.LM15Error:
+def status_error(
+    url: str, status: int, body: bytes, headers: Mapping[str, str], key_env: str | None, setting: str = "lm"
+) -> lm15.LM15Error:
     """Return the error for a response with an HTTP status other than 200.
 
     Args:
         key_env: the environment variable that holds the API key; the message names it, and never shows the key.
+        setting: the server's, such as `judge.lm`.
     """
     message = f"{url} answered HTTP {status}: {error_text(body, key_env)}"
     match status:
         case 401 | 403:
-            return lm15.AuthError(f"{message}; check the key in {key_env or 'lm.api_key_env'}", status=status)
+            return lm15.AuthError(f"{message}; check the key in {key_env or f'{setting}.api_key_env'}", status=status)
         case 402:
             return lm15.BillingError(message, status=status)
         case 429 if b"insufficient_quota" in body:
             return lm15.BillingError(message, status=status)
         case 404:
-            hint = "check lm.model, and that lm.api_base ends where /chat/completions begins, usually in /v1"
+            hint = f"check {setting}.model, and that {setting}.api_base ends where /chat/completions begins, usually in /v1"
             return lm15.UnsupportedModelError(f"{message}; {hint}", status=status)
         case 408 | 504:
             return lm15.TimeoutError(message, status=status, retry_after=retry_after(headers))

@@ -110,9 +110,28 @@ def test_a_server_that_refuses_a_keyword_of_our_schemas_stops_the_run(site: Site
     assert "'maxLength'" in stopped.error and "lm.structured_outputs=false" in stopped.error
 
 
+@pytest.mark.parametrize(
+    ("fault", "setting"),
+    [
+        (fake.status(400, "response_format isn't supported"), "structured_outputs=false"),
+        (fake.status(500), "structured_outputs=false"),
+        (fake.status(404), "model,"),
+    ],
+)
+def test_a_fault_of_the_users_model_names_its_own_settings(fault: Fault, setting: str, site: Site) -> None:
+    with (
+        OpenAIServer() as server,
+        OpenAIServer(faults=lambda _, body: fault if body.get("response_format") else None) as users,
+    ):
+        stopped = site.run(server, *SETTINGS, *users.settings("user.lm"))
+    assert stopped.code == 2 and f" user.lm.{setting}" in stopped.error
+
+
 def test_a_run_whose_calls_are_all_refused_ends_with_the_servers_words(site: Site) -> None:
     with OpenAIServer(
-        faults=lambda _, body: fake.status(400, "Blocked by the content policy") if len(fake.prompt(body)) > 99 else None
+        faults=lambda _, body: (
+            fake.status(400, "Blocked by the content policy") if len(fake.prompt(body)) > 99 else None
+        )
     ) as server:
         ended = site.run(server, *SETTINGS, "max_attempts=3")
     assert ended.code == 1 and "none of 3" in ended.error and "Blocked by the content policy" in ended.error
