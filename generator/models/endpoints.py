@@ -180,15 +180,11 @@ class OpenAIEndpoint(Endpoint):
     @asynccontextmanager
     async def open(self, folder: Path) -> AsyncIterator[Clients]:
         for address in self.api_base:
-            if not address.startswith("https://api.openai.com"):
-                continue
-            if not os.environ.get(self.api_key_env):
+            if address.startswith("https://api.openai.com") and not os.environ.get(self.api_key_env):
                 raise ModelError(
                     f"{address} requires an API key: set the environment variable {self.api_key_env}, or set "
                     "lm.api_base to another server"
                 )
-            if self.greedy.top_k or self.sampled.top_k:
-                raise ModelError(f"{address} refuses top_k: set lm.greedy.top_k=null and lm.sampled.top_k=null")
         async with AsyncExitStack() as stack:
             share = len(self.api_base)
             clients = [
