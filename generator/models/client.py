@@ -9,7 +9,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, closing, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -143,11 +143,11 @@ class HttpClient:
             raise ModelError(
                 f"no model server at {self.api_base} ({why}): start it, or set its address with lm.api_base"
             ) from error
-        if status in (401, 403):
+        if status == 401:
             held = "was refused" if os.environ.get(self._key_env or "") else "is not set"
             raise ModelError(f"{self.api_base} requires an API key, and the one in {self._key_env} {held}")
-        # Some servers don't list their models; there the first call shows an unknown model.
-        if status in (404, 405):
+        # Some servers don't list their models, or not with this key; there the first call shows what is wrong.
+        if status in (403, 404, 405):
             return
         if status != 200:
             why = error_text(body, self._key_env)
@@ -165,9 +165,8 @@ class HttpClient:
         if not known:
             raise ModelError(f"{self.api_base} lists no models: load {self.model} in it, then try again")
         if self.model not in known:
-            names = server_message(", ".join(known), self._key_env)
-            raise ModelError(f"{self.api_base} has no model {self.model}; set lm.model to one of its models: {names}")
-        limit, owner, billions = known[self.model]
+            await self._try_unlisted(known)
+        limit, owner, billions = known.get(self.model, (None, None, 0.0))
         self.billions = billions or self.billions
         self._bounds_texts &= owner not in _BOUND_SLOWLY
         if isinstance(limit, int) and limit < self.context:
@@ -175,6 +174,18 @@ class HttpClient:
                 f"lm.context={self.context} is more than the {limit} tokens of {self.api_base}, which refuses longer "
                 f"prompts: set lm.context={limit}, or start the server with --max-model-len {self.context}"
             )
+
+    async def _try_unlisted(self, known: Iterable[str]) -> None:
+        """Find out if the server has the model though it doesn't list it, as Azure and gateways don't list aliases."""
+        try:
+            with suppress(*lm15.RETRYABLE_ERRORS):  # which say nothing of the model
+                await self._post(self._trial(self.max_tokens))
+        except lm15.LM15Error as error:
+            names = server_message(", ".join(known), self._key_env)
+            raise ModelError(
+                f"{self.api_base} has no model {self.model}; set lm.model to one of its models: {names}"
+            ) from error
+        note(f"{self.api_base} doesn't list the model {self.model}, which is used all the same")
 
     async def read_capacity(self) -> None:
         """Ask the server how much its prefix cache holds, as vLLM says in its metrics; others don't."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from aiohttp import web
 from dspy import lm15
 from dspy.utils import exceptions as lm_errors
 
@@ -386,7 +387,7 @@ def test_errors_are_told_on_one_line(body: bytes, words: str) -> None:
 def test_no_message_repeats_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     key = "sk-canary-of-no-http"
     monkeypatch.setenv("LM_KEY", key)
-    with OpenAIServer(key=key, model=key, faults=[fake.raw(f"HTTP/1.1 200 OK\r\nkey {key}: x\r\n")] * 3) as server:
+    with OpenAIServer(key=key, model=key, faults=[fake.raw(f"HTTP/1.1 200 OK\r\nkey {key}: x\r\n")] * 2) as server:
         with pytest.raises(lm15.LM15Error) as caught:
             chat(server.endpoint(retries=0, timeout_s=5, api_key_env="LM_KEY"))
         assert key not in str(caught.value)
@@ -452,6 +453,29 @@ def test_a_server_without_the_model_or_the_api() -> None:
             opening_error(empty.endpoint(model="mine"))
             == f"{empty.url} lists no models: load mine in it, then try again"
         )
+
+
+class Listing(OpenAIServer):
+    """A server that answers so when it is asked for its models."""
+
+    listing: tuple[int, Any]
+
+    async def _models(self, request: web.Request) -> web.Response:
+        return web.json_response(self.listing[1], status=self.listing[0])
+
+
+@pytest.mark.parametrize("fault", [None, fake.status(429)])
+def test_a_model_that_answers_need_not_be_listed(fault: fake.Fault | None, capsys: pytest.CaptureFixture[str]) -> None:
+    with Listing(faults=[fault]) as server:
+        server.listing = 200, [{"id": "another"}]
+        assert chat(server.endpoint()).text
+    assert "doesn't list the model test-model" in capsys.readouterr().err
+
+
+def test_a_key_that_may_not_list_the_models_will_do() -> None:
+    with Listing() as server:
+        server.listing = 403, {"error": {"message": "Missing scopes: api.model.read."}}
+        assert chat(server.endpoint()).text
 
 
 def test_a_server_with_a_smaller_context_is_named_at_the_start(capsys: pytest.CaptureFixture[str]) -> None:
