@@ -304,7 +304,8 @@ class HttpClient:
             reraise=True,
         )
         try:
-            await retrying(self._post, self._trial())
+            # Fewer tokens may end before a reasoning model says anything, which some servers refuse.
+            await retrying(self._post, self._trial(self.max_tokens))
         except lm15.LM15Error:
             raise ServerGone(self._describe_loss("fails at every call", error)) from error
 

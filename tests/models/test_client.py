@@ -263,6 +263,13 @@ def test_a_refused_request_is_made_twice(code: int) -> None:
         ]
 
 
+def test_a_model_that_thinks_before_it_greets_is_not_lost() -> None:
+    """OpenAI answers 400 where the limit on tokens cuts off the reasoning."""
+    short = fake.status(400, "max_tokens or model output limit was reached")
+    with OpenAIServer(faults=lambda number, body: short if number == 1 or body["max_tokens"] < 64 else None) as server:
+        assert chat(server.endpoint()).text
+
+
 def test_a_trial_after_a_refusal_that_meets_a_rate_limit_is_retried() -> None:
     with OpenAIServer(faults=[fake.status(400), fake.status(429), None, fake.status(400)]) as server:
         with pytest.raises(lm15.InvalidRequestError):
