@@ -229,8 +229,14 @@ class RemoteRetriever(ABC):
         """
         query = self._library.passage(0).text[:100]
         request = SearchRequest(query=query, k=1, filter=Filter(split="train", document_id=None))
-        with ThreadPoolExecutor(1) as thread:  # which has no event loop
-            thread.submit(asyncio.run, self.ask(request, fail_fast=True)).result()
+        asking = self.ask(request, fail_fast=True)
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            asyncio.run(asking)  # which Ctrl-C ends
+            return
+        with ThreadPoolExecutor(1) as thread:  # in a worker of Ray
+            thread.submit(asyncio.run, asking).result()
 
     def _kept(self, found: Sequence[FoundPassage], split: Split, document: str | None) -> list[Scored]:
         """Return those of a reply that belong to the split and the document, without copies."""

@@ -2,9 +2,12 @@
 
 import asyncio
 import json
+import os
 import re
 import runpy
+import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -24,7 +27,7 @@ from generator.retrievers.http import HttpSettings
 from generator.retrievers.remote import RemoteRetriever, schema
 from generator.schema import Passage, Split
 from tests.support.openai_server import OpenAIServer
-from tests.support.runs import Site, command
+from tests.support.runs import Site, command, until
 from tests.support.search_server import Json, Reply, SearchServer
 
 SETTINGS = compose_choice("retriever", "http")
@@ -189,6 +192,19 @@ def test_requests_and_replies_are_of_the_schema(lib: Library) -> None:
         validators["SearchRequest"].validate(body)
     validators["SearchReply"].validate({"passages": numbered({"k": 3})})
     assert not validators["SearchReply"].is_valid({"passages": [{"id": "a", "text": " "}]})
+
+
+def test_ctrl_c_ends_the_wait_for_the_first_search(openai_server: OpenAIServer, site: Site) -> None:
+    with SearchServer(lambda body: []) as server:
+        server.faults = [(503, "", {"Retry-After": "10"})] * 2
+        process = site.start(openai_server, "retriever=http", f"retriever.url={server.url}")
+        until(lambda: bool(server.requests), process)
+        assert process.pid is not None
+        time.sleep(0.2)  # its answer arrives
+        os.kill(process.pid, signal.SIGINT)
+        ended = site.ended(process)
+    assert ended.code == 130 and "Traceback" not in ended.err
+    assert len(server.requests) == 1
 
 
 def test_no_server_is_one_line(tmp_path: Path, site: Site) -> None:
