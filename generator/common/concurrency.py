@@ -1,12 +1,15 @@
 """Concurrent work with results in order, and the waits between attempts."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Iterable, Iterator
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from tenacity import wait_exponential, wait_random
+from tenacity import RetryCallState, wait_exponential, wait_random
 from tenacity.wait import wait_base
+
+from generator.common.console import note
 
 T = TypeVar("T")
 Piece = TypeVar("Piece")
@@ -17,11 +20,30 @@ Wanted = Callable[[int, Collection[T]], bool]
 # Results that wait for an earlier one are held in memory: at most this many for each piece of work that may run.
 LOOKAHEAD = 4
 LONGEST_WAIT_S = 60
+# Waits for a server that are mentioned: of so many seconds in all, the next one included; and how often.
+NOTICED_S, _EVERY_S = 10, 60
 
 
 def backoff(first_s: float) -> wait_base:
     """Return waits between attempts, in seconds: they double up to a minute, with jitter of up to `first_s`."""
     return wait_exponential(multiplier=first_s, max=LONGEST_WAIT_S) + wait_random(0, first_s)
+
+
+class WaitNotes:
+    """Says why a server is waited for, at most once a minute; for `before_sleep` of a `tenacity` retrying.
+
+    Args:
+        describe: returns what went wrong, given the error of the last attempt.
+    """
+
+    def __init__(self, describe: Callable[[Any], str]) -> None:
+        self._describe, self._due = describe, 0.0
+
+    def __call__(self, state: RetryCallState) -> None:
+        now = time.monotonic()
+        if state.outcome and state.idle_for >= NOTICED_S and now >= self._due:
+            self._due = now + _EVERY_S
+            note(f"{self._describe(state.outcome.exception())}; next attempt in {state.upcoming_sleep:.0f} s")
 
 
 async def in_order(

@@ -18,7 +18,7 @@ from dspy import lm15
 from tenacity import AsyncRetrying, RetryCallState, stop_after_attempt
 from tenacity.retry import retry_if_exception
 
-from generator.common.concurrency import backoff
+from generator.common.concurrency import WaitNotes, backoff
 from generator.common.console import note
 from generator.common.sanitize import server_message
 from generator.errors import ModelError
@@ -75,7 +75,7 @@ class HttpClient:
         self.billions = billions_named(self.model)
         self._endpoint, self._key_env, self._session = endpoint, key_env, session
         self._setting = endpoint._setting
-        self._backoff = backoff(endpoint.retry_wait_s)
+        self._backoff, self._wait_notes = backoff(endpoint.retry_wait_s), WaitNotes(_why)
         self._limiter = Limiter(-(-endpoint.concurrency // share))
         self.admission = Admission(
             api_base, -(-endpoint.most_dialogs // share), endpoint.dialogs is None, endpoint._processes
@@ -109,6 +109,7 @@ class HttpClient:
             stop=stop_after_attempt(self._endpoint.retries + 1),
             wait=lambda state: self._wait(state) if call.pause_s is None else call.pause_s,
             retry=retry_if_exception(lambda error: _is_transient(error) and not call.given_up),
+            before_sleep=self._wait_notes,
             reraise=True,
         )
         try:
@@ -301,6 +302,7 @@ class HttpClient:
             stop=stop_after_attempt(retries + 1),
             wait=self._wait,
             retry=retry_if_exception(_is_transient),
+            before_sleep=self._wait_notes,
             reraise=True,
         )
         try:

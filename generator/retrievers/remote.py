@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.json_schema import models_json_schema
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
-from generator.common.concurrency import LONGEST_WAIT_S, backoff
+from generator.common.concurrency import LONGEST_WAIT_S, WaitNotes, backoff
 from generator.corpora.library import Library, split_key
 from generator.errors import RetrieverError
 from generator.models.http_errors import error_text, retry_after
@@ -142,6 +142,8 @@ class RemoteRetriever(ABC):
         self._bound = int(held.max()) if len(held) else -1
         self._slots = asyncio.Semaphore(settings.concurrency)
         self._backoff = backoff(settings.retry_wait_s)
+        # Without the advice for when it has given up.
+        self._wait_notes = WaitNotes(lambda error: f"{settings.where}: {str(error).partition('; ')[0]}")
 
     @abstractmethod
     async def send(self, request: SearchRequest) -> bytes | str:
@@ -167,6 +169,7 @@ class RemoteRetriever(ABC):
             ),
             stop=stop_after_attempt(self._remote.retries + 1),
             wait=self._wait,
+            before_sleep=self._wait_notes,
             reraise=True,
         )
         try:

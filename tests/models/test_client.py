@@ -15,6 +15,7 @@ from aiohttp import web
 from dspy import lm15
 from dspy.utils import exceptions as lm_errors
 
+from generator.common import concurrency
 from generator.errors import ModelError
 from generator.models import failing
 from generator.models.client import HttpClient, ServerGone
@@ -208,6 +209,19 @@ def test_retry_after_is_honoured(form: str) -> None:
         if form == "seconds":
             assert server.times[1] - server.times[0] >= 0.9
         assert form == "seconds" or datetime.now(UTC) >= due
+
+
+def test_a_wait_that_a_user_notices_is_explained_once_a_minute(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = fake.status(429, "60 requests a minute", headers={"Retry-After": "0.05"})
+    for noticed_s, notes in ((1, 0), (0.1, 1)):
+        monkeypatch.setattr(concurrency, "NOTICED_S", noticed_s)
+        with OpenAIServer(faults=[busy] * 3) as server:
+            chat(server.endpoint())
+        lines = capsys.readouterr().err.splitlines()
+        assert len(lines) == notes
+        assert all("HTTP 429: 60 requests a minute; next attempt in 0 s" in line for line in lines)
 
 
 def test_a_message_in_parts_is_their_text() -> None:

@@ -18,6 +18,7 @@ import jsonschema
 import pytest
 
 from generator.command import run_command
+from generator.common import concurrency
 from generator.config.choices import compose_choice
 from generator.corpora.library import Library
 from generator.errors import RetrieverError
@@ -124,6 +125,17 @@ def test_a_failure_is_one_line_that_says_what_to_do(
         assert "\n" not in str(raised.value)
         server.faults = [fault] * (attempts - 1)
         assert search(retriever) == [], "it comes back in time"
+
+
+def test_a_wait_that_a_user_notices_is_explained(
+    lib: Library, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(concurrency, "NOTICED_S", 0)
+    with SearchServer(lambda body: []) as server:
+        server.faults = [(503, {"error": "busy"}, {})]
+        opened(lib, server)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert server.url in line and "HTTP 503" in line and "next attempt in 0 s" in line
 
 
 def test_the_key_is_sent_and_never_shown(lib: Library, monkeypatch: pytest.MonkeyPatch) -> None:
