@@ -18,6 +18,7 @@ from pydantic.json_schema import models_json_schema
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
 from generator.common.concurrency import LONGEST_WAIT_S, WaitNotes, backoff
+from generator.common.console import note
 from generator.corpora.library import Library, split_key
 from generator.errors import RetrieverError
 from generator.models.http_errors import error_text, retry_after
@@ -51,7 +52,7 @@ class FoundPassage(BaseModel):
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
     id: Id = Field(description="Unique in your index, and the same in every reply.")
-    text: Text = Field(pattern=r"\S", description="The passage, as it is shown to the model and cited.")
+    text: Text = Field(description="The passage, as it is shown to the model and cited; a blank one is left out.")
     document_id: Id | None = Field(None, description="The document it belongs to; null: the passage is one of its own.")
     title: Text | None = Field(None, description="The document's title.")
     url: Text | None = Field(None, description="The document's address.")
@@ -141,6 +142,7 @@ class RemoteRetriever(ABC):
         held = library.split_keys()[validation]
         self._bound = int(held.max()) if len(held) else -1
         self._slots = asyncio.Semaphore(settings.concurrency)
+        self._found_blank = False
         self._backoff = backoff(settings.retry_wait_s)
         # Without the advice for when it has given up.
         self._wait_notes = WaitNotes(lambda error: f"{settings.where}: {str(error).partition('; ')[0]}")
@@ -236,21 +238,34 @@ class RemoteRetriever(ABC):
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            asyncio.run(asking)  # which Ctrl-C ends
-            return
-        with ThreadPoolExecutor(1) as thread:  # in a worker of Ray
-            thread.submit(asyncio.run, asking).result()
+            found = asyncio.run(asking)  # which Ctrl-C ends
+        else:
+            with ThreadPoolExecutor(1) as thread:  # in a worker of Ray
+                found = thread.submit(asyncio.run, asking).result()
+        if not found:
+            note(
+                f"{self._remote.where}: finds nothing for the first words of the corpus; check that the index holds "
+                "its documents, since a dialog without passages is dropped"
+            )
 
     def _kept(self, found: Sequence[FoundPassage], split: Split, document: str | None) -> list[Scored]:
         """Return those of a reply that belong to the split and the document, without copies."""
         kept: dict[str, Scored] = {}
         for rank, each in enumerate(found, 1):
+            if not each.text.strip():
+                self._note_blank(each)
+                continue
             name = each.document_id or each.id
             of_split = (split_key(name) <= self._bound) == (split == "validation")
             if of_split and document in (None, name):
                 score = 1 / rank if each.score is None else each.score
                 kept.setdefault(each.id, Scored(passage=self._passage(each, name), score=score))
         return list(kept.values())
+
+    def _note_blank(self, found: FoundPassage) -> None:
+        if not self._found_blank:
+            note(f"{self._remote.where}: passage {found.id} has no text; such passages are left out")
+        self._found_blank = True
 
     def _passage(self, found: FoundPassage, name: str) -> Passage:
         start = 0

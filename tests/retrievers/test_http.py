@@ -82,6 +82,23 @@ def test_a_server_that_ignores_the_filter_is_asked_for_more(lib: Library) -> Non
     assert server.requests[-1]["filter"] == {"split": "validation", "document_id": None}
 
 
+def test_a_blank_passage_is_left_out_and_named_once(lib: Library, capsys: pytest.CaptureFixture[str]) -> None:
+    with SearchServer(lambda body: [{"id": "scan-7", "text": " "}, *numbered(body)]) as server:
+        retriever = opened(lib, server)
+        for _ in range(2):
+            assert [passage.id for passage in search(retriever, 3)] == ["p0", "p1", "p2"]
+    assert capsys.readouterr().err.count("passage scan-7 has no text") == 1
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_a_search_that_does_not_find_the_corpuss_own_words_is_named_at_the_start(
+    holds: bool, lib: Library, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with SearchServer(lambda body: numbered(body) if holds else []) as server:
+        opened(lib, server)
+    assert ("finds nothing" in capsys.readouterr().err) == (not holds)
+
+
 def test_documents_that_the_corpus_lacks_are_of_one_split_each(lib: Library) -> None:
     strange = [{"id": f"s{n}", "text": f"Strange {n}."} for n in range(100)]
     with SearchServer(lambda body: strange[: body["k"]]) as server:
@@ -106,7 +123,7 @@ CASES: dict[str, tuple[Reply | None, int, str]] = {
     "refuses": ((422, {"detail": "k is too large"}, {}), 1, "HTTP 422 .*k is too large"),
     "a page": ((200, "<html>", {}), 1, "not a reply to a search .*docs/retrieval.md"),
     "another shape": ((200, {"hits": []}, {}), 1, r"\(passages: Field required\)"),
-    "no text": ((200, {"passages": [{"id": "a", "text": " "}]}, {}), 1, r"\(passages\.0\.text"),
+    "no text": ((200, {"passages": [{"id": "a"}]}, {}), 1, r"\(passages\.0\.text"),
     "an id of two lines": ((200, {"passages": [{"id": "a\nb", "text": "x"}]}, {}), 1, r"passages\.0\.id.*control"),
 }
 
@@ -131,7 +148,7 @@ def test_a_wait_that_a_user_notices_is_explained(
     lib: Library, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(concurrency, "NOTICED_S", 0)
-    with SearchServer(lambda body: []) as server:
+    with SearchServer(numbered) as server:
         server.faults = [(503, {"error": "busy"}, {})]
         opened(lib, server)
     (line,) = capsys.readouterr().err.splitlines()
@@ -203,7 +220,7 @@ def test_requests_and_replies_are_of_the_schema(lib: Library) -> None:
     for body in server.requests:
         validators["SearchRequest"].validate(body)
     validators["SearchReply"].validate({"passages": numbered({"k": 3})})
-    assert not validators["SearchReply"].is_valid({"passages": [{"id": "a", "text": " "}]})
+    assert not validators["SearchReply"].is_valid({"passages": [{"id": "a"}]})
 
 
 def test_ctrl_c_ends_the_wait_for_the_first_search(openai_server: OpenAIServer, site: Site) -> None:
