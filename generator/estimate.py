@@ -42,7 +42,7 @@ class EstimateSettings(Record):
     """Settings of `python -m generator.estimate` beside those of the run: measurement, throughput and prices."""
 
     preview: Annotated[int | None, Operational] = Field(
-        ge=2,
+        ge=5,
         description="Attempt so many dialogs first and reckon with what they took; they stay in the run folder, and "
         "the run continues them. null: none.",
     )

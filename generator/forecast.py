@@ -61,13 +61,14 @@ class Forecast:
     """The cost of a whole run, with what it has taken already.
 
     Attributes:
-        attempts: dialogs that will be attempted; shape (draws,).
+        attempts: dialogs that will be attempted, as in `draws`; shape (draws,).
         left: of them those that the run hasn't attempted yet.
         accepted: of all attempted ones the accepted ones.
         stages: names of the stages, in the order of the other arrays' last axis.
-        draws: calls, prompt, cached and completion tokens; shape (draws, 4, stages). The first draw is the estimate.
-        spread: by how much the draws are too near each other, since few dialogs were measured, as a factor; None:
-            nothing is left to do, or the draws don't say how sure it is.
+        draws: calls, prompt, cached and completion tokens; shape (draws, 4, stages). The first is the estimate, the
+            second what the run has taken already.
+        spread: by how much the draws are too near each other, since few dialogs were measured, as a power; None:
+            nothing is left to do, or two dialogs or fewer were measured, which don't say how sure it is.
     """
 
     attempts: Floats
@@ -83,14 +84,15 @@ class Forecast:
         return Usage(calls=int(calls), prompt=int(prompt), cached=int(cached), completion=int(completion))
 
     def range(self, draws: Floats) -> Range:
-        """Return an estimate with its interval, given its draws, the estimate first."""
-        value = float(draws[0])
+        """Return an estimate with its interval, given its draws as in `draws`."""
+        value, done = map(float, draws[:2])
         if self.spread is None:
             return Range(value)
-        if not value:  # such as cached tokens, which not every server reports
-            return Range(0, 0, 0)
-        ends = np.quantile(draws[1:], [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]) / value
-        low, high = value * np.clip(ends, 1e-9, None) ** self.spread
+        left = value - done
+        if left <= 0:  # as of cached tokens, which not every server reports
+            return Range(value, value, value)
+        ends = (np.quantile(draws[2:], [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]) - done) / left
+        low, high = done + left * np.clip(ends, 1e-9, None) ** self.spread
         return Range(value, min(float(low), value), max(float(high), value))
 
 
@@ -190,10 +192,11 @@ def forecast(
     mean = _matrix(sizes.of_plans(range(attempted, attempted + left, step)) if left else [], stages).mean(axis=0)
     calls, prompt = (factors[:, each] * mean[each] for each in (0, 1))
     draws = np.stack([calls, prompt, prompt * factors[:, 2], calls * factors[:, 3]], axis=1) * attempts[:, None, None]
+    attempts, draws = np.insert(attempts, 1, 0), np.insert(draws, 1, 0, axis=0)
     if done:
         stages, draws = _add(stages, draws, done)
     spread = None
-    if left and measured and (count := len(measured.plans)) > 1:  # Student's interval is so much wider
+    if left and measured and (count := len(measured.plans)) > 2:  # Student's interval is so much wider
         spread = float(stdtrit(count - 1, 0.95) / ndtri(0.95) * np.sqrt((count + 2) / (count - 1)))
     return Forecast(
         attempts=attempts + attempted,

@@ -5,9 +5,11 @@ import re
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from generator.estimate import COMMAND
+from generator.forecast import Forecast
 from tests.support.openai_server import OpenAIServer
 from tests.support.runs import Ended, Site, command
 
@@ -54,6 +56,20 @@ def test_a_preview_tells_what_the_run_takes_which_continues_it(site: Site, opena
     assert estimated == pytest.approx(minutes, rel=0.25) and low <= minutes <= high
     after = estimate(site, openai_server, *settings)
     assert row(after) == taken(site) and "between" not in after.out, "a run that is finished took what it took"
+
+
+def test_an_interval_is_of_what_is_left_beside_what_is_done() -> None:
+    draws = np.array([110, 100, *np.linspace(105, 120, 101)])
+    found = Forecast(attempts=draws, left=10, accepted=10, stages=(), draws=draws, spread=3)
+    value, low, high = found.range(draws)
+    assert value == 110 and low and high and 100 < low < 105 and 120 < high < 200
+    assert found.range(np.full(103, 100.0)) == (100, 100, 100)
+
+
+def test_two_dialogs_are_too_few_for_an_interval(site: Site, openai_server: OpenAIServer) -> None:
+    assert site.run(openai_server, "dialogs=2", "algorithm=single").code == 0
+    done = estimate(site, openai_server, "dialogs=50", "algorithm=single")
+    assert row(done)[0] > 100 and "between" not in done.out and "too few" in done.out
 
 
 def test_a_server_that_reports_no_cached_tokens_will_do(site: Site) -> None:
@@ -131,7 +147,7 @@ def test_litellms_prices_are_in_its_package(site: Site, openai_server: OpenAISer
         ("prices={folder}/documents.jsonl", "can't be read"),
         ("earlier_run={folder}", "not a run folder"),
         ("earlier_run={folder}/damaged", "can't be read"),
-        ("preview=1", "preview"),
+        ("preview=4", "preview"),
         ("tokens_per_s=0", "tokens_per_s"),
     ],
 )
@@ -146,7 +162,7 @@ def test_what_cant_be_reckoned_with_is_one_line(setting: str, words: str, site: 
 
 
 def test_preview_and_an_earlier_run_exclude_each_other(site: Site, openai_server: OpenAIServer) -> None:
-    run = partial(estimate, site, openai_server, "preview=2")
+    run = partial(estimate, site, openai_server, "preview=5")
     assert "leave one of them out" in run(f"earlier_run={site.folder}").error
 
 
