@@ -10,6 +10,10 @@ from tests.support.runs import Site
 
 __all__ = ["openai_server"]
 
+# The machine's proxies don't know the servers of the tests.
+for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+    del os.environ[name]
+
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:

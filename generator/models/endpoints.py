@@ -19,6 +19,7 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import to_json
 
 from generator.common.console import note
+from generator.common.proxies import LOCAL_HOSTS, find_proxy
 from generator.errors import ModelError, describe
 from generator.models import process_guard as guard
 from generator.models.client import HttpClient
@@ -26,7 +27,6 @@ from generator.models.lm import ChatRequest, Clients, Sampling
 from generator.models.pool import ServerPool
 from generator.schema import Address, LocalPath, OneOrMore, Operational, Record, VariableName
 
-_LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 # vLLM closes connections that are idle for 5 s; a call that reuses one at that moment fails.
 _IDLE_S = 4
 _POLL_S = 1
@@ -136,7 +136,8 @@ class Endpoint(Record, ABC):
         # The client's limiter bounds the connections.
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_S)
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
+        proxy = find_proxy(api_base)
+        async with aiohttp.ClientSession(connector=connector, headers=headers, **proxy) as session:
             client = HttpClient(self, api_base, key_env, session, share)
             await client.check()
             await client.read_capacity()
@@ -221,7 +222,7 @@ class VllmEndpoint(OpenAIEndpoint):
             )
         if not self.serve:
             return self
-        if len(self.api_base) > 1 or urlsplit(self.api_base[0]).hostname not in _LOCAL_HOSTS:
+        if len(self.api_base) > 1 or urlsplit(self.api_base[0]).hostname not in LOCAL_HOSTS:
             raise ValueError(
                 "serve=true starts one server on this machine: api_base must be one address such as "
                 "http://127.0.0.1:8000/v1"

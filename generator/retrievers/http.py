@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from generator.common.proxies import find_proxy
 from generator.corpora.library import Library
 from generator.models.http_errors import connection_cause
 from generator.retrievers.remote import RemoteRetriever, RemoteSettings, SearchFailed, SearchRequest
@@ -45,7 +46,7 @@ class HttpRetriever(RemoteRetriever):
         try:
             # A connection for each search: beside the calls of a turn it costs nothing, and nothing is left to close.
             async with aiohttp.request(
-                "POST", settings.url, data=body, headers=self._headers, timeout=timeout
+                "POST", settings.url, data=body, headers=self._headers, timeout=timeout, **find_proxy(settings.url)
             ) as response:
                 content = await response.read()
         except TimeoutError as error:

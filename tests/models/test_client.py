@@ -117,6 +117,13 @@ def test_the_request_carries_profile_seed_and_schema(profile: str, sampling: dic
     assert reply == fake.fill(body)
 
 
+def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    with OpenAIServer() as proxy:  # which answers itself
+        monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/v1"))
+        assert chat(proxy.endpoint(api_base="http://llm.test/v1")).text
+        assert len(proxy.bodies) == 1
+
+
 def test_top_p_is_sent_when_set_and_a_key_goes_into_the_header(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_API_KEY", "s3cret")
     with OpenAIServer(key="s3cret") as server:

@@ -166,6 +166,12 @@ def test_the_key_is_sent_and_never_shown(lib: Library, monkeypatch: pytest.Monke
     assert "hunter2" not in str(raised.value)
 
 
+def test_a_proxy_of_the_environment_is_used(lib: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    with SearchServer(numbered) as proxy:  # which answers itself
+        monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/search"))
+        assert search(opened(lib, proxy, url="http://search.test/search"))
+
+
 @pytest.fixture
 def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[list[Json]], str]]:
     """Start the server of docs/ over some passages and return its address."""

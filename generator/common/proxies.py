@@ -1,0 +1,24 @@
+"""The environment's proxy for requests by aiohttp, whose own `trust_env` would also send what ~/.netrc has."""
+
+from typing import Any
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from aiohttp import BasicAuth
+
+LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
+
+
+def find_proxy(address: str) -> dict[str, Any]:
+    """Return the arguments for a session or request to an address, as HTTP_PROXY, HTTPS_PROXY and NO_PROXY say.
+
+    This machine itself is reached without a proxy.
+    """
+    url = urlsplit(address)
+    found = getproxies().get(url.scheme, "")
+    if not found or url.hostname in LOCAL_HOSTS or proxy_bypass(url.netloc):
+        return {}
+    proxy = urlsplit(found if "://" in found else f"http://{found}")
+    # In the address, the login would get into error messages.
+    login = BasicAuth(unquote(proxy.username), unquote(proxy.password or "")) if proxy.username else None
+    return {"proxy": proxy._replace(netloc=proxy.netloc.rpartition("@")[2]).geturl(), "proxy_auth": login}
