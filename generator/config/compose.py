@@ -165,6 +165,11 @@ def run_hydra(primary: str, task: str, arguments: Sequence[str], program: str, s
             chosen = {_name(o): o for o in overrides if _name(o) in _CHOSEN_AGAIN}
             overrides = [override for override in overrides if _name(override) not in chosen]
             _store(stored, {group: str(override.value()) for group, override in chosen.items()}, primary)
+            if again := [o.input_line for o in overrides if _name(o) in groups() and not o.is_add()]:
+                raise ConfigError(
+                    f"{again[0]}: {stored} has made this choice; change single settings of it, or leave the file out "
+                    "and give all settings"
+                )
             primary = _STORED
         extra = _settle_sweep(primary, overrides)
         typed = f"{program} {shlex.join([*([str(stored)] if stored else []), *arguments])}".strip()

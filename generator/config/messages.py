@@ -61,7 +61,7 @@ def _settings_of(command: str) -> set[str]:
 def describe_unknown(name: str, command: str = "config") -> str:
     """Return the message for a setting that doesn't exist, or not here; a similar one is of the command."""
     if name in groups():
-        return f"{name}: this command has no such choice, or a stored configuration that has made it already"
+        return f"{name}: this command has no such choice; {_SHOW_ALL}"
     known = settings()
     own_model = re.match(rf"({OWN_MODEL})\.(.+)", name)
     if own_model and f"lm.{own_model[2]}" in known:
