@@ -42,7 +42,8 @@ def status_error(
         case 429 if b"insufficient_quota" in body:
             return lm15.BillingError(message, status=status)
         case 404:
-            hint = f"check {setting}.model, and that {setting}.api_base ends where /chat/completions begins, usually in /v1"
+            place = "ends where /chat/completions begins, usually in /v1"
+            hint = f"check {setting}.model, and that {setting}.api_base {place}"
             return lm15.UnsupportedModelError(f"{message}; {hint}", status=status)
         case 408 | 504:
             return lm15.TimeoutError(message, status=status, retry_after=retry_after(headers))
