@@ -331,8 +331,8 @@ class Dialog(Record):
             the last turn is `lm`'s and those before it are a task's input, without labels.
         task: the benchmark's task that it belongs to; empty if to none.
         user: the type of the user who asks; empty for the plain one.
-        context: in a dialog that a model under test answered, the earlier answers that the model was shown; its
-            answers are then `lm`'s, and the golden ones stand in `other_answers`.
+        context: in a dialog that a model under test answered, the earlier answers that the model was shown; the
+            answers with verdicts are then `lm`'s, and the golden ones stand in their `other_answers`.
         lm: the model that wrote it.
         prompt_version: a hash of the prompts.
         seed: the decoding seed of its first turn.
@@ -356,8 +356,9 @@ class Dialog(Record):
 
     @property
     def own_turns(self) -> tuple[Turn, ...]:
-        """Return the turns to judge, count and train on: all, or of a task the last one."""
-        return self.turns[-1:] if self.ended == TASK else self.turns
+        """Return the turns to judge, count and train on: all, of a task the last, of a model under test its own."""
+        answered = tuple(turn for turn in self.turns if turn.verdicts) if self.context else ()
+        return answered or (self.turns[-1:] if self.ended == TASK else self.turns)
 
     def grounding(self, turn: int) -> tuple[Passage, ...]:
         """Return the passages that the answer of turn number `turn` is grounded on.

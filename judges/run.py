@@ -145,12 +145,12 @@ async def judge_dialog(dialog: Dialog, members: Sequence[Member[Judge]], journal
     """Return a dialog with the verdicts of `members`, which replace earlier ones of the same judges and models."""
     found = await together(_verdicts(dialog, member, journal) for member in members)
     has_median = len(members) > 1 and members[0].judge.best is not None
-    turns = list(dialog.turns[: -len(dialog.own_turns)])
+    turns = list(dialog.turns)
     for turn, verdicts in zip(dialog.own_turns, zip(*found, strict=True), strict=True):
         new = [*verdicts, *([median_of(verdicts)] if has_median else [])]
         replaced = {(verdict.judge, verdict.model) for verdict in new}
         kept = [verdict for verdict in turn.verdicts if (verdict.judge, verdict.model) not in replaced]
-        turns.append(turn.model_copy(update={"verdicts": (*kept, *new)}))
+        turns[turn.turn - 1] = turn.model_copy(update={"verdicts": (*kept, *new)})
     return Outcome(dialog=dialog.model_copy(update={"turns": tuple(turns)}), drops=(), usage=journal.by_stage())
 
 

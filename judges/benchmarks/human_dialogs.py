@@ -96,8 +96,6 @@ class HumanDialogs(Benchmark):
 
     def judged(self, item: Dialog) -> Sequence[Turn]:
         turns = [turn for turn in item.own_turns if turn.answer or turn.other_answers]
-        if item.context is not None:  # of a dialog that a model answered, what it answered
-            turns = [turn for turn in turns if turn.verdicts] or turns
         if self.questions is None or self.questions >= len(turns):
             return turns
         drawn = random.Random(item.id).sample(range(len(turns)), self.questions)

@@ -64,8 +64,7 @@ def write_forms(folder: Path, key: Key, drawn: Sequence[Drawn], key_file: Path) 
 
 def _write_report(folder: Path, key: Key, drawn: Sequence[Drawn]) -> tuple[str, list[Path]]:
     """Write the sample as a set of dialogs, marks to fill in, and the report; return what marks name, and the paths."""
-    shown = [blind_dialog(each) for each in drawn if key.unit == "pairs" or each.turn is None or each.turn.turn == 1]
-    shown = list({dialog.id: dialog for dialog in shown}.values())
+    shown = list({_blind_id(each): blind_dialog(each) for each in drawn}.values())
     marks = Marks(
         run=fingerprint(shown[0]),
         annotator="",

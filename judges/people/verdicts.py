@@ -75,14 +75,14 @@ class Judged:
                 Verdict(judge=name, label="scored", explanation="", model="", score=score, decides=False)
                 for name, score in scores
             ]
-            turns = list(dialog.turns[: len(dialog.turns) - len(dialog.own_turns)])
+            turns = list(dialog.turns)
             for turn in dialog.own_turns:
                 own = self._of.get((source, dialog.id, turn.turn), [])
                 verdicts = [*published, *self._verdicts(own, whole)]
                 names = {verdict.judge for verdict in verdicts}
                 kept = [verdict for verdict in turn.verdicts if verdict.judge not in names]
-                turns.append(turn.model_copy(update={"verdicts": (*kept, *verdicts)}))
-                self._note(source, dialog, own, turns[-1])
+                turns[turn.turn - 1] = turn.model_copy(update={"verdicts": (*kept, *verdicts)})
+                self._note(source, dialog, own, turns[turn.turn - 1])
             self._note(source, dialog, whole, None)
             yield dialog.model_copy(update={"turns": tuple(turns)})
 

@@ -118,6 +118,19 @@ def test_of_two_dialogs_with_one_id_the_first_is_judged(tmp_path: Path) -> None:
     assert not any(v.judge.startswith("human:") for turn in second.turns for v in turn.verdicts)
 
 
+def test_of_a_model_under_test_people_judge_what_it_answered(tmp_path: Path) -> None:
+    answered = dialog(1, context="golden")
+    turns = [turn.model_copy(update={} if turn.turn == 2 else {"verdicts": ()}) for turn in answered.turns]
+    run = run_of(tmp_path / "run", answered.model_copy(update={"turns": tuple(turns)}))
+    rows = rows_of(drawn(tmp_path, run, "unit=dialogs", "criteria=mtrag") / "sheet.csv")
+    assert [row["question"] for row in rows] == ["d1 Q2?"]
+    sheet = fill(tmp_path / "ann.csv", rows, {rows[0]["id"]: {"faithfulness": "2"}})
+    done = command("read", sheet, f"key={tmp_path}/sample.key.json", f"run_dir={tmp_path / 'p'}")
+    assert done.code == 0 and "pairs: 1 of 1 stay" in done.out
+    found = {turn: verdicts.keys() for (_, turn), verdicts in verdicts_of(tmp_path / "p").items()}
+    assert list(found) == [1, 2, 3] and not found[1] | found[3] and "human:ann:faithfulness" in found[2]
+
+
 def test_strata_get_their_shares(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", *(dialog(n, 2) for n in range(40)))
     drawn(tmp_path, run, "items=20", "strata=[answerability,turn]")

@@ -9,12 +9,14 @@ from generator.config.parts import build_choice
 from generator.errors import ConfigError, CorpusError
 from generator.output.excerpts import excerpts
 from generator.schema import Dialog, Evidence, Verdict
+from judges.__main__ import COMMAND as JUDGE
 from judges.benchmarks.human_dialogs import mean_of_questions
 from judges.benchmarks.scores import Rated
 from tests.corpora.test_orquac import BIRTH, question
 from tests.judges.benchmarks.test_evaluate import PAIRS, Evaluating
 from tests.support.openai_server import Body, OpenAIServer
 from tests.support.records import make_dialog, make_passage, make_turn, write_dialogs
+from tests.support.runs import command
 
 TEXT = "The tower is 40 m tall. It stands in a park. The gate is 9 m tall and made of iron. Both are open in May."
 
@@ -203,3 +205,18 @@ def test_verdicts_that_the_input_has_are_no_scores(site: Answering, openai_serve
     assert site.run(openai_server, "benchmark.questions=1").code == 0
     written = Dialog.model_validate_json((site.run_dir / "dialogs.jsonl").read_text(encoding="utf-8"))
     assert sum(bool(turn.verdicts) for turn in written.turns) == 1
+
+
+def test_turns_that_the_model_did_not_answer_stay_peoples(site: Answering, openai_server: OpenAIServer) -> None:
+    openai_server.responder = lambda body: "Wrong stuff."
+    assert site.run(openai_server, "benchmark.questions=1").code == 0
+    judged, again = site.run_dir.with_name("judged"), site.run_dir.with_name("again")
+    assert command("judge=k_precision", f"input={site.run_dir}", f"run_dir={judged}", program=JUDGE).code == 0
+    figures = json.loads((judged / "summary.json").read_text(encoding="utf-8"))["judges"][0]["all"]
+    assert (figures["turns"], figures["mean"]) == (1, 0)
+    written = Dialog.model_validate_json((judged / "dialogs.jsonl").read_text(encoding="utf-8"))
+    assert [turn.turn for turn in written.turns] == [1, 2, 3]
+    assert [turn.answer for turn in written.turns if turn.verdicts] == ["Wrong stuff."]
+    assert site.run(openai_server, f"input={judged}", f"run_dir={again}").code == 0
+    first, second = (json.loads((f / "scores.json").read_text(encoding="utf-8")) for f in (site.run_dir, again))
+    assert (second["answers"], second["models"]) == (1, first["models"])
