@@ -122,16 +122,24 @@ def judge_name(annotator: str, criterion: str) -> str:
 
 
 def _together(name: str, criterion: Criterion, places: Sequence[int]) -> Verdict:
-    """Return what most annotators said, of numbers the median; `unjudged` if two values are equally frequent."""
+    """Return what most annotators said, of numbers the median; `unjudged` if as many said something else.
+
+    A criterion that decides has `correct` or `incorrect`: whether most chose a value that is good.
+    """
     said = ", ".join(f"{places.count(place)} {criterion.values[place]}" for place in sorted(set(places)))
-    place, score, decides = majority_of(places), None, False
-    if criterion.numbers is not None:
-        label, score = "scored", median(criterion.numbers[place] for place in places)
-    elif place is None:
-        label, said = UNJUDGED, f"a tie: {said}"
-    elif decides := criterion.decides:
-        label = "correct" if criterion.is_good(place) else "incorrect"
+    numbers, most = criterion.numbers, majority_of(places)
+    if criterion.decides:
+        good = majority_of([criterion.is_good(place) for place in places])
+        label = UNJUDGED if good is None else "correct" if good else "incorrect"
+    elif numbers is not None:
+        label = "scored"
     else:
-        label = criterion.values[place]
-    judge = judge_name(ALL, name)
-    return Verdict(judge=judge, label=label, explanation=said, model="", score=score, decides=decides)
+        label = UNJUDGED if most is None else criterion.values[most]
+    return Verdict(
+        judge=judge_name(ALL, name),
+        label=label,
+        explanation=f"a tie: {said}" if label == UNJUDGED else said,
+        model="",
+        score=None if numbers is None else median(numbers[place] for place in places),
+        decides=criterion.decides and label != UNJUDGED,
+    )

@@ -203,6 +203,36 @@ def test_annotations_become_verdicts_and_filter_pairs(run: Path, tmp_path: Path)
     assert "human:all:correctness: incorrect" in shown
 
 
+@pytest.mark.parametrize(
+    ("scale", "good", "said", "label", "score"),
+    [
+        ("{1: cold, 2: plain, 3: friendly}", 2, "1 1 3", "incorrect", 1),
+        ("{1: cold, 2: plain, 3: friendly}", 2, "1 2 3", "correct", 2),
+        ("{1: cold, 2: plain, 3: friendly}", 2, "1 3", "unjudged", 2),
+        ("{cold: '', rude: '', friendly: ''}", "friendly", "cold rude friendly", "incorrect", None),
+        ("{cold: '', rude: '', friendly: ''}", "friendly", "cold rude friendly friendly", "unjudged", None),
+    ],
+)
+def test_what_most_people_find_not_good_leaves_the_dataset(
+    scale: str, good: object, said: str, label: str, score: float | None, tmp_path: Path
+) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text(
+        "name: own\ncriteria:\n- {name: tone, about: response, adjective: friendly, question: Friendly, "
+        f"scale: {scale}, good: {good}, decides: true}}\n",
+        encoding="utf-8",
+    )
+    rows = rows_of(drawn(tmp_path, run_of(tmp_path / "run", dialog(1, 1)), f"criteria={own}") / "sheet.csv")
+    sheets = [
+        fill(tmp_path / f"{number}.csv", rows, {rows[0]["id"]: {"tone": value}}, f"person{number}")
+        for number, value in enumerate(said.split())
+    ]
+    done = command("read", *sheets, f"key={tmp_path}/sample.key.json", f"run_dir={tmp_path / 'p'}")
+    assert done.code == 0 and f"pairs: {int(label != 'incorrect')} of 1 stay" in done.out
+    verdict = verdicts_of(tmp_path / "p")["secret-1", 1]["human:all:tone"]
+    assert (verdict.label, verdict.score, verdict.decides) == (label, score, label != "unjudged")
+
+
 def test_tables_of_the_paper_by_hand(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", dialog(0, 1), dialog(1, 2))
     sample = drawn(tmp_path, run, "unit=dialogs", "items=2")
