@@ -11,6 +11,7 @@ from pydantic import Field
 from scipy import stats
 
 from generator.schema import Context, Dialog, Record
+from judges.llm.task import RatingJudge
 
 DIGITS = 6
 # Resamples in memory at once.
@@ -55,17 +56,17 @@ class TurnScore(Record):
 
 
 def rated_turns(dialog: Dialog) -> list[Rated]:
-    """Return the turns of a dialog that have a verdict, each as its last verdict rates it, a panel's median."""
+    """Return the turns of a dialog that were rated, each as its last rating says, a panel's median."""
     return [
         Rated(
             task=dialog.task,
             item=dialog.id,
             turn=turn.turn,
-            score=turn.verdicts[-1].score,
-            reason="" if turn.verdicts[-1].score is not None else turn.verdicts[-1].explanation.partition(":")[0],
+            score=rating.score,
+            reason="" if rating.score is not None else rating.explanation.partition(":")[0],
         )
         for turn in dialog.turns
-        if turn.verdicts
+        for rating in [verdict for verdict in turn.verdicts if verdict.judge == RatingJudge.name][-1:]
     ]
 
 

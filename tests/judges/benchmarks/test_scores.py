@@ -64,14 +64,15 @@ def test_turns_have_means_of_their_own_and_failures_are_counted_by_reason() -> N
     assert list(count_reasons(others + turns).items()) == [("no rating", 3), ("timeout", 1)]
 
 
-def test_the_last_verdict_rates_a_turn() -> None:
-    def verdict(score: float | None, explanation: str = "") -> Verdict:
-        return Verdict(judge="task", label="x", explanation=explanation, model="m", score=score, decides=False)
+def test_the_last_rating_rates_a_turn() -> None:
+    def verdict(score: float | None, explanation: str = "", judge: str = "task") -> Verdict:
+        return Verdict(judge=judge, label="x", explanation=explanation, model="m", score=score, decides=False)
 
+    other = verdict(0.5, judge="grounding")
     turns = [
-        make_turn(1),
-        make_turn(2, verdicts=(verdict(3), verdict(5))),
-        make_turn(3, verdicts=(verdict(None, "no rating: x"),)),
+        make_turn(1, verdicts=(other,)),
+        make_turn(2, verdicts=(verdict(3), verdict(5), other)),
+        make_turn(3, verdicts=(verdict(None, "no rating: x"), other)),
     ]
     assert rated_turns(make_dialog(*turns, task="CM", id="7")) == [
         Rated(task="CM", item="7", turn=2, score=5),
