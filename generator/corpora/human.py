@@ -123,14 +123,15 @@ def human_dialog(
         model: writer of the last answer, where the turns before were given as a task.
         task: the benchmark's task that it belongs to.
         references: answers are references, which a question may have none of.
-        last_only: the turns before the last were given as a task, as they are to a model; it may have no passage.
+        last_only: the turns before the last were given as a task, as they are to a model; it may have no passage,
+            and an empty answer.
     """
     if not turns:
         return SkippedRecord(where=where, reason="it has no question with an answer")
     if not passages and not last_only and algorithm != "whole":
         return SkippedRecord(where=where, reason="it has no document")
     for number, turn in enumerate(turns, start=1):
-        if not turn.query.strip() or not (turn.answer.strip() or references):
+        if not turn.query.strip() or not (turn.answer.strip() or references or last_only):
             return SkippedRecord(where=where, reason=f"turn {number} has an empty question or answer")
     dialog = Dialog(
         id=dialog_id,

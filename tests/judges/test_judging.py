@@ -228,15 +228,22 @@ def test_of_an_evaluation_every_models_response_is_an_item(place: Judging, opena
     file.write_text(json.dumps(evaluation), encoding="utf-8")
     assert place.run(openai_server, f"input={file}", "judge=rb_llm").code == 0
     dialogs = [Dialog.model_validate(dialog) for dialog in place.dialogs()]
-    assert [dialog.id for dialog in dialogs] == ["c1<::>2/reference", "c1<::>2/gpt-4o"]
+    assert [dialog.id for dialog in dialogs] == ["c1<::>2/reference", "c1<::>2/gpt-4o", "c1<::>2/silent"]
     # Even the reference has a reference: its score says what is the most that a judge gives.
-    assert [dialog.own_turns[0].other_answers for dialog in dialogs] == [("Yours.",), ("Yours.",)]
+    assert [dialog.own_turns[0].other_answers for dialog in dialogs] == [("Yours.",)] * 3
     assert {dialog.passages[0].text for dialog in dialogs} == {"A bond is a loan."}
     skipped = [json.loads(line)["reason"] for line in (place.run_dir / "skipped.jsonl").read_text().splitlines()]
-    assert skipped == [
-        "task_id: no such task, or it can't be read",
-        "model_response: String should match pattern '\\S'",
-    ]
+    assert skipped == ["task_id: no such task, or it can't be read"]
+
+
+@pytest.mark.parametrize("name", ["token_f1", "token_recall", "rouge_l", "k_precision"])
+def test_an_empty_answer_counts_as_0_and_takes_no_other_models_with_it(place: Judging, name: str) -> None:
+    answers = [{"model_id": "a", "text": ""}, {"model_id": "b", "text": "A bond is yours."}]
+    file = write_json_lines(place.folder / "both.jsonl", PREDICTED[1] | {"predictions": answers})
+    assert judge(f"judge={name}", f"input={file}", f"run_dir={place.run_dir}").code == 0
+    found = [Dialog.model_validate(dialog) for dialog in place.dialogs()]
+    empty, other = [(dialog.lm, dialog.own_turns[0].verdicts[0].score) for dialog in found]
+    assert empty == ("a", 0) and other[0] == "b" and (other[1] or 0) > 0
 
 
 def test_the_publishers_files(data: Path, place: Judging, openai_server: OpenAIServer) -> None:

@@ -131,7 +131,8 @@ class Task(_TaskLabels):
         return places.union(self.marked or ())
 
 
-class Prediction(Message):
+class Prediction(BaseModel):
+    text: str  # a model may say nothing
     model_id: str | None = None
 
 
@@ -143,7 +144,7 @@ class AnsweredTask(_TaskLabels):
 class Evaluation(BaseModel):
     task_id: _TurnId
     model: _Text = Field(validation_alias="model_id")
-    response: _Text = Field(validation_alias="model_response")
+    response: str = Field(validation_alias="model_response")
 
 
 class Query(BaseModel):
