@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from statistics import median
+from statistics import median, mode
 from typing import Generic, TypeVar
 
 from generator.dialogs.adapter import SharedPrefixAdapter
@@ -62,12 +62,13 @@ def median_name(models: Sequence[str]) -> str:
 
 
 def median_of(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return the verdict with the median of all scores; `unjudged` if there is none."""
+    """Return the verdict with the median of all scores; without any the most frequent label of those that judged."""
     scores = [verdict.score for verdict in verdicts if verdict.score is not None]
+    labels = [verdict.label for verdict in verdicts if verdict.label != UNJUDGED]
     each = (f"{v.model} {v.label if v.score is None else format(v.score, 'g')}" for v in verdicts)
     return Verdict(
         judge=verdicts[0].judge,
-        label=SCORED if scores else UNJUDGED,
+        label=SCORED if scores else mode(labels or [UNJUDGED]),
         explanation=", ".join(each),
         model=median_name([verdict.model for verdict in verdicts]),
         score=median(scores) if scores else None,

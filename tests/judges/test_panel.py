@@ -6,8 +6,8 @@ from generator.schema import Verdict
 from judges.panel import median_of
 
 
-def verdict(model: str, score: float | None) -> Verdict:
-    label = "unjudged" if score is None else "scored"
+def verdict(model: str, score: float | None, label: str = "") -> Verdict:
+    label = label or ("unjudged" if score is None else "scored")
     return Verdict(judge="rb_llm", label=label, explanation="…", model=model, score=score, decides=False)
 
 
@@ -20,3 +20,8 @@ def test_the_median_is_of_those_that_have_a_score(scores: tuple[float | None, ..
     assert found.label == ("unjudged" if median is None else "scored")
     assert found.model == f"median of {', '.join(f'm{number}' for number in range(len(scores)))}"
     assert ("m0 unjudged" in found.explanation) == (scores[0] is None)
+
+
+def test_a_turn_without_scores_has_the_label_that_most_gave() -> None:
+    labels = ("unjudged", "unjudged", "no claims")
+    assert median_of([verdict("m", None, label) for label in labels]).label == "no claims"
