@@ -135,7 +135,7 @@ class JudgingRun(Session[JudgingSummary]):
         write_lines(self.folder / "dialogs.jsonl", store.dialogs())
         if self.skipped:
             write_lines(self.folder / "skipped.jsonl", self.skipped)
-        source, best = str(self.settings.input), self.judges[0].best or 1
+        source, best = str(self.settings.input), self.judges[0].best
         summary = summarise(store, source, self.models, best, len(self.skipped), self.total)
         write_text(self.folder / "summary.json", summary.model_dump_json(indent=2) + "\n")
         return summary

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from statistics import fmean, median
 
+from generator.dialogs.columns import NEEDS_DOCUMENTS
 from generator.execution.store import Store
 from generator.output.summary import Tokens
 from generator.output.tables import print_table
@@ -13,13 +14,18 @@ from generator.schema import Answerability, Dialog, Record, Turn, Usage, Verdict
 from judges.base import UNJUDGED
 from judges.llm.idk import IdkJudge
 from judges.metrics.conditioning import LABELS, answerability_accuracy, conditioned
+from judges.metrics.question_type import QuestionTypeJudge
+
+# Judges whose scores are of a question, not of the answer to it.
+_OF_QUESTIONS = (NEEDS_DOCUMENTS, QuestionTypeJudge.name)
 
 
 class Figures(Record):
     """Figures of some turns. `mean` and `median` are of the scores, in the judge's range.
 
     `conditioned` is the mean of the scores of `conditioned_turns` turns, scaled to 0 to 1 and conditioned on
-    answerability and IDK (`judges.metrics.conditioning`); the other turns have no verdict of the judge `idk`.
+    answerability and IDK (`judges.metrics.conditioning`); the other turns have no verdict of the judge `idk`. It is
+    None of judges that score no answers.
     """
 
     turns: int
@@ -67,13 +73,13 @@ class JudgingSummary(Record):
 
 
 def summarise(
-    store: Store, source: str, models: Iterable[tuple[str, str]], best: float, skipped: int, total: int
+    store: Store, source: str, models: Iterable[tuple[str, str]], best: float | None, skipped: int, total: int
 ) -> JudgingSummary:
     """Return the summary of a run so far, in one pass over its dialogs.
 
     Args:
         models: judge and model of the verdicts of this run.
-        best: the judge's highest score.
+        best: the judge's highest score; None if it gives labels alone.
         total: dialogs of the input.
     """
     tallies = {each: _Tally(best) for each in models}
@@ -121,7 +127,7 @@ class _Group:
 class _Tally:
     """The verdicts of one judge with one model, by groups of turns."""
 
-    def __init__(self, best: float) -> None:
+    def __init__(self, best: float | None) -> None:
         self._best = best
         self._groups: dict[tuple[str, str], _Group] = {("all", ""): _Group()}
         self._unjudged: Counter[str] = Counter()
@@ -160,11 +166,13 @@ class _Tally:
         )
 
 
-def _conditioned(turn: Turn, verdict: Verdict, best: float) -> float | None:
-    """Return the score of a turn, scaled to 0 to 1 and conditioned on its last `idk` verdict, if it has one."""
+def _conditioned(turn: Turn, verdict: Verdict, best: float | None) -> float | None:
+    """Return the score of an answer, scaled to 0 to 1 and conditioned on its last `idk` verdict, if it has one."""
+    if best is None or verdict.judge in _OF_QUESTIONS:
+        return None
     idk = [v.label for v in turn.verdicts if v.judge == IdkJudge.name and v.label in LABELS]
     asks_nothing = turn.answerability == "conversational"  # left out, as in the paper
-    if not idk or asks_nothing or verdict.judge == IdkJudge.name or verdict.label == UNJUDGED:
+    if not idk or asks_nothing or verdict.label == UNJUDGED:
         return None
     # A response without a score, as one without claims, has a conditioned one where the score plays no part.
     score = None if verdict.score is None else verdict.score / best

@@ -437,6 +437,12 @@ def test_means_are_conditioned_where_there_is_a_word_on_what_is_not_known(tmp_pa
 
 # A judge that asks no model
 
+    for name in ("answerability", "question_type", "needs_documents"):  # which say nothing about the answer's quality
+        with OpenAIServer() as server:
+            assert place.run(server, f"judge={name}", "fresh=true").code == 0
+        (figures,) = place.summary()["judges"]
+        assert (figures["all"]["conditioned"], figures["all"]["conditioned_turns"]) == (None, 0)
+
 
 def test_a_judge_without_a_model_opens_none(place: Judging) -> None:
     arguments = ["judge=k_precision", f"input={place.input}"]
