@@ -72,18 +72,21 @@ def verdicts(
 def agreement(judge: str, meaning: Mapping[str, str], pairs: Sequence[tuple[str, Verdict]]) -> list[str]:
     """Return items, unjudged, accuracy with its 95% interval (Wilson), kappa, Spearman, and counts of the verdicts.
 
+    Of scores, those without one are unjudged.
+
     Args:
         meaning: as in `generator.optimization.labels.Labelled`.
         pairs: human label and verdict.
     """
+    if judge not in LABELS:
+        ranks = {label: rank for rank, label in enumerate(meaning)}
+        scored = [(human, verdict.score) for human, verdict in pairs if verdict.score is not None]
+        scores = [score for _, score in scored]
+        average = f"mean {fmean(scores):.2f}" if scores else ""
+        rho = spearman([ranks[human] for human, _ in scored], scores)
+        return [str(len(pairs)), str(len(pairs) - len(scored)), "", "", "", rho, average]
     kept = [(human, verdict) for human, verdict in pairs if verdict.label != UNJUDGED]
     lost = str(len(pairs) - len(kept))
-    ranks = {label: rank for rank, label in enumerate(meaning)}
-    if judge not in LABELS:
-        kept = [(human, verdict) for human, verdict in kept if verdict.score is not None]
-        scores = [float(verdict.score or 0) for _, verdict in kept]
-        average = f"mean {fmean(scores):.2f}" if scores else ""
-        return [str(len(pairs)), lost, "", "", "", spearman([ranks[human] for human, _ in kept], scores), average]
     words = LABELS[judge]
     wanted, given = [meaning[human] for human, _ in kept], [verdict.label for _, verdict in kept]
     # In the order of the judge's labels: not knowing is the worst label of one data set and the best of another.

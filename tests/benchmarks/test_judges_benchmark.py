@@ -85,7 +85,7 @@ def test_agreement_by_hand() -> None:
 def test_scores_only_have_a_rank_correlation() -> None:
     pairs = [("inconsistent", verdict("scored", 0.1)), ("consistent", verdict("scored", 0.9))]
     assert agreement("rl_f", YES_NO, [*pairs, ("consistent", verdict("no claims"))]) == [
-        *("3", "0", "", "", "", "1.00", "mean 0.50")
+        *("3", "1", "", "", "", "1.00", "mean 0.50")
     ]
 
 
