@@ -187,7 +187,9 @@ def read(cfg: "DictConfig", job: object) -> None:
     print(f"\npairs: {kept[0]} of {kept[1]} stay by judge.filter={settings.judge.filter}")
     print(f"folder: {folder}", flush=True)
     for source, name in zip(key.sources, names, strict=True):
-        if (configuration := Path(source.path, "config.yaml")).with_name("run.db").exists():
+        configuration = Path(source.path, "config.yaml")
+        # A run of judging has no drops.
+        if all(configuration.with_name(file).exists() for file in ("run.db", "drops.jsonl")):
             people = folder / name if len(names) > 1 else folder
             print(f"into the run: python -m generator {shlex.join([str(configuration), f'marks={people}'])}")
 

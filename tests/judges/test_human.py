@@ -16,6 +16,7 @@ from generator.dialogs.marks import fingerprint
 from generator.report import COMMAND as report
 from generator.schema import Dialog, Verdict
 from generator.statistics import COMMAND as statistics
+from judges.__main__ import COMMAND as judge
 from judges.human import COMMAND
 from tests.judges.sheets import rows_of, run_of
 from tests.support import runs
@@ -362,6 +363,10 @@ def test_what_people_said_goes_back_into_the_run(openai_server: OpenAIServer, tm
         shown = runs.command(str(folder), "format=csv", program=statistics).out
         assert "human:all:correctness: incorrect" in shown and "human:ann:coherency: no" in shown
         assert "human:ann:coherency" in (folder / "report.html").read_text(encoding="utf-8")
+    judged = tmp_path / "judged"
+    assert runs.command("judge=grounding", f"input={site.run_dir}", f"run_dir={judged}", program=judge).code == 0
+    done = command("read", tmp_path / "marks.json", f"input={judged}", f"run_dir={tmp_path / 'again'}")
+    assert done.code == 0 and "marks=" not in done.out, "a run of judging takes no marks"
     other = run_of(tmp_path / "other", dialog(0))
     before = site.data()
     ended = site.run(openai_server, "dialogs=2", f"marks={other}")
