@@ -69,7 +69,7 @@ class JudgeAgreement(Record):
 
     Attributes:
         marks: turns on which most people agreed and that the judge judged; `unjudged` are those that it failed on.
-        good: share of the marks that people found good.
+        good: share of the marks that people found good; None if the judge failed on all turns.
         threshold: of a judge with scores, from which on a score counts as good, so that kappa is the highest; None for
             labels.
         percent, kappa: of labels as they are; of scores at the threshold, less what fitting it to these marks flatters
@@ -84,11 +84,11 @@ class JudgeAgreement(Record):
     criterion: str
     marks: int
     unjudged: int
-    good: float
-    threshold: Estimate | None
-    percent: Estimate
-    kappa: Estimate
-    shuffled: float | None
+    good: float | None = None
+    threshold: Estimate | None = None
+    percent: Estimate = Estimate(value=None)
+    kappa: Estimate = Estimate(value=None)
+    shuffled: float | None = None
     needed: int | None = None
 
     @property

@@ -152,25 +152,21 @@ def _judges(judged: Judged, seed: int) -> Iterable[JudgeAgreement]:
             item: majority_of([criterion.is_good(p) for p in by.values()]) for item, by in judged.votes(name).items()
         }
         for judge, model in names:
-            labels: dict[str, bool] = {}
-            scores: dict[str, float] = {}
-            failed = 0
-            for item, good in people.items():
-                if good is None:
-                    continue
-                own = [v for v in judged.others.get(item, []) if (v.judge, v.model) == (judge, model)]
-                if not own:
-                    continue
-                verdict = own[-1]
-                failed += verdict.label == UNJUDGED
-                if verdict.label in criterion.labels:
-                    labels[item] = criterion.labels[verdict.label]
-                if verdict.score is not None:
-                    scores[item] = verdict.score
+            last = {
+                item: verdict
+                for item, good in people.items()
+                for verdict in judged.others.get(item, [])
+                if good is not None and (verdict.judge, verdict.model) == (judge, model)
+            }
+            labels = {item: criterion.labels[v.label] for item, v in last.items() if v.label in criterion.labels}
+            scores = {item: v.score for item, v in last.items() if v.score is not None}
+            failed = sum(verdict.label == UNJUDGED for verdict in last.values())
             for by in (labels, scores):
                 if by:
                     good_ones = [bool(people[item]) for item in by]
                     yield measure_judge(judge, model, name, good_ones, list(by.values()), failed, seed)
+            if last and failed == len(last):
+                yield JudgeAgreement(judge=judge, model=model, criterion=name, marks=0, unjudged=failed)
 
 
 _PAIRS, _MEAN = "Pairs of annotators", ", mean"
@@ -296,7 +292,7 @@ def _judges_section(judges: Sequence[JudgeAgreement], text: str) -> Section:
             f"{each.judge} ({each.model})" if each.model else each.judge,
             str(each.marks),
             str(each.unjudged),
-            f"{each.good:.0%}",
+            ABSENT if each.good is None else f"{each.good:.0%}",
             _interval(each.percent, True),
             _interval(each.threshold) if each.threshold else "label",
             _interval(each.kappa),
@@ -318,6 +314,8 @@ def _all_told(judges: Sequence[JudgeAgreement]) -> str:
 
 def _told(judge: JudgeAgreement) -> str:
     """Return whether the marks tell a judge from a coin, and else about how many would."""
+    if not judge.marks:
+        return "no: it failed on all"
     if judge.kappa.value is None:
         return "no: people said one thing" if judge.good in (0, 1) else "no: it said one thing"
     more = f": {judge.needed:,} would" if judge.needed else ""

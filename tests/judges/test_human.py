@@ -234,6 +234,19 @@ def test_what_most_people_find_not_good_leaves_the_dataset(
     assert (verdict.label, verdict.score, verdict.decides) == (label, score, label != "unjudged")
 
 
+def test_a_judge_that_failed_on_every_turn_is_counted_too(tmp_path: Path) -> None:
+    failed = Verdict(judge="idle", label="unjudged", explanation="no reply", model="m", decides=False)
+    judged = dialog(1, 2)
+    turns = [turn.model_copy(update={"verdicts": (*turn.verdicts, failed)}) for turn in judged.turns]
+    run = run_of(tmp_path / "run", judged.model_copy(update={"turns": tuple(turns)}))
+    rows = rows_of(drawn(tmp_path, run) / "sheet.csv")
+    sheet = fill(tmp_path / "ann.csv", rows, {row["id"]: {"correctness": "yes"} for row in rows})
+    done = command("read", sheet, f"key={tmp_path}/sample.key.json", f"run_dir={tmp_path / 'p'}")
+    assert done.code == 0 and "idle (m)" in done.out
+    judges = json.loads((tmp_path / "p/people.json").read_text(encoding="utf-8"))["judges"]
+    assert [(each["marks"], each["unjudged"]) for each in judges if each["judge"] == "idle"] == [(0, 2)]
+
+
 def test_tables_of_the_paper_by_hand(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", dialog(0, 1), dialog(1, 2))
     sample = drawn(tmp_path, run, "unit=dialogs", "items=2")
