@@ -177,9 +177,11 @@ def read_annotations(
     for each in found:
         earlier = first.setdefault((each.item.id, each.annotator), each)
         if earlier is not each:
-            raise CorpusError(
-                f"{each.where}: {each.annotator} judged {each.item.id} already ({earlier.where}); remove one of them"
-            )
+            files = {one.where.rpartition(": ")[0] for one in (earlier, each)}
+            fix = "remove one of them"
+            if len(files) > 1:  # such as ann/sheet.csv and ben/sheet.csv
+                fix = "if they are two people's, name each in a column annotator, or the file after each; else give one"
+            raise CorpusError(f"{each.where}: {each.annotator} judged {each.item.id} already ({earlier.where}); {fix}")
     return found, _efforts(found, key), said
 
 

@@ -403,6 +403,19 @@ def test_annotations_that_are_wrong_are_one_line(change: dict[str, str], said: s
     assert said in message and not (tmp_path / "p").exists()
 
 
+def test_sheets_of_one_name_from_two_folders_are_of_two_people(run: Path, tmp_path: Path) -> None:
+    rows = rows_of(drawn(tmp_path, run, "items=1") / "sheet.csv")
+    for name in ("ann", "ben"):
+        (tmp_path / name).mkdir()
+        fill(tmp_path / name / "sheet.csv", rows, {rows[0]["id"]: {"correctness": "yes"}})
+    sheets = [tmp_path / name / "sheet.csv" for name in ("ann", "ben")]
+    said = command("read", *sheets, f"key={tmp_path}/sample.key.json", f"run_dir={tmp_path / 'p'}").refused
+    assert "column annotator" in said and "remove" not in said
+    twice = fill(tmp_path / "twice.csv", rows * 2, {rows[0]["id"]: {"correctness": "yes"}})
+    said = command("read", twice, f"key={tmp_path}/sample.key.json", f"run_dir={tmp_path / 'p'}").refused
+    assert "row 3: twice judged" in said and "remove one" in said
+
+
 def test_what_is_said_twice_or_about_something_else_is_one_line(run: Path, tmp_path: Path) -> None:
     sample = drawn(tmp_path, run, "items=2")
     rows, key = rows_of(sample / "sheet.csv"), f"key={tmp_path / 'sample.key.json'}"
