@@ -262,7 +262,7 @@ def _is_dataset(path: str) -> bool:
     folder = Path(path)
     if folder.is_dir():
         return not any((folder / name).exists() for name in ("dialogs.jsonl", "run.db"))
-    return not folder.exists() and re.fullmatch(r"[\w.-]+/[\w.-]+", path) is not None
+    return not folder.exists() and re.fullmatch(r"(?!outputs/|\.\.?/)[\w.-]+/[\w.-]+", path) is not None
 
 
 def _pairs(dialog: Dialog, settings: Finetuning) -> Iterator[Pair]:

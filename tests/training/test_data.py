@@ -182,6 +182,17 @@ def test_what_a_model_answered_to_a_benchmark_is_no_training_data(tmp_path: Path
         read_pairs(settings(tmp_path, [dialog(0, "correct", context="golden")]))
 
 
+@pytest.mark.parametrize("path", ["outputs/my-rn", "./my-rn", "../my-rn"])
+def test_a_run_folder_that_is_not_there_is_not_looked_for_on_the_hub(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("datasets.load_dataset", asked.append)
+    with pytest.raises(CorpusError, match="doesn't exist"):
+        read_pairs(settings(tmp_path, data=(path,)))
+    assert not asked
+
+
 def test_a_dataset_needs_chats_that_the_assistant_ends(tmp_path: Path) -> None:
     user, agent = ({"role": role, "content": "Hm."} for role in ("user", "assistant"))
     for name, messages, fault in (("a", [user, {"from": "gpt"}], "role"), ("b", [user, agent, user], "assistant's")):
