@@ -434,8 +434,7 @@ def test_means_are_conditioned_where_there_is_a_word_on_what_is_not_known(tmp_pa
     assert (figures["all"]["labels"], figures["all"]["mean"], figures["unjudged"]) == ({"no claims": 8}, None, {})
     assert (figures["all"]["conditioned"], figures["all"]["conditioned_turns"]) == (0.3333, 3)
 
-
-# A judge that asks no model
+    # A judge that asks no model
 
     for name in ("answerability", "question_type", "needs_documents"):  # which say nothing about the answer's quality
         with OpenAIServer() as server:
