@@ -15,7 +15,7 @@ _SENTENCE_ENDS = re.compile(r"[.!?:;…][)\]\"'”’»]*$")
 _STARTS_ANEW = re.compile(r"\s*(?:[•●▪◦‣>|]|(?:[-–—*+]|#{1,6}|\d{1,3}[.)]|[A-Za-z][.)])\s)")
 # Columns, rulers, rows of a table, and what ends in dots and a number: prices, an index.
 _NO_PROSE = re.compile(r"\S(?: {3}|\t)[ \t]*\S|^\W*$|^\| |(?:\s?\.){4,}\s*\d[\d.,]*\s*$", re.MULTILINE)
-_UNDERLINED = re.compile(r"^(?P<title>[^\n]*\w[^\n]*)\n(?P<line>([=~^-])\3{2,})[ \t]*$", re.MULTILINE)
+_UNDERLINED = re.compile(r"^(?P<title>(?=[^\n]*?\w)[^\n]+)\n(?P<line>([=~^-])\3{2,})[ \t]*$", re.MULTILINE)
 _RAGGED = 2  # letters by which an underline may be longer or shorter than its heading
 _BROKEN_WORD, _FIRST_WORD = re.compile(r"([^\W\d_]+)-$"), re.compile(r"^\w*")
 _BROKEN = re.compile(r"\w+-\n\s*\w+")

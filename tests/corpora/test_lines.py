@@ -105,3 +105,8 @@ def test_tables_of_contents_go_and_prices_stay() -> None:
     text = ["1 Fares", "Adults pay.", "1.1 Sundays", "Free.", "Boats", "Two."]
     assert drop_contents("\n".join([*prices, *contents, *text])) == "\n".join([*prices, *text])
     assert drop_contents("\n".join([*contents[:4], *text])) == "\n".join([*contents[:4], *text])
+
+
+def test_a_text_of_one_line_takes_time_by_its_length() -> None:
+    text = "The ferry leaves at nine. " * 10_000 + "\nEnd."
+    assert mark_headings(text) == text
