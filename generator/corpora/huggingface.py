@@ -4,6 +4,8 @@ import glob
 import hashlib
 import logging
 import os
+import warnings
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,14 +22,16 @@ from generator.schema import Document, SkippedRecord
 _TIMEOUT_S = 10
 # The reader of a single file. `datasets` finds that of a folder; given a file, it would read the folder around it.
 _READERS = {
-    ".parquet": ("parquet", {}),
-    ".jsonl": ("json", {}),
-    ".json": ("json", {}),
-    ".csv": ("csv", {}),
-    ".tsv": ("csv", {"sep": "\t"}),
-    ".txt": ("text", {}),
-    ".arrow": ("arrow", {}),
+    ".parquet": "parquet",
+    ".jsonl": "json",
+    ".json": "json",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "text",
+    ".arrow": "arrow",
 }
+_CELLS_LOST = "Length of header"  # begins a warning of pandas
+ROW_FILES = _READERS.keys() - {".txt"}
 
 
 class HuggingFaceCorpus(FieldCorpus):
@@ -64,14 +68,18 @@ class HuggingFaceCorpus(FieldCorpus):
         try:
             for file in files:
                 _check_json(file, alone=len(files) == 1)
-            with _without_linked_folders(self.path, files) as path:
+            with _without_linked_folders(self.path, files) as path, warnings.catch_warnings():
+                warnings.filterwarnings("error", _CELLS_LOST)
                 for number, row in enumerate(self._rows(path)):
                     yield self.document(f"{self.path}: {self.split}[{number}]", row, str(number))
         except CorpusError:
             raise
         except Exception as error:  # of any reader of `datasets`
             after = f" after {self.split}[{number}]" if number >= 0 else ""
-            raise CorpusError(f"corpus.path={self.path}: can't be read{after}: {describe(error)}") from error
+            why = describe(error)
+            if why.startswith(_CELLS_LOST):
+                why = "a row has more cells than the first line; put cells with the separating mark in quotes"
+            raise CorpusError(f"corpus.path={self.path}: can't be read{after}: {why}") from error
 
     @property
     def _on_hub(self) -> bool:
@@ -80,10 +88,10 @@ class HuggingFaceCorpus(FieldCorpus):
         return bool(path.strip()) and path[0] not in "/~." and path.count("/") <= 1 and not os.path.lexists(path)
 
     def _rows(self, path: str) -> Iterator[Mapping[str, Any]]:
-        rows = self._open(path)
-        names = rows.column_names or list(next(iter(rows), {}))
         fields = (self.id_field, self.text_field, self.title_field, self.url_field)
         wanted = [name for name in (*fields, self.document_field if self._as_given else None) if name]
+        rows = self._open(path, _csv_options(self.files(), wanted))
+        names = rows.column_names or list(next(iter(rows), {}))
         for name in wanted:
             if name not in names:
                 raise CorpusError(
@@ -92,8 +100,8 @@ class HuggingFaceCorpus(FieldCorpus):
                 )
         return iter(rows.select_columns(list(dict.fromkeys(wanted))))  # images and sound aren't decoded
 
-    def _open(self, path: str) -> Any:
-        """Return the split of the data set at `path`, as an `IterableDataset`.
+    def _open(self, path: str, options: Mapping[str, Any]) -> Any:
+        """Return the split of the data set at `path`, read with `options`, as an `IterableDataset`.
 
         Resharded, a Parquet file is read by row groups; else all of it would be in memory at its end. On the hub that
         would cost a request for every file first.
@@ -113,14 +121,13 @@ class HuggingFaceCorpus(FieldCorpus):
                 saved = saved[self.split]
             return saved.to_iterable_dataset()
         if Path(path).is_dir():
-            return load_dataset(path, self.subset, split=self.split, streaming=True).reshard()
-        suffix = Path(path.lower().removesuffix(".gz")).suffix
+            return load_dataset(path, self.subset, split=self.split, streaming=True, **options).reshard()
+        suffix = _suffix(path)
         if suffix not in _READERS:
             endings = ", ".join(_READERS)
             raise CorpusError(f"corpus.path={self.path}: give a local folder, or a file or URL that ends in {endings}")
-        reader, options = _READERS[suffix]
         pattern = path if is_url(path) else glob.escape(path)
-        return load_dataset(reader, data_files=pattern, split=self.split, streaming=True, **options).reshard()
+        return load_dataset(_READERS[suffix], data_files=pattern, split=self.split, streaming=True, **options).reshard()
 
     def _check_hub(self) -> None:
         """Ask the hub once for the data set: `datasets` would retry for half a minute, and log."""
@@ -153,6 +160,27 @@ def _without_linked_folders(path: str, files: Sequence[File]) -> Iterator[str]:
                 link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(file.path)
         yield copy
+
+
+def _csv_options(files: Sequence[File], columns: Sequence[str]) -> dict[str, Any]:
+    """Return how to read files of CSV, if they are that: values as they stand, between the marks of the first line."""
+    found = [file for file in files if not file.fault]
+    if not found or any(_READERS.get(_suffix(file.name)) != "csv" for file in found):
+        return {}
+    with open_file(found[0]) as stream:
+        first = stream.readline(1 << 16)
+    encoding = "utf-16" if first.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8"
+    return {
+        "sep": max(",;\t|", key=first.decode(encoding, errors="ignore").count),
+        "encoding": encoding,
+        "converters": dict.fromkeys(columns, str),  # “007” is no number,
+        "keep_default_na": False,  # and “NA” not null
+        "index_col": False,
+    }
+
+
+def _suffix(name: str) -> str:
+    return Path(name.lower().removesuffix(".gz")).suffix
 
 
 def _check_json(file: File, alone: bool) -> None:

@@ -51,7 +51,7 @@ class FieldCorpus(UserCorpus):
             text = _string(record, self.text_field, "text_field")
             document_id = _id(record, self.id_field, "id_field") if self.id_field else place
             title = _optional(record, self.title_field)
-            url = _optional(record, self.url_field)
+            url = _optional(record, self.url_field) or None
             whole = document_id
             if self.document_field and self._as_given:
                 whole = _id(record, self.document_field, "document_field")

@@ -183,3 +183,28 @@ def test_the_fingerprint_on_the_hub_is_that_of_name_and_settings_and_the_hub_is_
     assert fingerprint() == fingerprint(licence="CC0-1.0")
     others = {fingerprint(**{name: "x"}) for name in ("path", "split", "subset", "revision", "text_field")}
     assert len(others | {fingerprint()}) == 6
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+def test_values_of_csv_stay_as_they_are(tmp_path: Path, mark: str, encoding: str) -> None:
+    path = tmp_path / "rows.csv"
+    rows = [("sku", "text", "title"), ("007", "Kettle", "NA"), ("1E5", "2024", "null")]
+    path.write_text("\n".join(map(mark.join, rows)), encoding=encoding)
+    found = good(read("huggingface", path=str(path), id_field="sku", title_field="title"))
+    assert [(d.id, d.text, d.title) for d in found] == [("007", "Kettle", "NA"), ("1E5", "2024", "null")]
+
+
+def test_values_of_a_folder_of_csv_stay_as_they_are(tmp_path: Path) -> None:
+    for name in ("train-1", "train-2"):
+        (tmp_path / f"{name}.csv").write_text(f"sku;text\n00{name[-1]};Kettle {name[-1]}\n")
+    found = good(read("huggingface", path=str(tmp_path), id_field="sku"))
+    assert [(d.id, d.text) for d in found] == [("001", "Kettle 1"), ("002", "Kettle 2")]
+
+
+def test_a_row_of_csv_with_more_cells_than_columns_ends_the_run(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    rows = ["1,Dogs, cats travel free.,Fares", "2,Cats pay.,Fares"]
+    for order in (rows, rows[::-1]):
+        path.write_text("\n".join(["id,text,title", *order, ""]))
+        assert "rows.csv: can't be read" in message(lambda: read("huggingface", path=str(path)))
