@@ -336,7 +336,8 @@ def find_languages(settings: Settings, library: Library) -> tuple[Languages, str
             write_text(found, f"{most or '?'}\n{count} of {len(texts)} documents looked at\n")
         code, counted = found.read_text(encoding="utf-8").splitlines()
         if code == "?":
-            code, told = "en", "corpus.language: found in no half of the documents, so English is assumed; set it"
+            code = "en"
+            told = "corpus.language: no half of the documents is in one language, so English is assumed; set it if not"
         else:
             told = f"corpus.language: {load_language(code, folder).name} ({code}), found in {counted}"
     documents = library.language = load_language(code, folder)

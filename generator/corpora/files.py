@@ -136,9 +136,11 @@ def list_files(
 
 
 def count_suffixes(files: Iterable[File]) -> str:
-    """Return the five most frequent suffixes of files with their counts, as `2 .docx, 1 without a suffix`."""
+    """Return the five most frequent suffixes of files with their counts, as `2 .docx, 1 without a suffix, 3 others`."""
     counts = Counter(file.suffix or "without a suffix" for file in files)
-    return ", ".join(f"{count} {suffix}" for suffix, count in counts.most_common(5))
+    most = counts.most_common(5)
+    others = counts.total() - sum(count for _, count in most)
+    return ", ".join([*(f"{count} {suffix}" for suffix, count in most), *([f"{others} others"] if others else [])])
 
 
 @contextmanager

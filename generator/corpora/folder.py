@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import ClassVar, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field
 
@@ -11,6 +12,7 @@ from generator.common.console import note
 from generator.corpora.base import FileCorpus, UserCorpus
 from generator.corpora.files import File, count_suffixes, list_files
 from generator.corpora.formats import FORMATS, READING, Reader, read_document, read_labels, read_restructured
+from generator.corpora.huggingface import ROW_FILES
 from generator.corpora.office import MIME_TYPES, office_formats
 from generator.errors import CorpusError
 from generator.schema import Document, SkippedRecord
@@ -34,24 +36,29 @@ class FolderCorpus(UserCorpus, FileCorpus):
         return office_formats() if self.reader == "office" else FORMATS
 
     def files(self) -> list[File]:
-        everything = list_files(self.path, ("",), single=False, archives=False)
+        everything = self._everything()
         found = [file for file in everything if file.suffix in self._formats]
         if not found:
             ends = ", ".join(self._formats)
             raise CorpusError(f"corpus.path={self.path}: no file ends in {ends}; found {self._count(everything)}")
         return found
 
+    def _everything(self) -> list[File]:
+        is_archive = urlsplit(self.path).path.lower().endswith(".zip")
+        return list_files(self.path, ("",), single=not is_archive, archives=False)
+
     def fingerprint(self) -> str:
         """Return what all corpora return, and report files of other types: documents may be read from the cache."""
         found = super().fingerprint()
-        everything = list_files(self.path, ("",), single=False, archives=False)
-        if others := [file for file in everything if file.suffix not in self._formats]:
+        if others := [file for file in self._everything() if file.suffix not in self._formats]:
             note(f"corpus.path={self.path}: skipped {len(others)} files of other types: {self._count(others)}")
         return found
 
     def _count(self, others: Sequence[File]) -> str:
-        office = sorted({file.suffix for file in others} & MIME_TYPES.keys())
-        return count_suffixes(others) + (f"; corpus.reader=office reads {', '.join(office)}" if office else "")
+        suffixes = {file.suffix for file in others}
+        office, rows = sorted(suffixes & MIME_TYPES.keys()), sorted(suffixes & ROW_FILES)
+        told = count_suffixes(others) + (f"; corpus.reader=office reads {', '.join(office)}" if office else "")
+        return told + (f"; corpus=huggingface reads the rows of {', '.join(rows)}" if rows else "")
 
     @cached_property
     def _labels(self) -> Mapping[str, str]:

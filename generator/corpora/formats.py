@@ -4,6 +4,7 @@ import io
 import posixpath
 import re
 import zipfile
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -60,6 +61,8 @@ def read_document(file: File, formats: Mapping[str, Reader] | None = None) -> Do
 
 
 def _decode(data: bytes, encoding: str = "utf-8") -> str:
+    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        encoding = "utf-16"
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
@@ -70,7 +73,7 @@ def _decode(data: bytes, encoding: str = "utf-8") -> str:
         raise FormatError(f"unknown encoding {encoding}; save it as UTF-8") from error
     if text.count("\0") > len(text) // 4:  # of plain English every second byte
         raise FormatError("it seems to be UTF-16; save it as UTF-8")
-    return text.removeprefix("\ufeff").replace("\r\n", "\n")
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _plain(data: bytes) -> tuple[str, str]:
