@@ -2,16 +2,15 @@
 
 import re
 from collections.abc import Sequence
-from difflib import get_close_matches
 from functools import lru_cache
 from itertools import pairwise, permutations
 from math import ceil
 
-from generator.common.language import cached_by_language, dialog_language, languages
+from generator.common.language import cached_by_language, dialog_language
 from generator.common.passages import sentences, told_in
 from generator.common.scripts import count_words, has_question_mark, has_words
 from generator.common.shingles import content_stems, words
-from generator.common.support import read_terms, shares_nothing, term_keys
+from generator.common.support import read_terms, shares_nothing
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.later_turns import REPEATS, asks, content_of, find_later_fault, list_question_words
 from generator.dialogs.prompt import Documents, said_in
@@ -25,10 +24,6 @@ OFF_SUBJECT = "shares no word with the documents and the dialog"
 UNFINISHED = "is only the beginning of a question"
 LIKE_THE_AGENT = "speaks as the Agent does"
 OF_THE_AGENT = "asks what the Agent did"  # none of people's 3,330 questions does, 4 of some 560 of Qwen 1.5B
-MISSPELT = "misspells a name"
-# How alike the letters of such a name are to those of a known one: “Brennan” for “Brennick”. 6 of 637 messages of
-# mtRAG's people have one, four by a slip (“North Carollina”), two not (“America” beside “American”).
-_MISSPELT, _LEAST_LETTERS = 0.65, 5
 NAMELESS = "names nothing that it is about"
 COPIED = "copies the documents"
 # So many words in a row, and this share of its words: none of the 637 messages of mtRAG's people, and 10 of 1,701 in
@@ -110,14 +105,6 @@ def _join_words(text: str) -> str:
     return f" {' '.join(words(text))} "
 
 
-def _misspells(question: str, sources: Sequence[str]) -> bool:
-    """Return True if no source has a name of the question, and one has a name that looks like it."""
-    names = [term for term in read_terms(question) if term.kind == "name" and len(term.text) >= _LEAST_LETTERS]
-    strange = [term.text for term in names if not any(term.key in term_keys(text) for text in sources)]
-    known = {term.text for text in sources for term in read_terms(text) if term.kind == "name"} if strange else ()
-    return any(get_close_matches(name, known, 1, _MISSPELT) for name in strange)
-
-
 def find_length_fault(question: str, question_type: QuestionType, last: bool = False) -> str | None:
     """Return the reason why a question is too long, or None; in the last attempt it may be twice as long."""
     most = question_type.words * (2 if last else 1)
@@ -158,8 +145,6 @@ def find_fault(
     strange = shares_nothing(question, sources)
     if strange and not (history and len(content_of(question)) < LEAST_SAID):
         return OFF_SUBJECT
-    if not languages().differ and _misspells(question, sources):
-        return MISSPELT
     if copies_documents(question, documents.passages):
         return COPIED
     if _tells(question, [focus, *(text for p in documents.passages for text in told_in(p))]):

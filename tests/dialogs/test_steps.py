@@ -126,23 +126,10 @@ def test_a_first_question_names_what_it_is_about(question: str, nameless: bool) 
     assert (fault(()) == why) is nameless and fault(SAID) != why
 
 
-@pytest.mark.parametrize(
-    ("question", "misspelt"),
-    [
-        ("What is the range of Brennan heat pumps?", True),
-        ("What is the range of Brennick's heat pumps?", False),
-        ("What is the range of Vaillant heat pumps?", False),
-        ("What does Orrin say about the range of heat pumps?", False),
-        ("What is the range of brennan heat pumps?", False),  # no name
-    ],
-)
-def test_a_name_that_looks_like_one_of_the_documents_is_misspelt(question: str, misspelt: bool) -> None:
-    text = "In 2024 the range of Brennick has three heat pumps."
-    pumps = Documents(
-        passages=(Passage(id="p", document_id="p", title="Heat pumps", text=text, start=0, end=len(text)),)
-    )
-    history = said(("Who is Orrin?", "He is the owner."))
-    assert (find_fault(question, pumps, history, KINDS["direct"], Repetition(0.8)) == "misspells a name") is misspelt
+def test_a_name_may_look_like_one_of_the_documents() -> None:
+    open_days = piece("p", "In March the museum of Germany is open on Saturday and Tuesday.")
+    for question in ("Is the German museum open on Sunday?", "Is the museum open on Thursday?"):
+        assert find_fault(question, Documents(passages=(open_days,)), (), KINDS["direct"], Repetition(0.8)) is None
 
 
 def test_the_examples_and_phrasings_of_question_types_are_accepted() -> None:
