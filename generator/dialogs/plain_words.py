@@ -26,7 +26,7 @@ class PlainQuestion(Question):
 
 class PlainFirst(PlainQuestion):
     """Somebody who never saw these documents wants to know something that they tell. Write what this User types into \
-a chat: one short question that names what it is about. Reply with the question alone."""
+a chat: a short question that names what it is about. Reply with the question alone."""
 
 
 class PlainStatement(PlainQuestion):

@@ -39,9 +39,9 @@ class Question(dspy.Signature):
 class FirstQuestion(Question):
     """Write the question with which the User opens the conversation, of exactly the kind below. Start by doing the \
 steps of the kind on the documents: write what each finds there, with names and numbers, not what the step says. The \
-question is one that a person types who never saw the documents: short, one question only, and it names the thing it \
-is about, so that it can be understood with nothing before it. Never speak of documents, passages, texts or \
-sentences. Then draft its answer and check it."""
+question is one that a person types who never saw the documents: short, and it names the thing it is about, so that \
+it can be understood with nothing before it. Never speak of documents, passages, texts or sentences. Then draft its \
+answer and check it."""
 
     explanation: str = dspy.OutputField(
         desc="what each step of the kind finds in the documents: 1. … 2. … 3. …, with sentence numbers",

@@ -70,6 +70,12 @@ def test_a_type_is_short_and_its_user_never_speaks_of_documents(kind) -> None:
     assert not re.search("document|passage|text|sentence|paragraph", " ".join(said), re.IGNORECASE)
 
 
+def test_a_composite_question_is_led_to_by_its_steps_and_not_by_how_its_first_part_begins() -> None:
+    composite = read_types()["composite"]
+    for prompt in (composite.prompt(), composite.brief()):
+        assert all(step in prompt for step in composite.steps) and "begins like" not in prompt
+
+
 def test_the_prompt_tells_everything_that_leads_the_model(tmp_path: Path) -> None:
     gap = LATER_TYPE.replace("Are you sure?", "Is it really … , or … ?", 1).replace("Since when?", "So … ?")
     (tmp_path / "doubt.yaml").write_text(gap)
