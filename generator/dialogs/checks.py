@@ -156,8 +156,6 @@ def find_fault(
         return REPEATS
     if _asks_twice(question):
         return "asks the same twice"
-    if repetition.find(question, [example.question for example in question_type.examples]) is not None:
-        return "copies an example"
     shared = _example_stems(question, question_type)
     borrowed = shared - _dialog_stems(documents, history)
     if len(borrowed) >= 2 or (borrowed and (strange or (len(shared) >= 2 and shared == content_of(question)))):

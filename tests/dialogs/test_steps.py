@@ -216,7 +216,6 @@ BAD = {
     "scaffolding": ("What does the passage say?", "speaks of the documents"),
     "all of it": ("Can you tell me more about the documents and what they contain?", "speaks of the documents"),
     "a title": ("What is the title of the document?", "speaks of the documents"),
-    "an example": ("Why did he do that?", "copies an example"),
     "the topic of an example": ("Why did her uncle leave the bike shop?", "is on the topic of an example"),
     "a phrasing as it stands": ("Does that mean … ?", "leaves the gap of a phrasing"),
     "a phrasing up to its gap": ("How long did that?", "is only the beginning of a question"),
@@ -234,6 +233,10 @@ def test_a_bad_question_is_asked_again_with_the_reason(bad: str, why: str) -> No
     example = KINDS["follow-up"].examples[0].question
     assert example in first and example not in second
     assert second.partition("<task>")[0] == first.partition("<task>")[0]
+
+
+def test_a_question_in_the_words_of_an_example_that_name_nothing_of_its_topic_is_kept() -> None:
+    assert ask_next(Scripted(ask=[{"question": "Why did he do that?"}])) == "Why did he do that?"
 
 
 def test_function_words_are_no_topic_of_an_example() -> None:
