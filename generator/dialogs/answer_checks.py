@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-from generator.common.language import dialog_language
+from generator.common.language import PatternName, dialog_language
 from generator.common.numerals import digits_of
 from generator.common.passages import sentences
 from generator.common.refusals import drop_refusals
@@ -17,7 +17,13 @@ from generator.common.scripts import has_question_mark, has_words
 from generator.common.shingles import content_stems, words
 from generator.common.support import read_terms, shares_nothing, term_keys
 from generator.dialogs.asks_back import drop_requests, find_request
-from generator.dialogs.checks import LEAST_SAID, OFF_SUBJECT, WRITE_AS_THEY_SPEAK, speaks_like_the_prompt
+from generator.dialogs.checks import (
+    LEAST_SAID,
+    OFF_SUBJECT,
+    WRITE_AS_THEY_SPEAK,
+    find_talk_of_documents,
+    speaks_like_the_prompt,
+)
 from generator.dialogs.later_turns import asks, content_of
 from generator.dialogs.prompt import said_in
 from generator.schema import Passage, Turn
@@ -41,6 +47,7 @@ _ECHOED = 0.85
 # mtRAG, ClapNQ and others), and 10 of 334 of Qwen 1.5B.
 _ROUND = 4
 _TITLE = re.compile(r"\w[^|]* \| [A-Z][^|]*[^|.!?]$")  # “Fees and fares | City of Bern”, no table and no “ls | wc”
+_CITED = re.compile(r"\s?(?<![\w\])])(?:\[\d+\])+")  # “It is free [2].”
 _INSIDE = re.compile(r"(?<=\w )\w+")
 
 
@@ -54,8 +61,8 @@ def find_answer_fault(
     """
     if not has_words(answer):
         return "empty answer"
-    if spoken := _find_talk_of_documents(answer):
-        plain = _without_talk(answer, spoken)
+    if spoken := _find_talk(answer, passages):
+        plain = _without_talk(answer, passages)
         remedy = f"write “{plain}”" if plain else f"say the fact itself, without “{spoken}”"
         return f"speaks of the documents: {remedy}"
     if speaks_like_the_prompt(answer, passages):
@@ -84,16 +91,19 @@ def find_answer_fault(
     return None
 
 
-def _find_talk_of_documents(answer: str) -> str | None:
-    language = dialog_language()
-    return language.first_match("scaffolding", answer) or language.first_match("speaks_of_documents", answer)
+def _find_talk(answer: str, passages: Sequence[Passage]) -> str | None:
+    names: tuple[PatternName, ...] = ("scaffolding", "speaks_of_documents")
+    return next(filter(None, (find_talk_of_documents(answer, passages, name) for name in names)), None)
 
 
-def _without_talk(answer: str, spoken: str) -> str | None:
-    """Return an answer without “According to the documents,”, “, as the documents say”, or else whole sentences.
+def _without_talk(answer: str, passages: Sequence[Passage]) -> str | None:
+    """Return an answer without “[2]”, “According to the documents,”, “, as the documents say”, or else whole sentences.
 
     None if nothing is left, or still such talk.
     """
+    answer = _CITED.sub("", answer).strip()
+    if not (spoken := _find_talk(answer, passages)):
+        return answer if has_words(answer) else None
     before, _, after = answer.partition(spoken)
     opening = re.match(r"(?:[^,.:;、，،。।]{0,40}[,:、，،]| that\b)\s*(?!but\b|and\b)(?=\S)", after)
     if len(before) <= _OPENING and opening:
@@ -103,7 +113,7 @@ def _without_talk(answer: str, spoken: str) -> str | None:
         ending = re.match(r"[^,.:;]{0,20}(?=[.!?,;])", after)
         answer = before[: aside.start()] + after[ending.end() :] if ending else answer
     said = [answer[start:end] for start, end in sentences(answer)]
-    return " ".join(text for text in said if not _find_talk_of_documents(text)) or None
+    return " ".join(text for text in said if not _find_talk(text, passages)) or None
 
 
 def _repeats(told: str, question: str, history: Sequence[Turn]) -> bool:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import pairwise, permutations
 from math import ceil
 
-from generator.common.language import cached_by_language, dialog_language
+from generator.common.language import PatternName, cached_by_language, dialog_language
 from generator.common.passages import sentences, told_in
 from generator.common.scripts import count_words, has_question_mark, has_words
 from generator.common.shingles import content_stems, words
@@ -78,14 +78,24 @@ def _speaks_like_the_agent(message: str) -> bool:
     )
 
 
-def speaks_of_documents(text: str) -> bool:
+def speaks_of_documents(text: str, passages: Sequence[Passage] = ()) -> bool:
     """Return True if a text shows that its author saw the documents: it has a phrase that points at the prompt.
 
     "The passage of the bill", "the documents I must bring", "in the context of the war" are a user's own, so a noun
     alone isn't enough, and none after it may say whose it is. A miss costs a worse question, a false alarm a second
     attempt.
     """
-    return dialog_language().matches("scaffolding", text)
+    return find_talk_of_documents(text, passages, "scaffolding") is not None
+
+
+def find_talk_of_documents(text: str, passages: Sequence[Passage], name: PatternName) -> str | None:
+    """Return the first words of a text that match the pattern of that name.
+
+    "Paragraph 5" may be the contract's, if a passage names it; "[5]" may not, since the prompt numbers sentences so.
+    """
+    pattern, known = dialog_language().pattern(name), " ".join(p.titled for p in passages).casefold()
+    found = (match.group() for match in pattern.finditer(text)) if pattern else ()
+    return next((words for words in found if not (words[-1].isdigit() and words.casefold() in known)), None)
 
 
 def copies_documents(message: str, passages: Sequence[Passage]) -> bool:
@@ -133,7 +143,7 @@ def find_fault(
     rest = _cut_beginning(question, question_type)
     if question_type.part_taken_up in ("answer", "question") and rest != question and not read_terms(rest):
         return NAMELESS  # “Do you mean what it says?”: none of the 77 clarifications of mtRAG's people
-    if speaks_of_documents(question):
+    if speaks_of_documents(question, documents.passages):
         return "speaks of the documents"
     if speaks_like_the_prompt(question, documents.passages):
         return LIKE_THE_PROMPT

@@ -72,7 +72,7 @@ def find_set_fault(
             return "a question breaks off", question
         if LABEL.search(question) or GAP.search(question):
             return "a label or a gap in a question", question
-        if speaks_of_documents(question):
+        if speaks_of_documents(question, (source,)):
             return "speaks of the documents", question
         if repetition.find(question, questions[:place]) is not None:
             return "repeats an earlier question", question

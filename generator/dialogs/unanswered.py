@@ -68,7 +68,7 @@ class Unanswered(dspy.Module):
                 manner="\n".join(f"- {quote_unknown(step)}" for step in manner.steps),
             )
             fault = find_reply_fault(prediction.answer, passages, manner.checks)
-            if fault is None and speaks_of_documents(prediction.answer):
+            if fault is None and speaks_of_documents(prediction.answer, passages):
                 fault = "speaks of the documents"
             if fault is not None:
                 raise Refused("answer", fault, prediction.answer)

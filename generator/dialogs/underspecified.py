@@ -206,7 +206,7 @@ class Underspecified(dspy.Module):
 
     async def _answer(self, task: TurnTask, form: Form, question: str, readings: Sequence[Reading]) -> str:
         def find(answer: str) -> str | None:
-            if speaks_of_documents(answer):
+            if speaks_of_documents(answer, task.passages):
                 return "speaks of the documents"
             if speaks_like_the_prompt(answer, task.passages):
                 return WRITE_AS_THEY_SPEAK

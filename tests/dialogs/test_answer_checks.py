@@ -3,8 +3,9 @@
 import pytest
 
 from generator.dialogs.answer_checks import find_answer_fault
+from generator.dialogs.checks import speaks_of_documents
 from generator.schema import Passage
-from tests.support.scripted import said
+from tests.support.scripted import piece, said
 
 DOES = "Does the night tram stop at the harbour?"
 WHAT = "What does a ticket for the night tram cost?"
@@ -72,6 +73,15 @@ def test_an_answer_that_speaks_of_the_documents_is_refused(answer: str) -> None:
 )
 def test_the_same_words_in_another_sense_are_accepted(answer: str) -> None:
     assert fault(answer) is None
+
+
+def test_an_index_and_a_paragraph_that_a_passage_names_are_the_documents_own() -> None:
+    assert fault("sys.argv[0] is the name of the script.") is None
+    lease = piece("lease", "A pet is allowed by paragraph 5. The rent is due each month.")
+    answer, question = "Yes, paragraph 5 allows one pet.", "Does paragraph 5 allow a pet?"
+    assert find_answer_fault(answer, question, [], (lease,)) is None
+    assert find_answer_fault(answer.replace("5", "4"), question, [], (lease,)) is not None
+    assert speaks_of_documents(question) and not speaks_of_documents(question, (lease,))
 
 
 @pytest.mark.parametrize(
@@ -196,6 +206,8 @@ def test_a_short_answer_or_a_refusal_may_come_twice(answer: str, earlier: str) -
         ("Based on the information provided in the documents, it costs 3.", "write “It costs 3.”"),
         ("It costs 3, as mentioned in the documents.", "write “It costs 3.”"),
         ("It costs 3. This is stated in the second document.", "write “It costs 3.”"),
+        ("You pay three crowns [18]. It is cheap [2][3].", "write “You pay three crowns. It is cheap.”"),
+        ("According to the documents [2], it costs 3.", "write “It costs 3.”"),
         ("The documents give its price, but nothing else.", "say the fact itself, without “The documents give”"),
         ("As stated in sentence 3, the documents say that it costs 3.", "say the fact itself, without “sentence 3”"),
     ],
