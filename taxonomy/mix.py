@@ -1,7 +1,7 @@
 """The mix of question types that a run asks for: its settings, and the types with their shares that they stand for."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Generic, Literal, TypeVar
@@ -17,6 +17,7 @@ from taxonomy.types import Facet, QuestionType
 from taxonomy.users import User
 
 T = TypeVar("T", covariant=True)
+N = TypeVar("N", QuestionType, Task, Scenario, User)
 Focus = Literal["sentences", "passages", "none"]
 Weights = dict[str, Annotated[float, Field(ge=0)]]
 _DIMENSIONS: dict[Dimension, str] = {"multi_turn": "multi-turn type", "answerability": "answerability"}
@@ -157,15 +158,17 @@ def load(mix: Mix | TaskMix | ScenarioMix) -> Taxonomy:
         TaxonomyError: a type file or a weight can't be used; one line with the place and the fix.
     """
     if isinstance(mix, TaskMix):
-        tasks = read_tasks(mix.path)
+        tasks = _read(read_tasks, "taxonomy.path", mix.path, {"taxonomy.tasks": mix.tasks})
         if not mix.examples:
             tasks = {name: task.model_copy(update={"examples": ()}) for name, task in tasks.items()}
         shares = _resolve("taxonomy.tasks", mix.tasks, tasks, "task")
         return Taxonomy(name=mix.name, focus="sentences", tasks=shares)
     if isinstance(mix, ScenarioMix):
-        scenarios = _resolve("taxonomy.scenarios", mix.scenarios, read_scenarios(mix.path), "scenario")
-        return Taxonomy(name=mix.name, focus="none", tasks=scenarios)
-    types = read_types(mix.path)
+        scenarios = _read(read_scenarios, "taxonomy.path", mix.path, {"taxonomy.scenarios": mix.scenarios})
+        items = _resolve("taxonomy.scenarios", mix.scenarios, scenarios, "scenario")
+        return Taxonomy(name=mix.name, focus="none", tasks=items)
+    stages = {"taxonomy.first": mix.first, "taxonomy.later": mix.later}
+    types = _read(read_types, "taxonomy.path", mix.path, stages)
     for name in mix.without:
         if name not in types:
             raise _unknown(f"taxonomy.without={name}", name, types)
@@ -191,7 +194,21 @@ def load_users(weights: Weights, path: Path | None) -> tuple[Share[User], ...]:
     Raises:
         TaxonomyError: as `load`.
     """
-    return _resolve("user.types", weights, read_users(path), "user type")
+    users = _read(read_users, "user.path", path, {"user.types": weights})
+    return _resolve("user.types", weights, users, "user type")
+
+
+def _read(
+    read: Callable[..., dict[str, N]], setting: str, path: Path | None, weights: Mapping[str, Weights]
+) -> dict[str, N]:
+    """Return our types and those of the folder `path`, the value of `setting`, each of which must have a weight."""
+    known, named = read(path), set[str]().union(*weights.values())
+    ours = read() if path else known
+    for name, each in known.items():
+        if name not in named and each != ours.get(name):
+            place = [*weights][-1 if getattr(each, "stage", None) == "later" else 0]
+            raise TaxonomyError(f"{setting}: {name} has no weight; set {place}.{name}=1, or 0 to leave it out")
+    return known
 
 
 def _type_shares(

@@ -223,6 +223,18 @@ def test_a_folder_that_can_not_be_used_is_one_line(tmp_path: Path) -> None:
         read_types(tmp_path)
 
 
+def test_a_type_of_ones_own_without_a_weight_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(TYPE)
+    weights = {"first": {"direct": 1.0}, "later": {"follow-up": 1.0}}
+    with pytest.raises(TaxonomyError, match=r"^taxonomy\.path: way-to has no weight; set taxonomy\.first\.way-to=1"):
+        load(Mix(name="m", path=tmp_path, **weights))
+    (tmp_path / "a.yaml").write_text(LATER_TYPE)
+    with pytest.raises(TaxonomyError, match=r"set taxonomy\.later\."):
+        load(Mix(name="m", path=tmp_path, **weights))
+    (tmp_path / "a.yaml").write_text(TYPE)
+    assert load(Mix(name="m", path=tmp_path, **(weights | {"first": {"direct": 1.0, "way-to": 0.0}}))).first
+
+
 @pytest.mark.parametrize(
     ("first", "later", "message"),
     [

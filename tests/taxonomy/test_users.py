@@ -36,3 +36,10 @@ def test_a_file_that_cannot_be_used_is_one_line(tmp_path: Path, text: str, said:
 def test_an_unknown_user_is_one_line() -> None:
     with pytest.raises(TaxonomyError, match=r"^user\.types\.novise: unknown user type; did you mean 'novice'\?$"):
         load_users({"novise": 1.0}, None)
+
+
+def test_a_user_of_ones_own_without_a_weight_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "me.yaml").write_text("name: me\nwho: The User is a nurse.", encoding="utf-8")
+    with pytest.raises(TaxonomyError, match=r"^user\.path: me has no weight; set user\.types\.me=1"):
+        load_users({"plain": 1.0}, tmp_path)
+    assert [share.type.name for share in load_users({"me": 1.0}, tmp_path)] == ["me"]
