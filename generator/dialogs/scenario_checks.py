@@ -23,12 +23,17 @@ Asked = tuple[str, str]
 _FORM = (
     r"(?:summar(?:y|ies)|tables?|lists?|bullets?|bullet[ -]points?|points|overviews?|articles?|essays?|reports?"
     r"|paragraphs?|outlines?|timelines?|analys[ei]s|sections?|handouts?|posts?|briefs?|briefings?|texts?|drafts?|stor(?:y|ies)"
-    r"|guides?|speech(?:es)?|letters?|lessons?|surveys?|reviews?|introductions?)"
+    r"|guides?|speech(?:es)?|letters?|lessons?|surveys?|reviews?|introductions?"
+    r"|releases?|memos?|e-?mails?|FAQs?|slides?|notes)"
 )
-_TEXT = re.compile(rf"\b(?:{_FORM}|sum up|summari[sz]e|write|draft|compare|\d+ (?:words|sentences))\b", re.IGNORECASE)
-# A form of its own has an article or a number; “the table”, “your draft” is the one there is.
+_TEXT = re.compile(
+    rf"\b(?:{_FORM}|facts|sum up|summari[sz]e|write|draft|compare|\d+ (?:words|sentences))\b", re.IGNORECASE
+)
+# A form of its own has an article or a number, or is “in points”; “the table”, “in your draft” is the one there is.
+_THERE = r"(?!(?:the|th(?:is|at|[eo]se)|my|our|your|his|her|its|their)\b)"
 _OWN_FORM = re.compile(
-    rf"\b(?:an?|another|one|two|three|four|five|\d+|as|in) (?:[\w-]+ ){{0,2}}?{_FORM}\b|\b\d+ (?:words|sentences)\b",
+    rf"\b(?:an?|another|one|two|three|four|five|\d+|as|in) (?:{_THERE}[\w-]+ ){{0,2}}?{_FORM}\b"
+    r"|\b\d+ (?:words|sentences)\b",
     re.IGNORECASE,
 )
 # Stems that requests for a plan share; the conditions are the others.

@@ -74,6 +74,14 @@ def test_words_about_the_form_are_no_topic_of_an_example() -> None:
     assert fault("education", asked) == "a later question names a form"
 
 
+def test_a_later_question_may_speak_of_the_text_there_is() -> None:
+    assert fault("news", (*NEWS[:2], "Now include the cost of the site in the summary.")) is None
+    assert (
+        fault("news", (*NEWS[:2], "Now put the cost of the site in short points.")) == "a later question names a form"
+    )
+    assert fault("news", ("Draw up a press release on the fire at Norrey mill.", *NEWS[1:])) is None
+
+
 def test_a_set_may_not_resemble_one_before() -> None:
     others = ("Write a summary of the ferry's new timetable.", NEWS[1], "Add the fares.")
     assert fault("news", NEWS, others) == "repeats a question of an earlier set"
