@@ -235,12 +235,18 @@ def coverage(text: str, sources: Sequence[str]) -> float:
 def _stem(words: list[str]) -> list[str]:
     """Return the stems of words without accents, which people leave out, and in one spelling (`color` of "colour")."""
     language = dialog_language()
-    stems = "\n".join(language.stem(words))
-    if not stems.isascii():
-        stems = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", stems)))
+    if language.code == "en":  # “Beyoncé” has the end of no English word; elsewhere stems depend on accents
+        words = [_drop_accents(word) for word in words]
+    stems = _drop_accents("\n".join(language.stem(words)))
     for end, other in language.spelling.items():
         stems = re.sub(end, other, stems, flags=re.MULTILINE)
     return stems.split("\n") if words else []
+
+
+def _drop_accents(text: str) -> str:
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
 
 
 def _find_codes(text: str) -> list[str]:

@@ -181,3 +181,9 @@ def test_a_text_that_shares_no_content_word_with_its_sources(text: str, nothing:
     assert shares_nothing(text, [ferry]) is nothing
     assert not shares_nothing(text, ["The ferry leaves the harbour at nine."]), "a sentence has few words to share"
     assert not shares_nothing("Wann?", ["Die Fähre fährt um neun vom Hafen ab. " * 9])
+
+
+def test_a_name_is_the_same_without_its_accents() -> None:
+    for name in ("Beyoncé", "José", "Renée", "Motörhead"):
+        plain = name.replace("é", "e").replace("ö", "o")
+        assert coverage(f"It is {name}.", [f"It is {plain}."]) == coverage(f"It is {plain}.", [f"It is {name}."]) == 1
