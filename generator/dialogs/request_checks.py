@@ -104,6 +104,13 @@ def _asks_nothing(message: str, _: Sequence[Passage]) -> str | None:
     return "asks a question, in place of telling something" if asks(message) else None
 
 
+def _bare_words(message: str, _: Sequence[Passage]) -> str | None:
+    """Of people's 51 questions in mtRAG that are labelled so, 13 are one word, and 4 ask."""
+    if asks(message):
+        return "asks a question, in place of bare words"
+    return "is one word, in place of two to five" if dialog_language().spaced and len(message.split()) < 2 else None
+
+
 def _doubts_sense(reply: str, _: Sequence[Passage]) -> str | None:
     doubts = _matches("doubts_sense", reply) is not False or find_request(reply)
     return None if doubts else "takes the question as if it made sense"
@@ -128,6 +135,7 @@ _REQUEST_CHECKS: dict[QuestionCheck, Check] = {
     "asks-modality": _wants("modality", "asks for nothing beyond words"),
     "asks-harm": _wants("harm", "asks for nothing harmful or private"),
     "asks-nothing": _asks_nothing,
+    "bare-words": _bare_words,
 }
 _REPLY_CHECKS: dict[ReplyCheck, Check] = {
     "says-unknown": _wants("says_unknown", "doesn't say that it isn't known"),

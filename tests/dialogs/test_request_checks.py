@@ -54,6 +54,8 @@ REPLIES = {
         ),
         ("out-of-knowledge-base", "How hot is the sauna of the pool?", "When was the pool opened?", "may be answered"),
         ("non-question", "I only swim in the morning", "when does the pool open", "asks a question"),
+        ("keyword", "pool opening year", "when did the pool open", "asks a question"),
+        ("keyword", "pool locker", "locker", "one word"),
     ],
 )
 def test_a_request_is_of_its_kind(name: str, fits: str, near_miss: str, reason: str) -> None:
