@@ -63,9 +63,6 @@ class Mix(Record):
         description="Judges that label what was really asked and answered, in place of what was planned: "
         "`question_type`, `answerability`, `idk`. They ask the model of the judge. []: the labels are those planned.",
     )
-    without: Annotated[tuple[str, ...], OneOrMore] = Field(
-        default=(), description="Question types to leave out of `first` and `later`."
-    )
     examples: bool = Field(
         default=True,
         description="Show the model the examples of later question types, as Lee et al. 2024 do; a small model copies "
@@ -169,9 +166,6 @@ def load(mix: Mix | TaskMix | ScenarioMix) -> Taxonomy:
         return Taxonomy(name=mix.name, focus="none", tasks=items)
     stages = {"taxonomy.first": mix.first, "taxonomy.later": mix.later}
     types = _read(read_types, "taxonomy.path", mix.path, stages)
-    for name in mix.without:
-        if name not in types:
-            raise _unknown(f"taxonomy.without={name}", name, types)
     first, later = (_type_shares(mix, "first", mix.first, types), _type_shares(mix, "later", mix.later, types))
     aims = _facet_shares("answerability", mix.answerability)
     labels = {*(share.type.name for share in aims), *(share.type.answerability for share in (*first, *later))}
@@ -220,10 +214,9 @@ def _type_shares(
             raise TaxonomyError(
                 f"{setting}.{name}: is a type for {types[name].stage} turns; move it to taxonomy.{types[name].stage}"
             )
-    kept = {name: weight for name, weight in weights.items() if name not in mix.without}
     if not mix.examples:
         types = {name: type.model_copy(update={"examples": ()}) for name, type in types.items()}
-    shares = _resolve(setting, kept, types)
+    shares = _resolve(setting, weights, types)
     for each in shares:
         if not each.type.may_repeat and each.share > 0.5 + 1e-9:
             raise TaxonomyError(

@@ -25,11 +25,7 @@ def compose(*arguments: str) -> Taxonomy:
         (["taxonomy.first.comparative=0"], {"direct": 0.4286, "aggregate": 0.4286, "unanswerable": 0.1429}),
         (["taxonomy.first={direct: 1, factoid: 3}"], {"direct": 0.25, "factoid": 0.75}),
         (["taxonomy.first={direct: 1}", "taxonomy.first.factoid=1"], {"direct": 0.5, "factoid": 0.5}),
-        (
-            ["taxonomy.first.factoid=0.9", "taxonomy.without=[direct,aggregate,unanswerable]"],
-            {"comparative": 0.25, "factoid": 0.75},
-        ),
-        (["taxonomy.first={direct: 2, factoid: 1, keyword: 3}", "taxonomy.without=direct"], FK),
+        (["taxonomy.first={direct: 2, factoid: 1, keyword: 3}", "taxonomy.first.direct=0"], FK),
         (["+taxonomy=mtrag", "taxonomy.first={direct: 1}"], {"direct": 1}),
     ],
 )

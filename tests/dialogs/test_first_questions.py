@@ -77,7 +77,7 @@ def test_a_question_of_several_types_counts_as_the_first_that_the_taxonomy_has(
         turns = (dialog.turns[0].model_copy(update={"question_type": question_type}), *dialog.turns[1:])
         lines.append(dialog.model_copy(update={"turns": turns}).model_dump_json())
     (file := tmp_path / "measured.jsonl").write_text("\n".join(lines))
-    questions = read_first_questions(file, shares("mixed", "without=[unanswerable]"))
+    questions = read_first_questions(file, shares("mixed", "first.unanswerable=0"))
     assert [question.question_type for question in questions] == ["comparative", "direct"]
     assert [question.query for question in questions] == [dialogs[n].turns[0].query for n in (2, 4)]
     assert "6 of 8 first questions are left out" in (err := capsys.readouterr().err)
