@@ -104,7 +104,7 @@ def find(path: Path) -> tuple[float, float, float, set[int]]:
 def bands() -> None:
     """Print the share of pairs of texts of a given similarity that become candidates."""
     settings = near_duplicates()
-    banding = Banding(settings.threshold, settings.num_perm)
+    banding = Banding(settings.threshold)
     rows, chance = banding._factors.shape[1], np.random.default_rng(0)
     print(f"{banding.bands} bands of {rows} rows\n")
     print("| Jaccard similarity | candidates, computed | candidates, found |\n| --- | --- | --- |")

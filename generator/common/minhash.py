@@ -20,32 +20,34 @@ if TYPE_CHECKING:
     from datasketch import MinHash
 
 
+_PERMUTATIONS = 128
+
+
 class Banding:
     """The bands of MinHash signatures, each as a hash of 64 bits: two texts with an equal band are candidates.
 
     Bands and rows minimise the cost if a miss weighs 19 times as much as a false candidate, which costs microseconds.
-    With b bands of r rows a pair of similarity s becomes a candidate with probability 1 - (1 - s^r)^b: at the defaults
-    (threshold 0.8, 128 permutations: 16 bands of 8) that is 0.947 at s = 0.8 and 0.99996 at s = 0.91; equal texts
-    always do.
+    With b bands of r rows a pair of similarity s becomes a candidate with probability 1 - (1 - s^r)^b: at the default
+    threshold of 0.8 (16 bands of 8) that is 0.947 at s = 0.8 and 0.99996 at s = 0.91; equal texts always do.
 
     `datasketch` is imported when the first text is hashed: it takes most of a second, in which a run may ask its model.
     """
 
-    def __init__(self, threshold: float, num_perm: int) -> None:
-        self._threshold, self._num_perm = threshold, num_perm
+    def __init__(self, threshold: float) -> None:
+        self._threshold = threshold
 
     @cached_property
     def _factors(self) -> NDArray[np.uint64]:
         from datasketch import MinHashLSH
 
-        lsh = MinHashLSH(threshold=self._threshold, num_perm=self._num_perm, weights=(0.05, 0.95))
+        lsh = MinHashLSH(threshold=self._threshold, num_perm=_PERMUTATIONS, weights=(0.05, 0.95))
         return np.random.default_rng(1).integers(1 << 63, size=(lsh.b, lsh.r), dtype=np.uint64)
 
     @cached_property
     def _empty(self) -> "MinHash":
         from datasketch import MinHash
 
-        return MinHash(num_perm=self._num_perm, seed=1, hashfunc=int)
+        return MinHash(num_perm=_PERMUTATIONS, seed=1, hashfunc=int)
 
     @property
     def bands(self) -> int:

@@ -34,11 +34,6 @@ class DedupSettings(Record):
         description="Jaccard similarity, 0.3 to 0.99, from which two texts count as duplicates. It also decides which "
         "question repeats an earlier one of its dialog.",
     )
-    num_perm: int = Field(
-        ge=64,
-        le=1024,
-        description="Permutations of a MinHash signature, 64 to 1024. More find more of the pairs near the threshold.",
-    )
     between_dialogs: bool = Field(
         description="Compare dialogs with each other, by their first questions and as a whole. A question repeated "
         "inside a dialog is found in either case.",
@@ -93,7 +88,7 @@ class Deduplicator:
 
     def __init__(self, settings: DedupSettings) -> None:
         self._between_dialogs = settings.between_dialogs
-        banding = Banding(settings.threshold, settings.num_perm)
+        banding = Banding(settings.threshold)
         self._dialogs = Index(text_shingles, settings.threshold, banding)
         self._first_questions = Index(question_shingles, settings.threshold, banding)
         self._references = Index(question_shingles, settings.threshold, banding)
@@ -141,7 +136,7 @@ class RepeatCounter:
     def __init__(self, settings: DedupSettings) -> None:
         self.questions = self.repeated_in_dialog = 0
         self._threshold = settings.threshold
-        self._banding = Banding(settings.threshold, settings.num_perm)
+        self._banding = Banding(settings.threshold)
         self._seen: set[int] = set()
         self._word_for_word = 0
         # For each question: does it repeat one of its dialog, its bands' hashes, its shingles, and where these end.

@@ -225,7 +225,7 @@ def test_a_test_file_that_can_not_be_read_is_named_in_one_line(
         after(against=[path])
 
 
-@pytest.mark.parametrize(("threshold", "num_perm"), [(0.3, 64), (0.99, 256)])
-def test_every_allowed_setting_builds_an_index_that_finds_equal_texts(threshold: float, num_perm: int) -> None:
-    found = after(dialog("a", *FERRY), threshold=threshold, num_perm=num_perm).check(dialog("b", *FERRY))
+@pytest.mark.parametrize("threshold", [0.3, 0.99])
+def test_every_allowed_threshold_builds_an_index_that_finds_equal_texts(threshold: float) -> None:
+    found = after(dialog("a", *FERRY), threshold=threshold).check(dialog("b", *FERRY))
     assert found is not None and found.exact
