@@ -76,8 +76,8 @@ def _decode(data: bytes, encoding: str = "utf-8") -> str:
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _plain(data: bytes) -> tuple[str, str]:
-    return take_heading("", join_lines(mark_headings(drop_contents(_decode(data)))))
+def _plain(text: str) -> tuple[str, str]:
+    return take_heading("", join_lines(mark_headings(drop_contents(text))))
 
 
 def read_labels(file: File) -> dict[str, str]:
@@ -137,11 +137,11 @@ def read_restructured(data: bytes, labels: Mapping[str, str] = MappingProxyType(
     return take_heading(soup.h1.get_text() if soup.h1 else "", read_page(soup))
 
 
-def _markdown(data: bytes) -> tuple[str, str]:
+def _markdown(text: str) -> tuple[str, str]:
     """Return the title (of the front matter, or a heading at the start) and the text of the page that is made of it."""
     from generator.corpora.dialects import render_markdown
 
-    text, title = _decode(data), ""
+    title = ""
     if front := _FRONT_MATTER.match(text):
         try:
             settings = yaml.safe_load(front[1])
@@ -162,9 +162,9 @@ def take_heading(title: str, text: str) -> tuple[str, str]:
     return title, text
 
 
-def _html(data: bytes) -> tuple[str, str]:
+def _html(page: str) -> tuple[str, str]:
     """Return the title (`title`, or the first `h1`) and the text of a page."""
-    soup = parse_html(decode_html(data))
+    soup = parse_html(page)
     return take_heading(read_title(soup), read_page(soup))
 
 
@@ -216,13 +216,15 @@ def _pdf(data: bytes) -> tuple[str, str]:
     return title, text
 
 
+# The readers of a record's text, by what a setting calls its format.
+TEXT_FORMATS = MappingProxyType({"txt": _plain, "markdown": _markdown, "html": _html})
+
 FORMATS: MappingProxyType[str, Reader] = MappingProxyType(
     {
-        ".txt": _plain,
-        **dict.fromkeys((".md", ".markdown", ".mdx", ".qmd", ".rmd"), _markdown),
+        ".txt": lambda data: _plain(_decode(data)),
+        **dict.fromkeys((".md", ".markdown", ".mdx", ".qmd", ".rmd"), lambda data: _markdown(_decode(data))),
         ".rst": read_restructured,
-        ".html": _html,
-        ".htm": _html,
+        **dict.fromkeys((".html", ".htm"), lambda data: _html(decode_html(data))),
         ".epub": read_book,
         ".pdf": _pdf,
     }

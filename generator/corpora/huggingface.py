@@ -92,13 +92,14 @@ class HuggingFaceCorpus(FieldCorpus):
         wanted = [name for name in (*fields, self.document_field if self._as_given else None) if name]
         rows = self._open(path, _csv_options(self.files(), wanted))
         names = rows.column_names or list(next(iter(rows), {}))
-        for name in wanted:
-            if name not in names:
+        columns = [name if name in names else name.partition(".")[0] for name in wanted]
+        for name, column in zip(wanted, columns, strict=True):
+            if column not in names:
                 raise CorpusError(
                     f"corpus.path={self.path}: no column {name}, only {', '.join(names) or 'nothing'}; "
                     "set corpus.text_field, id_field, title_field, url_field and document_field to its columns"
                 )
-        return iter(rows.select_columns(list(dict.fromkeys(wanted))))  # images and sound aren't decoded
+        return iter(rows.select_columns(list(dict.fromkeys(columns))))  # images and sound aren't decoded
 
     def _open(self, path: str, options: Mapping[str, Any]) -> Any:
         """Return the split of the data set at `path`, read with `options`, as an `IterableDataset`.

@@ -2,14 +2,15 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, ValidationError
 
 from generator.common.sanitize import printable
-from generator.corpora.base import Chunk, FileCorpus, UserCorpus, make_document
+from generator.corpora.base import Chunk, FileCorpus, FormatError, UserCorpus, make_document
 from generator.corpora.chunks import gather
 from generator.corpora.files import File, list_files
+from generator.corpora.formats import READING, TEXT_FORMATS
 from generator.corpora.json_records import read_json_lines
 from generator.schema import Document, SkippedRecord
 
@@ -19,7 +20,9 @@ class _FieldError(Exception):
 
 
 class FieldCorpus(UserCorpus):
-    """A corpus of records."""
+    """A corpus of records; a field of an object in a record has a dot in its name (`metadata.source`)."""
+
+    reading: ClassVar[str] = READING
 
     id_field: str | None = Field(
         min_length=1,
@@ -27,6 +30,9 @@ class FieldCorpus(UserCorpus):
         "Null: the record's place makes the id.",
     )
     text_field: str = Field(min_length=1, description="Field with the document's text, a string.")
+    text_format: Literal["txt", "markdown", "html"] | None = Field(
+        description="What the text is, and is read as, as `corpus=folder` reads files of it; null: taken as it stands."
+    )
     title_field: str | None = Field(
         min_length=1, description="Field with the title, which a record may lack; null: not read."
     )
@@ -50,14 +56,17 @@ class FieldCorpus(UserCorpus):
         try:
             text = _string(record, self.text_field, "text_field")
             document_id = _id(record, self.id_field, "id_field") if self.id_field else place
-            title = _optional(record, self.title_field)
+            title = _optional(record, self.title_field) or ""
             url = _optional(record, self.url_field) or None
             whole = document_id
             if self.document_field and self._as_given:
                 whole = _id(record, self.document_field, "document_field")
-        except _FieldError as error:
+            if self.text_format:
+                found, text = TEXT_FORMATS[self.text_format](text)
+                title = title or found
+        except (_FieldError, FormatError) as error:
             return SkippedRecord(where=where, reason=str(error))
-        made = make_document(where, document_id, text, title or "", url)
+        made = make_document(where, document_id, text, title, url)
         if isinstance(made, SkippedRecord) or not self._as_given:
             return made
         try:
@@ -102,14 +111,23 @@ def _string(record: Mapping[str, Any], field: str, setting: str) -> str:
 
 
 def _id(record: Mapping[str, Any], field: str, setting: str) -> str:
-    value = record.get(field)
+    value = _value(record, field)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return _string(record, field, setting)
 
 
 def _optional(record: Mapping[str, Any], field: str | None) -> str | None:
-    value = record.get(field) if field else None
+    value = _value(record, field) if field else None
     if value is not None and not isinstance(value, str):
         raise _FieldError(f"`{field}` must be a string, not {json.dumps(value, default=str)[:40]}")
     return value
+
+
+def _value(record: Mapping[str, Any], field: str) -> Any:
+    """Return the value of `field`, or of `b` of the object `a` for a field `a.b`; None if there is none."""
+    if field in record:
+        return record[field]
+    outer, _, inner = field.partition(".")
+    found = record.get(outer) if inner else None
+    return _value(found, inner) if isinstance(found, Mapping) else None

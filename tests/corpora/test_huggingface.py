@@ -208,3 +208,13 @@ def test_a_row_of_csv_with_more_cells_than_columns_ends_the_run(tmp_path: Path) 
     for order in (rows, rows[::-1]):
         path.write_text("\n".join(["id,text,title", *order, ""]))
         assert "rows.csv: can't be read" in message(lambda: read("huggingface", path=str(path)))
+
+
+def test_a_field_of_an_object_in_a_row_is_named_with_a_dot(tmp_path: Path) -> None:
+    rows = [
+        {"text": "Hello.", "metadata": {"source": "a", "n": 1}},
+        {"text": "Hi.", "metadata": {"source": "b", "n": 2}},
+    ]
+    (tmp_path / "a.json").write_text(json.dumps(rows))
+    found = good(read("huggingface", path=str(tmp_path / "a.json"), id_field="metadata.source"))
+    assert [(d.id, d.text) for d in found] == [("a", "Hello."), ("b", "Hi.")]

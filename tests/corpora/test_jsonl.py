@@ -54,3 +54,36 @@ def test_a_large_file_is_not_held_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "large.jsonl"
     lines(path, *({"id": n, "text": f"{n} " + "word " * 1000} for n in range(1000)))
     assert peak_bytes(lambda: sum(1 for _ in corpus("jsonl", path=str(path)).read())) < path.stat().st_size / 4
+
+
+def test_a_field_of_an_object_in_a_record_is_named_with_a_dot(tmp_path: Path) -> None:
+    inner = {"source": "fares.html", "loc": {"page": 3}}
+    lines(tmp_path / "a.jsonl", {"page_content": "Hello.", "metadata": inner, "a.b": "dotted"}, {"page_content": "Hi."})
+    fields = {"id_field": "metadata.loc.page", "text_field": "page_content", "url_field": "metadata.source"}
+    first, bad = read("jsonl", path=str(tmp_path), title_field="a.b", **fields)
+    ((_, told),) = broken([bad])
+    assert "no field `metadata.loc.page`, only page_content" in told
+    assert [(d.id, d.title, d.text, d.url) for d in good([first])] == [("3", "dotted", "Hello.", "fares.html")]
+
+
+@pytest.mark.parametrize(
+    ("text_format", "text", "title", "body"),
+    [
+        ("html", "<meta charset=iso-8859-1><h1>Fares</h1><p>A s&uuml;ße<br>ride.<ul><li>Dogs", "Fares", "A süße"),
+        ("markdown", "# Fares\n\nA *süße*\nride.\n\n- Dogs", "Fares", "A süße ride."),
+        (
+            "txt",
+            "The ferry that goes from the pier to the island and\nback takes dogs.",
+            "",
+            "The ferry that goes from the pier to the island and back takes dogs.",
+        ),
+        (None, "# Fares\n\nA *süße*\nride.", "", "# Fares"),
+    ],
+)
+def test_a_text_is_read_in_its_format(
+    text_format: str | None, text: str, title: str, body: str, tmp_path: Path
+) -> None:
+    lines(tmp_path / "a.jsonl", {"id": "1", "text": text}, {"id": "2", "text": text, "title": "Own"})
+    unnamed, named = good(read("jsonl", path=str(tmp_path), text_format=text_format))
+    assert (unnamed.title, named.title) == (title, "Own")
+    assert unnamed.text.startswith(body)
