@@ -1,18 +1,19 @@
 """Make paragraphs of text whose lines were wrapped, as in PDFs and many text files."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from generator.common.scripts import is_unspaced
 
-_WIDTHS = range(40, 200)  # of wrapped lines, in characters: shorter ones are lists or verse, longer ones paragraphs
+_WIDTHS = range(40, 200)  # of wrapped lines, in columns: shorter ones are lists or verse, longer ones paragraphs
 _FULL = 0.85  # of the width; lines of print have letters of different widths
 _SMALL = 1 / 3  # of the lines that seem to be wrapped, which go on in small letters
-_SENTENCE_ENDS = re.compile(r"[.!?:;…][)\]\"'”’»]*$")
+_SENTENCE_ENDS = re.compile(r"[.!?:;…。！？：；．][)\]\"'”’»」』）】]*$")
 # List items, quotations, headings, table rows.
-_STARTS_ANEW = re.compile(r"\s*(?:[•●▪◦‣>|]|(?:[-–—*+]|#{1,6}|\d{1,3}[.)]|[A-Za-z][.)])\s)")
+_STARTS_ANEW = re.compile(r"\u3000|\s*(?:[•●▪◦‣・>|]|(?:[-–—*+]|#{1,6}|\d{1,3}[.)]|[A-Za-z][.)])\s)")
 # Columns, rulers, rows of a table, and what ends in dots and a number: prices, an index.
 _NO_PROSE = re.compile(r"\S(?: {3}|\t)[ \t]*\S|^\W*$|^\| |(?:\s?\.){4,}\s*\d[\d.,]*\s*$", re.MULTILINE)
 _UNDERLINED = re.compile(r"^(?P<title>(?=[^\n]*?\w)[^\n]+)\n(?P<line>([=~^-])\3{2,})[ \t]*$", re.MULTILINE)
@@ -28,12 +29,13 @@ def join_lines(text: str) -> str:
 
     A line goes on in the next one if that one's first word would hardly have fitted, and no sentence ends between them.
     The width is the length that nine of ten lines don't exceed. A text stays as it is if that is no width of wrapped
-    text, if its lines hardly ever go on in small letters (so it is a list), or if its script has no spaces.
+    text, or if its lines hardly ever go on in small letters, so that it is a list. Of scripts without spaces a line may
+    end at any letter.
     """
     lines = [line.rstrip() for line in text.split("\n")]
-    lengths = sorted(len(line) for line in lines if line)
+    lengths = sorted(_columns(line) for line in lines if line)
     width = lengths[len(lengths) * 9 // 10] if lengths else 0
-    if width not in _WIDTHS or is_unspaced(text):
+    if width not in _WIDTHS:
         return text
     wrapped = [_goes_on(line, following, _FULL * width) for line, following in pairwise(lines)]
     first = [line.lstrip()[0] for line, is_wrapped in zip(lines[1:], wrapped, strict=True) if is_wrapped]
@@ -50,19 +52,26 @@ def join_lines(text: str) -> str:
             whole = half[1] + other in words or not (other in words or other.isdigit())
             paragraphs[-1] = paragraphs[-1][: -1 if whole else None] + rest
         else:
-            paragraphs[-1] += " " + rest
+            paragraphs[-1] += ("" if is_unspaced(paragraphs[-1][-1] + rest[0]) else " ") + rest
     return "\n".join(paragraphs)
 
 
 def _goes_on(line: str, following: str, full: float) -> bool:
     """Return True if a line that has no room for the next one's first word, by its length `full`, ends no sentence."""
+    first = (following.split(maxsplit=1) or [""])[0]
+    first = first[:1] if is_unspaced(first) else first
     return bool(
-        following
-        and len(line) + len(following.split(maxsplit=1)[0]) > full
+        first
+        and _columns(line) + _columns(first) > full
         and not _SENTENCE_ENDS.search(line)
         and not _STARTS_ANEW.match(following)
         and not _NO_PROSE.search(f"{line}\n{following}")
     )
+
+
+def _columns(text: str) -> int:
+    """Return the width of a text in columns: Chinese, Japanese and Korean letters take two."""
+    return len(text) + (0 if text.isascii() else sum(unicodedata.east_asian_width(letter) in "WF" for letter in text))
 
 
 def mark_headings(text: str) -> str:

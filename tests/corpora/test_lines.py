@@ -110,3 +110,14 @@ def test_tables_of_contents_go_and_prices_stay() -> None:
 def test_a_text_of_one_line_takes_time_by_its_length() -> None:
     text = "The ferry leaves at nine. " * 10_000 + "\nEnd."
     assert mark_headings(text) == text
+
+
+def test_wrapped_lines_of_scripts_without_spaces_are_joined_at_any_letter() -> None:
+    sentence = "渡し船は毎朝七時に港を出て、島をひと回りしてから昼前に戻ってくるので、朝の買い物に間に合う。"
+    verse = "古池や\n蛙飛び込む\n水の音"
+    letters = sentence * 6
+    printed = "\n".join(letters[start : start + 35] for start in range(0, len(letters), 35))
+    text = f"{printed}\n\n・犬は無料\n・自転車は三百円\n\n{verse}"
+    assert join_lines(text) == text.replace(printed, letters)
+    mixed = "我们使用 Debian 系统，因为它可以在任何机器上运行，并且所有的软件都是自由的，比如\n" * 3
+    assert "比如 Emacs 编辑器" in join_lines(mixed + "Emacs 编辑器。")
