@@ -17,7 +17,15 @@ RESOLUTION = "clarification-of-reading"
 # What a request that can't be answered and the reply to it are checked for (`generator.dialogs.request_checks`), and
 # the answer to an underspecified question (`generator.dialogs.underspecified`).
 QuestionCheck = Literal[
-    "on-topic", "uncovered", "scattered", "presupposes", "asks-modality", "asks-harm", "asks-nothing", "bare-words"
+    "on-topic",
+    "uncovered",
+    "scattered",
+    "presupposes",
+    "asks-modality",
+    "asks-harm",
+    "asks-nothing",
+    "asks-twice",
+    "bare-words",
 ]
 ReplyCheck = Literal["says-unknown", "declines", "doubts-sense", "corrects"]
 FormCheck = Literal["asks-back", "names-readings", "tells-readings", "tells-nothing", "names-no-reading"]

@@ -80,6 +80,7 @@ PatternName = Literal[
     "asks_to_tell",  # without one
     "offers",  # asks nothing back, though it looks so
     "whether",
+    "asks_twice",  # may ask for two things
     "modality",  # asks for more than words
     "harm",
 ]

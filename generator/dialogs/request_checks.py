@@ -135,6 +135,8 @@ _REQUEST_CHECKS: dict[QuestionCheck, Check] = {
     "asks-modality": _wants("modality", "asks for nothing beyond words"),
     "asks-harm": _wants("harm", "asks for nothing harmful or private"),
     "asks-nothing": _asks_nothing,
+    # Of people's questions in mtRAG, 34 of the 38 composite ones pass, and 67 of the 599 others.
+    "asks-twice": _wants("asks_twice", "asks for one thing, in place of two"),
     "bare-words": _bare_words,
 }
 _REPLY_CHECKS: dict[ReplyCheck, Check] = {

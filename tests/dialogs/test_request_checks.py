@@ -56,6 +56,13 @@ REPLIES = {
         ("non-question", "I only swim in the morning", "when does the pool open", "asks a question"),
         ("keyword", "pool opening year", "when did the pool open", "asks a question"),
         ("keyword", "pool locker", "locker", "one word"),
+        (
+            "composite",
+            "When was the pool opened and what does a locker cost?",
+            "When was the pool opened?",
+            "one thing",
+        ),
+        ("composite", "When was the pool opened? What does a locker cost?", "What does a locker cost?", "one thing"),
     ],
 )
 def test_a_request_is_of_its_kind(name: str, fits: str, near_miss: str, reason: str) -> None:
