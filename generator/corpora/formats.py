@@ -34,6 +34,7 @@ _REFERENCE = re.compile(r":(?:std:)?ref:`([^`<>]{1,200})`")  # “:ref:`boats`�
 _LABEL = re.compile(r"\.\. _`?([^`:]{1,200})`?:\s*$")
 _UNDERLINE = re.compile(r"""([=~^"'#*+`_<>-])\1+\s*$""")
 _FIRST_HEADING = re.compile(r"\s*# +(.+)\n*")
+_SITE = re.compile(r"\s+[|–—·•»:/-]+\s")  # stands before it in a page's title: “Fares | City of Bern”
 
 # What word processors write into PDFs where nobody named them: “Microsoft Word - lease_v3.docx”.
 _NO_TITLE = re.compile(r"\s*(?:Microsoft \w+ - |untitled\s*$|.+\.(?:docx?|pptx?|odt|indd|tex|dvi)\s*$)", re.IGNORECASE)
@@ -163,9 +164,12 @@ def take_heading(title: str, text: str) -> tuple[str, str]:
 
 
 def _html(page: str) -> tuple[str, str]:
-    """Return the title (`title`, or the first `h1`) and the text of a page."""
+    """Return the title (`title` or `h1`; the heading, if `title` is that with a site) and the text of a page."""
     soup = parse_html(page)
-    return take_heading(read_title(soup), read_page(soup))
+    title, text = " ".join(read_title(soup).split()), read_page(soup)
+    if (heading := _FIRST_HEADING.match(text)) and title.startswith(heading[1]) and _SITE.match(title, len(heading[1])):
+        title = ""
+    return take_heading(title, text)
 
 
 def decode_html(data: bytes) -> str:

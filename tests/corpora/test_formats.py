@@ -214,6 +214,22 @@ Adult  7.20
     assert untitled.text == "Text.\n\n## Fares\n\nMore."
 
 
+@pytest.mark.parametrize(
+    ("title", "heading", "found"),
+    [
+        ("Fares | City of Bern", "Fares", "Fares"),
+        ("Fares &mdash; Manual 1.0", "Fares", "Fares"),
+        ("Fares-free days", "Fares", "Fares-free days"),
+        ("Fares | Bern", "Welcome", "Fares | Bern"),
+        ("Fares | Bern", "Bern", "Fares | Bern"),
+    ],
+)
+def test_the_title_of_a_page_is_without_its_site(title: str, heading: str, found: str, tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(f"<title>{title}</title><h1>{heading}</h1><p>Text.")
+    (page,) = good(read("folder", path=str(tmp_path)))
+    assert (page.title, page.text) == (found, "Text." if found == heading else f"# {heading}\n\nText.")
+
+
 def test_references_show_the_titles_of_other_files(tmp_path: Path) -> None:
     (tmp_path / "a.rst").write_text(
         "See :ref:`fares-2`, :ref:`Port\nauthority`,\n:ref:`boats <fares>` and :ref:`none`.\n\n"
