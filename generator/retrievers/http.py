@@ -1,7 +1,4 @@
-"""Passages from a search of one's own, asked over HTTP: one's retrieval in production, in the loop of the dialogs.
-
-`http.schema.json` is the JSON schema of requests and replies, made of the records in `remote.py`.
-"""
+"""Passages from a search of one's own, asked over HTTP: one's retrieval in production, in the loop of the dialogs."""
 
 from typing import Annotated
 

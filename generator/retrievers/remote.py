@@ -83,10 +83,7 @@ class SearchReply(BaseModel):
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON schema of requests and replies (`$defs/SearchRequest`, `$defs/SearchReply`).
-
-    `python -m generator.retrievers.remote > generator/retrievers/http.schema.json` writes it into the package.
-    """
+    """Return the JSON schema of requests and replies (`$defs/SearchRequest`, `$defs/SearchReply`)."""
     _, definitions = models_json_schema([(SearchRequest, "validation"), (SearchReply, "validation")])
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "retriever=http", **definitions}
 
