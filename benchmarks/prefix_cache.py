@@ -1,31 +1,24 @@
-"""Measure what our prompt layout saves a server with a prefix cache, against DSPy's ChatAdapter on the same calls.
+"""Count what our prompt layout saves a server with a prefix cache, against DSPy's ChatAdapter on the same calls.
 
-    python -m benchmarks.prefix_cache [--api-base ADDRESS --model NAME] [--algorithm single]
+    uv run --extra dense --group benchmark python -m benchmarks.prefix_cache [--algorithm single]
 
 Twenty dialogs of five turns, made of the sentences of our sample documents, are led through the real modules and the
-real judge. The calls that these make are sent to a vLLM server twice: laid out by `generator.dialogs.adapter`, and by
-`dspy.ChatAdapter` with the same texts as its fields. What the server replies is thrown away, so both layouts are asked
-for exactly the same dialogs, and have the same number of tokens to generate. Without --api-base a server is started,
-with SmolLM2-135M. With --count there is none: tokens are counted as its cache would hold them, exactly and in a minute.
+real judge. The calls that these make are laid out by `generator.dialogs.adapter`, and by `dspy.ChatAdapter` with the
+same texts as its fields. Their tokens, SmolLM2's, are counted as vLLM's cache would hold them, exactly and in a minute.
 """
 
 import argparse
 import asyncio
-import os
 import re
 import tempfile
-import time
 from collections.abc import Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import dspy
 import numpy as np
 
-from benchmarks.smollm2 import convert, serve
 from generator.common.passages import sentences, windows
 from generator.corpora.folder import SAMPLE_DOCUMENTS
 from generator.corpora.library import Library
@@ -35,6 +28,7 @@ from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.single import SingleDocumentDialog
+from generator.models.gguf import bundled_model
 from generator.models.lm import LanguageModel
 from generator.retrievers.bm25 import Bm25
 from generator.schema import Document
@@ -43,10 +37,8 @@ from taxonomy import read_types
 from tests.support import scripted
 
 DIALOGS, TURNS = 20, 5
-REPLY_TOKENS = 16
-BLOCK = 32  # tokens of the server's cache, see --serve-args
-AT_ONCE = 4
-# For each user turn; with more, a CPU takes an hour.
+BLOCK = 32  # tokens of the server's cache
+# For each user turn.
 PASSAGES = 2
 
 
@@ -160,50 +152,11 @@ class Measured:
     calls: int = 0
     prompt: int = 0
     cached: int = 0
-    seconds: float = 0
 
     @property
     def row(self) -> list[str]:
         share = self.cached / self.prompt
-        return [
-            f"{self.calls}",
-            f"{self.prompt}",
-            f"{share:.1%}",
-            f"{self.prompt - self.cached}",
-            f"{self.seconds:.0f}",
-        ]
-
-
-async def measure(layout: Ours | Plain, dialogs: list[list[Call]], api_base: str, model: str) -> Measured:
-    """Send all dialogs to the server, a few at a time, the calls of each in order."""
-    total = Measured()
-    slots = asyncio.Semaphore(AT_ONCE)
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=600)) as session:
-        async with session.post(f"{api_base.removesuffix('/v1')}/reset_prefix_cache") as response:
-            response.raise_for_status()
-
-        async def dialog(calls: list[Call]) -> None:
-            async with slots:
-                for call in calls:
-                    body = {
-                        "model": model,
-                        "messages": layout.format(call),
-                        "max_tokens": REPLY_TOKENS,
-                        "temperature": 0,
-                        "ignore_eos": True,
-                    }
-                    async with session.post(f"{api_base}/chat/completions", json=body) as response:
-                        reply = await response.json()
-                        assert response.status == 200, reply
-                    usage = reply["usage"]
-                    total.calls += 1
-                    total.prompt += usage["prompt_tokens"]
-                    total.cached += (usage["prompt_tokens_details"] or {}).get("cached_tokens") or 0
-
-        start = time.monotonic()
-        await asyncio.gather(*map(dialog, dialogs))
-        total.seconds = time.monotonic() - start
-    return total
+        return [f"{self.calls}", f"{self.prompt}", f"{share:.1%}", f"{self.prompt - self.cached}"]
 
 
 def counted(layout: Ours | Plain, dialogs: list[list[Call]], tokenizer: Any) -> Measured:
@@ -222,52 +175,25 @@ def counted(layout: Ours | Plain, dialogs: list[list[Call]], tokenizer: Any) -> 
     return total
 
 
-@asynccontextmanager
-async def server(arguments: argparse.Namespace, folder: Path) -> Any:
-    """Yield address and model of the server; one that is started here has its cache reset between layouts."""
-    if arguments.api_base:
-        yield arguments.api_base, arguments.model
-        return
-    # Algorithm 2 needs more than the 8,192 tokens that the model was trained for; its replies are thrown away anyway.
-    os.environ["VLLM_ALLOW_LONG_MAX_MODEL_LEN"] = "1"
-    async with serve(folder, arguments.port, "4", 16384, REPLY_TOKENS, AT_ONCE, arguments.serve_args) as endpoint:
-        yield endpoint.api_base[0], endpoint.model
-
-
-async def main() -> None:
-    """Measure and print the table."""
+def main() -> None:
+    """Count and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--api-base", help="of a vLLM server started with VLLM_SERVER_DEV_MODE=1")
-    parser.add_argument("--model")
-    parser.add_argument("--port", type=int, default=8020)
-    parser.add_argument("--serve-args", default=f"--dtype bfloat16 --enforce-eager --block-size {BLOCK}")
-    parser.add_argument("--count", action="store_true", help="count tokens, without a server")
     parser.add_argument("--algorithm", choices=["single", "multi"], default="multi")
     arguments = parser.parse_args()
-    async with AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        dialogs, signatures = await record(arguments.algorithm, folder)
-        if arguments.count:
-            from transformers import AutoTokenizer
+    from transformers import AutoTokenizer
 
-            tokenizer = AutoTokenizer.from_pretrained(convert(folder / "SmolLM2-135M-Instruct"))
-        else:
-            api_base, model = await stack.enter_async_context(server(arguments, folder))
-        print("| layout | calls | prompt tokens | from the cache | computed | seconds |")
-        print("| --- | --- | --- | --- | --- | --- |")
-        results = {}
-        for layout in (Plain(), Ours(signatures)):
-            results[layout.name] = (
-                counted(layout, dialogs, tokenizer)
-                if arguments.count
-                else await measure(layout, dialogs, api_base, model)
-            )
-            print(f"| {' | '.join([layout.name, *results[layout.name].row])} |", flush=True)
-        ours, plain = results["ours"], results["ChatAdapter"]
-        computed = (ours.prompt - ours.cached) / (plain.prompt - plain.cached)
-        seconds = "" if arguments.count else f", in {ours.seconds / plain.seconds:.0%} of the time"
-        print(f"\nOurs computes {computed:.1%} of ChatAdapter's prompt tokens{seconds}.")
+    source = bundled_model()
+    tokenizer = AutoTokenizer.from_pretrained(source.parent, gguf_file=source.name)
+    with tempfile.TemporaryDirectory() as folder:
+        dialogs, signatures = asyncio.run(record(arguments.algorithm, Path(folder)))
+    print("| layout | calls | prompt tokens | from the cache | computed |")
+    print("| --- | --- | --- | --- | --- |")
+    results = {layout.name: counted(layout, dialogs, tokenizer) for layout in (Plain(), Ours(signatures))}
+    for name, found in results.items():
+        print(f"| {' | '.join([name, *found.row])} |", flush=True)
+    ours, plain = results["ours"], results["ChatAdapter"]
+    print(f"\nOurs computes {(ours.prompt - ours.cached) / (plain.prompt - plain.cached):.1%} of ChatAdapter's tokens.")
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()

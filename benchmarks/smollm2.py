@@ -74,7 +74,6 @@ async def serve(
     context: int,
     max_tokens: int,
     concurrency: int,
-    serve_args: str = "--dtype bfloat16 --enforce-eager",
 ) -> AsyncIterator[VllmEndpoint]:
     """Start vLLM on the CPU, whose cache can be reset, and yield the settings that reach it.
 
@@ -95,7 +94,7 @@ async def serve(
         retry_wait_s=1,
         serve=True,
         serve_python=None,
-        serve_args=serve_args,
+        serve_args="--dtype bfloat16 --enforce-eager",
         serve_timeout_s=600,
     )
     async with endpoint.open(folder):
