@@ -8,7 +8,6 @@ draws of conversations. `--write` fits the judge to all questions, and writes it
 
 import argparse
 import json
-import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import balanced_accuracy_score, f1_score, precision_recall_fscore_support
+from sklearn.metrics import f1_score, precision_recall_fscore_support
 from sklearn.model_selection import GroupKFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline, make_union
@@ -51,14 +50,12 @@ System = Callable[[Sequence["Question"], Matrix, Sequence["Question"]], Matrix]
 
 
 class Question(NamedTuple):
-    """A question, its labels, and the answer and question before it; conversations count from 1."""
+    """A question, its labels, and the answer before it; conversations count from 1."""
 
     conversation: int
     text: str
     types: tuple[str, ...]
-    multi_turn: str | None
     last_answer: str
-    last_question: str
 
 
 def read_questions(dialogs: Sequence[Dialog]) -> list[Question]:
@@ -66,9 +63,8 @@ def read_questions(dialogs: Sequence[Dialog]) -> list[Question]:
     questions = []
     for number, dialog in enumerate(dialogs, start=1):
         for before, turn in zip((None, *dialog.turns), dialog.turns, strict=False):
-            last = (before.answer, before.query) if before else ("", "")
             types = tuple(turn.question_type.split("+"))
-            questions.append(Question(number, turn.query, types, turn.multi_turn_type, *last))
+            questions.append(Question(number, turn.query, types, before.answer if before else ""))
     return questions
 
 
@@ -133,31 +129,13 @@ def of_asking_agent(item: Question) -> dict[str, float]:
     }
 
 
-def of_context(item: Question) -> dict[str, float]:
-    """Return cues for the multi-turn type: also words shared with the turn before, and words that refer to it."""
-    question, answer, earlier = (
-        {word.lower() for word in re.findall(r"[\w']{4,}", text)}
-        for text in (item.text, item.last_answer, item.last_question)
-    )
-    return of_question(item) | {
-        "shared with the answer": len(question & answer) / max(1, len(question)),
-        "shared with the question": len(question & earlier) / max(1, len(question)),
-        "refused": float(bool(re.search(r"\b(sorry|unable|(don.t|do not|not) (know|have))\b", item.last_answer, re.I))),
-        "takes up": float(
-            bool(re.search(r"\b(meant?|clarif\w+|you said|saying|sure|so|but|really)\b", item.text, re.I))
-        ),
-    }
-
-
-def regression(features: Any, c: float, weight: str | None = None) -> System:
+def regression(features: Any, c: float) -> System:
     """Return a logistic regression for each type."""
 
     def predicted(train: Sequence[Question], labels: Matrix, test: Sequence[Question]) -> Matrix:
-        model = OneVsRestClassifier(LogisticRegression(C=c, class_weight=weight, max_iter=2000))
+        model = OneVsRestClassifier(LogisticRegression(C=c, max_iter=2000))
         found: Matrix = make_pipeline(features, model).fit(list(train), labels).predict_proba(list(test))
-        return found[
-            :, -labels.shape[1] :
-        ]  # for a single label, scikit-learn also gives the probability of its absence
+        return found
 
     return predicted
 
@@ -254,34 +232,6 @@ def each_type(names: Sequence[str], questions: Sequence[Question], labels: Matri
         yield [name, *counts, *(f"{value:.2f}" for value in figures[:, place])]
 
 
-def multi_turn_rows(questions: Sequence[Question]) -> Iterator[list[str]]:
-    """Yield for each system that separates clarifications from follow-ups: accuracy, its interval, its lead over the
-    constant answer follow-up, balanced accuracy, and precision and recall of clarifications.
-    """
-    later = [item for item in questions if item.multi_turn]
-    clarifies = np.array([[item.multi_turn == "clarification"] for item in later], dtype=float)
-    systems: dict[str, System] = {
-        "always follow-up": lambda train, labels, test: np.zeros((len(test), 1)),
-        "word n-grams": regression(words(), 1),
-        "word n-grams, classes weighted alike": regression(words(), 1, "balanced"),
-        "cues, also of the turn before": regression(described(of_context), 1),
-        "cues, also of the turn before, classes weighted alike": regression(described(of_context), 0.1, "balanced"),
-    }
-    for name, system in systems.items():
-        runs = [run >= 0.5 for run in cross_validate(system, later, clarifies)]
-        right = np.mean([(run == clarifies)[:, 0] for run in runs], axis=0)
-        balanced = np.mean([balanced_accuracy_score(clarifies[:, 0], run[:, 0]) for run in runs])
-        found = np.mean(
-            [
-                precision_recall_fscore_support(clarifies[:, 0], run[:, 0], average="binary", zero_division=0)[:2]
-                for run in runs
-            ],
-            axis=0,
-        )
-        lead = interval(right - (1 - clarifies[:, 0]), later)
-        yield [name, f"{right.mean():.3f}", interval(right, later), lead, *(f"{x:.3f}" for x in (balanced, *found))]
-
-
 def main() -> None:
     """Print the tables, or write the weights."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -316,8 +266,6 @@ def main() -> None:
     print(table(head, type_rows(systems, questions, labels)), flush=True)
     head = ["of the judge", "people", "judge", "precision", "recall", "F1"]
     print("\n" + table(head, each_type(names, questions, labels)), flush=True)
-    head = ["multi-turn type", "accuracy", "95%", "lead, 95%", "balanced accuracy", "precision", "recall"]
-    print("\n" + table(head, multi_turn_rows(questions)))
 
 
 if __name__ == "__main__":
