@@ -21,9 +21,6 @@ class Student(Record):
     batch: int = Field(ge=1, description="Pairs of one step of the optimizer.")
     at_once: int = Field(ge=1, description="Pairs on a device at a time; it divides `batch`.")
     max_tokens: int = Field(ge=64, description="Longest pair in the model's tokens; longer ones are left out.")
-    weight_decay: float = Field(ge=0, description="Of AdamW.")
-    beta2: float = Field(gt=0, lt=1, description="Of AdamW.")
-    epsilon: float = Field(gt=0, description="Of AdamW.")
 
 
 class FinetuneSettings(Record):

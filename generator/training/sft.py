@@ -67,9 +67,10 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
             gradient_accumulation_steps=student.batch // student.at_once,
             learning_rate=student.learning_rate,
             lr_scheduler_type="linear",
-            weight_decay=student.weight_decay,
-            adam_beta2=student.beta2,
-            adam_epsilon=student.epsilon,
+            # Those of Lee et al. 2024, section 3.
+            weight_decay=0.1,
+            adam_beta2=0.95,
+            adam_epsilon=1e-10,
             max_length=None,
             bf16=gpu,
             gradient_checkpointing=gpu,

@@ -14,7 +14,7 @@ from tests.support.records import make_dialog, make_passage, make_turn, write_di
 
 STUDENT = Student(
     name="s", model="m", rank=8, alpha=32, quantised=False, learning_rate=1e-4, epochs=1, batch=16, at_once=1,
-    max_tokens=512, weight_decay=0.1, beta2=0.95, epsilon=1e-10,
+    max_tokens=512,
 )  # fmt: skip
 TEXT = "The tower is 40 m tall. It stands in a park near the river. The gate is made of iron."
 
