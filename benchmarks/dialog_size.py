@@ -1,19 +1,18 @@
-"""Compute how many dialogs a server's prefix cache holds, and what dropping unused passages would save and cost.
+"""Compute how many dialogs a server's prefix cache holds.
 
     uv run --group benchmark python -m benchmarks.dialog_size --data ../shared/data
 
 Passages of a dialog: measured with the human conversations of mtRAG. Each turn's rewritten question is searched with
-BM25 in the pool of its domain; passages that are new join, as in Algorithm 2. A passage counts as used by the answer of
-a turn that people marked it relevant for. Dialogs, calls and pairs of a server: computed from that, from the models'
-configurations, and from the assumptions below.
+BM25 in the pool of its domain; passages that are new join, as in Algorithm 2. Dialogs, calls and pairs of a server:
+computed from that, from the models' configurations, and from the assumptions below.
 """
 
 import argparse
 import asyncio
 import tempfile
 from collections import defaultdict
-from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 from benchmarks.retrieval import DOMAINS, build, collections, rank
@@ -25,7 +24,6 @@ from judges.benchmarks.mtrag.retrieval import retriever_settings
 # A passage of 512 words and punctuation marks, with the numbers of its sentences; what all prompts begin with, and the
 # question and the answer of a turn: in a model's tokens.
 PASSAGE, RULES, TURN = 700, 1500, 180
-UNUSED_TURNS = 3
 # Assumed: vLLM's share of the memory, and GB of each GPU that are neither weights nor cache; of the peak rates of an
 # H100, what a server reaches; calls of a planned turn, tokens of a reply, the part of a prompt that isn't cached, and
 # the pairs kept of those planned.
@@ -51,20 +49,9 @@ class Model(NamedTuple):
 MODELS = (Model("Mixtral 8x7B", 46.7, 12.9, 32, 8), Model("Mixtral 8x22B", 140.6, 39.1, 56, 8))
 
 
-@dataclass
-class Turns:
-    """Sums over all turns of one number."""
-
-    count: int = 0
-    held: int = 0
-    dropped: int = 0
-    relevant: int = 0
-    lost: int = 0
-
-
-async def follow(data: Path, k: int, cache: Path) -> dict[int, Turns]:
-    """Return by turn the passages that a dialog holds, those unused for three turns, and what would be lost in them."""
-    found: dict[int, Turns] = defaultdict(Turns)
+async def measure_passages(data: Path, k: int, cache: Path) -> dict[int, float]:
+    """Return the mean number of passages that a dialog holds, by turn."""
+    found: dict[int, list[int]] = defaultdict(list)
     for collection in collections(data):
         if collection.name not in DOMAINS:
             continue
@@ -77,18 +64,11 @@ async def follow(data: Path, k: int, cache: Path) -> dict[int, Turns]:
             conversation, number = parse_turn_id(query)
             dialogs[conversation].append((number, query))
         for turns in dialogs.values():
-            since: dict[str, int] = {}  # the last turn that a passage was found at for the first time, or used
+            held = set[str]()
             for place, (_, query) in enumerate(sorted(turns), start=1):
-                for passage in rankings[query]:
-                    since.setdefault(passage, place - 1)
-                dropped = {passage for passage, last in since.items() if last < place - UNUSED_TURNS}
-                relevant = {passage for passage, grade in collection.relevant[query].items() if grade} & set(since)
-                at = found[place]
-                at.count, at.held, at.dropped = at.count + 1, at.held + len(since), at.dropped + len(dropped)
-                at.relevant += len(relevant)
-                at.lost += len(relevant & dropped - set(rankings[query]))
-                since |= dict.fromkeys(relevant, place)
-    return found
+                held.update(rankings[query])
+                found[place].append(len(held))
+    return {place: fmean(counts) for place, counts in found.items()}
 
 
 def room(model: Model, gpus: int, weights: int, cache: int) -> float:
@@ -114,26 +94,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, required=True, help="the folder that holds mtrag")
     data: Path = parser.parse_args().data
-    held: dict[int, dict[int, float]] = {}
     with tempfile.TemporaryDirectory() as cache:
-        for k in (3, 5, 10):
-            turns = asyncio.run(follow(data, k, Path(cache)))
-            held[k] = {place: at.held / at.count for place, at in turns.items()}
-            if k == 5:
-                rows = [
-                    [
-                        str(place),
-                        str(at.count),
-                        f"{at.held / at.count:.1f}",
-                        f"{at.dropped / at.count:.1f}",
-                        f"{at.dropped / at.held:.0%}",
-                        f"{at.lost / max(1, at.relevant):.1%}",
-                    ]
-                    for place, at in sorted(turns.items())
-                    if at.count >= 50
-                ]
-    head = ["turn", "dialogs", "passages", "unused for three turns", "share", "relevant ones among them"]
-    print(table(head, rows) + "\n")
+        held = {k: asyncio.run(measure_passages(data, k, Path(cache))) for k in (3, 5, 10)}
 
     def tokens(k: int, words: int, count: int) -> float:
         return held[k][count] * PASSAGE * words / 512 + count * TURN
