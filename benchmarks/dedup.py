@@ -1,7 +1,6 @@
 """Near-duplicates among dialogs: processor time, memory, recall and false alarms.
 
     python -m benchmarks.dedup 20000
-    python -m benchmarks.dedup --bands      # share of pairs of a given similarity that become candidates
 
 Dialogs of 300 words in six turns, from a vocabulary of 30,000 with frequencies as 1/rank. A tenth are copies of an
 earlier one, half of these with 1% of the words changed and half with 3%. Two dialogs are duplicates if the Jaccard
@@ -18,11 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from benchmarks.made_up import Words
 from benchmarks.measuring import in_new_process, peak_memory
-from generator.common.minhash import Banding
 from generator.config.settings import near_duplicates
 from generator.dialogs.dedup import Deduplicator
 from generator.output.markdown import table
@@ -33,7 +29,6 @@ TURNS, QUESTION, WORDS = 6, 12, 300
 THRESHOLD = 0.8
 CHANGED = (3, 9)
 ORIGINALS = 10_000  # that are copied
-PAIRS = 5_000
 
 
 def generate(path: Path, count: int) -> list[tuple[int, float]]:
@@ -101,33 +96,11 @@ def find(path: Path) -> tuple[float, float, float, set[int]]:
     return signing, total - signing, peak_memory(), found
 
 
-def bands() -> None:
-    """Print the share of pairs of texts of a given similarity that become candidates."""
-    settings = near_duplicates()
-    banding = Banding(settings.threshold)
-    rows, chance = banding._factors.shape[1], np.random.default_rng(0)
-    print(f"{banding.bands} bands of {rows} rows\n")
-    print("| Jaccard similarity | candidates, computed | candidates, found |\n| --- | --- | --- |")
-    for own in (100, 74, 50, 37, 26, 14):  # of each of the two; 296 are shared
-        alike = 296 / (296 + 2 * own)
-        found = 0
-        for _ in range(PAIRS):
-            values = chance.integers(1 << 32, size=296 + 2 * own, dtype=np.uint32)
-            one, other = np.unique(values[own:]), np.unique(values[: len(values) - own])
-            found += bool((banding.hashes(one) == banding.hashes(other)).any())
-        computed = 1 - (1 - alike**rows) ** banding.bands
-        print(f"| {alike:.3f} | {computed:.2%} | {found / PAIRS:.2%} |", flush=True)
-
-
 def main() -> None:
     """Measure and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("dialogs", nargs="?", type=int, default=20_000)
-    parser.add_argument("--bands", action="store_true", help="print the share of candidates instead")
     given = parser.parse_args()
-    if given.bands:
-        bands()
-        return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "dialogs.txt")
         planted = generate(path, given.dialogs)
