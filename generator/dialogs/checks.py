@@ -46,8 +46,15 @@ _PROMPT_WORDS = re.compile(
 _RETORT = re.compile(r"\bwrite a different one\b")  # “To write a different one, you should say: …”
 
 _LABEL = re.compile(
-    r"\W*(?:(?:user|agent|assistant|question|answer|response|[qa]|the kind of question) ?:|"
+    r"\W*(?:(?:user|agent|assistant|question|answer|response|[qa]|the kind of question)[\"*]* ?[:>]|"
     r"th(?:e|is) question (?:is|asks)\b|I(?:[’']?m| am) a user\b|the user (?:wants to know|is asking|asks)\b)",
+    re.IGNORECASE,
+)
+# What small models say around the question that they were asked for; none of people's 7,325 has it.
+_AROUND = re.compile(
+    r"\W*(?:(?:sure|certainly|of course)!.*\?|(?:here(?:[’']s| is)|(?:the |rephrased |reworded )?question\b"
+    r"|re(?:phrased|worded)|in other words)[^:?]{0,40}:)"
+    r"|.*\([^()]*\b(?:question|other words|re(?:phrased|worded))\b[^()]*\)$",
     re.IGNORECASE,
 )
 LIKE_THE_PROMPT = "speaks of the User, the Agent or their last words"
@@ -147,7 +154,7 @@ def find_fault(
         return "speaks of the documents"
     if speaks_like_the_prompt(question, documents.passages):
         return LIKE_THE_PROMPT
-    if _speaks_like_the_agent(question):
+    if _AROUND.match(question) or _speaks_like_the_agent(question):
         return LIKE_THE_AGENT
     if dialog_language().matches("asks_agent", question):
         return OF_THE_AGENT
@@ -157,7 +164,9 @@ def find_fault(
         return OFF_SUBJECT
     if copies_documents(question, documents.passages):
         return COPIED
-    if _tells(question, [focus, *(text for p in documents.passages for text in told_in(p))]):
+    facts = [focus, *(text for p in documents.passages for text in told_in(p))]
+    *_, (start, end) = sentences(question)
+    if any(_tells(text, facts) for text in (question, question[start:end])):
         return "tells what it should ask for"
     # What earlier questions meant, since slips would hide a repetition.
     history = [t.model_copy(update={"query": t.clean_query}) if t.clean_query else t for t in history]

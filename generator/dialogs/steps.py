@@ -54,6 +54,8 @@ _UNSAID = {"facts": (), "known": True, "consistent": True, "answerability": "ans
 _TOLD = ("answerable", "partial")
 _MOST_ADDED = 2
 _SHORTEST_SUBJECT = 4  # characters that name what a question is about
+_LISTED = re.compile(r"^(?:[-*•]|1[.)]) ")  # “2. Weltkrieg” is a name
+_MARKED = re.compile(r"""^(?:["“]|["“*`'‘]+(?=.*["”*`'’]$))((?:[^"“”*`'‘’]|(?<=\w)['’](?=\w))+)["”*`'’]*$""")
 
 
 class Ask(dspy.Module):
@@ -308,5 +310,8 @@ def on_one_line(text: str) -> str:
 
 
 def unquote(message: str) -> str:
-    """Return a message on one line, without the quotation marks that small models put around it, or only before it."""
-    return re.sub(r'^["“]([^"“”]+)["”]?$', r"\1", on_one_line(message)).strip()
+    """Return a message on one line, without what small models put around it, or only before it.
+
+    That is a list's mark, quotation marks, and Markdown's for bold text and code.
+    """
+    return _MARKED.sub(r"\1", _LISTED.sub("", on_one_line(message))).strip()

@@ -172,10 +172,17 @@ def test_a_copied_sentence_is_no_message() -> None:
     assert copies_documents(f"Is it true that {longer.text[:-1]}?", [longer])
 
 
-def test_a_message_stands_without_quotation_marks() -> None:
-    for quoted in ('"How old is its driver?"', '"How old is its driver?'):
-        assert ask_next(Scripted(ask=[{"question": quoted}])) == "How old is its driver?"
-    assert ask_next(Scripted(ask=[{"question": 'Who says "old" of it?'}])) == 'Who says "old" of it?'
+@pytest.mark.parametrize("around", ['"{}"', '"{}', "'{}'", "**{}**", "`{}`", "```\n{}\n```", "- {}", "1. **{}**"])
+def test_a_message_stands_without_the_marks_around_it(around: str) -> None:
+    asked = ask_next(Scripted(ask=[{"question": around.format("How old is the tram's driver?")}]))
+    assert asked == "How old is the tram's driver?"
+
+
+@pytest.mark.parametrize(
+    "question", ['Who says "old" of it?', "'Tram' or 'bus'?", "`tram` or `bus`?", "2. Tram: how old is it?"]
+)
+def test_marks_within_a_message_stay(question: str) -> None:
+    assert ask_next(Scripted(ask=[{"question": question}])) == question
 
 
 @pytest.mark.parametrize(
@@ -209,6 +216,12 @@ BAD = {
     "as a helper": ("Do you have any other questions about the tram?", LIKE_THE_AGENT),
     "of the Agent": ("How did you pay for the tram?", OF_THE_AGENT),
     "of the document": ("Does the document provide any information about the tram?", "speaks of the documents"),
+    "announced": ("Here's another way to ask: How old is the driver?", LIKE_THE_AGENT),
+    "called a new wording": ("Rephrased question: How old is the driver?", LIKE_THE_AGENT),
+    "with a word to the asker": ("Sure! How old is the driver?", LIKE_THE_AGENT),
+    "with a note": ("How old is the driver? (same question in other words)", LIKE_THE_AGENT),
+    "as JSON": ('{"question": "How old is the driver?"}', LIKE_THE_PROMPT),
+    "in tags": ("<question>How old is the driver?</question>", LIKE_THE_PROMPT),
     "told of the task": ("The question is: Who drives the tram?", LIKE_THE_PROMPT),
     "what a document tells": ("What does the document about the tram say?", "speaks of the documents"),
     "repeated": ("Which colour is the tram?", "repeats an earlier question"),
@@ -695,6 +708,8 @@ def test_no_fact_is_given_for_what_is_not_told_or_was_said() -> None:
     [
         ("The bus is red and fast.", True),
         ("No, I meant the bus is fast and old.", True),
+        ("How is the bus? It is red, fast and old.", True),
+        ("The bus is red, fast and old. Why is that?", False),
         ("No, I meant the bus.", False),
         ("Is the bus red?", False),
         ("Tell me which bus is red.", False),
