@@ -1,4 +1,4 @@
-"""People's later questions that the checks of `generator.dialogs.later_turns` would refuse, by rule, as Markdown.
+"""People's later questions that the checks would refuse (`generator.dialogs.checks`), by rule, as Markdown.
 
     uv run python -m benchmarks.question_checks --data ../shared/data --cases
 
@@ -18,14 +18,15 @@ from typing import NamedTuple
 
 from generator.config.settings import human_corpus
 from generator.corpora.human import human_turn
-from generator.dialogs.later_turns import find_later_fault
+from generator.dialogs.checks import find_fault
+from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Documents, said_in
 from generator.dialogs.steps import adds_facts
 from generator.output.markdown import table
 from generator.schema import Dialog, Turn
 from taxonomy import QuestionType, read_types
 
-TYPES = read_types()
+TYPES, REPETITION = read_types(), Repetition(0.8)
 FILES = {
     "mtrag": ("mtrag",),
     "coqa": ("coqa/coqa-dev-v1.0.sample.json", "coqa/coqa-train-v1.0.sample.json"),
@@ -94,7 +95,7 @@ def read_rewrites(data: Path) -> Iterator[tuple[str, list[str]]]:
 def find_faults(question: Question) -> str | None:
     """Return the reason why a question is refused as each of its types, or None."""
     faults = [
-        find_later_fault(question.text, question.documents, question.history, each, "") for each in question.types
+        find_fault(question.text, question.documents, question.history, each, REPETITION) for each in question.types
     ]
     return None if None in faults else faults[0]
 
@@ -110,7 +111,7 @@ def main() -> None:
     refused = {name: [(find_faults(each), each) for each in questions] for name, questions in sets.items()}
     counts = {name: Counter(fault for fault, _ in each if fault) for name, each in refused.items()}
     faults = sorted(set[str]().union(*counts.values()))
-    head = ["refused since it …", *(f"{name} ({len(questions)})" for name, questions in sets.items())]
+    head = ["refused because it …", *(f"{name} ({len(questions)})" for name, questions in sets.items())]
     shares = {name: Counter({fault: counts[name][fault] / len(sets[name]) for fault in faults}) for name in sets}
     print(table(head, [[fault, *(f"{counts[n][fault]} ({shares[n][fault]:.1%})" for n in sets)] for fault in faults]))
     rewrites = list(read_rewrites(arguments.data))

@@ -194,18 +194,20 @@ def test_a_correction_says_what_was_meant(message: str, why: str) -> None:
     assert find_fault(message, documents, SAID, KINDS["correction"], Repetition(0.8)) == why
 
 
-def test_a_short_later_question_need_not_share_a_word() -> None:
+def test_a_later_question_that_is_short_or_points_back_need_not_share_a_word() -> None:
     documents = Documents(passages=(piece("m", f"{TRAM.text} {BUS.text} " * 9),))
     faults = [
         find_fault(question, documents, history, KINDS["follow-up"], Repetition(0.8))
         for question, history in (
             ("How costly is it?", SAID),
             ("How costly are elephants?", ()),
+            ("Can elephants jump far?", SAID),
+            ("Did anybody else complain about that?", SAID),
             ("Why did they close the pool?", SAID),
             ("Who runs the pool?", SAID),  # the tram runs, too
         )
     ]
-    assert faults == [None, OFF_SUBJECT, *["is on the topic of an example"] * 2]
+    assert faults == [None, OFF_SUBJECT, OFF_SUBJECT, None, *["is on the topic of an example"] * 2]
 
 
 BAD = {
