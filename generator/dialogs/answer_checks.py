@@ -184,10 +184,10 @@ def _runs(text: str) -> list[tuple[str, ...]]:
 def _says_something(answer: str, question: str) -> bool:
     """Return False for what tells nothing: an announcement, a question, a page's title, and a question's own words.
 
-    “Yes” and these are an answer where no others are asked for.
+    “Yes” and these are an answer where no others are asked for, as to words typed into a search box.
 
-    A statement wants others, too: none of 788 answers of mtRAG's, QuAC's, CoQA's and Doc2Dial's people repeats one, or
-    is a question that asks nothing back (“What is term investing?”).
+    What users tell of themselves wants others, too: none of 788 answers of mtRAG's, QuAC's, CoQA's and Doc2Dial's
+    people repeats a statement, or is a question that asks nothing back (“What is term investing?”).
     """
     language = dialog_language()
     announcement, open_question = language.pattern("announcement"), language.pattern("open_question")
@@ -205,7 +205,8 @@ def _says_something(answer: str, question: str) -> bool:
     told = drop_refusals(answer)
     names = {word.lower() for word in _INSIDE.findall(told) if word[0].isupper()}  # “in May”
     said = content_of(told) | names
-    is_open = (open_question and open_question.match(question)) or (said and not asks(question))
+    is_statement = said and not asks(question) and not (begun and not language.find("first_person", question))
+    is_open = (open_question and open_question.match(question)) or is_statement
     if language.matches("asks_number", question) and _gives_number(told):  # “They don't pay.”
         return True
     chooses = language.begins_with("auxiliary", question) and language.find("alternative", question) and not begun

@@ -102,6 +102,7 @@ def test_an_index_and_a_paragraph_that_a_passage_names_are_the_documents_own() -
         ("Yes, what does a day ticket cost?", DOES),
         ("Tickets and prices | City of Orrin", WHAT),
         ("Yes, the night tram is cheap.", "I hear that the night tram is cheap."),
+        ("The night tram stops at the harbour.", "night tram stop harbour"),
         ("No, it does not.", "How does it get to the harbour?"),
         ("The cost of a ticket for the night tram.", WHAT),
         ("You pay your fee at the counter.", "Why do I pay my fee at the counter?"),
@@ -142,6 +143,8 @@ def test_an_answer_that_answers_nothing_is_refused(answer: str, question: str) -
         ("Do you want to know when the night tram stops?", DOES),
         ("The harbour opened in May.", "When did the harbour open?"),
         ("The night tram stops at the harbour.", DOES),
+        ("Yes, the night tram stops at the harbour.", "night tram stop harbour"),
+        ("Yes, the night tram is cheap.", "so the night tram is cheap"),  # typed without its question mark
         ("The tram.", "What is cheaper, the tram or the bus?"),
         ("It is cheaper to take the tram.", "Is it cheaper to take the tram or the bus?"),
         ("Yes, you can take the tram or the bus.", "Can I take the tram or the bus?"),
