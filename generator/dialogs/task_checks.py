@@ -23,8 +23,9 @@ Fault = tuple[str, str]
 
 _ROLE = r"(?:the )?(?:user|agent|human|assistant|(?:chat|ro)?bot|customer|ai)"
 _SAYS = r"(?:asks|says|types|writes|adds|answers|replies|responds|explains|admits)"
+# “Turn 2: …”, “User: …”, and “Step 2: …”, unless it is a list of steps.
 LABEL = re.compile(
-    rf"^\W*(?:step|turn|round) ?\d+\b|^\W*{_ROLE}(?: {_SAYS})?\W{{0,3}}:",
+    rf"^\W*(?:(?:turn|round) ?\d+|{_ROLE}(?: {_SAYS})?)\W{{0,3}}:|\A\W*step ?\d+\W{{0,3}}:(?![\s\S]*\bstep ?\d)",
     re.IGNORECASE | re.MULTILINE,
 )
 # What an agent says, and no user.
