@@ -37,7 +37,7 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
     """
     if languages().differ:  # no words can be compared
         return turn
-    said, told = list_said(turn.query, history, documents.passages), _list_whole(documents.passages)
+    said, told = list_said(turn.query, history, documents.passages), list_whole(documents.passages)
     cited = tuple(each for each in turn.evidence if each.text in told)
 
     def measure(evidence: Sequence[Evidence]) -> Support:
@@ -77,7 +77,7 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
     return turn.model_copy(update={"evidence": drop_needless(cited, turn.answer, turn.query, measure)})
 
 
-def _list_whole(passages: Sequence[Passage]) -> set[str]:
+def list_whole(passages: Sequence[Passage]) -> set[str]:
     """Return the sentences of passages that tell something, but those at an edge that another passage goes beyond."""
     told = set[str]()
     for passage in passages:

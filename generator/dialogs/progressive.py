@@ -20,6 +20,7 @@ from generator.common.shingles import content_stems
 from generator.dialogs.calls import Others, call, use_model
 from generator.dialogs.candidates import ATTEMPTS, Unused
 from generator.dialogs.dedup import Repetition
+from generator.dialogs.evidence_choice import list_whole
 from generator.dialogs.journal import Meter, metered
 from generator.dialogs.plan import Plan
 from generator.dialogs.program import Draft, Program
@@ -313,8 +314,13 @@ class ProgressiveDialog(Program):
                 placed = tuple(_in_context(span, source, contexts.passages) for span in spans)
                 reference = Reference(_join(spans, source.text), placed, reply.explanation)
             case "evidence":
-                reply = await ask(self.evidence, contexts)
-                spans = contexts.evidence(reply.evidence)
+                whole = _leave_out_cut(contexts, source)
+                reply = await ask(self.evidence, whole)
+                by_id = {passage.id: passage for passage in whole.passages}
+                spans = tuple(
+                    _in_context(span, by_id[span.passage_id], contexts.passages)
+                    for span in whole.evidence(reply.evidence)
+                )
                 reference = Reference("\n".join(span.text for span in spans), spans, reply.explanation)
             case "plan":
                 reply = await ask(self.plan, contexts)
@@ -366,8 +372,19 @@ def _focus(source: Passage, number: int, count: int) -> str:
     return source.text[slice(*spans[len(spans) * number // count])] if number else ""
 
 
+def _leave_out_cut(contexts: Documents, source: Passage) -> Documents:
+    """Return contexts without the sentences that the ends of passages cut; as they are if they have no others."""
+    told, parts = list_whole((*contexts.passages, source)), list[Passage]()
+    for passage in contexts.passages:
+        if whole := [span for span in sentences(passage.text) if passage.text[slice(*span)] in told]:
+            start, end = whole[0][0], whole[-1][1]
+            place = {"start": passage.start + start, "end": passage.start + end}
+            parts.append(passage.model_copy(update={"text": passage.text[start:end], **place}))
+    return Documents(passages=tuple(parts)) if parts else contexts
+
+
 def _in_context(span: Evidence, source: Passage, contexts: Sequence[Passage]) -> Evidence:
-    """Return a span of the source as one of the first passage that holds it, if one does."""
+    """Return a span of a part of a document as one of the first passage that holds it, if one does."""
     for passage in contexts:
         start = span.start + source.start - passage.start
         end = start + len(span.text)

@@ -135,6 +135,23 @@ def test_a_reasoning_item_searches_its_own_document_and_quotes_the_evidence() ->
     assert [call.turn for call in model.of("reference")] == [1, 2, 3]
 
 
+def test_a_sentence_that_the_end_of_its_passage_cuts_is_no_evidence() -> None:
+    questions = ("Why is the mill closed?", "It looked fine from the road, though.", "Then why do I see cranes there?")
+    cut = [
+        Passage(id=f"mill:{start}-{end}", document_id="mill", text=MILL.text[start:end], start=start, end=end)
+        for start, end in ((9, 68), (0, 46), (9, 46))
+    ]
+    model = Scripted(candidates=[asked(questions)], reference=[{"explanation": "", "evidence": [1]}] * 3)
+    draft = write(model, Shelf([[cut[0]], [cut[1]], [cut[2]]]), plan("customer"))
+    first, second, third = draft.turns
+    assert [turn.answer for turn in (first, second)] == ["Nobody was hurt.", "The mill burnt on Friday night."]
+    assert [(e.passage_id, e.start) for turn in (first, second) for e in turn.evidence] == [
+        (cut[0].id, 23),
+        (cut[1].id, 0),
+    ]
+    assert third.answer == "burnt on Friday night.", "there is no other"
+
+
 def test_a_plan_rests_on_given_information_and_stands_at_the_end_alone() -> None:
     model = Scripted(
         candidates=[asked(TRAVEL)], reference=[{"explanation": "Dogs.", "evidence": [1], "answer": " 1. Go. "}]
