@@ -76,6 +76,7 @@ PatternName = Literal[
     "rejects",  # its first group isn't what was meant
     "request",
     "points",  # at what was talked about before
+    "points_at_person",
     "asks_back",  # with a question mark
     "asks_to_tell",  # without one
     "offers",  # asks nothing back, though it looks so

@@ -116,6 +116,8 @@ def test_a_question_about_something_else_is_refused() -> None:
         ("Does the tram run this week?", False),
         ("Why are some trams late, and where are these trams?", False),
         ("Why does a tram carry these things?", True),
+        ("Why did she drive the tram?", True),
+        ("What did the driver of the tram tell her friends?", False),
     ],
 )
 def test_a_first_question_names_what_it_is_about(question: str, nameless: bool) -> None:
