@@ -23,8 +23,9 @@ _ENGLISH = 0.2
 LEAST_WORDS, PLAIN, SURE = 6, 0.3, 0.95
 # Letters of a foreign script, and their share of all letters, from which a text isn't in the language.
 LEAST_LETTERS, FOREIGN = 8, 0.3
-# A language that isn't written in Latin letters may have so large a share of them, in names and the like.
-_LATIN = 0.85
+# A language that isn't written in Latin letters may have so large a share of them, in names and the like; and more
+# where fewer of the words than this share are common ones: “Maria Lindqvist”, `max_retries`. Of sentences more are.
+_LATIN, _PROSE = 0.85, 0.2
 
 
 def detect_language(texts: Sequence[str]) -> tuple[str | None, int]:
@@ -42,14 +43,17 @@ def find_other_language(text: str, expected: Language) -> str | None:
     """Return the name of the language that a text is in if it surely isn't the expected one, else None.
 
     Letters of another script decide alone; else it takes some words, few of them among the commonest of the expected
-    language, and a sure detector. Short texts and names are in any language.
+    language, and a sure detector. Short texts, names, commands and addresses are in any language.
     """
     scripts = count_scripts(text)
     letters = sum(scripts.values())
     for name, count in scripts.items() if expected.scripts else ():
         share = _LATIN if name == "Latin" else FOREIGN
         if name not in (*expected.scripts, "other") and count >= LEAST_LETTERS and count > share * letters:
-            return _name(_classify(text, {*known_codes(), expected.code})[0], expected) or f"{name} letters"
+            other = load_language(_classify(text, {*known_codes(), expected.code})[0])
+            if name == "Latin" and _share_of_common_words(text, other) < _PROSE:
+                return None
+            return _name(other, expected) or f"{name} letters"
     share = _share_of_common_words(text, expected)
     long = letters >= 2 * LEAST_WORDS if not expected.spaced else len(words(text)) >= LEAST_WORDS
     if not long or share >= PLAIN:
@@ -57,11 +61,19 @@ def find_other_language(text: str, expected: Language) -> str | None:
     # Of rarer languages the detector takes too many texts to be.
     code, sure = _classify(text, {*known_codes(), expected.code})
     other = load_language(code)
-    return _name(code, expected) if sure >= SURE and share <= _share_of_common_words(text, other) else None
+    if expected.code == "ja" and code == "zh" and _is_in_kanji(text):
+        return None
+    return _name(other, expected) if sure >= SURE and share <= _share_of_common_words(text, other) else None
 
 
-def _name(code: str, expected: Language) -> str | None:
-    return None if code == expected.code else load_language(code).name
+def _name(other: Language, expected: Language) -> str | None:
+    return None if other.code == expected.code else other.name
+
+
+def _is_in_kanji(text: str) -> bool:
+    """Return True if Japan's standard has all letters of a text; of 60 Chinese sentences it has those of 2."""
+    letters = "".join(filter(str.isalpha, text))
+    return letters.encode("cp932", "ignore").decode("cp932") == letters
 
 
 def _share_of_common_words(text: str, language: Language) -> float:

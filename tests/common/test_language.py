@@ -120,6 +120,13 @@ def test_words_keep_their_vowel_signs_and_letters_without_spaces_stand_alone() -
         ("de", "Python, NumPy, PyTorch, JAX und TensorFlow"),
         ("ja", "Python 3.11とBM25を使います。"),
         ("en", "Sacramento, San Diego, Los Angeles, San Francisco"),
+        ("zh", "PostgreSQL 15"),
+        ("zh", "Maria Lindqvist"),
+        ("zh", "用 `apt-get install nginx`。"),
+        ("ru", "Johann Sebastian Bach"),
+        ("el", "support@example.com"),
+        ("ja", "東京都千代田区丸の内一丁目九番一号"),
+        ("ja", "独立行政法人日本学生支援機構奨学金事業"),
     ],
 )
 def test_short_texts_and_names_are_in_any_language(code: str, text: str) -> None:
@@ -129,6 +136,12 @@ def test_short_texts_and_names_are_in_any_language(code: str, text: str) -> None
 def test_letters_of_another_script_are_a_slip_even_inside_a_text() -> None:
     text = "Die Gebühr ist 5 Euro。如果您需要更多信息请告诉我们。"
     assert find_other_language(text, load_language("de")) == "Chinese"
+
+
+@pytest.mark.parametrize("code", ["zh", "ru", "ar", "ja", "el"])
+@pytest.mark.parametrize("text", ["The backup tool keeps its data in PostgreSQL.", "Maria Lindqvist is the author."])
+def test_an_english_sentence_with_a_name_is_a_slip_where_letters_are_not_latin(code: str, text: str) -> None:
+    assert find_other_language(text, load_language(code)) == "English"
 
 
 def test_texts_in_many_languages_or_none_have_no_language() -> None:
