@@ -8,7 +8,7 @@ from itertools import islice, pairwise
 from operator import itemgetter
 
 from generator.common.language import languages
-from generator.common.scripts import WORD, has_question_mark, is_plain, words
+from generator.common.scripts import WORD, ends_in_question_mark, is_plain, words
 from generator.errors import ConfigError
 from generator.schema import Document, Passage
 
@@ -108,7 +108,7 @@ def told_in(passage: Passage) -> list[str]:
         for text, after in pairwise([*texts, ""])
         if text != passage.title
         and not is_heading(text)
-        and (not has_question_mark(text[-1:]) or 0 < len(words(after)) < _LEAST_TELLING)
+        and (not ends_in_question_mark(text) or 0 < len(words(after)) < _LEAST_TELLING)
     ]
 
 

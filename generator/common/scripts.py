@@ -28,12 +28,14 @@ _SPECIAL = re.compile("[\u0590-\u1b7f\u200c\u200d\u3040-\U0010ffff]")
 _ASCII = re.compile(r"[\x00-\x7f]+")
 _UNSPACED_LETTER = re.compile(f"[{UNSPACED}]")
 _RUN = re.compile(rf"([\da-zª-ɏ]+)|((?:[^\W\da-zª-ɏ]|[{MARKS}])+)")
-QUESTION_MARKS = "?？؟"
-_QUESTION_MARK = re.compile(f"[{QUESTION_MARKS}]")
+# The Greek ones are U+037E and, as people type it, “;”.
+_GREEK = "\u0370-\u03ff\u1f00-\u1fff"
+QUESTION_MARK = rf"(?:[?？؟\u037e]|(?<=[{_GREEK}]);)"
+_QUESTION_MARK = re.compile(QUESTION_MARK)
 
 _SCRIPTS = {
     "Latin": "A-Za-zª\u00b5-\u024f\u1e00-\u1eff",
-    "Greek": "\u0370-\u03ff\u1f00-\u1fff",
+    "Greek": _GREEK,
     "Cyrillic": "\u0400-\u052f",
     "Armenian": "\u0530-\u058f",
     "Hebrew": "\u0590-\u05ff",
@@ -65,7 +67,13 @@ def has_words(text: str) -> bool:
 
 def has_question_mark(text: str) -> bool:
     """Return True if a text has a question mark of any script."""
-    return _QUESTION_MARK.search(text) is not None
+    return _QUESTION_MARK.search(text) is not None or ends_in_question_mark(text)
+
+
+def ends_in_question_mark(text: str) -> bool:
+    """Return True if a text's last character is a question mark of any script."""
+    greek = text.endswith(";") and _letters()["Greek"].search(text)  # “Τι είναι το PostgreSQL;”
+    return bool(greek or _QUESTION_MARK.match(text[-1:]))
 
 
 def is_plain(text: str) -> bool:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from generator.common.language import dialog_language, languages
 from generator.common.passages import sentences
 from generator.common.refusals import drop_closings, drop_refusals
-from generator.common.scripts import has_words, words
+from generator.common.scripts import QUESTION_MARK, has_words, words
 from generator.common.support import find_other_units, read_terms, term_keys
 from generator.dialogs.asks_back import drop_requests
 from generator.schema import Evidence, Passage, Turn
@@ -29,7 +29,7 @@ _MOST_RETOLD, _MOST_ASIDE = 0.75, 0.5
 _CLAIM, _LEAST_CLAIMED = 3, 1 / 3
 SHOWN = 8
 
-_QUESTION = re.compile(r"[^.!?。！？؟।\n]+[?？؟]")
+_QUESTION = re.compile(rf"[^.!?。！？؟।\n]+{QUESTION_MARK}")
 
 
 class Support(NamedTuple):

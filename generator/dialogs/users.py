@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from generator.common.language import dialog_language
-from generator.common.scripts import QUESTION_MARKS
+from generator.common.scripts import QUESTION_MARK
 from generator.dialogs.calls import Model, use_model
 from generator.schema import Turn
 from taxonomy import PLAIN, QuestionType, User
@@ -20,6 +20,7 @@ _NEIGHBOURS = {
 }
 # Words of four letters or more in pieces without a digit, so that no number, unit or code is touched.
 _WORD = re.compile(r"(?<!\S)[^\W\d_]{4,}(?=[?!.,;:]*(?:\s|$))")
+_LAST_MARK = re.compile(rf"\s*{QUESTION_MARK}*\s*\Z")
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Asker:
         if "typos" in self.user.typing:
             text = make_slips(text, random.Random(f"{self.seed}/typos/{turn}"))
         if "lower-case" in self.user.typing:
-            text = text.lower().rstrip(QUESTION_MARKS).rstrip()
+            text = _LAST_MARK.sub("", text.lower())
         return text
 
 

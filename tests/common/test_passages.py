@@ -2,6 +2,7 @@ import random
 
 import pytest
 
+from generator.common.language import Languages, load_language, use_languages
 from generator.common.passages import TOKEN, count_tokens, prose, sentences, told_in
 from generator.errors import ConfigError
 from generator.schema import Document
@@ -200,3 +201,7 @@ def test_sentences_of_any_text_are_ordered_trimmed_and_complete(seed: int) -> No
 def test_a_question_tells_nothing_unless_its_answer_needs_it() -> None:
     passage = make_passage("fares", "Is it free? Yes. What does it cost? It costs 5 crowns. He asked, “Why?”")
     assert told_in(passage) == ["Is it free?", "Yes.", "It costs 5 crowns.", "He asked, “Why?”"]
+    greek = load_language("el")
+    with use_languages(Languages(greek, greek)):
+        told = told_in(make_passage("card", "Πόσο κοστίζει; Η κάρτα κοστίζει δώδεκα ευρώ τον χρόνο."))
+    assert told == ["Η κάρτα κοστίζει δώδεκα ευρώ τον χρόνο."]

@@ -6,6 +6,7 @@ from contextlib import suppress
 import pytest
 from dspy import lm15
 
+from generator.common.language import Languages, load_language, use_languages
 from generator.common.passages import passage
 from generator.dialogs.calls import TOO_LONG
 from generator.dialogs.checks import (
@@ -723,6 +724,17 @@ def test_a_question_does_not_tell_what_it_should_ask_for(message: str, tells: bo
     focus = "The bus is red, fast and old."
     fault = find_fault(message, DOCUMENTS, SAID, KINDS["follow-up"], Repetition(0.8), focus)
     assert (fault == "tells what it should ask for") == tells
+
+
+@pytest.mark.parametrize("question", ["Πόσο κοστίζει η κάρτα;", "Πόσο κοστίζει η κάρτα\u037e", "Η ετήσια κάρτα Visa;"])
+def test_a_greek_question_ends_in_a_semicolon(question: str) -> None:
+    greek = load_language("el")
+    documents = Documents(passages=(piece("card", "Πόσο κοστίζει η κάρτα. Η ετήσια κάρτα Visa."),))
+    with use_languages(Languages(greek, greek)):
+        asked, told = (
+            find_fault(text, documents, (), KINDS["direct"], Repetition(0.8)) for text in (question, question[:-1])
+        )
+    assert (asked, told) == (None, "tells what it should ask for")
 
 
 @pytest.mark.parametrize("text", ["I don't have information on that.", "It costs a bundle of hay."])
