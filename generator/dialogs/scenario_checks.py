@@ -1,13 +1,14 @@
 """Check a set of questions of a scenario before anything is searched for it (Kuo et al. 2025, figures 8 to 13).
 
-What a program can see: a miss costs a worse candidate, a false alarm a second attempt. The words that are looked for
-are English.
+What a program can see: a miss costs a worse candidate, a false alarm a second attempt. A scenario's own checks look for
+English words, and apply to English dialogs only.
 """
 
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
 
+from generator.common.language import dialog_language
 from generator.common.scripts import has_words
 from generator.common.shingles import content_stems, words
 from generator.dialogs.checks import GAP, speaks_of_documents
@@ -87,7 +88,7 @@ def find_set_fault(
             return "copies an example", question
         if len(topics & set(content_stems(f"{question} {query}"))) >= _BORROWED:
             return "is on the topic of an example", question
-    for check in scenario.checks:
+    for check in scenario.checks if dialog_language().code == "en" else ():
         if fault := _CHECKS[check](questions):
             return fault
     return None

@@ -1,7 +1,7 @@
 """Check a dialog of a task before it is judged: its form, and what its task asks of it (Bai et al. 2024, section 3.2).
 
-What a program can see: a miss costs a call of the judge, a false alarm a second attempt. The words that are looked for
-are English.
+What a program can see: a miss costs a call of the judge, a false alarm a second attempt. A task's own checks look for
+English words, and apply to English dialogs only.
 """
 
 import re
@@ -10,6 +10,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
+from generator.common.language import dialog_language
 from generator.common.scripts import has_question_mark, has_words
 from generator.common.shingles import content_stems, words
 from generator.dialogs.answer_checks import find_answer_fault
@@ -84,7 +85,8 @@ def find_dialog_fault(written: Written, task: Task, repetition: Repetition, grou
     """
     if fault := _find_form_fault(written, task, repetition, grounded):
         return fault
-    for check in task.checks:
+    english = dialog_language().code == "en"
+    for check in task.checks if english else ():
         if fault := _CHECKS[check](written, repetition):
             return fault
     first, last = written.agents[0], written.agents[-1]
@@ -95,7 +97,7 @@ def find_dialog_fault(written: Written, task: Task, repetition: Repetition, grou
     if task.mistake:
         if not holds(first, written.mistake):
             return "the first answer lacks the mistake", first
-        if holds(last, written.mistake) and not _CORRECTS & set(words(last)):
+        if english and holds(last, written.mistake) and not _CORRECTS & set(words(last)):
             return "the last answer keeps the mistake", last
     return None
 

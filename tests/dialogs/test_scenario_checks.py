@@ -2,12 +2,13 @@
 
 import pytest
 
+from generator.common.language import Languages, load_language, use_languages
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.scenario_checks import find_set_fault
 from taxonomy import read_scenarios
 from tests.support.scripted import piece
 
-SCENARIOS = read_scenarios()
+SCENARIOS, GERMAN = read_scenarios(), load_language("de")
 NORREY = piece("norrey", "The mill on Norrey burnt down.")
 NEWS = (
     "Sum up the fire at Norrey mill in five points of 20 words each.",
@@ -80,6 +81,14 @@ def test_a_later_question_may_speak_of_the_text_there_is() -> None:
         fault("news", (*NEWS[:2], "Now put the cost of the site in short points.")) == "a later question names a form"
     )
     assert fault("news", ("Draw up a press release on the fire at Norrey mill.", *NEWS[1:])) is None
+
+
+def test_words_of_a_request_are_looked_for_in_english_only() -> None:
+    asked = ("Schreib mir eine Zusammenfassung in 80 Wörtern.", "Ergänze die Ursache.", "Und die Pläne der Eigentümer.")
+    assert fault("news", asked)
+    with use_languages(Languages(GERMAN, GERMAN)):
+        assert fault("news", asked) is None
+        assert fault("news", (*asked[:2], asked[1])) == "repeats an earlier question"
 
 
 def test_a_set_may_not_resemble_one_before() -> None:
