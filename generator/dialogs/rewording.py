@@ -46,10 +46,11 @@ class Reword(dspy.Module):
     ) -> str:
         """Return the question in other words, or as it is where three attempts fail.
 
-        What asks nothing, takes up the last turn or has a reply of its own stays as it is: its words make its type.
+        What asks nothing, takes up the last turn or has a reply of its own stays as it is: its words make its type. So
+        does what has no content word, one of which the other words must have.
         """
         takes_up = question_type.part_taken_up in ("question", "answer")
-        if takes_up or question_type.reply or not has_question_mark(question):
+        if takes_up or question_type.reply or not has_question_mark(question) or not content_of(question):
             return question
 
         async def draw(profile: Profile, _: Sequence[Refused]) -> str:

@@ -13,7 +13,7 @@ ASKED = "What does a return ticket of the Lindau ferry cost since 1963?"
 
 def ask(question: str, *replies: Entry, kind: str = "direct") -> tuple[str, Scripted]:
     """Return the question of a turn, whose model replies so to the request for other words."""
-    later = kind == "correction"
+    later = kind != "direct"
     asked = ["When does the ferry run?", question] if later else [question]
     answers = ["It runs since 1963.", "It costs 15 euros."]
     model = Scripted(
@@ -57,6 +57,13 @@ def test_other_words_have_one_of_the_questions() -> None:
     assert ask("What does a return ticket cost?", *["How much is it to take dogs?"] * 3)[0].startswith("What does")
 
 
-def test_what_takes_up_the_last_turn_keeps_its_words() -> None:
-    question, model = ask("No, I meant the ferry back. What does it cost?", kind="correction")
-    assert question.startswith("No, I meant") and {call.turn for call in model.of("reword")} == {1}
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        pytest.param("No, I meant the ferry back. What does it cost?", "correction", id="takes up the last turn"),
+        pytest.param("And how much is it?", "follow-up", id="has no content word that other words could have"),
+    ],
+)
+def test_nobody_is_asked_for_other_words_of_a_question_that(question: str, kind: str) -> None:
+    asked, model = ask(question, kind=kind)
+    assert asked == question and {call.turn for call in model.of("reword")} == {1}
