@@ -54,11 +54,11 @@ class Asker:
         return adapted.model_copy(update={"phrasings": tuple(beginnings)})
 
     def type_out(self, text: str, turn: int) -> str:
-        """Return a message as the user types it in turn number `turn`; numbers stay as they are."""
+        """Return a message as the user types it in turn number `turn`; digits stay as they are."""
         if "typos" in self.user.typing:
             text = make_slips(text, random.Random(f"{self.seed}/typos/{turn}"))
         if "lower-case" in self.user.typing:
-            text = _LAST_MARK.sub("", text.lower())
+            text = _LAST_MARK.sub("", text.lower().replace("¿", ""))
         return text
 
 

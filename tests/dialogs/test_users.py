@@ -53,6 +53,7 @@ def test_a_text_without_content_words_has_no_slips() -> None:
 def test_small_letters_leave_out_the_last_question_mark() -> None:
     assert asker("lower-case").type_out("Is BM25 used? Why?", 2) == "is bm25 used? why"
     assert asker("lower-case").type_out("Πόσο κοστίζει η κάρτα;", 2) == "πόσο κοστίζει η κάρτα"
+    assert asker("lower-case").type_out("¿Qué es? Y el museo, ¿cuándo abre?", 2) == "qué es? y el museo, cuándo abre"
     assert asker().type_out(QUESTION, 1) == QUESTION
 
 
