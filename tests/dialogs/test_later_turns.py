@@ -2,7 +2,11 @@
 
 import pytest
 
-from generator.dialogs.later_turns import ASKS_TOLD, LEAVES, REPEATS, find_later_fault
+from generator.common.language import Languages, load_language, use_languages
+from generator.dialogs.checks import find_fault
+from generator.dialogs.dedup import Repetition
+from generator.dialogs.language_checks import phrase
+from generator.dialogs.later_turns import ASKS_TOLD, LEAVES, REPEATS, content_of, find_later_fault
 from generator.dialogs.prompt import Documents
 from generator.schema import Turn
 from tests.support.records import make_turn
@@ -49,6 +53,30 @@ def test_a_correction_takes_up_the_question_before(question: str) -> None:
 )
 def test_a_correction_that_takes_it_up_is_accepted(question: str) -> None:
     assert fault(question, "correction") is None
+
+
+@pytest.mark.parametrize("code", ["en", "de", "fr", "es", "ar", "hi", "ja", "zh"])
+def test_beginnings_of_later_questions_have_no_content_word(code: str) -> None:
+    asks_for_time = {"long", "temp", "tiemp", "समय"}
+    with use_languages(Languages(load_language(code), load_language(code))):
+        for kind in ("follow-up", "clarification", "correction"):
+            for phrasing in phrase(KINDS[kind]).phrasings:
+                assert content_of(phrasing.replace("…", " ")) <= asks_for_time, phrasing
+
+
+@pytest.mark.parametrize(
+    ("code", "asked", "fee", "question"),
+    [
+        ("de", "Was kostet es?", "Der Eintritt kostet 4 Euro.", "Heißt das, dass mein Sohn nichts zahlt?"),
+        ("fr", "Combien ?", "L'entrée coûte 4 euros.", "Est-ce que cela veut dire que mon fils paie ?"),
+        ("es", "¿Cuánto cuesta?", "La entrada cuesta 4 euros.", "¿Eso significa que los niños no pagan?"),
+    ],
+)
+def test_a_clarification_may_share_no_word_with_the_dialog(code: str, asked: str, fee: str, question: str) -> None:
+    documents = Documents(passages=(piece("fee", f"{fee} " * 12),))
+    with use_languages(Languages(load_language(code), load_language(code))):
+        kind = phrase(KINDS["clarification"])
+        assert find_fault(question, documents, said((asked, fee)), kind, Repetition(0.8)) is None
 
 
 def test_a_clarification_does_not_ask_whether_all_of_the_answer_is_so() -> None:
