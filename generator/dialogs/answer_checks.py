@@ -13,7 +13,7 @@ from generator.common.language import PatternName, dialog_language
 from generator.common.numerals import digits_of
 from generator.common.passages import sentences
 from generator.common.refusals import drop_refusals
-from generator.common.scripts import has_question_mark, has_words
+from generator.common.scripts import ends_in_question_mark, has_words
 from generator.common.shingles import content_stems, words
 from generator.common.support import read_terms, shares_nothing, term_keys
 from generator.dialogs.asks_back import drop_requests, find_request
@@ -194,7 +194,7 @@ def _says_something(answer: str, question: str) -> bool:
     rest = announcement.sub("", answer) if announcement else answer
     if not has_words(rest) or words(answer) == words(question) or rest.endswith((":", "：")) or _TITLE.match(answer):
         return False
-    is_question = has_question_mark(answer[-1:])
+    is_question = ends_in_question_mark(answer)
     opener = language.pattern("opener")
     begun = opener.match(answer) if opener else None
     start = begun.end() if begun else 0  # “Yes, what is …?”
