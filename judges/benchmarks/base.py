@@ -76,6 +76,10 @@ class Benchmark(Record, ABC):
     def judged(self, item: Dialog) -> Sequence[Turn]:
         """Return the turns of an item that are answered and judged."""
 
+    def asked(self, item: Dialog, context: Context) -> Sequence[Turn]:
+        """Return the turns that the model under test answers: those judged, and any before them that it is shown."""
+        return self.judged(item)
+
     @abstractmethod
     def chat(self, item: Dialog, turn: Turn, earlier: Sequence[str]) -> tuple[Message, ...]:
         """Return the chat whose last message is the question of `turn`.

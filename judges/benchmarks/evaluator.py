@@ -53,9 +53,10 @@ class Evaluator:
             failed = {turn.turn for turn in judged if not turn.answer and not _came_empty(turn)}
         else:
             with self.tested.for_dialog(item.id) as client:
-                answers, failed = await self._answer(golden, context, LanguageModel(client, journal, self.seed))
+                lm = LanguageModel(client, journal, self.seed)
+                answers, failed = await self._answer(golden, self.benchmark.asked(item, context), context, lm)
         found = await together(self._judge(golden, context, answers, member, journal) for member in self.members)
-        turns = []
+        turns, scored = [], {turn.turn for turn in judged}
         for turn in golden.turns:
             if turn.turn not in answers:
                 turns.append(turn.model_copy(update={"verdicts": ()}))  # verdicts on the golden answers are no scores
@@ -70,17 +71,17 @@ class Evaluator:
                 "usage": journal.cost(turn.turn),
             }
             answered = turn.model_copy(update=update)
-            for metric in self.benchmark.judges:
+            for metric in self.benchmark.judges if turn.turn in scored else ():
                 missing = Verdict(judge=metric.name, label=UNJUDGED, explanation=NO_ANSWER, model="")
                 compared = self.benchmark.compared(answered)
                 verdicts.append(missing if turn.turn in failed else await metric.judge((), (), compared))
             turns.append(answered.model_copy(update={"verdicts": tuple(verdicts)}))
-        lm = item.lm if self.tested is None else self.model
-        dialog = golden.model_copy(update={"turns": tuple(turns), "context": context, "lm": lm})
+        model = item.lm if self.tested is None else self.model
+        dialog = golden.model_copy(update={"turns": tuple(turns), "context": context, "lm": model})
         return Outcome(dialog=dialog, drops=(), usage=journal.by_stage())
 
     async def _answer(
-        self, item: Dialog, context: Context, lm: LanguageModel
+        self, item: Dialog, asked: Sequence[Turn], context: Context, lm: LanguageModel
     ) -> tuple[dict[int, Turn], Collection[int]]:
         """Return the turns with the model's answers by number, and the numbers of those whose answer didn't come."""
         answers, failed = dict[int, Turn](), set[int]()
@@ -97,11 +98,10 @@ class Evaluator:
             cut = reply is not None and reply.finish_reason == "length"
             answers[turn.turn] = turn.model_copy(update={"answer": text, "truncated": cut})
 
-        judged = self.benchmark.judged(item)
         if context == "golden":
-            await together(answer(turn) for turn in judged)
+            await together(map(answer, asked))
         else:
-            for turn in judged:
+            for turn in asked:
                 await answer(turn)
         return answers, failed
 

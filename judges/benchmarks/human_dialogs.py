@@ -95,11 +95,17 @@ class HumanDialogs(Benchmark):
         return None if self.judged(item) else "has no question with an answer"
 
     def judged(self, item: Dialog) -> Sequence[Turn]:
-        turns = [turn for turn in item.own_turns if turn.answer or turn.other_answers]
+        turns = _answerable(item)
         if self.questions is None or self.questions >= len(turns):
             return turns
         drawn = random.Random(item.id).sample(range(len(turns)), self.questions)
         return [turns[number] for number in sorted(drawn)]
+
+    def asked(self, item: Dialog, context: Context) -> Sequence[Turn]:
+        judged = self.judged(item)
+        if context == "golden":
+            return judged
+        return [turn for turn in _answerable(item) if turn.turn <= judged[-1].turn]
 
     def chat(self, item: Dialog, turn: Turn, earlier: Sequence[str]) -> tuple[Message, ...]:
         passages = excerpts(item.grounding(turn.turn), turn.evidence, self.passage_tokens)
@@ -159,6 +165,10 @@ class HumanDialogs(Benchmark):
             if score["score"] is not None
         ]
         print_table(rows, ["model", "earlier answers", "metric", "score", "95%"], ["score"])
+
+
+def _answerable(item: Dialog) -> list[Turn]:
+    return [turn for turn in item.own_turns if turn.answer or turn.other_answers]
 
 
 def rated_by_metric(dialog: Dialog) -> list[Rated]:

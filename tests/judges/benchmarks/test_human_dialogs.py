@@ -101,6 +101,29 @@ def test_a_refusal_is_right_or_wrong_in_whatever_words(site: Answering, openai_s
         assert [turn.verdicts[0].score for turn in written.turns] == pytest.approx(scored, abs=0.01)
 
 
+def test_with_its_own_history_a_model_answers_what_comes_before_a_drawn_question(
+    site: Answering, openai_server: OpenAIServer
+) -> None:
+    def read(folder: Path) -> list[Dialog]:
+        lines = (folder / "dialogs.jsonl").read_text(encoding="utf-8").splitlines()
+        return [Dialog.model_validate_json(line) for line in lines]
+
+    openai_server.responder = lambda body: f"Answer {len(chat(body)) // 2 + 1}."
+    dialog = Dialog.model_validate_json(site.input.read_text(encoding="utf-8"))
+    write_dialogs(site.input, *(dialog.model_copy(update={"id": name}) for name in "abcdefgh"))
+    assert site.run(openai_server, "benchmark.questions=1", "context=own").code == 0
+    shown = {text for body in openai_server.bodies for text in chat(body)[1::2]}
+    assert shown == {"Answer 1.", "Answer 2."}
+    drawn = [max(turn.turn for turn in dialog.turns if turn.verdicts) for dialog in read(site.run_dir)]
+    assert len(openai_server.bodies) == sum(drawn) and len(set(drawn)) > 1
+    again = site.run_dir.with_name("again")
+    assert site.run(openai_server, f"input={site.run_dir}", f"run_dir={again}").code == 0
+    first, second = (json.loads((f / "scores.json").read_text(encoding="utf-8")) for f in (site.run_dir, again))
+    assert first["answers"] == second["answers"] == 8 and first["models"] == second["models"]
+    one, two = ([[turn.answer for turn in d.turns] for d in read(folder)] for folder in (site.run_dir, again))
+    assert one == two
+
+
 def test_a_benchmark_without_splits_takes_none(site: Answering, openai_server: OpenAIServer) -> None:
     assert "benchmark.split=train: " in site.run(openai_server, "benchmark.split=train").refused
 
