@@ -1,8 +1,7 @@
 """Have a model answer the questions of an item, and judges and metrics say what its answers are worth."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from generator.common.concurrency import together
@@ -14,10 +13,10 @@ from generator.models.lm import ChatReply, Clients, LanguageModel
 from generator.schema import Context, Dialog, Turn, Verdict
 from judges.base import SCORED, UNJUDGED
 from judges.benchmarks.base import Benchmark, RatedBenchmark, golden_item
+from judges.benchmarks.scores import NO_ANSWER
 from judges.llm.task import RatingJudge
 from judges.panel import Member, median_of
 
-NO_ANSWER = "no answer"
 # What a reasoning model writes before its answer, where the server leaves it there; some begin it in the prompt.
 _THOUGHTS = re.compile(r"\A(?:\s*<think>)?(?:(?!<think>).)*?</think>|\A\s*<think>.*\Z", re.DOTALL)
 
@@ -47,15 +46,16 @@ class Evaluator:
         """
         judged = self.benchmark.judged(item)
         golden = golden_item(item, judged)
-        failed: Collection[int]
         if self.tested is None:
             answers = {turn.turn: turn for turn in judged}
-            failed = {turn.turn for turn in judged if not turn.answer and not _came_empty(turn)}
+            missing = {turn.turn: why for turn in judged if (why := why_missing(turn)) is not None}
         else:
             with self.tested.for_dialog(item.id) as client:
                 lm = LanguageModel(client, journal, self.seed)
-                answers, failed = await self._answer(golden, self.benchmark.asked(item, context), context, lm)
-        found = await together(self._judge(golden, context, answers, member, journal) for member in self.members)
+                answers, missing = await self._answer(golden, self.benchmark.asked(item, context), context, lm)
+        found = await together(
+            self._judge(golden, context, answers, missing, member, journal) for member in self.members
+        )
         turns, scored = [], {turn.turn for turn in judged}
         for turn in golden.turns:
             if turn.turn not in answers:
@@ -72,9 +72,10 @@ class Evaluator:
             }
             answered = turn.model_copy(update=update)
             for metric in self.benchmark.judges if turn.turn in scored else ():
-                missing = Verdict(judge=metric.name, label=UNJUDGED, explanation=NO_ANSWER, model="")
-                compared = self.benchmark.compared(answered)
-                verdicts.append(missing if turn.turn in failed else await metric.judge((), (), compared))
+                if (why := missing.get(turn.turn)) is not None:
+                    verdicts.append(Verdict(judge=metric.name, label=UNJUDGED, explanation=why, model=""))
+                else:
+                    verdicts.append(await metric.judge((), (), self.benchmark.compared(answered)))
             turns.append(answered.model_copy(update={"verdicts": tuple(verdicts)}))
         model = item.lm if self.tested is None else self.model
         dialog = golden.model_copy(update={"turns": tuple(turns), "context": context, "lm": model})
@@ -82,18 +83,20 @@ class Evaluator:
 
     async def _answer(
         self, item: Dialog, asked: Sequence[Turn], context: Context, lm: LanguageModel
-    ) -> tuple[dict[int, Turn], Collection[int]]:
-        """Return the turns with the model's answers by number, and the numbers of those whose answer didn't come."""
-        answers, failed = dict[int, Turn](), set[int]()
+    ) -> tuple[dict[int, Turn], dict[int, str]]:
+        """Return the turns with the model's answers, and why some answers didn't come, both by number."""
+        answers, missing = dict[int, Turn](), dict[int, str]()
 
         async def answer(turn: Turn) -> None:
-            earlier = None if context == "own" and failed else _earlier(item, turn, context, answers)
             reply: ChatReply | None = None
-            with suppress(Rejected):
-                if earlier is not None:  # else an answer before it is missing
+            if context == "own" and missing:
+                missing[turn.turn] = f"{NO_ANSWER}: one before it is missing"
+            else:
+                earlier = _earlier(item, turn, context, answers)
+                try:
                     reply = await chat(lm, self.benchmark.chat(item, turn, earlier), "respond", turn.turn)
-            if reply is None:
-                failed.add(turn.turn)
+                except Rejected as failure:
+                    missing[turn.turn] = f"{NO_ANSWER}: {failure.reason}\n{failure.text}".strip()
             text = _THOUGHTS.sub("", reply.text).strip() if reply else ""
             cut = reply is not None and reply.finish_reason == "length"
             answers[turn.turn] = turn.model_copy(update={"answer": text, "truncated": cut})
@@ -103,13 +106,14 @@ class Evaluator:
         else:
             for turn in asked:
                 await answer(turn)
-        return answers, failed
+        return answers, missing
 
     async def _judge(
         self,
         item: Dialog,
         context: Context,
         answers: Mapping[int, Turn],
+        missing: Mapping[int, str],
         member: Member[RatingJudge],
         journal: Journal,
     ) -> dict[int, Verdict]:
@@ -119,7 +123,7 @@ class Evaluator:
 
         async def verdict(turn: Turn) -> Verdict:
             if not turn.answer:
-                return judge.verdict(UNJUDGED, NO_ANSWER)
+                return judge.verdict(UNJUDGED, missing.get(turn.turn, NO_ANSWER))
             question = benchmark.question(item, turn, _earlier(item, turn, context, answers))
             try:
                 rating = await judge.rate(question, turn)
@@ -138,6 +142,9 @@ def _earlier(item: Dialog, turn: Turn, context: Context, answers: Mapping[int, T
     return [(t if context == "golden" else answers.get(t.turn, t)).answer for t in before]
 
 
-def _came_empty(turn: Turn) -> bool:
-    """Return True if an earlier evaluation has scored a turn's answer, which is empty and came so."""
-    return bool(turn.verdicts) and all(verdict.explanation != NO_ANSWER for verdict in turn.verdicts)
+def why_missing(turn: Turn) -> str | None:
+    """Return why a turn has no answer, as an earlier evaluation says; None if it has one, or one that came empty."""
+    if turn.answer:
+        return None
+    unjudged = (v.explanation for v in turn.verdicts if v.label == UNJUDGED and v.explanation.startswith(NO_ANSWER))
+    return next(unjudged, None) if turn.verdicts else NO_ANSWER

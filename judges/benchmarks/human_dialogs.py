@@ -27,7 +27,7 @@ from generator.output.tables import print_table
 from generator.schema import Context, Dialog, Judge, SkippedRecord, Turn
 from generator.sets import dialog_set
 from judges.benchmarks.base import Benchmark
-from judges.benchmarks.scores import Rated, Ratings, Score, bootstrap
+from judges.benchmarks.scores import Rated, Ratings, Score, bootstrap, short_reason
 from judges.metrics.words import words
 
 # Whose files, which lie in one folder, name the split of their dialogs.
@@ -179,7 +179,7 @@ def rated_by_metric(dialog: Dialog) -> list[Rated]:
             item=dialog.id,
             turn=turn.turn,
             score=verdict.score,
-            reason="" if verdict.score is not None else verdict.explanation,
+            reason=short_reason(verdict),
         )
         for turn in dialog.turns
         for verdict in turn.verdicts

@@ -32,7 +32,7 @@ from generator.schema import Context, Dialog, Record, Usage
 from judges.benchmarks.answers import add_answers
 from judges.benchmarks.base import RatedBenchmark
 from judges.benchmarks.config import Evaluation, load_evaluation
-from judges.benchmarks.evaluator import NO_ANSWER, Evaluator
+from judges.benchmarks.evaluator import Evaluator, why_missing
 from judges.benchmarks.items import draw_items, read_items
 from judges.benchmarks.scores import Rated, count_reasons
 from judges.llm.task import RatingAdapter, RatingJudge
@@ -188,9 +188,8 @@ class EvaluationRun(Session[Result]):
             ratings.setdefault(dialog.lm, {}).setdefault(dialog.context, []).extend(rated)
             every += {one.turn: one for one in rated}.values()  # several metrics fail for the same reason
             counts.update(dialogs=1, answers=len(judged), truncated=sum(turn.truncated for turn in judged))
-            empty = [turn for turn in judged if not turn.answer]
-            failed = sum(any(verdict.explanation == NO_ANSWER for verdict in turn.verdicts) for turn in empty)
-            counts.update(without_answer=failed, empty=len(empty) - failed)
+            missing = sum(why_missing(turn) is not None for turn in judged)
+            counts.update(without_answer=missing, empty=sum(not turn.answer for turn in judged) - missing)
         failures = count_reasons(every)
         scores = self._facts(store, counts) | (self.benchmark.score(ratings, self.settings.seed) if ratings else {})
         _write(self.folder, scores | {"complete": complete}, self.configuration)

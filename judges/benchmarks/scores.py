@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy import stats
 
-from generator.schema import Context, Dialog, Record
+from generator.schema import Context, Dialog, Record, Verdict
 from judges.llm.task import RatingJudge
 
 DIGITS = 6
+# How the explanation of a verdict on an answer that didn't come begins; why it didn't follows, then the server's words.
+NO_ANSWER = "no answer"
 # Resamples in memory at once.
 _BATCH = 1000
 
@@ -63,11 +65,18 @@ def rated_turns(dialog: Dialog) -> list[Rated]:
             item=dialog.id,
             turn=turn.turn,
             score=rating.score,
-            reason="" if rating.score is not None else rating.explanation.partition(":")[0],
+            reason=short_reason(rating),
         )
         for turn in dialog.turns
         for rating in [verdict for verdict in turn.verdicts if verdict.judge == RatingJudge.name][-1:]
     ]
+
+
+def short_reason(verdict: Verdict) -> str:
+    """Return why a verdict has no score, as a phrase by which such verdicts are counted; empty if it has one."""
+    if verdict.score is not None:
+        return ""
+    return verdict.explanation.partition("\n" if verdict.explanation.startswith(NO_ANSWER) else ":")[0]
 
 
 def mean_score(tasks: Sequence[Sequence[Sequence[float | None]]], seed: int = 0) -> Score:

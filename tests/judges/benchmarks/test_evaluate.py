@@ -179,6 +179,18 @@ def test_what_fails_is_counted_apart_and_lowers_nothing(site: Evaluating, openai
     assert "2 of 6 answers have no score: no answer" in done.err
 
 
+def test_a_judge_is_not_asked_about_an_answer_that_did_not_come(site: Evaluating, openai_server: OpenAIServer) -> None:
+    openai_server.responder = lambda body: "[[9]]" if judges(body) else "Yes."
+    longest = fake.status(400, "the maximum context length is 700 tokens")
+    openai_server.faults = lambda _, body: longest if len(body["messages"]) == 5 else None
+    done = site.run(openai_server)
+    assert done.code == 0, done.err
+    scores = site.scores()
+    (reason,) = scores["reasons"]
+    assert reason.startswith("no answer: ") and f"2 of 6 answers have no score: {reason}\n" in done.err
+    assert scores["without_answer"] == scores["unjudged"] == 2
+
+
 def test_nothing_judged_is_exit_code_1(site: Evaluating, openai_server: OpenAIServer) -> None:
     openai_server.responder = lambda body: "?" if judges(body) else "Yes."
     done = site.run(openai_server)

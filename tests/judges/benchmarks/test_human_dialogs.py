@@ -1,6 +1,7 @@
 """`python -m judges.evaluate` on human dialogs: what a model is shown, and how its answers are scored."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from judges.benchmarks.human_dialogs import mean_of_questions
 from judges.benchmarks.scores import Rated
 from tests.corpora.test_orquac import BIRTH, question
 from tests.judges.benchmarks.test_evaluate import PAIRS, Evaluating
+from tests.support import openai_server as fake
 from tests.support.openai_server import Body, OpenAIServer
 from tests.support.records import make_dialog, make_passage, make_turn, write_dialogs
 from tests.support.runs import command
@@ -135,6 +137,25 @@ def test_an_empty_answer_is_wrong_and_a_missing_one_has_no_score(site: Answering
     file = json.loads((site.run_dir / "scores.json").read_text(encoding="utf-8"))
     assert (file["answers"], file["empty"], file["without_answer"]) == (3, 1, 0)
     assert file["models"][openai_server.model]["own"]["token_f1"]["score"] == pytest.approx(2 / 3)
+
+
+def test_why_an_answer_is_missing_is_kept_and_said(site: Answering, openai_server: OpenAIServer) -> None:
+    why = "This model's maximum context length is 700 tokens."
+    openai_server.faults = lambda number, body: fake.status(400, why) if len(chat(body)) == 3 else None
+    done = site.run(openai_server, "context=own")
+    assert done.code == 0, done.err
+    told = re.findall("1 of 3 answers have no score: (no answer: .+)", done.err)
+    assert len(told) == 2 and "700" not in told[0]
+    written = Dialog.model_validate_json((site.run_dir / "dialogs.jsonl").read_text(encoding="utf-8"))
+    kept = [turn.verdicts[0].explanation for turn in written.turns]
+    assert why in kept[1] and [text.partition("\n")[0] for text in kept[1:]] == told
+    again = site.run_dir.with_name("again")
+    assert site.run(openai_server, f"input={site.run_dir}", f"run_dir={again}").code == 0
+    for folder in (site.run_dir, again):
+        file = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
+        assert (file["answers"], file["empty"], file["without_answer"]) == (3, 0, 2)
+    judged = Dialog.model_validate_json((again / "dialogs.jsonl").read_text(encoding="utf-8"))
+    assert [turn.verdicts for turn in judged.turns] == [turn.verdicts for turn in written.turns]
 
 
 def test_answers_that_are_judged_again_have_the_same_scores(site: Answering, openai_server: OpenAIServer) -> None:
