@@ -45,7 +45,8 @@ class Card(Record):
     Attributes:
         metric: the mean of these is what was optimised.
         data: the sets, as they were given.
-        documents: of train, validation and held-out examples; no document is in two of them.
+        documents: of train, validation and held-out examples, none of them on two sides.
+        shared: documents that are on two sides: if there are any, `documents` are those that the dialogs began with.
         scores: by name; `score` is what was optimised, `kappa` Cohen's, of a judge's verdicts.
         no_label: held-out examples without a verdict, before and after; they count as wrong, and not in kappa.
         validation: the score of each candidate on the validation examples, the first one's before.
@@ -64,6 +65,7 @@ class Card(Record):
     validation_examples: int
     held_out: int
     documents: tuple[int, int, int]
+    shared: int = 0
     scores: Mapping[str, Comparison]
     no_label: tuple[int, int] | None
     validation: tuple[float, ...]
@@ -93,6 +95,9 @@ class Card(Record):
 
     def markdown(self) -> str:
         """Return the card as a page."""
+        sides = "none of them on two sides"
+        if self.shared:
+            sides = f"which their dialogs began with; of all documents of the dialogs, {self.shared} are on two sides"
         rows = [[n, str(c.before), str(c.after), str(c.difference)] for n, c in self.scores.items()]
         parts = [
             f"# Instructions of {self.target} for {self.model}",
@@ -101,8 +106,7 @@ class Card(Record):
             "Intervals: 95%, bootstrap over documents. `score` is the mean of " + ", ".join(self.metric) + ".",
             *([f"Without a verdict: {self.no_label[0]} before, {self.no_label[1]} after."] if self.no_label else []),
             f"Data: {', '.join(self.data)}; train {self.train}, validation {self.validation_examples}, held out "
-            f"{self.held_out} examples of {' + '.join(map(str, self.documents))} documents, none of them on two sides. "
-            f"Seed {self.seed}.",
+            f"{self.held_out} examples of {' + '.join(map(str, self.documents))} documents, {sides}. Seed {self.seed}.",
             f"GEPA, reflection by {self.reflection}: {len(self.validation)} candidates (validation: "
             f"{', '.join(f'{score:.2f}' for score in self.validation)}), {self.tried} examples tried; {self.calls} "
             f"model calls, {self.tokens} tokens, {self.seconds / 60:.0f} minutes.",

@@ -1,14 +1,15 @@
-"""Examples of a target with their labels, and their split, in which no document is on two sides."""
+"""Examples of a target with their labels, and their split, in which, where it can be, no document is on two sides."""
 
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from scipy.cluster.hierarchy import DisjointSet
 
+from generator.common.console import note
 from generator.corpora.human import HUMAN
 from generator.errors import ConfigError, CorpusError
 from generator.optimization.labels import SETS
@@ -26,11 +27,12 @@ class Example(NamedTuple):
 
     Attributes:
         source: the set that it is from.
-        keys: what a document is recognised by: its id, its text, a message about it.
+        keys: what links it with others: ids and texts of its documents, a message about them.
         passages, history, turn: the turn, the ones before it, and its grounding.
         label: what people say of it; empty if nothing is known.
         uneven: its set may have few of some labels, so that parts of a split aren't balanced by them.
         query: the turn's query as people rewrote it to stand alone; empty if none did.
+        documents: those of its dialog, the one that it began with first.
     """
 
     id: str
@@ -42,6 +44,7 @@ class Example(NamedTuple):
     label: str
     query: str = ""
     uneven: bool = False
+    documents: tuple[str, ...] = ()
 
     @property
     def stratum(self) -> Stratum:
@@ -55,6 +58,21 @@ class Split(NamedTuple):
     train: list[Example]
     validation: list[Example]
     held_out: list[Example]
+
+    @property
+    def shared(self) -> int:
+        """The number of documents that are in more than one part."""
+        parts = Counter(name for part in self for name in {name for example in part for name in example.documents})
+        return sum(count > 1 for count in parts.values())
+
+
+# What links examples; what comes later is for dialogs that share passages all over, as in a run that retrieves from
+# one corpus.
+_LINKS: Sequence[Callable[[Example], Iterable[str]]] = (
+    lambda example: example.keys,
+    lambda example: example.documents,
+    lambda example: example.documents[:1],
+)
 
 
 def read_examples(data: Sequence[str], criterion: str) -> list[Example]:
@@ -103,10 +121,12 @@ def _example(number: int, source: str, dialog: Dialog, turn: Turn, label: str) -
     texts = [_normal(p.text) for p in passages]
     query = turn.retrieval_query if dialog.lm == HUMAN else ""
     said = _normal(query or turn.query)
-    keys = {*dialog.document_ids, *(p.document_id for p in passages), *texts}
+    documents = tuple(dict.fromkeys([*(dialog.document_ids or (dialog.id,)), *(p.document_id for p in passages)]))
+    keys = {*documents, *texts}
     keys |= {said} if len(said.split()) >= _TELLING else set()
     history = dialog.turns[: turn.turn - 1]
-    return Example(f"{number} {dialog.id} {turn.turn}", source, frozenset(keys), passages, history, turn, label, query)
+    name = f"{number} {dialog.id} {turn.turn}"
+    return Example(name, source, frozenset(keys), passages, history, turn, label, query, documents=documents)
 
 
 def _normal(text: str) -> str:
@@ -125,8 +145,9 @@ def find_groups(examples: Sequence[Example]) -> list[list[Example]]:
 def split_examples(examples: Sequence[Example], sizes: Mapping[str, int], seed: int) -> Split:
     """Return so many examples of each part of a split, equally many of each source and label.
 
-    Examples of a group are in one part; what a part doesn't need of it is left out. Each group gives as few as
-    possible: scores on more documents are surer.
+    Examples of a group are in one part; what a part doesn't need of it is left out. Each group gives few: scores on
+    more documents are surer. If these are too few groups, only documents link examples, or else only those that their
+    dialogs began with, and it is noted how many are in two parts; the examples have what linked them as their keys.
 
     Raises:
         ConfigError: there are too few.
@@ -138,16 +159,20 @@ def split_examples(examples: Sequence[Example], sizes: Mapping[str, int], seed: 
         part: Counter({each: size // len(strata) + (place < size % len(strata)) for place, each in enumerate(strata)})
         for part, size in sizes.items()
     }
-    groups = find_groups(examples)
-    for most in (1, 2, 4, 8, len(examples)):
-        drawn, missing = _draw(groups, needs, most, random.Random(f"{seed} split"))
-        if not missing:
-            return Split(**drawn)
+    for keys in _LINKS:
+        groups = find_groups([example._replace(keys=frozenset(keys(example))) for example in examples])
+        for most in (1, 2, 4, 8, len(examples)):
+            drawn, missing = _draw(groups, needs, most, random.Random(f"{seed} split"))
+            if not missing:
+                split = Split(**drawn)
+                if split.shared:
+                    note(f"data: its dialogs share documents; {split.shared} are on two sides")
+                return split
     (source, label), lacking = missing.most_common(1)[0]
     raise ConfigError(
         f"{' + '.join(sizes)} = {sum(sizes.values())}: {lacking} examples {f'labelled {label} ' if label else ''}of "
-        f"{source} are missing: data has {len(examples)} examples of {len(groups)} documents, each of which is in "
-        "one part; lower these settings, or add data"
+        f"{source} are missing: data has {len(examples)} examples, whose dialogs begin with {len(groups)} documents, "
+        "each of which is in one part; lower these settings, or add data"
     )
 
 
@@ -157,19 +182,20 @@ def _draw(
     """Return the examples of each part, at most `most` of a group, and the number missing of each source and label."""
     needs = {part: Counter(need) for part, need in wanted.items()}
     drawn: dict[str, list[Example]] = {part: [] for part in wanted}
+    supply = Counter(example.stratum for group in groups for example in group)
     for group in chance.sample(groups, len(groups)):
-        few = chance.sample(group, min(most, len(group)))
-        have = Counter(example.stratum for example in few)
+        have = Counter(example.stratum for example in group)
 
         def worth(part: str, have: Counter[Stratum] = have) -> float:
             useful = sum(min(number, needs[part][each]) for each, number in have.items())
             return useful and needs[part].total() / wanted[part].total()
 
-        part = max(wanted, key=worth)
-        for example in few if worth(part) else ():
-            stratum = example.stratum
-            if needs[part][stratum] > 0:
-                needs[part][stratum] -= 1
+        part, left = max(wanted, key=worth), most
+        # What there is least of goes first, or frequent labels take the place of rare ones.
+        for example in sorted(chance.sample(group, len(group)), key=lambda example: supply[example.stratum]):
+            if left and needs[part][example.stratum] > 0:
+                left -= 1
+                needs[part][example.stratum] -= 1
                 drawn[part].append(example)
     for chosen in drawn.values():
         chance.shuffle(chosen)

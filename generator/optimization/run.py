@@ -202,6 +202,7 @@ class OptimizationRun(Session[Ended]):
             validation_examples=len(split.validation),
             held_out=len(split.held_out),
             documents=cast(Any, tuple(len(find_groups(part)) for part in split)),
+            shared=split.shared,
             scores=self._compare(before, after),
             no_label=(count_unlabelled(before), count_unlabelled(after)) if self._judges else None,
             validation=validation,

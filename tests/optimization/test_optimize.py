@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import os
+import random
 import re
 import signal
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -389,6 +390,34 @@ def test_no_document_is_on_two_sides() -> None:
     assert split == split_examples(chained, {"train": 8, "validation": 8, "held_out": 16}, seed=1)
     joined = [example(0, "a", "x", "y"), example(1, "a", "y", "z"), example(2, "a", "z"), example(3, "a", "w")]
     assert [len(group) for group in find_groups(joined)] == [3, 1]
+
+
+def test_where_everything_is_linked_the_first_documents_are_on_one_side(
+    tmp_path: Path, openai_server: OpenAIServer
+) -> None:
+    shared = make_passage("p", "The doors of all houses are old.", document_id="all")
+    pairs = [("blue", "correct"), ("red", "incorrect")]
+    dialogs = [labelled(n, *pairs[n % 2]) for n in range(40)]
+    linked = [d.model_copy(update={"passages": (*d.passages, shared)}) for d in dialogs]
+    linked = [d.model_copy(update={"document_ids": (d.passages[0].document_id, "all")}) for d in linked]
+    data = write_dialogs(tmp_path / "data.jsonl", *linked)
+    usual = ("target=judge.correctness", f"data={data}", "train=8", "validation=8", "held_out=16", "calls=16")
+    done = command(*usual, f"run_dir={tmp_path / 'run'}", *openai_server.settings(), program=COMMAND)
+    assert done.code == 0 and "data: its dialogs share documents; 1 are on two sides" in done.err
+    found = card(data)
+    assert (found["documents"], found["shared"]) == ([8, 8, 16], 1)
+    score = found["scores"]["score"]["before"]
+    assert score["low"] < score["value"] < score["high"], "resampled by the first documents"
+    refused = command(*usual, "held_out=100", f"run_dir={tmp_path / 'other'}", program=COMMAND)
+    assert refused.code == 2 and "40 documents" in refused.error
+
+
+def test_a_split_takes_a_rare_label_from_as_many_documents_as_a_frequent_one() -> None:
+    chance = random.Random(0)
+    labels = ["rare" if chance.random() < 0.25 else "frequent" for _ in range(600)]
+    examples = [example(number, label, str(number // 4)) for number, label in enumerate(labels)]
+    split = split_examples(examples, {"train": 30, "validation": 30, "held_out": 60}, 0)
+    assert [len(find_groups(part)) for part in split] == [30, 30, 60]
 
 
 def test_a_split_takes_one_example_of_a_document_where_there_are_enough() -> None:
