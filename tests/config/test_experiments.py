@@ -57,6 +57,23 @@ def test_the_training_sets_differ_in_judge_and_unanswerable_questions(corpus: st
     assert plain.folder != filtered.folder
 
 
+@pytest.mark.parametrize("order", ["lee2024_quac,synthetic_filtered", "synthetic_filtered,lee2024_quac"])
+def test_the_filtered_set_has_the_papers_sizes_in_either_order_and_of_one_type(order: str) -> None:
+    answerable = {name: size for name, size in TABLE_9["quac"].items() if name != "unanswerable"}
+    whole = settings(f"+experiment=[{order}]")
+    assert (whole.wanted, whole.judge.name) == (sum(answerable.values()), "correctness")
+    assert {share.type.name for share in load(whole.taxonomy).first} == set(answerable)
+    for row, size in answerable.items():
+        made = settings(f"+experiment=[{order}]", f"taxonomy={row}")
+        assert (made.wanted, [share.type.name for share in load(made.taxonomy).first]) == (size, [row])
+
+
+@pytest.mark.parametrize("name", ["synthetic", "synthetic_filtered"])
+def test_a_training_set_without_a_papers_corpus_has_the_usual_size(name: str) -> None:
+    made = settings(f"+experiment={name}", "corpus=quac", "taxonomy=lee2024_quac")
+    assert made.wanted == settings("corpus=quac").wanted
+
+
 def test_the_companion_set_is_of_one_domain_a_run() -> None:
     made = settings("+experiment=mtrag_s", "corpus.domain=fiqa")
     assert (made.corpus.name, made.taxonomy.name, made.algorithm.name) == ("mtrag", "mtrag", "multi")
