@@ -50,7 +50,8 @@ class Evaluation(EvaluationSettings):
             return self.run_dir
         source = self.judgments[0] if self.judgments else self.input
         assert source is not None
-        model = "judgments" if self.judgments else self.model.rstrip("/").rpartition("/")[2]
+        name = self.model.rstrip("/").removesuffix("/model")  # a student's folder of its whole model
+        model = "judgments" if self.judgments else name.rpartition("/")[2]
         return Path("outputs") / f"{self.benchmark.name}-{stem(source)}-{model}"
 
     @property

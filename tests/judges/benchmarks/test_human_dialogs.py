@@ -130,6 +130,16 @@ def test_a_benchmark_without_splits_takes_none(site: Answering, openai_server: O
     assert "benchmark.split=train: " in site.run(openai_server, "benchmark.split=train").refused
 
 
+def test_students_in_folders_of_their_own_have_run_folders_of_their_own(
+    site: Answering, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(site.folder)
+    for student in ("human-0", "synthetic-0"):
+        with OpenAIServer(model=f"outputs/students/{student}/model") as server:
+            assert site.run(server, "run_dir=null").code == 0
+        assert (site.folder / f"outputs/quac-items-{student}/scores.json").exists()
+
+
 def test_an_empty_answer_is_wrong_and_a_missing_one_has_no_score(site: Answering, openai_server: OpenAIServer) -> None:
     openai_server.responder = lambda body: "" if len(chat(body)) == 3 else PAIRS[len(chat(body)) // 2][1]
     done = site.run(openai_server, "context=own")
