@@ -86,7 +86,8 @@ def load_evaluation(cfg: DictConfig) -> Evaluation:
         if given := next((name for name in ("answers", "judgments") if getattr(settings, name)), None):
             raise ConfigError(
                 f"{given}: benchmark={settings.benchmark.name} scores the answers of lm by metrics; leave it out "
-                "(answers that exist: python -m judges judge=token_f1 input=FILE)"
+                "(answers that exist: python -m judges judge=token_f1 input=FILE; it compares refusals by their words, "
+                "not by the publisher's marks)"
             )
         if judge.get("lm") or panel:
             raise ConfigError(f"judge.lm: benchmark={settings.benchmark.name} asks no judge; leave it out")
