@@ -40,10 +40,9 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
     if continues and (folder / "result.json").exists():
         note(f"run_dir={folder}: this student is trained; fresh=true starts over")
         if settings.merged and not (folder / "model").exists():
-            tokenizer, model = _load(settings)
-            _merge(PeftModel.from_pretrained(model, str(folder / "adapter")), tokenizer, folder)
+            _merge(settings)
         return
-    tokenizer, model = _load(settings)
+    tokenizer, model = _load(settings, quantised=student.quantised)
 
     def measure(pair: Pair) -> int:
         return len(tokenizer.apply_chat_template(pair.messages)["input_ids"])
@@ -100,7 +99,7 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
     trainer.train(resume_from_checkpoint=resumes)
     trainer.model.save_pretrained(folder / "adapter")
     if settings.merged:
-        _merge(trainer.model, tokenizer, folder)
+        _merge(settings)
     losses = [
         {"step": entry["step"], **{key: round(entry[key], 4) for key in ("loss", "eval_loss") if key in entry}}
         for entry in trainer.state.log_history
@@ -119,22 +118,27 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
     print(f"run folder: {folder}", flush=True)
 
 
-def _merge(model: Any, tokenizer: Any, folder: Path) -> None:
-    """Write the model with the adapter in its weights; the folder `model` is there when it is whole."""
+def _merge(settings: Finetuning) -> None:
+    """Write the model with the adapter in its weights; the folder `model` is there when it is whole.
+
+    The weights aren't quantised: in steps of 4 bits most of what the adapter adds is rounded off.
+    """
+    folder = settings.folder
+    tokenizer, model = _load(settings, quantised=False)
     unfinished = folder / "model.part"
-    model.merge_and_unload().save_pretrained(unfinished)
+    PeftModel.from_pretrained(model, str(folder / "adapter")).merge_and_unload().save_pretrained(unfinished)
     tokenizer.save_pretrained(unfinished)
     shutil.rmtree(folder / "model", ignore_errors=True)  # of a training that was killed behind this line
     unfinished.rename(folder / "model")
 
 
-def _load(settings: Finetuning) -> tuple[Any, Any]:
-    """Return the tokenizer and the model."""
-    student, gpu = settings.student, torch.cuda.is_available()
+def _load(settings: Finetuning, quantised: bool) -> tuple[Any, Any]:
+    """Return the tokenizer and the model; on 4-bit weights if there is a GPU for them."""
+    student = settings.student
     if Path(student.model).is_absolute() and not Path(student.model).is_dir():
         raise ConfigError(f"student.model={student.model}: no such folder; give a model's folder, or a name on the hub")
     weights: dict[str, Any] = {"dtype": torch.bfloat16}
-    if gpu and student.quantised:
+    if quantised and torch.cuda.is_available():
         weights["quantization_config"] = BitsAndBytesConfig(
             load_in_4bit=True, bnb_4bit_quant_type="fp4", bnb_4bit_compute_dtype=torch.bfloat16
         )

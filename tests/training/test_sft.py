@@ -1,0 +1,71 @@
+"""The training itself, on a model of a few thousand weights."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from generator.training.data import read_pairs
+from tests.training.test_data import STUDENT, dialog, settings
+
+pytestmark = pytest.mark.slow  # imports take longer than five seconds
+TEMPLATE = (
+    "{% for message in messages %}<{{ message['role'] }}>{{ message['content'] }}\n{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """Return the folder of a chat model whose tokens are bytes."""
+    for package in ("bitsandbytes", "peft", "trl"):
+        pytest.importorskip(package, reason="the extra train isn't installed")
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    torch.manual_seed(0)
+    vocabulary = {token: number for number, token in enumerate(["<end>", *pre_tokenizers.ByteLevel.alphabet()])}
+    tokens = Tokenizer(models.BPE(vocabulary, []))
+    tokens.pre_tokenizer, tokens.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=tokens, eos_token="<end>", pad_token="<end>")
+    tokenizer.chat_template = TEMPLATE
+    sizes = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = LlamaConfig(vocab_size=len(tokenizer), max_position_embeddings=1024, **sizes)
+    for part in (LlamaForCausalLM(config).to(torch.bfloat16), tokenizer):
+        part.save_pretrained(tmp_path / "chat-model")
+    return tmp_path / "chat-model"
+
+
+def train(folder: Path, model: Path, *dialogs: Any, **student: Any) -> Path:
+    """Train a student on dialogs and return the folder."""
+    from generator.training import sft
+
+    usual = {"model": str(model), "quantised": True, "learning_rate": 0.01, "batch": 4, "max_tokens": 1024}
+    of = STUDENT.model_copy(update=usual | student)
+    wanted = settings(folder, list(dialogs), student=of, run_dir=folder / "student", merged=True)
+    sft.train(wanted, read_pairs(wanted))
+    return folder / "student"
+
+
+@pytest.mark.parametrize("gpu", [False, True])
+def test_the_merged_model_is_the_model_with_the_adapter_and_not_quantised(
+    gpu: bool, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM
+
+    dialogs = [dialog(n, "correct") for n in range(8)]
+    folder = train(tmp_path, model, *dialogs)
+    if gpu:  # as a later call merges there; bitsandbytes quantises on CPUs, too
+        (folder / "model").rename(tmp_path / "of-cpu")
+        cuda = SimpleNamespace(is_available=lambda: True)
+        monkeypatch.setattr("generator.training.sft.torch", SimpleNamespace(cuda=cuda, bfloat16=torch.bfloat16))
+        assert train(tmp_path, model, *dialogs) == folder
+    merged = AutoModelForCausalLM.from_pretrained(folder / "model", dtype=torch.bfloat16)
+    base = AutoModelForCausalLM.from_pretrained(model, dtype=torch.bfloat16)
+    expected = PeftModel.from_pretrained(base, str(folder / "adapter")).merge_and_unload().state_dict()
+    assert not hasattr(merged.config, "quantization_config")
+    assert all(torch.equal(weights, expected[name]) for name, weights in merged.state_dict().items())
