@@ -248,14 +248,24 @@ def _read(path: str, settings: Finetuning) -> Iterator[Pair]:
         splits = load_dataset(path)
     except Exception as error:  # whatever datasets, pyarrow or the hub raise
         raise CorpusError(f"data={path}: can't be read as a dataset: {describe(error)}") from error
-    if tests := len(splits.pop("test", ())):
-        note(f"data={path}: its test split, {tests} pairs, is left out")
+    if splits.keys() - {"train", "validation"}:
+        uses = (f"{split} ({len(rows)} pairs) is {_use(split)}" for split, rows in splits.items())
+        note(f"data={path}: {', '.join(uses)}")
     for split, rows in splits.items():
+        if _use(split) == "left out":
+            continue
         for number, row in enumerate(rows, start=1):
             pair = require_record(_Row, f"data={path}: row {number} of {split}", row, "a dataset of this project fits")
             messages = [message.model_dump() for message in pair.messages]
             documents = tuple(pair.document_ids or ()) or (f"{split} {number}",)
-            yield Pair(messages, documents, (), split == "validation")
+            yield Pair(messages, documents, (), _use(split) == "validated with")
+
+
+def _use(split: str) -> str:
+    """Return what a dataset's split is for, by the beginning of its name, as of `test_sft`."""
+    if split.startswith("test"):
+        return "left out"
+    return "validated with" if split.startswith("validation") else "learned from"
 
 
 def _is_dataset(path: str) -> bool:

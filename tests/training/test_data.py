@@ -132,14 +132,25 @@ def test_a_validation_split_of_any_size_is_taken_as_it_is(share: int, tmp_path: 
     assert (len(training), len(validation)) == (10 - share, share)
 
 
-def test_the_test_split_of_a_dataset_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "set").mkdir()
+def make_dataset(folder: Path, splits: dict[str, int]) -> str:
+    """Write a dataset whose README names its splits, with so many rows each, and return its path."""
+    folder.mkdir()
+    files = [{"split": split, "path": f"{split}.jsonl"} for split in splits]
+    card = f"---\nconfigs: {json.dumps([{'config_name': 'default', 'data_files': files}])}\n---\n"
+    (folder / "README.md").write_text(card, encoding="utf-8")
     row = {"messages": [{"role": "user", "content": "Hm?"}, {"role": "assistant", "content": "Yes."}]}
-    for split, count in (("train", 4), ("validation", 2), ("test", 3)):
-        (tmp_path / "set" / f"{split}.jsonl").write_text("\n".join([json.dumps(row)] * count), encoding="utf-8")
-    (read,) = read_pairs(settings(tmp_path, []).model_copy(update={"data": (str(tmp_path / "set"),)}))
+    for split, count in splits.items():
+        (folder / f"{split}.jsonl").write_text("\n".join([json.dumps(row)] * count), encoding="utf-8")
+    return str(folder)
+
+
+@pytest.mark.parametrize("of", ["", "_sft"])
+def test_the_test_splits_of_a_dataset_are_left_out(of: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = {f"train{of}": 4, f"validation{of}": 2, f"test{of}": 3}
+    (read,) = read_pairs(settings(tmp_path, data=(make_dataset(tmp_path / "set", sizes),)))
     assert [pair.validation for pair in read] == [False] * 4 + [True] * 2
-    assert "its test split, 3 pairs, is left out" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert all(f"{split} ({size} pairs)" in said for split, size in sizes.items())
 
 
 def test_a_set_of_long_pairs_gives_as_many_as_one_of_short_ones(
