@@ -98,13 +98,19 @@ def read_pairs(settings: Finetuning) -> list[list[Pair]]:
     """Return the pairs of each of `data`.
 
     Raises:
-        ConfigError: none of them has a column of `keep`.
+        ConfigError: none of them has a column of `keep`, or a setting is for runs alone.
         CorpusError, RunError: the data can't be read.
     """
+    for path in filter(_is_dataset, settings.data):
+        if settings.keep and parse_filter(settings.keep) != ("pairs", ()):
+            raise ConfigError(
+                f"keep={settings.keep}: {path} is a dataset, whose rows aren't filtered; give the run folder, or "
+                "keep=pairs"
+            )
+        if settings.passage_tokens is not None:
+            raise ConfigError(f"passage_tokens: {path} is a dataset, whose passages are whole; give the run folder")
     if settings.keep and parse_filter(settings.keep)[1]:
-        dialogs = (
-            dialog for path in settings.data if not _is_dataset(path) for dialog in dialog_set(path, None).dialogs()
-        )
+        dialogs = (dialog for path in settings.data for dialog in dialog_set(path, None).dialogs())
         judges = list_judges(turn for dialog in dialogs for turn in dialog.own_turns)
         check_columns(settings.keep, judges, setting="keep")
     return [list(_read(path, settings)) for path in settings.data]
@@ -240,8 +246,6 @@ def _read(path: str, settings: Finetuning) -> Iterator[Pair]:
                 raise ConfigError(f"data={path}: a model's answers to a benchmark; give runs or human dialogs")
             yield from _pairs(dialog, settings)
         return
-    if settings.passage_tokens is not None:
-        raise ConfigError(f"passage_tokens: {path} is a dataset, whose passages are whole; give the run folder")
     from datasets import load_dataset
 
     try:

@@ -153,6 +153,19 @@ def test_the_test_splits_of_a_dataset_are_left_out(of: str, tmp_path: Path, caps
     assert all(f"{split} ({size} pairs)" in said for split, size in sizes.items())
 
 
+@pytest.mark.parametrize(
+    "wanted", [{"keep": "pairs and difficulty=hard"}, {"keep": "dialog"}, {"passage_tokens": 9}], ids=str
+)
+def test_what_only_runs_can_be_filtered_by_is_refused_for_a_dataset(wanted: dict[str, Any], tmp_path: Path) -> None:
+    data = (
+        str(write_dialogs(tmp_path / "run.jsonl", dialog(0, "correct"))),
+        make_dataset(tmp_path / "set", {"train": 4}),
+    )
+    assert all(map(len, read_pairs(settings(tmp_path, data=data))))
+    with pytest.raises(ConfigError, match=rf"^{next(iter(wanted))}.*: {data[1]} is a dataset.*; give the run folder"):
+        read_pairs(settings(tmp_path, data=data, **wanted))
+
+
 def test_a_set_of_long_pairs_gives_as_many_as_one_of_short_ones(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
