@@ -180,9 +180,13 @@ def draw_pairs(
         others = [pair for pair, group in zip(pairs, of, strict=True) if group in held]
         training += chance.sample(learned, need.training) if need.exactly else learned
         validating += chance.sample(others, min(len(others), need.validation)) if need.exactly else others
-    shared = {d for pair in training for d in pair.documents} & {d for pair in validating for d in pair.documents}
-    if shared:
-        note(f"data: its dialogs share documents; {len(shared)} are both learned from and validated with")
+    documents = {d for pair in training for d in pair.documents} & {d for pair in validating for d in pair.documents}
+    texts = {text for pair in training for text in pair.texts} & {text for pair in validating for text in pair.texts}
+    if documents or texts:
+        note(
+            f"data: its dialogs share {len(documents)} documents and {len(texts)} passages that are both learned from "
+            "and validated with"
+        )
     chance.shuffle(training)
     chance.shuffle(validating)
     return training, validating
@@ -261,7 +265,7 @@ def _read(path: str, settings: Finetuning) -> Iterator[Pair]:
         for number, row in enumerate(rows, start=1):
             pair = require_record(_Row, f"data={path}: row {number} of {split}", row, "a dataset of this project fits")
             messages = [message.model_dump() for message in pair.messages]
-            documents = tuple(pair.document_ids or ()) or (f"{split} {number}",)
+            documents = tuple(pair.document_ids or ()) or (f"{path} {split} {number}",)
             yield Pair(messages, documents, (), _use(split) == "validated with")
 
 

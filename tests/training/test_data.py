@@ -21,7 +21,7 @@ TEXT = "The tower is 40 m tall. It stands in a park near the river. The gate is 
 
 def dialog(number: int, *labels: str, **fields: Any) -> Dialog:
     """Return a dialog about a document of its own, with a turn for each label of a judge."""
-    passage = make_passage(f"p{number}", TEXT, document_id=f"d{number}")
+    passage = make_passage(f"p{number}", f"{TEXT} Its number is {number}.", document_id=f"d{number}")
     start = TEXT.index("iron")
     evidence = (Evidence(passage_id=passage.id, start=start, end=start + 4, text="iron"),)
     turns = [
@@ -107,11 +107,26 @@ def test_no_document_of_a_dialog_is_learned_from_and_validated_with(
     assert capsys.readouterr().err == ""
     split = [dialog(0, "correct", id=f"s{n}", split="validation" if n < 2 else "train") for n in range(6)]
     assert [len(side) for side in drawn(settings(tmp_path, split))] == [4, 2]
-    assert "1 are both" in capsys.readouterr().err
+    assert "1 documents and 1 passages" in capsys.readouterr().err
     star = [dialog(n, "correct", document_ids=(f"d{n}", "hub")) for n in range(8)]
     training, validation = drawn(settings(tmp_path, star))
     assert (len(training), len(validation)) == (6, 2)
-    assert "data: its dialogs share documents; 1 are both" in capsys.readouterr().err
+    assert "1 documents and 0 passages" in capsys.readouterr().err
+
+
+def test_a_passage_that_all_dialogs_have_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    notice = make_passage("p", "Ask at the desk.")
+    dialogs = [dialog(n, "correct", document_ids=(f"d{n}",), passages=(notice,)) for n in range(8)]
+    training, validation = drawn(settings(tmp_path, dialogs))
+    assert (len(training), len(validation)) == (6, 2)
+    assert "0 documents and 1 passages" in capsys.readouterr().err
+
+
+def test_rows_of_two_datasets_without_documents_are_apart(tmp_path: Path) -> None:
+    sizes = [{"train": 40}, {"train": 40, "validation": 5}]
+    of = settings(tmp_path, data=tuple(make_dataset(tmp_path / f"set{n}", size) for n, size in enumerate(sizes)))
+    training, validation = draw_pairs(of, read_pairs(of), len)
+    assert (len(training), len(validation)) == (30 + 40, 10 + 5)
 
 
 def test_a_passage_of_two_ids_is_on_one_side(tmp_path: Path) -> None:
