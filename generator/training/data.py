@@ -132,22 +132,22 @@ def draw_pairs(
         CorpusError: there are too few pairs.
     """
     chance, most = random.Random(settings.seed), settings.student.max_tokens
-    sets, needs = list[list[Pair]](), list[_Need]()
+    sets, needs, fitting = list[list[Pair]](), list[_Need](), list[str]()
     if settings.pairs and settings.pairs < 2 * len(settings.data):
         raise ConfigError(
-            f"pairs={settings.pairs}: each set of data gives one to learn from and one to validate with at least; "
-            f"give {2 * len(settings.data)} or more"
+            f"pairs={settings.pairs}: each set of data gives two at least; give {2 * len(settings.data)} or more"
         )
     validations = max(1, round((settings.pairs or 0) * settings.held_out))
     for number, (path, pairs) in enumerate(zip(settings.data, read, strict=True)):
         short = [pair for pair in pairs if measure(pair) <= most]
         if len(short) < len(pairs):
             note(f"student.max_tokens={most}: {len(pairs) - len(short)} of {len(pairs)} pairs of {path} are left out")
+        fitting.append(f" of at most student.max_tokens={most} tokens" if len(short) < len(pairs) else "")
         wanted = settings.pairs and _share(settings.pairs, number, len(settings.data))
         if len(short) < (wanted or 0):
+            fix = "lower pairs or passage_tokens, or raise student.max_tokens" if fitting[-1] else "lower pairs"
             raise CorpusError(
-                f"pairs={settings.pairs}: {path} has {len(short)} pairs of at most student.max_tokens={most} tokens, "
-                f"{wanted} are needed; lower pairs or passage_tokens, or raise student.max_tokens"
+                f"pairs={settings.pairs}: {path} has {len(short)} pairs{fitting[-1]}, {wanted} are needed; {fix}"
             )
         validation = max(1, round(len(short) * settings.held_out))
         if wanted:
@@ -167,19 +167,27 @@ def draw_pairs(
     for keys in links:
         groups = _group(sets, keys)
         held = _hold_out(sets, groups, needs, chance)
-        if held is not None:
+        sides = [
+            [[pair for pair, group in zip(pairs, of, strict=True) if (group in held) == out] for out in (False, True)]
+            for pairs, of in zip(sets, groups, strict=True)
+        ]
+        lacking = [
+            f"data={path}: gives {len(learned)} pairs{fit} to learn from and {len(others)} of other documents to "
+            f"validate with; at least {need.training} and {min(1, need.validation)} are needed"
+            for path, (learned, others), need, fit in zip(settings.data, sides, needs, fitting, strict=True)
+            if len(learned) < need.training or len(others) < min(1, need.validation)
+        ]
+        if not lacking:
             break
     else:
-        raise CorpusError(
-            f"data={settings.data[0]}: pairs of at least two documents, of at most student.max_tokens={most} tokens, "
-            "are needed, to learn and to validate"
-        )
+        fix = "lower pairs, or add dialogs" if settings.pairs else "add dialogs"
+        raise CorpusError(f"{lacking[0]}; {fix} on other documents")
     training, validating = list[Pair](), list[Pair]()
-    for pairs, of, need in zip(sets, groups, needs, strict=True):
-        learned = [pair for pair, group in zip(pairs, of, strict=True) if group not in held]
-        others = [pair for pair, group in zip(pairs, of, strict=True) if group in held]
+    for path, (learned, others), need in zip(settings.data, sides, needs, strict=True):
         training += chance.sample(learned, need.training) if need.exactly else learned
         validating += chance.sample(others, min(len(others), need.validation)) if need.exactly else others
+        if need.exactly and len(others) < need.validation:
+            note(f"pairs={settings.pairs}: {path} gives {len(others)} pairs to validate with, not {need.validation}")
     documents = {d for pair in training for d in pair.documents} & {d for pair in validating for d in pair.documents}
     texts = {text for pair in training for text in pair.texts} & {text for pair in validating for text in pair.texts}
     if documents or texts:
@@ -219,10 +227,10 @@ def _group(sets: Sequence[Sequence[Pair]], keys: Callable[[Pair], tuple[str, ...
 
 def _hold_out(
     sets: Sequence[Sequence[Pair]], groups: Sequence[Sequence[int]], needs: Sequence[_Need], chance: random.Random
-) -> set[int] | None:
-    """Return the groups to validate with: those of the validation split, else some by chance; None if there are none.
+) -> set[int]:
+    """Return the groups to validate with: those of the validation split, else some by chance.
 
-    Each set gives as many pairs as it needs, and keeps as many to learn from.
+    Of the latter, each set gives as many pairs as it needs, if it keeps as many to learn from.
     """
     held = {
         g for pairs, of in zip(sets, groups, strict=True) for pair, g in zip(pairs, of, strict=True) if pair.validation
@@ -235,12 +243,7 @@ def _hold_out(
                 break
             if group not in held and len(pairs) - have - sizes[group] >= need.training:
                 held.add(group)
-    counts = [(len(of), sum(group in held for group in of)) for of in groups]
-    enough = [
-        count - out >= need.training and out >= min(1, need.validation)
-        for (count, out), need in zip(counts, needs, strict=True)
-    ]
-    return held if all(enough) else None
+    return held
 
 
 def _read(path: str, settings: Finetuning) -> Iterator[Pair]:

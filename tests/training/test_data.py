@@ -75,7 +75,7 @@ def test_sets_give_the_same_number_of_pairs(tmp_path: Path) -> None:
     numbers = [int(pair.documents[0][1:]) for pair in (*training, *validation)]
     assert len(numbers) == 8 and sum(number >= 40 for number in numbers) == 4
     assert drawn(wanted) == (training, validation)
-    with pytest.raises(CorpusError, match=r"pairs=20: .* has 5 pairs .*, 10 are needed"):
+    with pytest.raises(CorpusError, match=r"pairs=20: .* has 5 pairs, 10 are needed"):
         drawn(settings(tmp_path, one, other, pairs=20))
 
 
@@ -157,6 +157,27 @@ def make_dataset(folder: Path, splits: dict[str, int]) -> str:
     for split, count in splits.items():
         (folder / f"{split}.jsonl").write_text("\n".join([json.dumps(row)] * count), encoding="utf-8")
     return str(folder)
+
+
+def test_what_lacks_is_named_with_the_set(tmp_path: Path) -> None:
+    rich = [dialog(n, "correct") for n in range(200, 330)]
+    of_split = [dialog(n, "correct", split="validation" if n < 20 else "train") for n in range(120)]
+    of_one = [dialog(0, "correct", id=f"one{n}") for n in range(40)]
+    for dialogs, pairs, numbers in (
+        (rich[:20], 80, "20.* 40"),
+        (of_split, 230, "100.* 20.* 104.* 1"),
+        (of_one, 60, "40.* 0.* 27.* 1"),
+        (of_one, None, "40.* 0.* 32.* 1"),
+    ):
+        with pytest.raises(CorpusError, match=rf"/1\.jsonl\D* {numbers} ") as raised:
+            drawn(settings(tmp_path, rich, dialogs, pairs=pairs, held_out=0.1))
+        assert "max_tokens" not in str(raised.value)
+
+
+def test_fewer_pairs_to_validate_with_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dialogs = [dialog(n, "correct", split="validation" if n < 3 else "train") for n in range(120)]
+    assert [len(side) for side in drawn(settings(tmp_path, dialogs, pairs=100, held_out=0.1))] == [90, 3]
+    assert "0.jsonl gives 3 pairs to validate with, not 10" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("of", ["", "_sft"])
