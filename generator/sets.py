@@ -1,5 +1,6 @@
 """Read sets of dialogs: a run folder, a file of dialogs, or a published data set with human dialogs."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -127,6 +128,12 @@ def dialog_set(path: str, corpus: str | Mapping[str, Any] | None) -> DialogSet:
         f"{path}: not a run folder or a file of dialogs as dialogs.jsonl is{fault}; give NAME:PATH to read it "
         f"as one of {', '.join(human_corpora())}"
     )
+
+
+def stem(path: Path) -> str:
+    """Return the name of a folder or file of dialogs, for the names of run folders and models; `RUN/dataset` is RUN."""
+    path = path.expanduser().absolute()
+    return stem(path.parent) if path.name == "dataset" else re.sub(r"(\.jsonl?)?(\.gz)?$", "", path.name)
 
 
 def _published(corpus: DialogCorpus) -> Records:

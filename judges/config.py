@@ -12,9 +12,9 @@ from generator.dialogs.filter import parse_filter
 from generator.dialogs.judging import JudgeSettings, NoJudge
 from generator.errors import ConfigError
 from generator.models.endpoints import Endpoint
+from generator.sets import stem
 from judges.panel import check_panel, judging_models
 from judges.settings import JudgingRunSettings
-from judges.work import stem
 
 
 class JudgingSettings(JudgingRunSettings):

@@ -1,7 +1,6 @@
 """Work through the plans of runs that judge, many at a time, stored in order."""
 
 import asyncio
-import re
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import aclosing, suppress
@@ -13,11 +12,6 @@ from generator.errors import ConfigError, GroundedDialogsError
 from generator.execution.pipeline import Progress
 from generator.execution.store import Outcome, Store
 from generator.output.progress import Display
-
-
-def stem(path: Path) -> str:
-    """Return the name of a folder or file of dialogs, for the names of run folders and models."""
-    return re.sub(r"(\.jsonl?)?(\.gz)?$", "", path.expanduser().absolute().name)
 
 
 def check_apart(folder: Path, source: Path) -> None:

@@ -23,7 +23,7 @@ from generator.models.lm import Message
 from generator.output.chat import kept_turns, to_messages
 from generator.output.excerpts import excerpts
 from generator.schema import Dialog
-from generator.sets import dialog_set
+from generator.sets import dialog_set, stem
 from generator.training.settings import FinetuneSettings, Student
 
 
@@ -37,7 +37,7 @@ class Finetuning(FinetuneSettings):
         """The folder of the adapter."""
         if self.run_dir is not None:
             return self.run_dir
-        names = "+".join(re.sub(r"\W+", "_", Path(path.partition(":")[2] or path).stem) for path in self.data)
+        names = "+".join(re.sub(r"\W+", "_", stem(Path(path.partition(":")[2] or path))) for path in self.data)
         return Path("outputs/students") / f"{self.student.name}-{names}-{self.seed}"
 
     @property

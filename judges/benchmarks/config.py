@@ -10,10 +10,10 @@ from generator.config.parts import build_choice, plain, validate
 from generator.errors import ConfigError
 from generator.models.endpoints import Endpoint
 from generator.schema import Context, Record
+from generator.sets import stem
 from judges.benchmarks.base import Benchmark, RatedBenchmark
 from judges.benchmarks.settings import EvaluationSettings
 from judges.panel import check_panel, judging_models
-from judges.work import stem
 
 
 class Judges(Record):

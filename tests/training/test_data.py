@@ -222,6 +222,14 @@ def test_passages_are_cut_around_the_evidence(tmp_path: Path) -> None:
     assert "made of iron" in shown and "40 m" not in shown
 
 
+def test_the_default_folder_tells_data_apart(tmp_path: Path) -> None:
+    runs = [f"outputs/quac-direct-multi-Mixtral-8x7B-Instruct-v0.1-{seed}" for seed in (0, 1)]
+    data = [*runs, *(f"{run}/dataset" for run in ("A", "B")), "quac:FOLDER/val_v0.2.json", "a/people.jsonl.gz"]
+    names = [settings(tmp_path, data=(path,)).folder.name for path in data]
+    assert len(set(names)) == len(data)
+    assert names[-4:] == ["s-A-0", "s-B-0", "s-val_v0_2-0", "s-people-0"]
+
+
 def test_a_folder_of_another_training_is_not_continued(tmp_path: Path) -> None:
     assert not has_training(tmp_path, {"seed": 1})
     (tmp_path / "student.json").write_text('{"settings": {"seed": 1}}', encoding="utf-8")
