@@ -117,7 +117,7 @@ def read_pairs(settings: Finetuning) -> list[list[Pair]]:
 
 
 def draw_pairs(
-    settings: Finetuning, read: Sequence[Sequence[Pair]], measure: Callable[[Pair], int]
+    settings: Finetuning, read: Sequence[Sequence[Pair]], measure: Callable[[Pair], int], positions: int | None = None
 ) -> tuple[list[Pair], list[Pair]]:
     """Return the pairs to learn from and those to validate with; where it can be, no document or passage has both.
 
@@ -126,12 +126,16 @@ def draw_pairs(
 
     Args:
         read: the pairs of each of `data`.
-        measure: returns a pair's length in tokens of the student.
+        measure: returns a pair's length in tokens of the student; raises ValueError if its template refuses the chat.
+        positions: the most tokens that the student can hold; None: any number.
 
     Raises:
-        CorpusError: there are too few pairs.
+        CorpusError: there are too few pairs, or the student's template refuses one.
     """
     chance, most = random.Random(settings.seed), settings.student.max_tokens
+    limit = f"student.max_tokens={most}"
+    if positions is not None and positions < most:
+        most, limit = positions, f"student.model has {positions} positions"
     sets, needs, fitting = list[list[Pair]](), list[_Need](), list[str]()
     if settings.pairs and settings.pairs < 2 * len(settings.data):
         raise ConfigError(
@@ -139,13 +143,16 @@ def draw_pairs(
         )
     validations = max(1, round((settings.pairs or 0) * settings.held_out))
     for number, (path, pairs) in enumerate(zip(settings.data, read, strict=True)):
-        short = [pair for pair in pairs if measure(pair) <= most]
+        try:
+            short = [pair for pair in pairs if measure(pair) <= most]
+        except ValueError as error:
+            raise CorpusError(f"data={path}: {error}") from error
         if len(short) < len(pairs):
-            note(f"student.max_tokens={most}: {len(pairs) - len(short)} of {len(pairs)} pairs of {path} are left out")
-        fitting.append(f" of at most student.max_tokens={most} tokens" if len(short) < len(pairs) else "")
+            note(f"{limit}: {len(pairs) - len(short)} of {len(pairs)} pairs of {path} are left out")
+        fitting.append(f" that fit ({limit})" if len(short) < len(pairs) else "")
         wanted = settings.pairs and _share(settings.pairs, number, len(settings.data))
         if len(short) < (wanted or 0):
-            fix = "lower pairs or passage_tokens, or raise student.max_tokens" if fitting[-1] else "lower pairs"
+            fix = "lower pairs or passage_tokens" if fitting[-1] else "lower pairs"
             raise CorpusError(
                 f"pairs={settings.pairs}: {path} has {len(short)} pairs{fitting[-1]}, {wanted} are needed; {fix}"
             )

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from jinja2 import TemplateError
+
 from generator.common.atomic_files import atomic_write
 from generator.common.console import note
 from generator.errors import ConfigError, describe
@@ -45,9 +47,16 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
     tokenizer, model = _load(settings, quantised=student.quantised)
 
     def measure(pair: Pair) -> int:
-        return len(tokenizer.apply_chat_template(pair.messages)["input_ids"])
+        try:
+            return len(tokenizer.apply_chat_template(pair.messages)["input_ids"])
+        except TemplateError as error:
+            raise ValueError(
+                f"the chat template of student.model={student.model} refuses a chat: {error}; give another model, or "
+                "data without such chats"
+            ) from error
 
-    training, validation = map(_to_rows, draw_pairs(settings, read, measure))
+    positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    training, validation = map(_to_rows, draw_pairs(settings, read, measure, positions))
     if settings.fresh and folder.exists():
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)

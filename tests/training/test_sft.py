@@ -1,11 +1,13 @@
 """The training itself, on a model of a few thousand weights."""
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from generator.errors import CorpusError
 from generator.training.data import read_pairs
 from tests.training.test_data import STUDENT, dialog, settings
 
@@ -69,3 +71,22 @@ def test_the_merged_model_is_the_model_with_the_adapter_and_not_quantised(
     expected = PeftModel.from_pretrained(base, str(folder / "adapter")).merge_and_unload().state_dict()
     assert not hasattr(merged.config, "quantization_config")
     assert all(torch.equal(weights, expected[name]) for name, weights in merged.state_dict().items())
+
+
+def test_pairs_that_the_model_has_no_positions_for_are_left_out(
+    tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dialogs = [dialog(n, *["correct"] * 30) for n in range(4)]
+    folder = train(tmp_path, model, *dialogs, max_tokens=8192)
+    counts = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    assert 0 < counts["pairs"] + counts["validation_pairs"] < 120
+    assert "student.model has 1024 positions" in capsys.readouterr().err
+
+
+def test_a_chat_that_the_template_refuses_is_named(tmp_path: Path, model: Path) -> None:
+    refusal = "{{ raise_exception('Roles must alternate') }}"
+    (model / "chat_template.jinja").write_text(
+        f"{{% if messages|length > 2 %}}{refusal}{{% endif %}}", encoding="utf-8"
+    )
+    with pytest.raises(CorpusError, match=rf"{tmp_path}/0.jsonl: .*student.model={model}.* Roles must alternate"):
+        train(tmp_path, model, *(dialog(n, "correct", "correct") for n in range(4)))
