@@ -1,6 +1,6 @@
 """A dialog as rows to train on, one for each context-response pair (Lee et al. 2024, section 2.5).
 
-The first message of a row holds its grounding passages, so each row can be trained on alone.
+The first message of a row holds its grounding passages, if any, so each row can be trained on alone.
 """
 
 import re
@@ -42,7 +42,7 @@ class Row(Record):
 
     messages: tuple[Message, ...] = Field(
         description="the chat, `role` and `content`; user and assistant alternate, no system role; "
-        "the first message holds the grounding passages, the last one is the response"
+        "the first message holds the grounding passages, if any; the last one is the response"
     )
     pair_id: str = Field(description="`<dialog_id>/<turn>`, unique")
     dialog_id: str = Field(description="the dialog that the pair is from")
@@ -115,11 +115,17 @@ def kept_turns(dialog: Dialog, keep: Filter | None) -> list[Turn]:
     return [turn for turn in kept if turn.turn < unanswered]
 
 
-def to_messages(turns: Sequence[Turn], passages: Sequence[Passage]) -> tuple[Message, ...]:
-    """Return the chat of these turns, whose first message holds the passages; the last message is the response."""
+def to_messages(
+    turns: Sequence[Turn], passages: Sequence[Passage], algorithm: Algorithm = "multi"
+) -> tuple[Message, ...]:
+    """Return the chat of these turns, whose first message holds the passages; the last message is the response.
+
+    Without passages its list of them is empty; if `algorithm` is `whole`, the first message is the question alone.
+    """
     messages: list[Message] = []
+    plain = algorithm == "whole" and not passages
     for turn in turns:
-        question = turn.query if messages else _grounding_message(passages, turn.query)
+        question = turn.query if messages or plain else _grounding_message(passages, turn.query)
         messages += [Message(role="user", content=question), Message(role="assistant", content=turn.answer)]
     return tuple(messages)
 
@@ -127,7 +133,7 @@ def to_messages(turns: Sequence[Turn], passages: Sequence[Passage]) -> tuple[Mes
 def _row(dialog: Dialog, turn: Turn) -> Row:
     passages, verdict = dialog.grounding(turn.turn), deciding_verdict(turn)
     return Row(
-        messages=to_messages(dialog.turns[: turn.turn], passages),
+        messages=to_messages(dialog.turns[: turn.turn], passages, dialog.algorithm),
         pair_id=f"{dialog.id}/{turn.turn}",
         dialog_id=dialog.id,
         turn=turn.turn,

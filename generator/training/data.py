@@ -297,7 +297,8 @@ def _pairs(dialog: Dialog, settings: Finetuning) -> Iterator[Pair]:
     for turn in kept_turns(dialog, settings.keep):
         grounding = dialog.grounding(turn.turn)
         passages = excerpts(grounding, turn.evidence, settings.passage_tokens)
-        messages = [m.model_dump() for m in to_messages(dialog.turns[: turn.turn], passages)]
+        chat = to_messages(dialog.turns[: turn.turn], passages, dialog.algorithm)
+        messages = [m.model_dump() for m in chat]
         messages[-1]["content"] = messages[-1]["content"].strip()  # white space before it merges with the prompt's end
         texts = tuple(hashlib.sha256(" ".join(p.text.split()).encode()).hexdigest()[:16] for p in grounding)
         yield Pair(messages, dialog.document_ids or ("",), texts, dialog.split == "validation")
