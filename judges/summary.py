@@ -172,9 +172,9 @@ def _conditioned(turn: Turn, verdict: Verdict, best: float | None) -> float | No
         return None
     idk = [v.label for v in turn.verdicts if v.judge == IdkJudge.name and v.label in LABELS]
     asks_nothing = turn.answerability == "conversational"  # left out, as in the paper
-    if not idk or asks_nothing or verdict.label == UNJUDGED:
+    if not idk or asks_nothing:
         return None
-    # A response without a score, as one without claims, has a conditioned one where the score plays no part.
+    # A response without a score, for lack of claims or passages, has a conditioned one where the score plays no part.
     score = None if verdict.score is None else verdict.score / best
     return conditioned(score, turn.answerability, idk[-1])
 

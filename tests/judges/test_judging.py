@@ -434,6 +434,15 @@ def test_means_are_conditioned_where_there_is_a_word_on_what_is_not_known(tmp_pa
     assert (figures["all"]["labels"], figures["all"]["mean"], figures["unjudged"]) == ({"no claims": 8}, None, {})
     assert (figures["all"]["conditioned"], figures["all"]["conditioned_turns"]) == (0.3333, 3)
 
+    # Nor has a metric where there is nothing to compare with.
+    bare = (dialog(f"d{n}", turns=(turn(*cell),)) for n, cell in enumerate(cells))
+    write_dialogs(place.input, *(each.model_copy(update={"passages": ()}) for each in bare))
+    with OpenAIServer() as server:
+        assert place.run(server, "judge=k_precision", "fresh=true").code == 1
+    (figures,) = place.summary()["judges"]
+    assert (figures["all"]["labels"], figures["all"]["mean"]) == ({"unjudged": 8}, None)
+    assert (figures["all"]["conditioned"], figures["all"]["conditioned_turns"]) == (0.3333, 3)
+
     # A judge that asks no model
 
     for name in ("answerability", "question_type", "needs_documents"):  # which say nothing about the answer's quality
