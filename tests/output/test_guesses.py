@@ -57,6 +57,16 @@ def test_what_gives_a_set_away(change: Callable[[bool, str], tuple[str, int]], a
     assert all(found[sees].accuracy > found[sees].majority for sees in away)
 
 
+def test_lengths_count_as_numbers() -> None:
+    """Of 150 pairs hardly two have the same length."""
+    chance = random.Random(5)
+
+    def longer(hard: bool, _: str) -> tuple[str, int]:
+        return " ".join(["word"] * max(1, round(chance.gauss(20 if hard else 12, 6)))), 2
+
+    assert guess(made(150, longer))["length of the question"].gives_away
+
+
 def test_too_few_of_a_class_tell_nothing() -> None:
     assert guess(made(57)) == {}  # 19 of them
     assert len(guess(made(60))) == 3

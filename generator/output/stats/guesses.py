@@ -26,10 +26,11 @@ _PRIOR = 5
 Floats = NDArray[np.float64]
 
 
-# What each guesser sees of a pair, as features that a pair has or hasn't.
+# What each guesser sees of a pair, as features that a pair has or hasn't. A length counts for its neighbours, too: few
+# pairs have the same one.
 _SEEN: Mapping[str, Callable[[Dialog, Turn], list[str]]] = {
     "number of passages": lambda dialog, turn: [str(len(dialog.grounding(turn.turn)))],
-    "length of the question": lambda dialog, turn: [str(len(turn.query.split()))],
+    "length of the question": lambda dialog, turn: [str(len(turn.query.split()) + more) for more in range(-2, 3)],
     "question": lambda dialog, turn: [*content_stems(turn.query), *(f"{word} …" for word in words(turn.query)[:1])],
 }
 
