@@ -121,7 +121,8 @@ def _commit(api: Any, name: str, files: dict[str, Path], private: bool) -> bool:
             raise ExportError(f"{name}: is public on the hub; private=false publishes there") from error
         private = bool(known.private)
         there = [file.rfilename for file in known.siblings or ()]
-        stale = [path for path in there if path.startswith("data/") and path not in files]  # of an earlier push
+        ours = ("data/", "report.html")
+        stale = [path for path in there if path.startswith(ours) and path not in files]  # of an earlier push
     operations = [CommitOperationAdd(path_in_repo=path, path_or_fileobj=file) for path, file in files.items()]
     operations += [CommitOperationDelete(path_in_repo=path) for path in stale]
     api.create_commit(name, operations, commit_message="Dialogs of grounded-dialogs", repo_type="dataset")
