@@ -37,7 +37,8 @@ class Figures(Record):
 
 
 class JudgeModel(Record):
-    """Figures of one judge with one model; a turn with several question types counts for each of them.
+    """Figures of one judge with one model, of `lm` by the models that wrote the answers; a turn with several question
+    types counts for each of them.
 
     `unjudged` counts the reasons why turns have no verdict. `answerability_accuracy`, of the judge `idk` alone, is the
     share of turns whose label predicts their answerability (`judges.metrics.conditioning`).
@@ -51,6 +52,7 @@ class JudgeModel(Record):
     answerability: Mapping[str, Figures]
     question_type: Mapping[str, Figures]
     corpus: Mapping[str, Figures]
+    lm: Mapping[str, Figures]
 
 
 class JudgingSummary(Record):
@@ -134,9 +136,10 @@ class _Tally:
         self._idk: list[tuple[Answerability, str]] = []
 
     def add(self, dialog: Dialog, turn: Turn, verdict: Verdict) -> None:
-        types = [("question_type", name) for name in turn.question_type.split("+")]
+        of = [("answerability", turn.answerability), ("corpus", dialog.corpus), ("lm", dialog.lm)]
+        of += [("question_type", name) for name in turn.question_type.split("+")]
         value = _conditioned(turn, verdict, self._best)
-        for key in (("all", ""), ("answerability", turn.answerability), *types, ("corpus", dialog.corpus)):
+        for key in (("all", ""), *of):
             group = self._groups.setdefault(key, _Group())
             group.labels[verdict.label] += 1
             if verdict.score is not None:
@@ -163,6 +166,7 @@ class _Tally:
             answerability=by("answerability"),
             question_type=by("question_type"),
             corpus=by("corpus"),
+            lm=by("lm"),
         )
 
 
@@ -180,14 +184,15 @@ def _conditioned(turn: Turn, verdict: Verdict, best: float | None) -> float | No
 
 
 def closing_table(summary: JudgingSummary) -> None:
-    """Print the summary: a row for each judge and model, and the calls."""
+    """Print the summary: a row for each judge and model, one for each model that it judged if several; the calls."""
     rows = []
     for judge in summary.judges:
-        figures = judge.all
-        labels = ", ".join(f"{count} {label}" for label, count in figures.labels.items())
-        scores = (figures.mean, figures.median, figures.conditioned)
-        cells = ["" if score is None else f"{score:g}" for score in scores]
-        rows.append([judge.model or judge.judge, str(figures.turns), labels, *cells])
+        of = [(judge.model or judge.judge, judge.all), *((f"of {lm}", figures) for lm, figures in judge.lm.items())]
+        for name, figures in of if len(judge.lm) > 1 else of[:1]:
+            labels = ", ".join(f"{count} {label}" for label, count in figures.labels.items())
+            scores = (figures.mean, figures.median, figures.conditioned)
+            cells = ["" if score is None else f"{score:g}" for score in scores]
+            rows.append([name, str(figures.turns), labels, *cells])
     numbers = ("mean", "median", "conditioned")
     print_table(rows, ("model", "turns", "labels", *numbers), right=("turns", *numbers))
     tokens = summary.tokens

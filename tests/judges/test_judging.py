@@ -236,6 +236,19 @@ def test_of_an_evaluation_every_models_response_is_an_item(place: Judging, opena
     assert skipped == ["task_id: no such task, or it can't be read"]
 
 
+def test_models_that_answered_the_same_tasks_have_figures_each(place: Judging) -> None:
+    answers = [{"model_id": "small", "text": "Mine."}, {"model_id": "large", "text": "Yours."}]
+    file = write_json_lines(place.folder / "both.jsonl", *(PREDICTED[n] | {"predictions": answers} for n in (0, 1)))
+    done = judge("judge=token_f1", f"input={file}", f"run_dir={place.run_dir}")
+    (figures,) = place.summary()["judges"]
+    means = {name: (of["turns"], of["mean"]) for name, of in figures["lm"].items()}
+    assert means == {"large": (2, 0.5), "small": (2, 0)}
+    assert figures["all"]["mean"] == 0.25
+    rows = [line.split() for line in done.out.splitlines() if "scored" in line]
+    shown = [(name, mean) for *_, name, _, _, _, mean, _ in rows]
+    assert shown == [("token_f1", "0.25"), ("large", "0.5"), ("small", "0")]
+
+
 @pytest.mark.parametrize("name", ["token_f1", "token_recall", "rouge_l", "k_precision"])
 def test_an_empty_answer_counts_as_0_and_takes_no_other_models_with_it(place: Judging, name: str) -> None:
     answers = [{"model_id": "a", "text": ""}, {"model_id": "b", "text": "A bond is yours."}]
