@@ -10,7 +10,7 @@ from typing import NamedTuple
 from generator.errors import CorpusError
 from generator.optimization.labels import SETS, Item
 from generator.schema import Dialog
-from generator.sets import response_set
+from generator.sets import dialog_set
 
 # What people rated in a response, from 1 to 4, and how often they preferred it.
 ASKED = {
@@ -36,13 +36,10 @@ def read_ratings(data: Path) -> list[tuple[Scored, Mapping[str, float]]]:
     The reference answers are left out, since by any metric they equal themselves (Katsis et al. 2025, section 8).
     """
     (file,) = sorted((data / "mtrag" / "evaluations").glob("*.json"))
-    found = response_set(str(file))
-    if found is None:
-        raise CorpusError(f"{file}: is not mtRAG's human evaluation")
     content = json.loads(file.read_text(encoding="utf-8"))
     given = {f"{e['task_id']}/{e['model_id']}": e["annotations"] for e in content["evaluations"]}
     result: list[tuple[Scored, Mapping[str, float]]] = []
-    for dialog in found.records():
+    for dialog in dialog_set(str(file), None).records():
         if not isinstance(dialog, Dialog):
             raise CorpusError(f"{dialog.where}: {dialog.reason}")
         if dialog.lm != "reference" and dialog.turns[-1].answerability in ("answerable", "partial"):

@@ -34,7 +34,7 @@ class ReportSettings(Record):
     """The dialogs to report, and the file."""
 
     paths: Annotated[tuple[str, ...], OneOrMore, Field(min_length=1)] = Field(
-        description="Run folders, files of dialogs, or human dialogs as published."
+        description="Run folders, files of dialogs, mtRAG's predictions or evaluations, or human dialogs as published."
     )
     corpus: dict[str, Any] | None = Field(description="Format of human dialogs, a choice of conf/corpus; null: none.")
     marks: LocalPath | None = Field(

@@ -1,4 +1,4 @@
-"""Read sets of dialogs: a run folder, a file of dialogs, or a published data set with human dialogs."""
+"""Read sets of dialogs: a run folder, a file of dialogs or of answered tasks, or a published data set of dialogs."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -92,12 +92,14 @@ class DialogSet(NamedTuple):
         return Languages(load_language(found) if found else dialog, dialog)
 
 
-def dialog_set(path: str, corpus: str | Mapping[str, Any] | None) -> DialogSet:
-    """Return the dialogs at `path`: a run folder, a file as `dialogs.jsonl` is, or the files of `corpus`.
+def dialog_set(path: str, corpus: str | Mapping[str, Any] | None, responses: bool | None = None) -> DialogSet:
+    """Return the dialogs at `path`: a run folder, a file as `dialogs.jsonl` is, mtRAG's predictions or evaluations, or
+    the files of `corpus`.
 
     Args:
         path: of them; after a corpus's name and a colon, as in `quac:FOLDER`, that corpus reads it.
-        corpus: name in `conf/corpus/`, or the settings of one, for what is neither of the first two.
+        corpus: name in `conf/corpus/`, or the settings of one, for what is none of the others.
+        responses: of tasks with predictions or evaluations read these (see `read_responses`); None: without a corpus.
 
     Raises:
         ConfigError: there is no such corpus or setting, or `corpus` is needed.
@@ -115,18 +117,22 @@ def dialog_set(path: str, corpus: str | Mapping[str, Any] | None) -> DialogSet:
     fault = ""
     if not folder:
         (file,) = list_files(path, ("",), archives=False, setting="")
-        lines = partial(_lines, file)
-        if file.name.lower().endswith((".jsonl", ".jsonl.gz")):
-            if _has_dialogs(lines):
-                return DialogSet(path, lines)
-            if published is None:  # then it should have been one
-                skips = (record for record in lines() if isinstance(record, SkippedRecord))
-                fault = next((f" ({skip.where}: {skip.reason})" for skip in skips), "")
+        is_lines = file.name.lower().endswith((".jsonl", ".jsonl.gz"))
+        readers: list[Callable[[], Records]] = [partial(_lines, file)] if is_lines else []
+        if responses or (responses is None and corpus is None):
+            readers.append(partial(read_responses, file, "mtrag"))
+        for read in readers:
+            if _has_dialogs(read):
+                return DialogSet(path, read)
+        if is_lines and published is None:  # then it should have been one
+            first = next(read_numbered_lines(file), ("", b""))[1]
+            skips = readers[-1 if b'"task_id"' in first else 0]()
+            fault = next((f" ({skip.where}: {skip.reason})" for skip in skips if isinstance(skip, SkippedRecord)), "")
     if published is not None:
         return DialogSet(path, partial(_published, published))
     raise ConfigError(
-        f"{path}: not a run folder or a file of dialogs as dialogs.jsonl is{fault}; give NAME:PATH to read it "
-        f"as one of {', '.join(human_corpora())}"
+        f"{path}: not a run folder, dialogs as in its dialogs.jsonl, or mtRAG's predictions or evaluations{fault}; "
+        f"give NAME:PATH to read it as one of {', '.join(human_corpora())}"
     )
 
 
@@ -142,19 +148,6 @@ def _published(corpus: DialogCorpus) -> Records:
         yield from corpus.dialogs()
     except CorpusError as error:
         raise type(error)(str(error).removeprefix("corpus.path=")) from error
-
-
-def response_set(path: str) -> DialogSet | None:
-    """Return models' responses to mtRAG's tasks, a dialog each (see `read_responses`); None if `path` has none.
-
-    Raises:
-        CorpusError: there is no such file.
-    """
-    if _is_folder(path):
-        return None
-    (file,) = list_files(path, ("",), archives=False, setting="")
-    read = partial(read_responses, file, "mtrag")
-    return DialogSet(path, read) if _has_dialogs(read) else None
 
 
 def _is_folder(path: str) -> bool:

@@ -55,7 +55,7 @@ class DrawSettings(Record):
     """Settings of `python -m judges.human draw`."""
 
     paths: Annotated[tuple[str, ...], OneOrMore, Field(min_length=1)] = Field(
-        description="Run folders, files of dialogs, or human dialogs as published."
+        description="Run folders, files of dialogs, mtRAG's predictions or evaluations, or human dialogs as published."
     )
     corpus: dict[str, Any] | None = Field(description="Format of human dialogs, a choice of conf/corpus; null: none.")
     criteria: str = Field(description="What people judge by: lee2024, mtrag, or a YAML file of your own.")

@@ -29,7 +29,7 @@ from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Outcome, Store
 from generator.models.embedded import EmbeddedEndpoint
 from generator.schema import Dialog, Judge, SkippedRecord, Turn, Verdict
-from generator.sets import DialogSet, dialog_set, note_skipped, response_set
+from generator.sets import DialogSet, dialog_set, note_skipped
 from judges.config import JudgingSettings, judging_identity, load_judging
 from judges.panel import Member, median_name, median_of
 from judges.summary import JudgingSummary, closing_table, summarise
@@ -166,11 +166,9 @@ async def _verdicts(dialog: Dialog, member: Member[Judge], journal: Journal) -> 
 
 
 def _find_input(settings: JudgingSettings) -> DialogSet:
-    path = str(settings.input)
-    if settings.predictions and settings.format in (None, "mtrag") and (responses := response_set(path)) is not None:
-        return responses
+    responses = settings.predictions and settings.format in (None, "mtrag")
     try:
-        return dialog_set(path, settings.format)
+        return dialog_set(str(settings.input), settings.format, responses)
     except ConfigError as error:
         raise ConfigError(str(error).replace("NAME:PATH", "format=NAME")) from error
 

@@ -12,11 +12,20 @@ import pytest
 
 from generator.common.language import Languages, load_language, use_languages
 from generator.output.stats.statistics import Tally
+from generator.report import COMMAND as REPORT
 from generator.schema import Answerability, Dialog, Evidence, Planned, Turn, Verdict
 from generator.statistics import COMMAND
 from tests.support import runs
 from tests.support.openai_server import OpenAIServer
-from tests.support.records import make_dialog, make_evidence, make_hits, make_passage, make_turn, write_dialogs
+from tests.support.records import (
+    make_dialog,
+    make_evidence,
+    make_hits,
+    make_passage,
+    make_turn,
+    write_dialogs,
+    write_json_lines,
+)
 from tests.support.runs import Site
 
 command = partial(runs.command, program=COMMAND)
@@ -306,6 +315,39 @@ def test_a_publishers_file_or_folder_is_read_by_its_corpus(tmp_path: Path) -> No
 
 
 # Errors
+
+
+TASK = {
+    "task_id": "q<::>1",
+    "Collection": "trams",
+    "Answerability": "answerable",
+    "contexts": [{"document_id": "d", "text": "The line opened in May."}],
+    "input": [{"speaker": "user", "text": "When did it open?"}],
+}
+
+
+def test_answers_to_tasks_are_read_by_every_command_and_of_a_corpus_the_targets(tmp_path: Path) -> None:
+    answers = [{"model_id": "a", "text": "In May."}, {"model_id": "b", "text": "In the month of May."}]
+    path = write_json_lines(tmp_path / "a.jsonl", TASK | {"predictions": answers, "targets": [{"text": "In May."}]})
+    found = figures(path, f"mtrag:{path}")
+    assert found["size: dialogs"] == ["2", "1"]
+    assert found["length in words: response"] == ["3.5", "2.0"]
+    done = runs.command(str(path), f"output={tmp_path / 'report.html'}", program=REPORT)
+    assert (done.code, done.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (TASK | {"task_id": "q1", "predictions": [{"text": "In May."}]}, "task_id: 'q1'"),
+        (TASK | {"targets": [{"text": "In May."}]}, "predictions: "),
+        ({"question": "When did it open?"}, "id: Field required"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_for_the_reason_of_its_own_format(
+    record: object, reason: str, tmp_path: Path
+) -> None:
+    assert f":1: {reason}" in command(write_json_lines(tmp_path / "a.jsonl", record)).refused
 
 
 def test_paths_without_dialogs(tmp_path: Path) -> None:

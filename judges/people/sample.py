@@ -7,14 +7,13 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, cycle
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import Field
 
 from generator.dialogs.marks import fingerprint
 from generator.schema import Dialog, Record, Turn
-from generator.sets import DialogSet, dialog_set, response_set
+from generator.sets import DialogSet, dialog_set
 from judges.people import Stratum, Unit
 from taxonomy import Criteria
 
@@ -26,13 +25,11 @@ class Source(Record):
     corpus: Mapping[str, Any] | None = None
 
     def open(self) -> DialogSet:
-        """Return its dialogs; of mtRAG's human evaluations and predictions a dialog for each response.
+        """Return its dialogs, as `generator.sets.dialog_set` reads them.
 
         Raises:
             ConfigError, CorpusError, RunError: they can't be read.
         """
-        if self.corpus is None and Path(self.path).is_file() and (responses := response_set(self.path)) is not None:
-            return responses
         return dialog_set(self.path, self.corpus)
 
 

@@ -199,6 +199,15 @@ def test_of_predictions_the_models_answer_is_judged_with_the_targets_as_referenc
     assert [[len(turns) for turns in dialog] for dialog in again.verdicts()] == [[2], [0, 2]]
 
 
+def test_the_line_in_the_guide_is_judged(place: Judging) -> None:
+    guide = (Path(__file__).parents[2] / "docs/judging.md").read_text("utf-8")
+    file = write_json_lines(place.folder / "one.jsonl", json.loads(guide.split("```json\n")[1].split("```")[0]))
+    assert judge("judge=grounding", f"input={file}", f"run_dir={place.run_dir}").code == 0
+    ((verdict,),) = place.verdicts()[0]
+    assert verdict["label"] == "incorrect"
+    assert [turn["other_answers"] for turn in place.dialogs()[0]["turns"]] == [["40 minutes."]]
+
+
 def test_targets_are_judged_if_predictions_are_not_to_be(place: Judging, openai_server: OpenAIServer) -> None:
     targets = [task("c1<::>1", "What is a bond?", answer="A loan."), PREDICTED[1]]
     file = write_json_lines(place.folder / "gpt.jsonl", *targets)
