@@ -49,6 +49,7 @@ golden answer."""
 _ITEMS = """items of the
 scenarios of RAD-Bench, to test models by. A row is one context-response pair: the passages, the dialog so far, a
 question, and the reference that an answer is compared with."""
+_BENCHMARKS: Mapping[str, str] = {"mt_bench_101": _TASKS, "rad_bench": _ITEMS}
 _SPLIT = """
 The corpus is split by document before generation"""
 _SPLIT_RETRIEVAL = ", and a dialog retrieves only documents of its own split"
@@ -172,6 +173,7 @@ def render_card(
         "metadata": yaml.safe_dump(_metadata(info, splits), sort_keys=False, allow_unicode=True),
         "name": line(info.name),
         "corpus": line(info.corpus),
+        "purpose": _BENCHMARKS.get(info.corpus, _PAIRS),
         "command": block(info.command),
         "statistics": _statistics(statistics),
         "guesses": _guesses(guesses),

@@ -12,7 +12,7 @@ from pyarrow import parquet
 from generator.dialogs.filter import Filter, filter_pairs
 from generator.errors import ExportError
 from generator.output import dataset as dataset_module
-from generator.output.card import DatasetInfo
+from generator.output.card import DatasetInfo, Origin
 from generator.output.chat import Row, rows
 from generator.output.dataset import write_dataset
 from generator.output.summary import Share
@@ -301,6 +301,14 @@ def test_the_card_names_the_models_and_what_binds_their_users(tmp_path: Path) ->
     assert "**llama3.1:8b** wrote the dialogs: the Llama community licence, https://www.llama.com/license." in licence
     assert "**judge-model** judged the answers. Its licence or terms aren't known here" in licence
     assert "may bind" in licence
+
+
+@pytest.mark.parametrize(("corpus", "purpose"), [("quac", "train"), ("mt_bench_101", "test"), ("rad_bench", "test")])
+def test_a_published_benchmark_is_not_to_train_models(corpus: str, purpose: str, tmp_path: Path) -> None:
+    origin = Origin(name="n", command="c", corpus=corpus, licence="MIT", source="s", language=None)
+    write_dataset(made_dialogs(), tmp_path / "dataset", origin)
+    _, text = read_card(tmp_path / "dataset")
+    assert [word for word in ("train", "test") if f"to {word} models" in text] == [purpose]
 
 
 @pytest.mark.parametrize(
