@@ -5,12 +5,13 @@ The same sets, settings and seed give the same sample.
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, cycle
 from typing import Any, NamedTuple
 
 from pydantic import Field
 
+from generator.common.console import note
 from generator.dialogs.marks import fingerprint
 from generator.schema import Dialog, Record, Turn
 from generator.sets import DialogSet, dialog_set
@@ -144,12 +145,11 @@ def draw_sample(
     chosen = _choose(candidates, items, "source" in strata, chance)
     chance.shuffle(chosen)
     wanted = {(each.source, each.dialog) for each in chosen}
-    dialogs = {
-        (place, dialog.id): dialog
-        for place, one in enumerate(opened)
-        for dialog in _different(one.dialogs())
-        if (place, dialog.id) in wanted
-    }
+    dialogs: dict[tuple[int, str], Dialog] = {}
+    for place, one in enumerate(opened):
+        for dialog in one.dialogs():
+            if (place, dialog.id) in wanted:
+                dialogs.setdefault((place, dialog.id), dialog)
     teams = list(combinations(annotators, each or len(annotators)))
     chance.shuffle(teams)
     # Which no spreadsheet takes for a number.
@@ -180,20 +180,22 @@ def draw_sample(
 
 
 def _candidates(source: int, dialogs: DialogSet, unit: Unit, strata: Sequence[Stratum]) -> Iterator[_Candidate]:
-    for dialog in _different(dialogs.dialogs()):
+    for dialog in _different(dialogs):
         for turn in dialog.own_turns if unit == "pairs" else [None]:
             of = _strata(dialog, turn) | {"source": dialogs.path}
             number = None if turn is None else turn.turn
             yield _Candidate(source, dialog.id, number, tuple(of[name] for name in strata))
 
 
-def _different(dialogs: Iterable[Dialog]) -> Iterator[Dialog]:
-    """Yield the first dialog with each id; a second one could not be told from it, as in `context=both`."""
-    seen: set[str] = set()
-    for dialog in dialogs:
-        if dialog.id not in seen:
-            seen.add(dialog.id)
+def _different(dialogs: DialogSet) -> Iterator[Dialog]:
+    """Yield the first dialog with each id, then report the others, as of `context=both`: marks couldn't tell them."""
+    counts: Counter[str] = Counter()
+    for dialog in dialogs.dialogs():
+        counts[dialog.id] += 1
+        if counts[dialog.id] == 1:
             yield dialog
+    if others := counts.total() - len(counts):
+        note(f"{dialogs.path}: {others} of {counts.total()} dialogs have the id of an earlier one; they aren't drawn")
 
 
 def _strata(dialog: Dialog, turn: Turn | None) -> dict[Stratum, str]:

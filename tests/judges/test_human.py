@@ -109,7 +109,9 @@ def test_a_sample_is_blind_and_only_the_key_tells(run: Path, tmp_path: Path) -> 
 
 def test_of_two_dialogs_with_one_id_the_first_is_judged(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", dialog(1, 2), dialog(1, 1, context="own"))  # as judges.evaluate context=both writes
-    rows = rows_of(drawn(tmp_path, run) / "sheet.csv")
+    done = command("draw", run, f"output={tmp_path / 'sample'}")
+    assert done.code == 0 and f"{run}: 1 of 2 dialogs" in done.err and done.err.count("\n") == 1
+    rows = rows_of(tmp_path / "sample" / "sheet.csv")
     assert sorted(row["question"] for row in rows) == ["d1 Q1?", "d1 Q2?"]
     sheet = fill(tmp_path / "ann.csv", rows, {row["id"]: {"correctness": "no"} for row in rows})
     assert command("read", sheet, f"key={tmp_path}/sample.key.json", f"run_dir={tmp_path / 'p'}").code == 0
