@@ -201,6 +201,8 @@ class GroundingJudge(ComputingJudge):
         Args:
             said: the dialog up to the answer.
         """
+        if not has_words(answer):
+            return self.verdict(UNJUDGED, "no answer")
         if is_unspaced(answer):
             return self.verdict(UNJUDGED, "no spaces part its words")
         if languages().differ:

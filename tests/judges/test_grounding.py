@@ -174,6 +174,13 @@ def test_courtesy_of_other_languages_claims_nothing(code: str, polite: str) -> N
         assert verdict(polite).explanation == "claims nothing"
 
 
+@pytest.mark.parametrize("answer", ["", " \n", "…"])
+def test_no_answer_is_not_judged(answer: str) -> None:
+    for passage in (PASS, None):
+        found = verdict(answer, passage=passage)
+        assert (found.label, found.explanation, found.score) == ("unjudged", "no answer", None)
+
+
 @pytest.mark.parametrize("polite", ["I hope this helps!", "Let me know if you have any other questions."])
 def test_courtesy_around_an_answer_claims_nothing(polite: str) -> None:
     assert verdict(f"The yearly pass costs 120 crowns. {polite}") == verdict("The yearly pass costs 120 crowns.")
