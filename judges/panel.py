@@ -62,14 +62,18 @@ def median_name(models: Sequence[str]) -> str:
 
 
 def median_of(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return the verdict with the median of all scores; without any the most frequent label of those that judged."""
+    """Return the verdict with the median of all scores; without any the most frequent label of those that judged.
+
+    Its explanation says what each gave; if none could judge, for one and the same reason, it is that reason.
+    """
     scores = [verdict.score for verdict in verdicts if verdict.score is not None]
     labels = [verdict.label for verdict in verdicts if verdict.label != UNJUDGED]
     each = (f"{v.model} {v.label if v.score is None else format(v.score, 'g')}" for v in verdicts)
+    reasons = {verdict.explanation for verdict in verdicts}
     return Verdict(
         judge=verdicts[0].judge,
         label=SCORED if scores else mode(labels or [UNJUDGED]),
-        explanation=", ".join(each),
+        explanation=", ".join(each) if scores or labels or len(reasons) > 1 else reasons.pop(),
         model=median_name([verdict.model for verdict in verdicts]),
         score=median(scores) if scores else None,
         decides=False,

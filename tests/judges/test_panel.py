@@ -6,9 +6,9 @@ from generator.schema import Verdict
 from judges.panel import median_of
 
 
-def verdict(model: str, score: float | None, label: str = "") -> Verdict:
+def verdict(model: str, score: float | None, label: str = "", why: str = "") -> Verdict:
     label = label or ("unjudged" if score is None else "scored")
-    return Verdict(judge="rb_llm", label=label, explanation="…", model=model, score=score, decides=False)
+    return Verdict(judge="rb_llm", label=label, explanation=why or model, model=model, score=score, decides=False)
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,10 @@ def test_the_median_is_of_those_that_have_a_score(scores: tuple[float | None, ..
 def test_a_turn_without_scores_has_the_label_that_most_gave() -> None:
     labels = ("unjudged", "unjudged", "no claims")
     assert median_of([verdict("m", None, label) for label in labels]).label == "no claims"
+
+
+def test_what_nobody_could_judge_for_one_reason_has_that_reason() -> None:
+    found = median_of([verdict(model, None, why="no answer") for model in ("a", "b")])
+    assert (found.label, found.explanation) == ("unjudged", "no answer")
+    found = median_of([verdict("a", None, why="no answer"), verdict("b", 3, why="no answer")])
+    assert found.explanation == "a unjudged, b 3"
