@@ -92,7 +92,10 @@ def _list_files(folder: Path) -> dict[str, Path]:
     dataset = folder / "dataset"
     files = {path.relative_to(dataset).as_posix(): path for path in sorted(dataset.rglob("*")) if path.is_file()}
     if "README.md" not in files:
-        what = "its run has accepted no dialog yet" if (folder / "run.db").exists() else "it isn't a run folder"
+        there = [name for name in ("run.db", "dialogs.jsonl", "drops.jsonl") if (folder / name).exists()]
+        what = "its run has accepted no dialog yet" if "run.db" in there else "it isn't a run folder"
+        if there == ["run.db", "dialogs.jsonl"]:  # a run of judging has no drops
+            what = "judged dialogs have none, only the run that they came from"
         raise ExportError(f"{folder}: has no dataset: {what}; give the folder of a run that has one")
     if (report := folder / "report.html").is_file():
         files["report.html"] = report

@@ -94,6 +94,10 @@ def test_what_is_no_run_with_a_dataset_is_refused(hub: Hub, tmp_path: Path) -> N
     assert "has no dataset: it isn't a run folder" in push(str(tmp_path), "me/dialogs").error
     (tmp_path / "run.db").touch()
     assert "accepted no dialog yet" in push(str(tmp_path), "me/dialogs").error
+    (tmp_path / "dialogs.jsonl").touch()  # and no drops, as `python -m judges` leaves it
+    assert "the run that they came from" in push(str(tmp_path), "me/dialogs").error
+    (tmp_path / "drops.jsonl").touch()
+    assert "accepted no dialog yet" in push(str(tmp_path), "me/dialogs").error
     for target in ([str(tmp_path)], [str(tmp_path), "dialogs"]):
         assert "OWNER/NAME" in push(*target).error
     assert push().code == 2
