@@ -20,6 +20,7 @@ from generator.common.concurrency import together
 from generator.common.console import note
 from generator.common.language import IN_ENGLISH, known_codes, use_languages
 from generator.config.compose import Job, RunFailed, load_named
+from generator.config.settings import human_corpora
 from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.journal import Journal
 from generator.dialogs.program_file import list_predictors, load_program
@@ -170,6 +171,8 @@ def _find_input(settings: JudgingSettings) -> DialogSet:
     try:
         return dialog_set(str(settings.input), settings.format, responses)
     except ConfigError as error:
+        if settings.format and settings.format not in (known := human_corpora()):
+            raise ConfigError(f"format={settings.format}: unknown format; choose from: {', '.join(known)}") from error
         raise ConfigError(str(error).replace("NAME:PATH", "format=NAME")) from error
 
 

@@ -199,6 +199,12 @@ def test_of_predictions_the_models_answer_is_judged_with_the_targets_as_referenc
     assert [[len(turns) for turns in dialog] for dialog in again.verdicts()] == [[2], [0, 2]]
 
 
+def test_a_format_without_dialogs_is_refused_with_those_that_have_some(place: Judging) -> None:
+    for name in ("nosuch", "folder"):
+        setting, _, known = judge("judge=grounding", f"input={place.input}", f"format={name}").refused.partition(":")
+        assert setting == f"format={name}" and "quac" in known and "folder" not in known
+
+
 def test_the_line_in_the_guide_is_judged(place: Judging) -> None:
     guide = (Path(__file__).parents[2] / "docs/judging.md").read_text("utf-8")
     file = write_json_lines(place.folder / "one.jsonl", json.loads(guide.split("```json\n")[1].split("```")[0]))
