@@ -148,6 +148,7 @@ class Run(Session[Summary]):
             raise ConfigError(f"dspy_program={program}: no such file; give one that DSPy's `save` wrote")
         taxonomy = load_taxonomy(settings.taxonomy)
         _check_tasks(settings, taxonomy)
+        _check_turns(settings, taxonomy)
         _check_models(settings)
         window = _window(settings, taxonomy)
         source = settings.algorithm.first_questions
@@ -316,6 +317,15 @@ def _check_tasks(settings: Settings, taxonomy: Taxonomy) -> None:
         if isinstance(settings.exporter, export) and written != wanted:
             what = f"writes dialogs of {written}, and {algorithm} has none"
             raise ConfigError(f"export={settings.exporter.name}: {what}; leave it out")
+
+
+def _check_turns(settings: Settings, taxonomy: Taxonomy) -> None:
+    """Raise ConfigError where every dialog is planned shorter than `min_turns`; tasks have turns of their own."""
+    most = max([settings.turns.most, *(share.type.turns or 0 for share in taxonomy.first)])
+    if settings.min_turns > most and not taxonomy.tasks:
+        raise ConfigError(
+            f"min_turns={settings.min_turns}: no dialog has more than {most} turns; lower it or raise turns"
+        )
 
 
 def _check_users(settings: Settings, users: Sequence[Share[User]]) -> None:

@@ -22,7 +22,9 @@ class RunSettings(Record):
     turns: Annotated[Turns, BeforeValidator(Turns.parse)] = Field(
         description="Turns of a dialog, a number or a range such as 3-6; question types may and tasks do set their own."
     )
-    min_turns: int = Field(ge=1, description="Drop a dialog that ended with fewer turns than this.")
+    min_turns: int = Field(
+        ge=1, description="Drop a dialog that lost turns and has fewer than this left; one planned shorter stays."
+    )
     seed: int = Field(ge=0, description="Seed of all that is drawn: documents, question types, decoding.")
     dialogs_per_document: int = Field(
         ge=1,
