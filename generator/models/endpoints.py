@@ -61,10 +61,14 @@ class Endpoint(Record, ABC):
         gt=0, description="Seconds before the first retry; the wait doubles with each further one, up to a minute."
     )
     greedy: Sampling = Field(
-        Sampling(temperature=0), description="Decoding of user and agent turns (Lee et al. 2024, section 2.3)."
+        Sampling(temperature=0),
+        description="Decoding of the first attempt at each user and agent turn (Lee et al. 2024, section 2.3), and of "
+        "all calls of `python -m judges` and `judges.evaluate`.",
     )
     sampled: Sampling = Field(
-        Sampling(temperature=1, top_k=50), description="Decoding of everything else: rewritten queries and verdicts."
+        Sampling(temperature=1, top_k=50),
+        description="Decoding of further candidates, of attempts after a refusal, of rewritten queries and of a run's "
+        "verdicts.",
     )
 
     @model_validator(mode="after")
