@@ -120,6 +120,7 @@ def test_the_examples_tests_pass(checkout: Path) -> None:
 # Prints what can be a retriever.
 NAMED = """
 from generator.command import help_text
+from generator.config.choices import compose_choice
 from generator.config.parts import class_of
 from generator.errors import ConfigError
 from generator.__main__ import COMMAND
@@ -130,13 +131,14 @@ for target in ("my_parts.ngrams.NgramSettings", "my_parts.ngrams.Ngrams", "my_pa
         print(class_of("retriever", target).__name__)
     except ConfigError as error:
         print(error)
+print(compose_choice("corpus", "faq", ["language=de"])["language"])
 """
 
 
 def test_only_what_an_entry_point_names_can_be_a_part(checkout: Path) -> None:
-    *listed, found, other, corpus, function = python(checkout, "-c", NAMED).splitlines()
+    *listed, found, other, corpus, function, language = python(checkout, "-c", NAMED).splitlines()
     assert [line.split()[:2] for line in listed if "n-grams" in line] == [["ngrams", "character"]]
-    assert found == "NgramSettings"
+    assert (found, language) == ("NgramSettings", "de")
     for refused in (other, corpus, function):
         assert re.search("must be a class of this project .* names as grounded_dialogs.retrievers$", refused)
 
