@@ -24,6 +24,10 @@ _ELSEWHERE = {
     "corpus": "; a path goes into corpus.path, such as corpus=folder corpus.path=…",
     "dialog": "; the number of dialogs is dialogs=…",
 }
+_EXPERIMENT_FILE = (
+    "its file must have `# @package _global_` as its first line, and name choices as `override /corpus: folder` "
+    "(docs/experiments.md)"
+)
 _SHOW_ALL = "replace it by `--cfg job` to see all settings"
 
 
@@ -60,6 +64,8 @@ def _settings_of(command: str) -> set[str]:
 
 def describe_unknown(name: str, command: str = "config") -> str:
     """Return the message for a setting that doesn't exist, or not here; a similar one is of the command."""
+    if name == "experiment" and name in _settings_of(command):
+        return f"{name}: {_EXPERIMENT_FILE}"
     if name in groups():
         return f"{name}: this command has no such choice; {_SHOW_ALL}"
     known = settings()
@@ -100,6 +106,8 @@ def describe_hydra_error(error: Exception, command: str = "config") -> str:
         quoted = '["…","…"]' if value.startswith("[") else '"…"'
         advice = "put a value with special characters into two pairs of quotes"
         return f"{name}: can't be parsed; {advice}: '{name}={quoted}'"
+    if found := re.match(r"In 'experiment/([^']+)': Could not (?:override|find 'experiment/[^']+/)", text):
+        return f"experiment={found[1]}: {_EXPERIMENT_FILE}"
     if isinstance(error, MissingConfigException):
         # A path or an address as the choice has slashes, too.
         group, name = re.findall(r"^((?:hydra/)?[^/]*)/?(.*)", str(error.missing_cfg_file))[0]

@@ -1,8 +1,10 @@
 """The experiments are what their papers say (Lee et al. 2024, Katsis et al. 2025), and combine as one types them."""
 
+import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from generator import index
 from taxonomy import load
@@ -126,3 +128,27 @@ def test_the_tasks_of_mt_bench_101_have_the_published_size_and_shares() -> None:
     assert len(list(made.corpus.read())) == 30
     own = settings("+experiment=mt_bench_101", "corpus=folder", "corpus.path=documents", "scale=0.1")
     assert (own.corpus.name, own.wanted, own.exporter) == ("folder", 139, made.exporter)
+
+
+def test_the_documented_experiment_works_as_written_and_other_files_are_told_what_they_lack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text(encoding="utf-8")
+    name, text = re.findall(r"^```yaml (\S+)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[0]
+    monkeypatch.chdir(tmp_path)
+    (file := tmp_path / name).parent.mkdir(parents=True)
+    given = re.findall(r"^python -m generator (--config-dir.*)$", page, re.MULTILINE)[0].split()
+
+    file.write_text(text, encoding="utf-8")
+    made = yaml.safe_load(command(*given, "--cfg", "job").out)
+    assert (made["corpus"]["path"], made["taxonomy"]["name"], made["dialogs"]) == ("handbook", "comparative", 500)
+    for wrong in (
+        text.removeprefix("# @package _global_\n"),
+        "dialogs: 500\n",
+        text.replace("override /", ""),
+        text.replace("override /", "override "),
+    ):
+        file.write_text(wrong, encoding="utf-8")
+        message = command(*given).refused
+        assert message.startswith("experiment")
+        assert "# @package _global_" in message and "override /" in message
