@@ -113,7 +113,8 @@ def _run(command: Command | Mapping[str, Command], arguments: list[str]) -> int:
         print(f"error: {program}: choose {' or '.join(command)}{f', not {name}' * bool(name)}", file=sys.stderr)
         return 2
     if {"-h", "--help"} & set(arguments):
-        print(help_text(command), flush=True)
+        folders = re.findall(r"^(?:-cd|--config-dir)[\n=](.+)$", "\n".join(arguments), re.MULTILINE)
+        print(help_text(command, [Path(folder) for folder in folders]), flush=True)
         return 0
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or DSPy and LiteLLM try the network at import
     # Until dialogs are made (`generator.common.interruption`), SIGTERM does what Ctrl-C does.
@@ -171,12 +172,17 @@ def _spell(argument: str) -> str:
     return re.sub(own_model, r"+lm@\1=", argument)
 
 
-def help_text(command: Command) -> str:
-    """Return what `--help` prints: the choices of each group, from the first line of their files, and the settings."""
+def help_text(command: Command, folders: Sequence[Path] = ()) -> str:
+    """Return what `--help` prints: the choices of each group, from the first line of their files, and the settings.
+
+    Args:
+        folders: of the user's own, laid out like `conf/`.
+    """
     lines = list(command.usage)
     for group, title in command.groups:
         lines += ["", f"{title} ({group}=)"]
-        files = {file.stem: file for conf in reversed(conf_folders()) for file in (conf / group).glob("[!_]*.yaml")}
+        places = reversed([*conf_folders(), *folders])
+        files = {file.stem: file for conf in places for file in (conf / group).glob("[!_]*.yaml")}
         for _, file in sorted(files.items()):
             text = file.read_text(encoding="utf-8").removeprefix("# @package _global_\n")
             lines.append(f"  {file.stem:<28}{text.partition(chr(10))[0].removeprefix('#').strip()}")

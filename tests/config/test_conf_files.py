@@ -20,6 +20,7 @@ from generator.models.embedded import EmbeddedEndpoint
 from generator.run import _window
 from judges.evaluate import COMMAND as EVALUATE
 from taxonomy import load as load_taxonomy
+from tests.support.runs import command
 
 ROOT = CONF.parent
 FILES = sorted(CONF.rglob("[!_]*.yaml"))
@@ -111,6 +112,15 @@ def test_help_has_a_line_for_each_choice_and_setting() -> None:
         assert comment and re.search(rf"^  {name}\s+{re.escape(comment[1])}$", text, re.MULTILINE), (group, name)
     for name in composed().keys() - {group for group, _ in COMMAND.groups}:
         assert re.search(rf"^  {name}: \S+ +\S", text, re.MULTILINE), name
+
+
+@pytest.mark.parametrize("spelt", ["--config-dir {}", "--config-dir={}", "-cd {}"])
+def test_help_lists_the_choices_of_a_folder_of_ones_own(spelt: str, tmp_path: Path) -> None:
+    (tmp_path / "judge").mkdir()
+    (tmp_path / "judge" / "mine.yaml").write_text("# a judge of mine\n")
+    (tmp_path / "judge" / "none.yaml").write_text("# never found, as ours comes first\n")
+    shown = command(*spelt.format(tmp_path).split(), "--help").out
+    assert re.search(r"^  mine +a judge of mine$", shown, re.MULTILINE) and "never found" not in shown
 
 
 def decided(*arguments: str) -> dict[str, Any]:
