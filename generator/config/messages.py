@@ -28,7 +28,7 @@ _EXPERIMENT_FILE = (
     "its file must have `# @package _global_` as its first line, and name choices as `override /corpus: folder` "
     "(docs/experiments.md)"
 )
-_SHOW_ALL = "replace it by `--cfg job` to see all settings"
+_SHOW_ALL = "`--cfg job` shows all settings"
 
 
 @cache
@@ -75,7 +75,10 @@ def describe_unknown(name: str, command: str = "config") -> str:
     names = sorted(_settings_of(command))
     same_end = [setting for setting in names if setting.endswith(f".{name}")]
     if name in known and not same_end:
-        return f"{name}: unknown here; only these have it: {', '.join(known[name])}"
+        having = [choice for choice in known[name] if not choice.startswith("conf/")]
+        if not having:
+            return f"{name}: this command has no such setting; {_SHOW_ALL}"
+        return f"{name}: unknown here; only these have it: {', '.join(having)}"
     if own_model:
         names = [f"{own_model[1]}{setting[2:]}" for setting in known if setting.startswith("lm.")]
     near = same_end[:3] or difflib.get_close_matches(name, names, 2, 0.75)
@@ -117,8 +120,7 @@ def describe_hydra_error(error: Exception, command: str = "config") -> str:
     if isinstance(error, InterpolationResolutionError) and error.full_key:
         return f"{error.full_key}: can't be resolved: {text.partition(' full_key: ')[0]}"
     if found := re.match(r"Error merging override \+*([^=]+)=(\S*)", text):
-        wanted = "values by name, such as {NAME: 1}" if re.fullmatch(WEIGHTS, found[1]) else "settings of its own"
-        return f"{found[1]}: wrong type; expected {wanted}; {_SHOW_ALL}"
+        return f"{found[1]}: {_describe_wrong_type(found[1])}"
     if found := re.match(r"You must specify '(\w+)'", text):
         return f"{found[1]}: is missing; `--help` lists the choices of {found[1]}="
     if found := re.match(r"Could not (?:override|delete)[^']*'([^'@]+)", text):
@@ -129,7 +131,12 @@ def describe_hydra_error(error: Exception, command: str = "config") -> str:
         return f"{found[1]}: several values need -m; put one value that has a comma into two pairs of quotes: \"'a,b'\""
     if found := re.match(r"Multiple values for (\w+)|([\w.@]+) appears more than once", text):
         return f"{found[1] or found[2]}: is given twice; give it once"
-    return f"{text}; {_SHOW_ALL}"
+    return text
+
+
+def _describe_wrong_type(name: str) -> str:
+    wanted = "values by name, such as {NAME: 1}" if re.fullmatch(WEIGHTS, name) else "settings of its own"
+    return f"wrong type; expected {wanted}; {_SHOW_ALL}"
 
 
 def describe_problem(name: str, problem: Any) -> str:
@@ -171,7 +178,7 @@ def describe_problem(name: str, problem: Any) -> str:
         case "tuple_type" | "list_type":
             wanted = "wrong type: expected a list, such as [a,b]"
         case "dict_type" | "model_type" | "is_instance_of":
-            wanted = f"wrong type; {_SHOW_ALL}"
+            wanted = _describe_wrong_type(name)
         case _:
             message = problem["msg"].removeprefix("Value error, ")
             wanted = re.sub(r"^(Input|String) should ", "must ", message)
