@@ -21,13 +21,15 @@ SEEN = {
 
 
 def test_the_scenarios_are_those_of_the_paper() -> None:
-    assert {name: (each.aspect, each.ability) for name, each in SCENARIOS.items()} == {
+    published = {
         **dict.fromkeys(("news", "education", "academic"), ("RS", "synthesis")),
         **dict.fromkeys(("customer", "finance"), ("RR", "reasoning")),
         "travel": ("TR", "reasoning"),
     }
-    assert all([turn.judge for turn in each.turns] == SEEN[each.aspect] for each in SCENARIOS.values())
-    assert all(len(each.examples) == 2 for each in SCENARIOS.values())
+    ours = {name: SCENARIOS[name] for name in published}
+    assert {name: (each.aspect, each.ability) for name, each in ours.items()} == published
+    assert all([turn.judge for turn in each.turns] == SEEN[each.aspect] for each in ours.values())
+    assert all(len(each.examples) == 2 for each in ours.values())
 
 
 @pytest.mark.parametrize(
