@@ -11,7 +11,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn, Protocol, TypeVar
@@ -119,24 +119,34 @@ class _Runner:
         task: `module:function`, a `Task`.
         command: the command line.
         stored: as `Job` has it.
+
+    Attributes:
+        process: the id of this process.
+        codes: the exit codes of the runs in it.
     """
 
     task: str
     command: str
     stored: Path | None
+    process: int = field(default_factory=os.getpid)
+    codes: list[int] = field(default_factory=list)
 
     def __call__(self, cfg: DictConfig) -> float | None:
         module, _, name = self.task.partition(":")
+        job, result, code = self._job(), None, 0
         try:
             task: Task = getattr(import_module(module), name)
-            return task(cfg, self._job())
+            result = task(cfg, job)
         except RunFailed as failed:
             code = failed.code
         except (GroundedDialogsError, *COMPOSE_ERRORS) as error:
-            code = _report(error)
-        if HydraConfig.get().mode == RunMode.MULTIRUN:  # the other runs go on, and Hydra names this one
+            code = _report(error, where=" ".join(f"{name}={value}" for name, value in job.varied.items()))
+        self.codes.append(code)
+        if code and HydraConfig.get().mode != RunMode.MULTIRUN:
+            raise SystemExit(code)
+        if code and (job.optimised or os.getpid() != self.process):  # else the other runs go on, and these are counted
             raise RunFailed(code)
-        raise SystemExit(code)
+        return result
 
     def _job(self) -> Job:
         config = HydraConfig.get()
@@ -176,6 +186,9 @@ def run_hydra(primary: str, task: str, arguments: Sequence[str], program: str, s
         runner = _Runner(task, typed, None if "run_dir" in map(_name, overrides) else stored)
         with _command_line([*options, *(str(override.input_line) for override in overrides), *extra]):
             hydra.main(str(CONF), primary, _VERSION)(runner)()
+        if failed := [code for code in runner.codes if code]:
+            print(f"{len(failed)} of {len(runner.codes)} runs failed", file=sys.stderr)
+            return failed[0]
     except RunFailed as failed:
         return failed.code
     except (GroundedDialogsError, *COMPOSE_ERRORS) as error:
@@ -265,7 +278,8 @@ def _command_line(arguments: list[str]) -> Iterator[None]:
         sys.argv = given
 
 
-def _report(error: Exception, command: str = "config", overrides: Sequence[Override] = ()) -> int:
+def _report(error: Exception, command: str = "config", overrides: Sequence[Override] = (), where: str = "") -> int:
+    """Print an error, and `where` before it unless it begins so; return the exit code."""
     if not isinstance(error, GroundedDialogsError):
         text = describe_hydra_error(error, command)
         typed = {_name(override): override for override in overrides}
@@ -276,7 +290,9 @@ def _report(error: Exception, command: str = "config", overrides: Sequence[Overr
         if "experiment" in typed and setting not in typed and (choice := typed.get(setting.partition(".")[0])):
             text += f"; experiment={typed['experiment'].value()} sets it: leave out {choice.input_line}"
         error = ConfigError(text)
-    print(f"error: {printable(str(error))}", file=sys.stderr)
+    text = str(error)
+    shown = f"{where}: {text}" if where and not text.startswith(f"{where}: ") else text
+    print(f"error: {printable(shown)}", file=sys.stderr)
     return error.exit_code
 
 

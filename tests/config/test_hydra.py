@@ -63,6 +63,14 @@ def test_a_sweep_names_its_folders_by_what_varies_and_continues(site: Site, open
     assert len(openai_server.bodies) == calls
 
 
+def test_a_sweep_says_which_of_its_runs_failed_and_how_many(site: Site, openai_server: OpenAIServer) -> None:
+    settings = ["-m", "dialogs=1", "run_dir=null", "algorithm=single", "hydra.sweep.dir=sweeps"]
+    done = site.run(openai_server, *settings, "retriever.k=0,2", "+taxonomy=direct,aggregate")
+    errors = [line.partition(": must be")[0] for line in done.err.splitlines() if "rror" in line]
+    assert errors == [f"error: retriever.k=0 taxonomy={name}: retriever.k=0" for name in ("direct", "aggregate")]
+    assert done.code == 2 and done.err.endswith("2 of 4 runs failed\n")
+
+
 def test_a_sweep_into_one_folder_is_refused(site: Site, openai_server: OpenAIServer) -> None:
     done = site.run(openai_server, "-m", "retriever.k=2,3")
     assert (done.code, f"run_dir={site.run_dir}" in done.error) == (2, True)
