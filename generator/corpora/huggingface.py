@@ -14,7 +14,8 @@ from typing import Any
 
 from pydantic import Field
 
-from generator.corpora.files import File, is_url, list_files, open_file
+from generator.corpora.files import File, count_suffixes, is_url, list_files, open_file
+from generator.corpora.formats import FORMATS
 from generator.corpora.jsonl import FieldCorpus
 from generator.errors import CorpusError, describe
 from generator.schema import Document, SkippedRecord
@@ -75,6 +76,11 @@ class HuggingFaceCorpus(FieldCorpus):
         except CorpusError:
             raise
         except Exception as error:  # of any reader of `datasets`
+            if files and number < 0 and not any(_suffix(file.name) in _READERS for file in files):
+                told = f"no file ends in {', '.join(_READERS)}; found {count_suffixes(files)}"
+                texts = ", ".join(sorted({file.suffix for file in files} & FORMATS.keys()))
+                told += f"; corpus=folder reads {texts}" if texts else ""
+                raise CorpusError(f"corpus.path={self.path}: {told}") from error
             after = f" after {self.split}[{number}]" if number >= 0 else ""
             why = describe(error)
             if why.startswith(_CELLS_LOST):

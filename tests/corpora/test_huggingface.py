@@ -100,6 +100,10 @@ def test_what_is_no_data_set_is_an_error(tmp_path: Path, capfd: pytest.CaptureFi
     assert told.startswith(f"corpus.path={tmp_path}/bad.parquet: can't be read: ")
     assert "URL that ends in .parquet" in message(lambda: read("huggingface", path=str(tmp_path / "bad.docx")))
     assert message(lambda: read("huggingface", path=str(tmp_path / "empty"))).endswith("no file; found nothing")
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.md").write_text("# A\n\nText.")
+    told = message(lambda: read("huggingface", path=str(tmp_path / "texts")))
+    assert "no file ends in .parquet" in told and told.endswith("; found 1 .md; corpus=folder reads .md")
     assert "corpus.path is empty" in message(lambda: read("huggingface"))
     assert "doesn't exist" in message(lambda: read("huggingface", path=str(tmp_path / "nowhere")))
     assert capfd.readouterr().err == "", "it is said once"
