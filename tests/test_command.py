@@ -215,6 +215,7 @@ def test_an_index_is_built_ahead_of_a_run(site: Site, openai_server: OpenAIServe
 def test_the_stored_configuration_continues_its_run(site: Site, openai_server: OpenAIServer) -> None:
     site.run(openai_server, "dialogs=1", "retriever.k=3")
     stored = str(site.run_dir / "config.yaml")
+    assert f"{stored} continues" in command(site.run_dir).refused
     done = command(stored, "dialogs=2")
     assert done.code == 0, done.err
     assert "continuing: 1 of 2" in done.err

@@ -105,7 +105,9 @@ def describe_hydra_error(error: Exception, command: str = "config") -> str:
     if isinstance(error, OverrideParseException):
         name, equals, value = error.override.partition("=")
         if not equals:
-            return f"{error.override}: not a setting; write it as name=value"
+            if command == "config" and Path(name, "config.yaml").is_file():
+                return f"{name}: is a run folder; {Path(name, 'config.yaml')} continues the run"
+            return f"{name}: not a setting; write it as name=value"
         quoted = '["…","…"]' if value.startswith("[") else '"…"'
         advice = "put a value with special characters into two pairs of quotes"
         return f"{name}: can't be parsed; {advice}: '{name}={quoted}'"
