@@ -220,6 +220,8 @@ def _parse(arguments: Sequence[str], program: str) -> tuple[list[str], list[Over
         parser.error("--resolve belongs to --cfg job")
     settings = OverridesParser.create().parse_overrides(given.overrides)
     for override in settings:
+        if not override.key_or_group:
+            raise ConfigError(f"{override.input_line}: not a setting; write it as name=value")
         if override.key_or_group in groups() or "/" in override.key_or_group:
             _check_choice(override)
     return list(arguments[: len(arguments) - len(settings)]), settings
