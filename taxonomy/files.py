@@ -83,7 +83,7 @@ def _read_all(ours: str, path: Path | None, model: type[N], noun: str, setting: 
 
 def _read_folder(folder: Path, model: type[N], noun: str, setting: str) -> dict[str, N]:
     if not folder.is_dir():
-        problem = "is not a folder" if folder.exists() else "does not exist"
+        problem = "is not a folder" if folder.exists() else f"does not exist (looked in {Path.cwd()})"
         raise TaxonomyError(f"{setting}={folder}: {problem}; give a folder of {noun}s (*.yaml)")
     files = sorted(file for file in folder.iterdir() if file.suffix in (".yaml", ".yml"))
     if not files:

@@ -128,7 +128,7 @@ def test_the_specification_of_a_worker_can_be_pickled(site: Site) -> None:
         ("algorithm.temperatures=[3]", "algorithm.temperatures=3: must be 2 or less"),
         ("taxonomy.scenarios.newz=1", "taxonomy.scenarios.newz: unknown scenario; did you mean 'news'?"),
         ("taxonomy.scenarios={news: 0}", "taxonomy.scenarios: no type has a weight above 0"),
-        ("taxonomy.path=nowhere", "taxonomy.path=nowhere: does not exist; give a folder of scenarios"),
+        ("taxonomy.path=nowhere", "taxonomy.path=nowhere: does not exist (looked in "),
         ("algorithm.generators.b=openai", "algorithm.generators.b.model: has no value"),
         (
             "algorithm.generators.b.model=x",

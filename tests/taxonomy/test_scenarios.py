@@ -66,5 +66,5 @@ def test_the_prompt_of_a_scenario_has_its_rules_and_its_examples_as_a_reply_look
 
 
 def test_a_missing_folder_is_named_with_its_setting(tmp_path: Path) -> None:
-    with pytest.raises(TaxonomyError, match=r"^benchmark.path=.*/none: does not exist; "):
+    with pytest.raises(TaxonomyError, match=r"^benchmark.path=.*/none: does not exist "):
         read_scenarios(tmp_path / "none", "benchmark.path")

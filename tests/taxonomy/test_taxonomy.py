@@ -209,7 +209,7 @@ def test_a_bad_type_file_is_one_line_with_the_place(tmp_path: Path, text: str | 
 
 
 def test_a_folder_that_can_not_be_used_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(TaxonomyError, match=r"taxonomy\.path=.*nowhere: does not exist"):
+    with pytest.raises(TaxonomyError, match=r"taxonomy\.path=.*nowhere: does not exist \(looked in "):
         read_types(tmp_path / "nowhere")
     with pytest.raises(TaxonomyError, match=r"taxonomy\.path=.*has no question type"):
         read_types(tmp_path)
