@@ -27,7 +27,7 @@ from generator.dialogs.dedup import Deduplicator
 from generator.dialogs.generate import GeneratedDialog
 from generator.dialogs.journal import Calls
 from generator.execution.base import Work
-from generator.execution.pipeline import Pipeline
+from generator.execution.pipeline import Pipeline, Progress
 from generator.execution.ray.executor import RaySettings
 from generator.execution.store import Store
 from generator.models.lm import ChatReply
@@ -86,6 +86,7 @@ class Texts:
             for call in range(CALLS):
                 store.add_call(f"{number:016x}", f"{call:064x}", "answer", 1, ChatReply.model_validate_json(reply))
             yield number, GeneratedDialog.model_validate_json(row)
+            wanted(0, ())
 
 
 class WorkerSpec:
@@ -112,14 +113,18 @@ def main() -> None:
         spec: Any = WorkerSpec()
         work = Work(make=lambda number: None, spec=spec, store=store, limit=count, at_once=IN_FLIGHT)  # type: ignore[arg-type,return-value]
         began: list[tuple[float, float]] = []
+
+        def on_progress(progress: Progress) -> None:
+            if progress.attempted:  # from the first dialog on: how long a cluster takes to start is another matter
+                began.append((time.perf_counter(), time.process_time()))
+
         pipeline = Pipeline(
             results=partial(ray.results, work) if arguments.ray else partial(texts.arriving, rows, store),
             dedup=Deduplicator(near_duplicates()),
             keep="pairs",
             store=store,
             dialogs=count,
-            # From the first dialog on: how long a cluster takes to start is another matter.
-            on_progress=lambda progress: began.append((time.perf_counter(), time.process_time())),
+            on_progress=on_progress,
         )
         asyncio.run(pipeline.run(asyncio.Event()))
         seconds, computed = (last - first for first, last in zip(began[0], began[-1], strict=True))

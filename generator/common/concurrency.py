@@ -59,7 +59,8 @@ async def in_order(
         make: returns the work of a number, or None when there is no more.
         at_once: the most pieces that run at a time.
         stop: once it is set, nothing more is yielded, and running pieces are cancelled.
-        wanted: decides about starting another piece, given how many are running and the results that wait.
+        wanted: decides about starting another piece, given how many are running and the results that wait; called
+            whenever these change.
 
     Raises:
         Exception: as a piece of work raised it; the others are cancelled.
@@ -74,10 +75,10 @@ async def in_order(
     try:
         while not stop.is_set():
             while (
-                more
+                wanted(len(running), waiting.values())
+                and more
                 and len(running) < at_once
                 and started - done < LOOKAHEAD * at_once
-                and wanted(len(running), waiting.values())
             ):
                 work = make(started)
                 if work is None:

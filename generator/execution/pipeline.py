@@ -30,12 +30,24 @@ PRIOR_ACCEPTED = 8
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a run, for display."""
+    """The progress of a run, for display.
+
+    Attributes:
+        accepted, attempted: dialogs with an outcome.
+        dialogs: the number of accepted dialogs that completes the run.
+        completion: the tokens of all completions.
+        waiting: finished dialogs that wait for the outcome of an earlier plan.
+        passed: those of them that weren't dropped.
+        running: dialogs that aren't finished.
+    """
 
     accepted: int
     attempted: int
     dialogs: int
     completion: int
+    waiting: int = 0
+    passed: int = 0
+    running: int = 0
 
 
 class Pipeline:
@@ -45,7 +57,7 @@ class Pipeline:
         results: generates dialogs.
         keep: the pairs to keep, as in `judge.filter`.
         dialogs: the number of accepted dialogs that completes the run.
-        on_progress: called after every outcome.
+        on_progress: called after every dialog that is started, or finished.
     """
 
     def __init__(
@@ -74,11 +86,16 @@ class Pipeline:
                 return
         accepted, attempted, last = self.store.accepted, self.store.attempted, time.monotonic()
 
+        def report(waiting: int = 0, passed: int = 0, running: int = 0) -> None:
+            completion = sum(usage.completion for usage in self.store.usage().values())
+            self.on_progress(Progress(accepted, attempted, self.dialogs, completion, waiting, passed, running))
+
         def wanted(running: int, waiting: Collection[GeneratedDialog]) -> bool:
+            passed = sum(made.dialog is not None for made in waiting)
+            report(len(waiting), passed, running)
             # Only of outcomes: of the dialogs that wait for theirs, more are rejected, since those end sooner.
             rate = (accepted + PRIOR_ACCEPTED) / (attempted + PRIOR_ACCEPTED)
-            ready = accepted + sum(made.dialog is not None for made in waiting)
-            return ready + rate * running < self.dialogs
+            return accepted + passed + rate * running < self.dialogs
 
         try:
             async with aclosing(self.results(wanted, stop)) as results:
@@ -88,10 +105,9 @@ class Pipeline:
                     last = now
                     accepted += outcome.dialog is not None
                     attempted += 1
-                    completion = sum(usage.completion for usage in self.store.usage().values())
-                    self.on_progress(Progress(accepted, attempted, self.dialogs, completion))
                     if accepted >= self.dialogs:
                         break  # closing the results cancels what is beyond
+            report()
         finally:
             with suppress(GroundedDialogsError):  # the first error says more
                 self.store.add_seconds(time.monotonic() - last)

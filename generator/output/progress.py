@@ -19,8 +19,9 @@ from generator.output.tables import cell, print_table
 from generator.schema import Cost
 
 PLAIN_SECONDS = 10.0
-# Without a terminal, a line comes after so many seconds even if nothing has happened.
-SILENT_SECONDS = 20.0
+# Without a terminal, a line comes after so many seconds even if nothing has happened, and while it says the same after
+# twice as many each time, up to five minutes.
+SILENT_SECONDS, LONGEST_SILENCE = 20.0, 300.0
 # The dialogs that are shown without a terminal; a log of thousands has no use for more.
 _LOGGED = 5
 _LONGEST = 400
@@ -42,7 +43,7 @@ class Display:
     """A progress bar on a terminal, with a dialog below it as it is being written: one until it ends, then another.
 
     Elsewhere plain lines: the first dialogs as they are being written, and the counts, at most every ten seconds, at
-    least every twenty if nothing else comes, and at the end.
+    the end, and after `SILENT_SECONDS` in which nothing else came.
 
     Args:
         accepted, attempted, dialogs, completion: as in `Progress`, of the run so far.
@@ -74,8 +75,11 @@ class Display:
 
     def _count(self, progress: Progress) -> str:
         count = f"{progress.accepted}/{progress.dialogs} {self._verb}"
-        dropped = progress.attempted - progress.accepted
-        return f"{count}  {progress.attempted} attempted  {dropped} dropped" if self._drops else count
+        if self._drops:
+            count += f"  {progress.attempted} attempted  {progress.attempted - progress.accepted} dropped"
+        if progress.waiting:
+            count += f"  {progress.waiting} more finished"
+        return f"{count}  {progress.running} under way" if progress.running else count
 
     def __enter__(self) -> "Display":
         self._bar.start()
@@ -98,9 +102,11 @@ class Display:
         """Show the progress of the run."""
         self._now = progress
         seconds = max(time.monotonic() - self._start, 1e-9)
-        made = progress.accepted - self._before.accepted
+        made = progress.accepted + progress.passed - self._before.accepted
         speed = (progress.completion - self._before.completion) / seconds
-        left = timedelta(seconds=(progress.dialogs - progress.accepted) * seconds // made) if made else "unknown"
+        # Until all are accepted, at least one is under way: the one that the finished ones wait for.
+        missing = max(progress.dialogs - progress.accepted - progress.passed, progress.accepted < progress.dialogs)
+        left = timedelta(seconds=missing * seconds // made) if made else "unknown"
         text = f"{self._count(progress)}  {speed:.0f} tokens/s  time left {left}"
         self._bar.update(self._task, completed=progress.accepted, description=text)
         if self._console.is_terminal:
@@ -128,9 +134,13 @@ class Display:
             self.note(line)
 
     def _break_silence(self) -> None:
+        pause, last = SILENT_SECONDS, ""
         while not self._ended.wait(1):
-            if time.monotonic() - self._last_line >= SILENT_SECONDS:
-                self.note(f"{self._count(self._now)}  {timedelta(seconds=int(time.monotonic() - self._start))}")
+            if (count := self._count(self._now)) != last:
+                pause = SILENT_SECONDS
+            if time.monotonic() - self._last_line >= pause:
+                pause, last = min(2 * pause, LONGEST_SILENCE), count
+                self.note(f"{count}  {timedelta(seconds=int(time.monotonic() - self._start))}")
 
 
 def _line(step: Step) -> str:

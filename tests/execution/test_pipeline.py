@@ -1,15 +1,25 @@
 """A whole run: accepted dialogs, drops and counts, none of which depends on timing."""
 
+import asyncio
 import json
 import random
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from generator.common.concurrency import in_order
+from generator.config.settings import near_duplicates
+from generator.dialogs.dedup import Deduplicator
+from generator.dialogs.generate import GeneratedDialog
 from generator.dialogs.signatures import FirstQuestion, GroundedAnswer
+from generator.execution.pipeline import Pipeline, Progress
+from generator.execution.store import Store
+from generator.schema import Drop
 from tests.support import openai_server as fake
 from tests.support.openai_server import Body, Fault, OpenAIServer, Responder, prompt, words
+from tests.support.records import make_dialog, make_turn
 from tests.support.runs import Site, replying, some, stage, turn
 
 TROUBLES: dict[str, Responder] = {
@@ -72,6 +82,46 @@ def test_the_judge_is_on_unless_it_is_turned_off(site: Site) -> None:
         assert {row["verdict"] for row in site.rows()} == {"correct"}
         assert site.run(server, "dialogs=1", "judge=none", "fresh=true").code == 0
     assert {row["verdict"] for row in site.rows()} == {"none"}
+
+
+def test_dialogs_that_wait_for_an_earlier_one_are_reported(tmp_path: Path) -> None:
+    """The first of six dialogs ends once the others are reported, of which every other one is dropped."""
+    reports: list[Progress] = []
+
+    async def main() -> None:
+        others = asyncio.Event()
+
+        async def make(number: int) -> GeneratedDialog:
+            if number == 0:
+                await others.wait()
+            name = f"{number}"
+            lost = Drop(dialog_id=name, scope="dialog", stage="ask", reason="no question")
+            dialog = None if number % 2 else make_dialog(make_turn(1, query=f"Where is pier {number}?"), id=name)
+            return GeneratedDialog(dialog_id=name, dialog=dialog, drops=(lost,) * (dialog is None), usage=())
+
+        def on_progress(progress: Progress) -> None:
+            reports.append(progress)
+            if progress.waiting == 5:
+                others.set()
+
+        results = partial(in_order, lambda number: make(number) if number < 6 else None, 0, 2)
+        dedup = Deduplicator(near_duplicates().model_copy(update={"between_dialogs": False}))
+        with Store(tmp_path, {}) as store:
+            await asyncio.wait_for(
+                Pipeline(
+                    results=lambda wanted, stop: results(stop, wanted),
+                    dedup=dedup,
+                    keep="pairs",
+                    store=store,
+                    dialogs=9,
+                    on_progress=on_progress,
+                ).run(asyncio.Event()),
+                timeout=10,
+            )
+
+    asyncio.run(main())
+    assert Progress(0, 0, 9, 0, waiting=5, passed=2, running=1) in reports
+    assert reports[-1] == Progress(3, 6, 9, 0)
 
 
 def test_max_attempts_ends_a_run_that_loses_too_much(site: Site) -> None:

@@ -1,5 +1,6 @@
 """What a person sees of a run: the dialog as it is written, and lines where there is no terminal."""
 
+import threading
 import time
 
 import pytest
@@ -50,3 +51,38 @@ def test_a_line_comes_even_if_nothing_happens(
         display.update(Progress(3, 5, 7, 100))
         time.sleep(1.3)
         assert "3/7" in capsys.readouterr().err
+
+
+def test_a_line_that_says_the_same_comes_more_and_more_rarely(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In 1000 seconds of waiting there are few lines; a dialog that finishes meanwhile has one soon."""
+    now = 0.0
+
+    class Clock(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            nonlocal now
+            now += timeout or 0
+            if now == 500:
+                display.update(Progress(0, 0, 7, 0, waiting=1, running=3))
+            return now >= 1000
+
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    display = Display(0, 0, 7, 0)
+    display._ended = Clock()
+    display._break_silence()
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) < 15
+    assert any("1 more finished  3 under way" in line and "0:08:" in line for line in lines)
+
+
+def test_the_time_left_counts_dialogs_that_wait_for_an_earlier_one(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of ten dialogs one is accepted and four more are finished: half of them are left."""
+    with Display(0, 0, 10, 0) as display:
+        display._start -= 100
+        display._last_count -= 100
+        display.update(Progress(1, 1, 10, 0, waiting=4, passed=4, running=2))
+        assert "time left 0:01:40" in capsys.readouterr().err
+        display._last_count -= 100
+        display.update(Progress(1, 1, 10, 0, waiting=9, passed=9, running=1))
+        assert "time left 0:00:10" in capsys.readouterr().err, "the first of them is still to come"
