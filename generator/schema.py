@@ -327,8 +327,9 @@ class Dialog(Record):
         collection: that of its documents, for human dialogs whose publisher names one.
         document_ids: first the document that the first question came from.
         passages: what the answers are grounded on, in order of first retrieval.
-        ended: why it has this number of turns: `complete`, the stage and reason that ended it early, or `task` if only
-            the last turn is `lm`'s and those before it are a task's input, without labels.
+        ended: `complete` if it went through its plan, with or without turns that were refused; the stage and reason
+            that ended it early; or `task` if only the last turn is `lm`'s and those before it are a task's input,
+            without labels.
         task: the benchmark's task that it belongs to; empty if to none.
         user: the type of the user who asks; empty for the plain one.
         context: in a dialog that a model under test answered, the earlier answers that the model was shown; the

@@ -70,7 +70,7 @@ def funnel(of: str, counts: RunCounts) -> Iterator[Figure]:
         f"From their pairs to the dataset{of}", "pairs", [pairs, *lost, _Step("in the dataset", counts.pairs)], unjudged
     )
     for what, dropped, why in (
-        ("turns", counts.dropped_turns, "they ended their dialog early"),
+        ("turns", counts.dropped_turns, "each left its dialog shorter than planned"),
         ("candidates", counts.dropped_candidates, "another one was chosen"),
     ):
         if losses := _losses(dropped):
