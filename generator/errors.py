@@ -66,7 +66,7 @@ class Rejected(Exception):
     Args:
         stage: the step that rejected it (`ask`, `rewrite`, `retrieve`, `answer`, `context`, `model`, …).
         reason: a short phrase by which the summary groups cases.
-        text: the offending text, unchanged.
+        text: the offending text.
     """
 
     def __init__(self, stage: str, reason: str, text: str = "") -> None:

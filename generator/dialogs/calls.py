@@ -105,9 +105,10 @@ def _mapped_errors(stage: str) -> Iterator[None]:
         reason = TOO_LONG if error.status else "the next prompt does not fit lm.context"
         raise Rejected("context", reason, _first_line(error)) from error
     except lm_errors.AdapterParseError as error:
-        cut = CUT_OFF in error.args[0].partition("\n")[0]
+        problem = error.args[0].partition("\n")[0]
+        cut = CUT_OFF in problem
         reason = "unusable reply, cut off: a higher lm.max_tokens may help" if cut else "unusable reply"
-        raise Rejected(stage, reason, error.lm_response) from error
+        raise Rejected(stage, reason, f"{error.lm_response}\nThe reason: {problem}") from error
     except _ENDPOINT_ERRORS as error:
         if isinstance(error.__cause__, GroundedDialogsError):  # the journal's, wrapped by DSPy
             raise error.__cause__ from None

@@ -15,7 +15,7 @@ from generator.dialogs.program import DialogProgram, TurnTask
 from generator.dialogs.query import form_query, search
 from generator.dialogs.referring import Refer
 from generator.dialogs.request_checks import find_request_fault
-from generator.dialogs.steps import Answer, Rewrite
+from generator.dialogs.steps import Answer, Rewrite, answering
 from generator.dialogs.underspecified import Underspecified
 from generator.dialogs.users import note_clean
 from generator.errors import Rejected
@@ -118,7 +118,8 @@ class MultiDocumentDialog(DialogProgram):
         if fault := find_request_fault(alone, passages, question_type):  # in the light of what was found for it
             raise Rejected("retrieve", fault, question)
         answer = self.unanswered if question_type.reply else self.answer
-        turn = await answer.acall(passages, history, typed, question_type, search_query, hits)
+        with answering(typed):
+            turn = await answer.acall(passages, history, typed, question_type, search_query, hits)
         return note_clean(turn, question), passages  # lines 5 and 16
 
     async def form_query(self, task: TurnTask, question: str) -> str:

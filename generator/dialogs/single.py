@@ -6,7 +6,7 @@ from dataclasses import replace
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.live import tell
 from generator.dialogs.program import DialogProgram, TurnTask
-from generator.dialogs.steps import Answer
+from generator.dialogs.steps import Answer, answering
 from generator.dialogs.users import note_clean
 from generator.schema import Judge, Passage, Turn
 
@@ -38,5 +38,6 @@ class SingleDocumentDialog(DialogProgram):
         typed = task.asker.type_out(question, task.number)
         tell("question", task.number, typed, question_type.name)
         answer = self.unanswered if question_type.reply else self.answer
-        turn = await answer.acall(passages, task.history, typed, question_type)  # line 4
+        with answering(typed):
+            turn = await answer.acall(passages, task.history, typed, question_type)  # line 4
         return note_clean(turn, question), passages

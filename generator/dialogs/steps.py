@@ -5,7 +5,8 @@ come with the call (`generator.dialogs.calls`).
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Annotated
 
@@ -163,7 +164,8 @@ class Chat(dspy.Module):
         with asker.speaking():
             remark = await draw_best(1, "ask", number, draw)
         typed = asker.type_out(remark, number)
-        reply = await call(self.courtesy, "answer", "greedy", number, dialog=dialog, question=typed)
+        with answering(typed):
+            reply = await call(self.courtesy, "answer", "greedy", number, dialog=dialog, question=typed)
         turn = Turn(
             turn=number,
             query=typed,
@@ -202,6 +204,16 @@ def adds_facts(query: str, said: Sequence[str]) -> bool:
     known = frozenset[str]().union(*map(term_keys, said))
     added = [] if languages().differ else [term for term in read_terms(query) if term.key not in known]
     return len(added) > _MOST_ADDED or any(term.kind == "number" for term in added)
+
+
+@contextmanager
+def answering(question: str) -> Iterator[None]:
+    """Put the question before an answer that is refused, since no turn is left that has it."""
+    try:
+        yield
+    except Rejected as why:
+        text = f"User: {question}\nAgent: {why.text}" if why.stage == "answer" else why.text
+        raise Rejected(why.stage, why.reason, text) from why
 
 
 class Answer(dspy.Module):

@@ -23,7 +23,7 @@ from generator.dialogs.query import search
 from generator.dialogs.readings import Reading, find_readings, list_readings, own_stems, spell
 from generator.dialogs.request_checks import topic_stems
 from generator.dialogs.signatures import REJECTED
-from generator.dialogs.steps import on_one_line
+from generator.dialogs.steps import answering, on_one_line
 from generator.dialogs.users import note_clean
 from generator.errors import Rejected
 from generator.models.lm import Profile
@@ -103,7 +103,8 @@ class Underspecified(dspy.Module):
             question, hits, new, readings = await self._ask(task, readings)
         typed = task.asker.type_out(question, task.number)
         passages = (*task.passages, *new)
-        answer = await self._answer(replace(task, passages=passages), form, typed, readings)
+        with answering(typed):
+            answer = await self._answer(replace(task, passages=passages), form, typed, readings)
         turn = Turn(
             turn=task.number,
             query=typed,

@@ -137,6 +137,8 @@ def test_a_turn_that_is_not_worth_keeping_is_skipped(
     assert [turn.question_type for turn in draft.turns] == [TYPES[place].name for place in (0, 1, 3, 4)]
     assert [turn.turn for turn in draft.turns] == [1, 2, 3, 4]
     assert [(turn, rejected.stage, rejected.reason) for turn, rejected in draft.skipped] == [(3, stage, reason)]
+    if stage == "answer":
+        assert draft.skipped[0][1].text.startswith("User: Is it high?\nAgent: no\n"), "with the question and the error"
 
 
 def test_the_passages_of_a_skipped_turn_are_not_in_the_dialog() -> None:

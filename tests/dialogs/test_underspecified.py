@@ -171,6 +171,11 @@ def test_an_answer_of_another_form_is_asked_again(form: str, wrong: str, right: 
     assert REJECTED in task(model.prompts("answer")[1])
 
 
+def test_an_answer_that_is_refused_is_kept_with_its_question() -> None:
+    draft = write(Scripted(ask=[QUESTION], answer=[{"answer": HEDGES}] * 3), shelf(), [unclear("ask-openly")])
+    assert draft.end and draft.end.text == f"User: {QUESTION['question']}\nAgent: {HEDGES}"
+
+
 def test_who_resolves_names_one_thing() -> None:
     both, none = {"question": "The pool, not the ferry."}, {"question": "The usual one."}
     model = Scripted(ask=[QUESTION, both, none, {"question": "At the pool."}], answer=[{"answer": HEDGES}])
