@@ -21,7 +21,7 @@ from generator.corpora.human import human_turn
 from generator.dialogs.checks import find_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Documents, said_in
-from generator.dialogs.steps import adds_facts
+from generator.dialogs.steps import adds_facts, pastes_dialog
 from generator.output.markdown import table
 from generator.schema import Dialog, Turn
 from taxonomy import QuestionType, read_types
@@ -84,9 +84,9 @@ def read_inscit(data: Path) -> Iterator[Question]:
 
 
 def read_rewrites(data: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield people's rewritten questions, each with what was said up to it."""
+    """Yield people's rewritten questions, each with the question and what was said before it."""
     for record in json.loads((data / "canard" / "dev.json").read_text(encoding="utf-8")):
-        yield record["Rewrite"], [*record["History"], record["Question"]]
+        yield record["Rewrite"], [record["Question"], *record["History"]]
     for question in read_dialogs(data, "mtrag"):
         if question.rewrite:
             yield question.rewrite, [question.text, *said_in(question.history)]
@@ -115,7 +115,9 @@ def main() -> None:
     shares = {name: Counter({fault: counts[name][fault] / len(sets[name]) for fault in faults}) for name in sets}
     print(table(head, [[fault, *(f"{counts[n][fault]} ({shares[n][fault]:.1%})" for n in sets)] for fault in faults]))
     rewrites = list(read_rewrites(arguments.data))
-    print(f"\nrewritten questions that add facts: {sum(adds_facts(*each) for each in rewrites)} of {len(rewrites)}")
+    print()
+    for what, is_so in (("add facts", adds_facts), ("paste the dialog", pastes_dialog)):
+        print(f"rewritten questions that {what}: {sum(is_so(*each) for each in rewrites)} of {len(rewrites)}")
     for name, each in refused.items() if arguments.cases else ():
         for fault, question in each:
             if fault:

@@ -14,7 +14,9 @@ import dspy
 from pydantic import Field
 
 from generator.common.language import languages
+from generator.common.passages import sentences
 from generator.common.scripts import has_question_mark, has_words
+from generator.common.shingles import words
 from generator.common.support import read_terms, term_keys
 from generator.dialogs.adapter import TEXT
 from generator.dialogs.answer_checks import find_answer_fault
@@ -188,12 +190,13 @@ class Rewrite(dspy.Module):
         self.predict = dspy.Predict(StandaloneQuery)
 
     async def aforward(self, documents: Documents, history: Sequence[Turn], question: str) -> str:
-        """Return the search query; the question itself if the model's is empty, or tells what nobody said."""
+        """Return the search query; the question itself if the model's is empty, or no question of that."""
         dialog, turn = Conversation(turns=tuple(history)), len(history) + 1
         inputs = {"documents": documents, "dialog": dialog, "question": question}
         prediction = await call(self.predict, "rewrite", "sampled", turn, **inputs)
         query = on_one_line(prediction.query)
-        return question if not query or adds_facts(query, [question, *said_in(history)]) else query
+        said = [question, *said_in(history)]
+        return question if not query or adds_facts(query, said) or pastes_dialog(query, said) else query
 
 
 def adds_facts(query: str, said: Sequence[str]) -> bool:
@@ -204,6 +207,15 @@ def adds_facts(query: str, said: Sequence[str]) -> bool:
     known = frozenset[str]().union(*map(term_keys, said))
     added = [] if languages().differ else [term for term in read_terms(query) if term.key not in known]
     return len(added) > _MOST_ADDED or any(term.kind == "number" for term in added)
+
+
+def pastes_dialog(query: str, said: Sequence[str]) -> bool:
+    """Return True if a rewritten question has more sentences than the question, or is another message.
+
+    The question comes first in `said`. So are 0.3% of people's (“Portugal. The Man”), and 9 of 106 of Qwen 1.5B.
+    """
+    question, *earlier = said
+    return len(sentences(query)) > len(sentences(question)) or words(query) in map(words, earlier)
 
 
 @contextmanager
