@@ -51,7 +51,8 @@ _PROMPT_WORDS = re.compile(
     r"\b[Tt]he (User|Agent|last answer|last question|"
     r"user(?= (?:\w+s|to|can|must|should|will|would|may|might|who)\b)|user (?:asked|meant|said|wanted))\b"
 )
-_RETORT = re.compile(r"\bwrite a different one\b")  # “To write a different one, you should say: …”
+# “To write a different one, you should say: …”, “I don't have information on your last attempt.”
+_RETORT = re.compile(r"\bwrite a different one\b|\byour last attempt\b", re.IGNORECASE)
 
 _LABEL = re.compile(
     r"\W*(?:(?:user|agent|assistant|question|answer|response|[qa]|the kind of question)[\"*]* ?[:>]|"

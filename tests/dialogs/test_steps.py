@@ -394,6 +394,10 @@ BAD_ANSWERS: dict[str, tuple[dict[str, object], str]] = {
         {"answer": "To write a different one, say that it runs at night."},
         f"{LIKE_THE_PROMPT}: write “you” and “I”",
     ),
+    "the prompt's reason": (
+        {"answer": "I don't have information on your last attempt."},
+        f"{LIKE_THE_PROMPT}: write “you” and “I”",
+    ),
     "nothing": ({"answer": "Sure, here is the answer."}, "answers nothing"),
     "a question back": (
         {"answer": "Understood. Which tram do you have in mind?"},
