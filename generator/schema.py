@@ -170,8 +170,8 @@ class Passage(Record):
 
     @property
     def titled(self) -> str:
-        """The title, if there is one, and the text below it."""
-        return f"{self.title}\n{self.text}" if self.title else self.text
+        """The title, if there is one that the text doesn't begin with, as mtRAG's do, and the text below it."""
+        return self.text if self.title in ("", self.text.partition("\n")[0]) else f"{self.title}\n{self.text}"
 
     @property
     def text_key(self) -> str:

@@ -127,7 +127,7 @@ class PassagePool:
             for passage in dialog.passages:
                 if self._rows.setdefault(passage.id, len(self._rows)) == len(ids):
                     text_of.append(texts.setdefault(passage.text_key, len(ids)))
-                    terms = tokenize(passage.titled, language)
+                    terms = tokenize(_indexed(passage), language)
                     ids.append(
                         np.array([vocabulary.setdefault(term, len(vocabulary)) for term in terms], dtype=np.int32)
                     )
@@ -177,11 +177,16 @@ def _tokenize_documents(library: Library, rows: range) -> tuple[list[str], list[
     places: dict[str, int] = {}
     language = library.language
     passages = [
-        np.array([places.setdefault(word, len(places)) for word in tokenize(p.titled, language)], dtype=np.int32)
+        np.array([places.setdefault(word, len(places)) for word in tokenize(_indexed(p), language)], dtype=np.int32)
         for _, of_document in library.documents(rows)
         for p in of_document
     ]
     return list(places), passages
+
+
+def _indexed(passage: Passage) -> str:
+    # Of a text that begins with its title, too: indexes that exist and the figures of the documentation have it twice.
+    return f"{passage.title}\n{passage.text}" if passage.title else passage.text
 
 
 def tokenize(text: str, language: Language) -> list[str]:
