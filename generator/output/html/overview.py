@@ -22,6 +22,7 @@ _SHARES: Sequence[tuple[str, Callable[[Statistics], Sequence[Portion]], str]] = 
     ("Question types, first turns", lambda s: s.first_types, "first"),
     ("Question types, later turns", lambda s: s.later_types, "later"),
     ("Multi-turn types, later turns", lambda s: s.multi_turn_types, "multi_turn"),
+    ("Standalone, later turns", lambda s: s.standalone, "standalone"),
     ("Answerability, all turns", lambda s: s.answerability, "answerability"),
     ("Users, all dialogs", lambda s: s.users, ""),
     ("Difficulty of finding the evidence", lambda s: s.difficulty, ""),
@@ -55,26 +56,32 @@ class Distributions:
             answers[len(turn.answer.split())] += 1
 
 
-def funnel(of: str, counts: RunCounts) -> Iterator[Figure]:
+def funnel(runs: Sequence[tuple[str, RunCounts]]) -> Iterator[Figure]:
     """Yield the way from attempted dialogs to accepted ones, and from their pairs to those that are kept.
 
     Args:
-        of: of which set, at the end of titles.
+        runs: of which set, at the end of titles, and its counts. The same charts of all of them come one after another.
     """
-    dialogs = [_Step("attempted", counts.attempted), *_losses(counts.dropped), _Step("accepted", counts.accepted)]
-    yield _steps(f"From attempted to accepted dialogs{of}", "dialogs", dialogs)
-    lost = _losses(counts.dropped_pairs)
-    pairs = _Step("of accepted dialogs", counts.pairs + sum(step.number for step in lost))
-    unjudged = f"{counts.unjudged_pairs:,} pairs in the dataset are unjudged." if counts.unjudged_pairs else ""
-    yield _steps(
-        f"From their pairs to the dataset{of}", "pairs", [pairs, *lost, _Step("in the dataset", counts.pairs)], unjudged
-    )
-    for what, dropped, why in (
-        ("turns", counts.dropped_turns, "each left its dialog shorter than planned"),
-        ("candidates", counts.dropped_candidates, "another one was chosen"),
-    ):
-        if losses := _losses(dropped):
-            yield _steps(f"Dropped {what}{of}", what, losses, f"Beside the dialogs above: {why}.")
+    for of, counts in runs:
+        dialogs = [_Step("attempted", counts.attempted), *_losses(counts.dropped), _Step("accepted", counts.accepted)]
+        yield _steps(f"From attempted to accepted dialogs{of}", "dialogs", dialogs)
+    for of, counts in runs:
+        lost = _losses(counts.dropped_pairs)
+        pairs = [
+            _Step("of accepted dialogs", counts.pairs + sum(step.number for step in lost)),
+            *lost,
+            _Step("in the dataset", counts.pairs),
+        ]
+        unjudged = f"{counts.unjudged_pairs:,} pairs in the dataset are unjudged." if counts.unjudged_pairs else ""
+        yield _steps(f"From their pairs to the dataset{of}", "pairs", pairs, unjudged)
+    for of, counts in runs:
+        if losses := _losses(counts.dropped_turns):
+            text = "Beside the dialogs above: each left its dialog shorter than planned."
+            yield _steps(f"Dropped turns{of}", "turns", losses, text)
+    for of, counts in runs:
+        if losses := _losses(counts.dropped_candidates):
+            text = "Beside the dialogs above: another one was chosen."
+            yield _steps(f"Dropped candidates{of}", "candidates", losses, text)
 
 
 class _Step(NamedTuple):
@@ -173,7 +180,7 @@ def verdicts(names: Sequence[str], counted: Sequence[Column]) -> Iterator[Figure
 
 
 def costs(of: str, counts: RunCounts) -> Iterator[Figure]:
-    """Yield calls and tokens by stage, and what a kept pair took; `of` as in `funnel`."""
+    """Yield calls and tokens by stage, and what a kept pair took; `of` the set, at the end of the title."""
     if not counts.stages:
         return
     rows = []

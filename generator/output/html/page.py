@@ -104,7 +104,7 @@ def _render(sets: Sequence[ReportSet], read: Sequence[_Read], packed: Sequence[P
     columns, distributions = [each.column for each in read], [each.distributions for each in read]
     runs = [(f" ({each.name})" if len(sets) > 1 else "", each.counts) for each in sets if each.counts]
     charts: Mapping[str, Sequence[overview.Figure]] = {
-        "From attempts to pairs": [figure for run in runs for figure in overview.funnel(*run)],
+        "From attempts to pairs": list(overview.funnel(runs)),
         "Shares": list(overview.shares(sets, columns)),
         "Lengths": list(overview.lengths(names, distributions)),
         "Verdicts": list(overview.verdicts(names, columns)),

@@ -15,7 +15,7 @@ from generator.output.html.charts import bars
 from generator.output.html.page import write_report
 from generator.output.html.sources import ReportSet, RunCounts
 from generator.output.stats.comparison import count
-from generator.schema import Dialog, Drop
+from generator.schema import Dialog, Drop, Planned
 from taxonomy import read_criteria
 from tests.support.records import make_dialog, make_evidence, make_hits, make_passage, make_turn
 
@@ -105,6 +105,25 @@ def test_of_several_sets_charts_say_what_the_table_of_all_figures_does(tmp_path:
     page = write(tmp_path / "r.html", *sets)
     turns = page.partition("Turns a dialog")[2].partition("</figure>")[0]
     assert turns.count("<td>100.0%</td>") == 3 and 'class="value"' not in turns, "three numbers have no room above bars"
+
+
+def test_the_same_charts_of_several_runs_follow_each_other() -> None:
+    lost = {"ask": {"no question": 1}}
+    counts = RunCounts(attempted=5, accepted=5, dropped_turns=lost, dropped_candidates=lost, pairs=10)
+    titles = [figure.title.split(" (") for figure in overview.funnel([(" (one)", counts), (" (two)", counts)])]
+    assert [run for _, run in titles] == ["one)", "two)"] * 4
+    assert all(one[0] == two[0] for one, two in zip(titles[::2], titles[1::2], strict=True))
+
+
+def test_the_share_of_turns_that_lean_on_the_dialog_has_a_chart() -> None:
+    """A quarter was to, and a fifth does."""
+    planned = [Planned(question_type="direct", standalone=alone) for alone in (False, True, True, True, True)]
+    later = [make_turn(2, query="And when does it leave?", planned=each) for each in planned]
+    run = make_set("run", [make_dialog(make_turn(1), turn, id=f"{n}") for n, turn in enumerate(later)])
+    run = run._replace(targets={("standalone", "non-standalone"): 0.25})
+    columns = [count(run.name, run.dialogs(), near_duplicates(), run.targets, None)]
+    figures = {figure.title: figure.rows for figure in overview.shares([run], columns)}
+    assert next(iter(figures["Standalone, later turns"])) == ("non-standalone", "20.0%", "25.0%")
 
 
 def test_charts_have_no_style_of_their_own_whichever_library_pygal_finds() -> None:
