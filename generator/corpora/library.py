@@ -142,7 +142,7 @@ class Library:
 
     def find(self, document_id: str) -> int:
         """Return the row of the document with this id."""
-        row = self._find(document_id)
+        row = self.row(document_id)
         with _as_retriever_error(self.folder):
             if row is None:
                 raise ValueError(f"no document {document_id!r}")
@@ -150,10 +150,11 @@ class Library:
 
     def get(self, document_id: str) -> Document | None:
         """Return the document with this id; None if there is none."""
-        row = self._find(document_id)
+        row = self.row(document_id)
         return None if row is None else self.document(row)
 
-    def _find(self, document_id: str) -> int | None:
+    def row(self, document_id: str) -> int | None:
+        """Return the row of the document with this id; None if there is none."""
         with _as_retriever_error(self.folder):
             found = self._db.execute("SELECT row FROM documents WHERE id = ?", (document_id,)).fetchone()
             return None if found is None else int(found[0])
@@ -199,18 +200,23 @@ class Library:
         """
         count = len(self)
         chosen = min(max(round(share * count), min(least, count // 3)), count - 1) if share > 0 else 0
-        mask = np.zeros(count, dtype=np.bool_)
-        mask[np.argsort(self.split_keys(), kind="stable")[:chosen]] = True
-        together = mask.copy()
-        for row, first in self.copies:
-            together[row] = mask[first]
-        return together if chosen and 0 < together.sum() < count else mask  # unless all are copies of one
+        if not chosen:
+            return np.zeros(count, dtype=np.bool_)
+        keys = self.split_keys()
+        bound = np.sort(keys)[chosen - 1]
+        return keys <= bound if bound < keys.max() else keys < bound  # the copies of one are left to train on
 
     def split_keys(self) -> NDArray[np.uint64]:
-        """Return the hashes of the documents' ids, the lowest of which are validation's; shape (documents,)."""
+        """Return a key for each document, the lowest of which are validation's; shape (documents,).
+
+        It is the hash of the document's id; that of the first one for copies, so that one bound separates the splits.
+        """
         with _as_retriever_error(self.folder):
             rows = self._db.execute("SELECT id FROM documents ORDER BY row")
-            return np.fromiter((split_key(row[0]) for row in rows), dtype=np.uint64, count=len(self))
+            keys = np.fromiter((split_key(row[0]) for row in rows), dtype=np.uint64, count=len(self))
+        for row, first in self.copies:
+            keys[row] = keys[first]
+        return keys
 
     def _passage(self, document: Document, row: int) -> Passage:
         cut = passage(document, int(self._starts[row]), int(self._ends[row]))

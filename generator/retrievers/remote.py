@@ -135,7 +135,7 @@ class RemoteRetriever(ABC):
     """
 
     def __init__(self, settings: RemoteSettings, library: Library, validation: NDArray[np.bool_]) -> None:
-        self._remote, self._library = settings, library
+        self._remote, self._library, self._validation = settings, library, validation
         held = library.split_keys()[validation]
         self._bound = int(held.max()) if len(held) else -1
         self._slots = asyncio.Semaphore(settings.concurrency)
@@ -253,11 +253,15 @@ class RemoteRetriever(ABC):
                 self._note_blank(each)
                 continue
             name = each.document_id or each.id
-            of_split = (split_key(name) <= self._bound) == (split == "validation")
-            if of_split and document in (None, name):
+            if self._split(name) == split and document in (None, name):
                 score = 1 / rank if each.score is None else each.score
                 kept.setdefault(each.id, Scored(passage=self._passage(each, name), score=score))
         return list(kept.values())
+
+    def _split(self, document_id: str) -> Split:
+        row = self._library.row(document_id)
+        held = split_key(document_id) <= self._bound if row is None else self._validation[row]
+        return "validation" if held else "train"
 
     def _note_blank(self, found: FoundPassage) -> None:
         if not self._found_blank:

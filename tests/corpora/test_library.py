@@ -23,7 +23,7 @@ def library(cache: Path, documents: list[Document] = DOCUMENTS, size: int = 6, o
 
 
 def numbered(count: int) -> list[Document]:
-    return [Document(id=f"d{n}", text="text") for n in range(count)]
+    return [Document(id=f"d{n}", text=f"text {n}") for n in range(count)]
 
 
 def test_holds_what_was_put_in(tmp_path: Path) -> None:
@@ -134,6 +134,14 @@ def test_copies_of_a_document_are_in_its_split(tmp_path: Path) -> None:
     held, learned = ({lib.document(int(row)).text.split()[1] for row in (mask == side).nonzero()[0]} for side in (1, 0))
     assert not held & learned
     assert len(lib.copies) == 40
+    assert lib.split_keys()[mask].max() < lib.split_keys()[~mask].min(), "an index separates the splits by one bound"
+
+
+def test_if_all_are_copies_of_few_the_last_of_these_is_left_to_train_on(tmp_path: Path) -> None:
+    for texts in (1, 2):
+        documents = [Document(id=f"{n}", text=f"text {n % texts}") for n in range(6)]
+        mask = library(tmp_path / str(texts), documents).validation(0.9, 1)
+        assert mask.sum() == 3 * (texts - 1)
 
 
 def test_the_validation_split_hangs_on_ids_and_not_on_their_order(tmp_path: Path) -> None:

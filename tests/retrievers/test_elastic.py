@@ -114,6 +114,14 @@ def test_only_the_documents_of_the_split_are_found(
         assert sorted(found(retriever, "harbour", k=50, split=split)) == sorted(names)  # type: ignore[arg-type]
 
 
+def test_copies_are_found_in_their_split_alone(server: ElasticsearchServer, lib_with_copies: Library) -> None:
+    mask = lib_with_copies.validation(0.2, 1)
+    retriever = opened(lib_with_copies, server, 0.2)
+    for split, rows in (("validation", np.flatnonzero(mask)), ("train", np.flatnonzero(~mask))):
+        assert len(rows)
+        assert sorted(found(retriever, "harbour", 60, split)) == sorted(f"d{row}" for row in rows)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("mode", MODES.values(), ids=MODES.keys())
 def test_a_search_in_one_document_finds_its_passages_alone(
     mode: dict[str, Any], server: ElasticsearchServer, tmp_path: Path

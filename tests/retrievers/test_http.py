@@ -81,6 +81,16 @@ def test_a_server_that_ignores_the_filter_is_asked_for_more(lib: Library) -> Non
     assert server.requests[-1]["filter"] == {"split": "validation", "document_id": None}
 
 
+def test_copies_are_found_in_their_split_alone(lib_with_copies: Library) -> None:
+    mask = lib_with_copies.validation(0.2, 1)
+    everything = [{"id": f"p{n}", "document_id": f"d{n}", "text": f"The tram stops here {n}."} for n in range(60)]
+    with SearchServer(lambda body: everything[: body["k"]]) as server:
+        retriever = opened(lib_with_copies, server, 0.2)
+        for split, side in (("validation", mask), ("train", ~mask)):
+            passages = search(retriever, 60, split)  # type: ignore[arg-type]
+            assert sorted(p.document_id for p in passages) == sorted(f"d{row}" for row in side.nonzero()[0])
+
+
 def test_a_blank_passage_is_left_out_and_named_once(lib: Library, capsys: pytest.CaptureFixture[str]) -> None:
     with SearchServer(lambda body: [{"id": "scan-7", "text": " "}, *numbered(body)]) as server:
         retriever = opened(lib, server)

@@ -24,7 +24,7 @@ Part = Literal["bm25", "dense", "elser"]
 Fields = dict[str, Any]
 
 # Version of the documents in an index; a change in what they hold increments it.
-FORMAT = 2
+FORMAT = 3
 # Bits of a document's split key: any JSON parser keeps integers of this size exactly.
 KEY_BITS = 53
 # Passages that are looked up together, when a build continues.
