@@ -17,6 +17,7 @@ from judges.benchmarks.mtrag.retrieval_tasks import read_collections
 from judges.metrics.ranking import Figures, mean, measure, to_scores
 from judges.retrieval import COMMAND
 from tests.support import runs
+from tests.support.search_server import SearchServer
 
 pytest.importorskip("pytrec_eval", reason="pytrec_eval-terrier isn't installed (extra metrics)")
 
@@ -115,6 +116,13 @@ def test_the_table_has_all_subsets(folder: Path, table: Table) -> None:
     # The tram's passage; one of two about the bus, at the first rank; the ferry's.
     assert rows["bm25, lastturn", "rewrite says the same"]["R@10"] == "0.5"
     assert float(rows["bm25, lastturn", "all"]["R@1"]) == pytest.approx(2.5 / 3, abs=1e-6)
+
+
+def test_a_search_of_ones_own_is_asked_for_all_forms(folder: Path, table: Table) -> None:
+    found = [{"id": name, "text": text} for name, text in PASSAGES.items()]
+    with SearchServer(lambda body: found[: body["k"]]) as server:
+        rows = table(folder, "retriever=http", f"retriever.url={server.url}", "retriever.concurrency=1")
+    assert {rows[f"http, {form}", "all"]["R@10"] for form in ("lastturn", "rewrite")} == {"1.0"}
 
 
 def test_queries_that_are_left_out_are_reported(folder: Path) -> None:

@@ -67,9 +67,7 @@ def evaluate_retriever(
             )
     for collection in collections:
         retriever = open_retriever(collection.name, cast(Path, collection.corpus), settings, cache)
-        for form in forms:
-            queries = {query: text for query, text in collection.queries[form].items() if query in collection.relevant}
-            rankings = asyncio.run(rank_documents(retriever, queries, CUTS[-1]))
+        for form, rankings in asyncio.run(_rank_forms(retriever, collection, forms)).items():
             found[form] |= {query: to_scores(ranking) for query, ranking in rankings.items()}
     return [row for form in forms for row in _rows(f"{name}, {form}", collections, found[form])]
 
@@ -109,6 +107,20 @@ async def rank_documents(retriever: Retriever, queries: Mapping[str, str], k: in
 
     rankings = await asyncio.gather(*map(rank, queries.values()))
     return dict(zip(queries, rankings, strict=True))
+
+
+async def _rank_forms(
+    retriever: Retriever, collection: Collection, forms: Sequence[Form]
+) -> dict[Form, dict[str, list[str]]]:
+    """Return the rankings of the queries in each form; in one event loop, since a retriever may hold to its first."""
+    return {
+        form: await rank_documents(
+            retriever,
+            {query: text for query, text in collection.queries[form].items() if query in collection.relevant},
+            CUTS[-1],
+        )
+        for form in forms
+    }
 
 
 def _read(folder: Path, split: str | None) -> list[Collection]:
