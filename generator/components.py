@@ -8,10 +8,9 @@ from pathlib import Path
 
 import dspy
 
-from generator.common.atomic_files import atomic_write, write_text
+from generator.common.atomic_files import atomic_write
 from generator.common.concurrency import Spread, one_by_one
 from generator.common.console import note
-from generator.common.detection import BEGINNING, SAMPLE, detect_language
 from generator.common.language import IN_ENGLISH, Languages, load_language, use_languages
 from generator.config.parts import build_choice
 from generator.config.settings import ProgressiveSettings, Settings
@@ -322,25 +321,10 @@ def open_library(settings: Settings, fingerprint: str) -> Library:
 
 
 def find_languages(settings: Settings, library: Library) -> tuple[Languages, str]:
-    """Return the languages of documents and dialogs, and what to tell the user of them; `library` gets the first.
-
-    Where `corpus.language` is null, it is found in a sample of the documents, once for each library.
-    """
-    folder, code, told = settings.dialog.languages, settings.corpus.language, ""
-    if code is None:
-        found = library.folder / "language"
-        if not found.is_file():
-            rows = sorted({round(place * (len(library) - 1) / SAMPLE) for place in range(SAMPLE + 1)})
-            texts = [library.document(row).text[:BEGINNING] for row in rows]
-            most, count = detect_language(texts)
-            write_text(found, f"{most or '?'}\n{count} of {len(texts)} documents looked at\n")
-        code, counted = found.read_text(encoding="utf-8").splitlines()
-        if code == "?":
-            code = "en"
-            told = "corpus.language: no half of the documents is in one language, so English is assumed; set it if not"
-        else:
-            told = f"corpus.language: {load_language(code, folder).name} ({code}), found in {counted}"
-    documents = library.language = load_language(code, folder)
+    """Return the languages of documents and dialogs, and what to tell the user of them; `library` gets the first."""
+    folder = settings.dialog.languages
+    told = library.find_language("corpus.language", settings.corpus.language, folder)
+    documents = library.language
     dialog = load_language(settings.dialog.language, folder) if settings.dialog.language else documents
     if unknown := [each.code for each in dict.fromkeys((documents, dialog)) if not each.scripts]:
         told = f"{told or 'languages'}; no data for “{unknown[0]}”: docs/languages.md says what isn't checked"

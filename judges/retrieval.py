@@ -39,6 +39,10 @@ class RetrievalSettings(Record):
     )
     run: LocalPath | None = Field(description="Rankings in TREC's format, evaluated in place of a retriever's.")
     split: str | None = Field(description="Of the qrels; null: dev, or the only one.")
+    language: str | None = Field(
+        description="ISO 639 code of the passages' language, such as `en`: it decides how they are searched "
+        "(`docs/languages.md`); null: found in a sample of each collection."
+    )
     cache_dir: LocalPath = Field(description="Folder for indexes.")
     format: Literal["terminal", "markdown", "csv", "json"] = Field(
         description="Of the table: terminal, markdown, csv or json."
@@ -64,7 +68,13 @@ def evaluate(cfg: "DictConfig", job: object) -> None:
     else:
         name = str(HydraConfig.get().runtime.choices["retriever"])
         rows = evaluate_retriever(
-            settings.folder, settings.split, name, retriever, settings.queries, settings.cache_dir
+            settings.folder,
+            settings.split,
+            name,
+            retriever,
+            settings.queries,
+            settings.language,
+            settings.cache_dir,
         )
     write_table(settings.output, lambda console: table(rows, settings.format, console))
 

@@ -17,7 +17,9 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
-from generator.common.language import ENGLISH, Language
+from generator.common.atomic_files import write_text
+from generator.common.detection import BEGINNING, SAMPLE, detect_language
+from generator.common.language import ENGLISH, Language, load_language
 from generator.common.passages import passage, windows
 from generator.corpora.base import ChunkedDocument, LocatedDocument
 from generator.errors import CorpusError, RetrieverError, describe
@@ -128,6 +130,31 @@ class Library:
     @property
     def passage_count(self) -> int:
         return len(self.document_rows)
+
+    def find_language(self, setting: str, code: str | None, folder: Path | None = None) -> str:
+        """Set `language`, and return what to tell the user of it.
+
+        Args:
+            setting: the name of the one that has `code`.
+            code: null: it is found in a sample of the documents, once for each library.
+            folder: as in `load_language`.
+        """
+        told = ""
+        if code is None:
+            found = self.folder / "language"
+            if not found.is_file():
+                rows = sorted({round(place * (len(self) - 1) / SAMPLE) for place in range(SAMPLE + 1)})
+                texts = [self.document(row).text[:BEGINNING] for row in rows]
+                most, count = detect_language(texts)
+                write_text(found, f"{most or '?'}\n{count} of {len(texts)} documents looked at\n")
+            code, counted = found.read_text(encoding="utf-8").splitlines()
+            if code == "?":
+                code = "en"
+                told = f"{setting}: no half of the documents is in one language, so English is assumed; set it if not"
+            else:
+                told = f"{setting}: {load_language(code, folder).name} ({code}), found in {counted}"
+        self.language = load_language(code, folder)
+        return told
 
     def document(self, row: int) -> Document:
         """Return the document of a row.

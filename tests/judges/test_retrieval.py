@@ -125,6 +125,24 @@ def test_a_search_of_ones_own_is_asked_for_all_forms(folder: Path, table: Table)
     assert {rows[f"http, {form}", "all"]["R@10"] for form in ("lastturn", "rewrite")} == {"1.0"}
 
 
+@pytest.mark.parametrize("given", [[], ["language=ja"]])
+def test_passages_are_searched_in_their_language(given: list[str], tmp_path: Path, table: Table) -> None:
+    folder = tasks(tmp_path / "tasks")
+    texts = {
+        "p1": "路面電車は緑色で、その色は変わりません。",
+        "p2": "バスは市場の前に止まります。",
+        "p3": "渡し船は北の桟橋に着きます。",
+        "p4": "橋を塗った人は誰も知りません。",
+    }
+    passages = [json.dumps({"_id": name, "text": text}) for name, text in texts.items()]
+    (folder / "transport" / "corpus.jsonl").write_text("\n".join(passages), encoding="utf-8")
+    query = json.dumps({"_id": "a<::>1", "text": "|user|: 路面電車は何色ですか？"})
+    (folder / "transport" / "transport_lastturn.jsonl").write_text(query, encoding="utf-8")
+    (folder / "transport" / "transport_rewrite.jsonl").unlink()
+    assert table(folder, *given)["bm25, lastturn", "all"]["R@1"] == "1.0"
+    assert table(folder, "language=en")["bm25, lastturn", "all"]["R@1"] == "0.0"
+
+
 def test_queries_that_are_left_out_are_reported(folder: Path) -> None:
     run = folder / "made.trec"
     run.write_text("a<::>1 Q0 p1 1 9.5 x\na<::>2 Q0 p3 1 0.1 x\na<::>2 Q0 p2 2 0.9 x\nz<::>1 Q0 p2 1 1 x\n")

@@ -40,7 +40,13 @@ def evaluate_run(folder: Path, split: str | None, run: Path) -> list[Row]:
 
 
 def evaluate_retriever(
-    folder: Path, split: str | None, name: str, settings: RetrieverSettings, form: Form | None, cache: Path
+    folder: Path,
+    split: str | None,
+    name: str,
+    settings: RetrieverSettings,
+    form: Form | None,
+    language: str | None,
+    cache: Path,
 ) -> list[Row]:
     """Return the figures of a retriever for each form of the queries.
 
@@ -48,6 +54,7 @@ def evaluate_retriever(
         folder, split: the tasks; see `read_collections`.
         name: of the retriever, for the table.
         form: of the queries; None: all that exist.
+        language: of the passages; None: found in a sample of each collection.
         cache: the folder for indexes.
 
     Raises:
@@ -66,7 +73,7 @@ def evaluate_retriever(
                 f"{collection.name}: {collection.name}_{missing[0]}.jsonl is missing; choose others with queries=…"
             )
     for collection in collections:
-        retriever = open_retriever(collection.name, cast(Path, collection.corpus), settings, cache)
+        retriever = open_retriever(collection.name, cast(Path, collection.corpus), settings, cache, language)
         for form, rankings in asyncio.run(_rank_forms(retriever, collection, forms)).items():
             found[form] |= {query: to_scores(ranking) for query, ranking in rankings.items()}
     return [row for form in forms for row in _rows(f"{name}, {form}", collections, found[form])]
@@ -90,9 +97,13 @@ def open_library(name: str, corpus: Path, settings: RetrieverSettings, cache: Pa
     return Library.open(name, fingerprint, documents, cache, settings.passage_tokens, settings.overlap)
 
 
-def open_retriever(name: str, corpus: Path, settings: RetrieverSettings, cache: Path) -> Retriever:
+def open_retriever(
+    name: str, corpus: Path, settings: RetrieverSettings, cache: Path, language: str | None = "en"
+) -> Retriever:
     """Return the retriever over a collection's passages, building its index unless it is in `cache`."""
     library = open_library(name, corpus, settings, cache)
+    if told := library.find_language("language", language):
+        note(f"{name}: {told}")
     return settings.open(library, np.zeros(len(library), dtype=np.bool_))
 
 
