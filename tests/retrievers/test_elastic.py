@@ -420,6 +420,22 @@ def test_an_index_of_something_else_is_refused(
         opened(library(tmp_path), server, index="theirs")
 
 
+def test_vectors_of_another_encoder_or_prefix_are_not_searched(
+    server: ElasticsearchServer, tmp_path: Path, word_model: WordModel
+) -> None:
+    """The encoder is a folder whose content changes, or its own configuration gets a prompt for passages."""
+    lib, encoder = library(tmp_path), tmp_path / "encoder"
+    encoder.mkdir()
+    dense = {"mode": "dense", "model": str(encoder)}
+    opened(lib, server, **dense)
+    (encoder / "weights").write_text("trained further")
+    opened(lib, server, **dense)
+    word_model.prompts = {"document": "passage: "}
+    opened(lib, server, **dense)
+    opened(lib, server, **dense)
+    assert len(server.indexes) == 3
+
+
 def test_too_many_passages_are_reported(server: ElasticsearchServer, tmp_path: Path) -> None:
     lib = library(tmp_path)
     opened(lib, server)

@@ -77,44 +77,47 @@ class ElasticsearchSettings(FusionSettings, EncoderSettings, Access):
         """The parts that the mode searches."""
         return self.parts if self.mode == "hybrid" else (self.mode,)
 
-    def contents(self, library: Library) -> Contents:
+    def contents(self, library: Library, encoder: Encoder | None) -> Contents:
         """Return what the index of `library` holds."""
-        dense = "dense" in self.searched
         return Contents(
             corpus=library.corpus,
             fingerprint=library.fingerprint + ("" if library.language == ENGLISH else f"/{library.language.code}"),
             passage_tokens=library.size,
             overlap=library.overlap,
             parts=tuple(sorted(self.searched)),
-            model=self.model if dense else None,
-            window=self.window if dense else None,
-            window_overlap=self.window_overlap if dense else None,
-            passage_prefix=self.passage_prefix if dense else None,
+            model=encoder.identity() if encoder else None,
+            window=self.window if encoder else None,
+            window_overlap=self.window_overlap if encoder else None,
+            passage_prefix=encoder.passage_prefix if encoder else None,
             elser_model=self.elser_model if "elser" in self.searched else None,
         )
 
-    def index_name(self, library: Library) -> str:
-        """Return the name of the index of `library`."""
+    def index_name(self, contents: Contents) -> str:
+        """Return the name of the index with these contents."""
         if self.index is not None:
             return self.index
-        contents = self.contents(library)
         content_hash = hashlib.sha256(contents.model_dump_json().encode()).hexdigest()[:12]
-        corpus = re.sub(r"[^a-z0-9]+", "-", library.corpus.lower()).strip("-")[:100]
-        return f"grounded-dialogs-{corpus}-{library.size}-{'-'.join(contents.parts)}-{content_hash}"
+        corpus = re.sub(r"[^a-z0-9]+", "-", contents.corpus.lower()).strip("-")[:100]
+        return f"grounded-dialogs-{corpus}-{contents.passage_tokens}-{'-'.join(contents.parts)}-{content_hash}"
 
     def place(self, library: Library) -> str:
-        return f"index {self.index_name(library)} at {self.where}"
+        return f"index {self.index_name(self.contents(library, self._load_searched()))} at {self.where}"
+
+    def _load_searched(self) -> Encoder | None:
+        return self.load() if "dense" in self.searched else None
 
     def open(self, library: Library, validation: NDArray[np.bool_]) -> "Elasticsearch":
         server = Server(self)
-        encoder = self.load() if "dense" in self.searched else None
+        encoder = self._load_searched()
+        contents = self.contents(library, encoder)
+        name = self.index_name(contents)
         if "elser" in self.searched:
             _create_endpoint(server, self.ingest_endpoint, self.elser_model, threads=1)
             _create_endpoint(server, self.search_endpoint, self.elser_model, self.search_threads)
         Index(
             server,
-            self.index_name(library),
-            self.contents(library),
+            name,
+            contents,
             library,
             _properties(self, encoder, library.language.elasticsearch),
             partial(_fields, self, encoder),
@@ -122,7 +125,7 @@ class ElasticsearchSettings(FusionSettings, EncoderSettings, Access):
             self.bulk_requests,
             self.shards,
         ).build()
-        retriever = Elasticsearch(self, server, library, validation, encoder)
+        retriever = Elasticsearch(self, server, name, library, validation, encoder)
         retriever.check()
         return retriever
 
@@ -145,12 +148,13 @@ class Elasticsearch(Ranker):
         self,
         settings: ElasticsearchSettings,
         server: Server,
+        index: str,
         library: Library,
         validation: NDArray[np.bool_],
         encoder: Encoder | None,
     ) -> None:
         super().__init__(library, validation)
-        self._settings, self._server, self._index = settings, server, settings.index_name(library)
+        self._settings, self._server, self._index = settings, server, index
         self._encoder, self._encoding = encoder, threading.Lock()
         self._filters = split_filters(library, validation)
         self._batcher = Batcher(self._rank_batch, QUERIES, REQUESTS)
