@@ -436,6 +436,15 @@ def test_vectors_of_another_encoder_or_prefix_are_not_searched(
     assert len(server.indexes) == 3
 
 
+def test_an_index_has_the_shards_of_its_settings(server: ElasticsearchServer, tmp_path: Path) -> None:
+    for shards in (1, 4, 1):
+        opened(library(tmp_path), server, shards=shards)
+    assert [index.settings["number_of_shards"] for index in server.indexes.values()] == [1, 4]
+    opened(library(tmp_path), server, index="mine")
+    with pytest.raises(RetrieverError, match=r"another retriever\.shards"):
+        opened(library(tmp_path), server, index="mine", shards=4)
+
+
 def test_too_many_passages_are_reported(server: ElasticsearchServer, tmp_path: Path) -> None:
     lib = library(tmp_path)
     opened(lib, server)

@@ -47,6 +47,7 @@ class Contents(Record):
     window_overlap: int | None
     passage_prefix: str | None
     elser_model: str | None
+    shards: int
 
 
 # Names for an error message of what is no setting of the retriever's.
@@ -84,7 +85,6 @@ class Index:
         fields: returns the fields of some passages for the ways of searching them, such as vectors.
         chunk: passages in a bulk request.
         requests: bulk requests at a time.
-        shards: of the index, when it is created.
     """
 
     server: Server
@@ -95,7 +95,6 @@ class Index:
     fields: Callable[[Sequence[Passage]], list[Fields]]
     chunk: int
     requests: int
-    shards: int
 
     @property
     def place(self) -> str:
@@ -157,7 +156,7 @@ class Index:
             "properties": {"row": {"type": "integer"}, "split_key": {"type": "long"}} | self.properties,
         }
         # Loading is fastest without replicas and refreshes.
-        settings = {"number_of_shards": self.shards, "number_of_replicas": 0, "refresh_interval": "-1"}
+        settings = {"number_of_shards": self.contents.shards, "number_of_replicas": 0, "refresh_interval": "-1"}
 
         def create(client: Any) -> bool:
             from elasticsearch import BadRequestError

@@ -50,7 +50,7 @@ class ElasticsearchSettings(FusionSettings, EncoderSettings, Access):
         ge=1, description="Requests with passages that are under way at a time, while the index is built."
     )
     shards: int = Field(
-        ge=1, description="Shards of a new index. Word statistics are each shard's own, so scores depend on this."
+        ge=1, description="Shards of the index. Word statistics are each shard's own, so scores depend on this."
     )
     elser_model: str = Field(
         min_length=1, description="Elasticsearch's name of the ELSER model; `.elser_model_2` runs on any processor."
@@ -90,6 +90,7 @@ class ElasticsearchSettings(FusionSettings, EncoderSettings, Access):
             window_overlap=self.window_overlap if encoder else None,
             passage_prefix=encoder.passage_prefix if encoder else None,
             elser_model=self.elser_model if "elser" in self.searched else None,
+            shards=self.shards,
         )
 
     def index_name(self, contents: Contents) -> str:
@@ -123,7 +124,6 @@ class ElasticsearchSettings(FusionSettings, EncoderSettings, Access):
             partial(_fields, self, encoder),
             self.chunk,
             self.bulk_requests,
-            self.shards,
         ).build()
         retriever = Elasticsearch(self, server, name, library, validation, encoder)
         retriever.check()
