@@ -52,7 +52,6 @@ class Contents(Record):
 
 # Names for an error message of what is no setting of the retriever's.
 _NAMES = {
-    "made_by": "program",
     "format": "format",
     "corpus": "corpus",
     "fingerprint": "documents (fingerprint)",
@@ -141,6 +140,11 @@ class Index:
         return next(iter(found.values()))["mappings"].get("_meta", {})
 
     def _check_contents(self, meta: Fields) -> None:
+        if meta.get("made_by") != self.contents.made_by:
+            raise RetrieverError(
+                f"{self.place}: was not made by grounded-dialogs; leave out retriever.index or give another name. To "
+                "search an index of your own, use retriever=http (docs/retrieval.md)"
+            )
         for key, wanted in self.contents.model_dump(mode="json").items():
             if meta.get(key) != wanted:
                 raise RetrieverError(
