@@ -80,6 +80,8 @@ def rank_texts(domain: str, pool: Path, variant: Variant, texts: Iterable[str], 
     given = retriever_settings(variant.retriever, variant.changes, *variant.passages)
     settings = SHARED.get(type(given), type(given)).model_validate(given.model_dump())
     identity = f"{digest(pool)} {given.model_dump_json()} {variant.stemmed}"
+    if isinstance(settings, EncoderSettings):
+        identity += f" {settings.load().identity()}"
     file = folder / f"rankings-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.json"
     known: dict[str, list[str]] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     if missing := sorted(set(texts) - known.keys()):

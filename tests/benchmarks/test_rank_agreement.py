@@ -11,11 +11,15 @@ import pytest
 
 from benchmarks.rank_agreement import VARIANTS, Question, main, measure_agreement, read_people, read_pools, sample
 from benchmarks.rank_statistics import Sample, compare, compare_people, resample, split_people
+from benchmarks.rank_systems import Variant, rank_texts
 from generator.corpora.mtrag.names import COLLECTIONS
 from generator.errors import ConfigError
 from generator.schema import Dialog, Verdict
 from judges.benchmarks.mtrag.retrieval_tasks import read_collections
+from tests.support.encoders import WordModel, word_model
 from tests.support.records import make_dialog, make_evidence, make_passage, make_turn
+
+__all__ = ["word_model"]
 
 pytest.importorskip("pytrec_eval", reason="pytrec_eval-terrier isn't installed (extra metrics)")
 # The second cuts passages.
@@ -261,3 +265,16 @@ def test_people_s_questions_are_those_of_the_published_tasks(data: Path) -> None
         published = [[*sorted(graded), tasks.queries["lastturn"][query]] for query, graded in tasks.relevant.items()]
         assert sorted(ours) == sorted(published)
     assert sum(map(len, people.values())) == 589
+
+
+def test_the_rankings_of_another_encoder_in_the_same_folder_are_not_used_again(
+    tmp_path: Path, word_model: WordModel
+) -> None:
+    pool, encoder = tmp_path / "pool.jsonl", tmp_path / "encoder"
+    write_lines(pool, [{"_id": name, "title": "", "text": f"Any {name} hides."} for name in ANIMALS])
+    encoder.mkdir()
+    for weights, searched in (("a", 1), ("a", 1), ("b", 2)):
+        (encoder / "weights").write_text(weights)
+        ranked = rank_texts("pool", pool, Variant("dense", (f"model={encoder}",)), ["Which owl?"], tmp_path)
+        assert ranked["Which owl?"][0] == "owl"
+        assert len(list(tmp_path.glob("rankings-*"))) == searched
