@@ -71,14 +71,25 @@ def count_new_passages(passages: Iterable[Passage], history: Sequence[Turn], tur
     """
     if not history or not turn.evidence:
         return None
-    places = {passage.id: (passage.document_id, passage.start, passage.end) for passage in passages}
+    places = {passage.id: (passage.document_id, passage.start, passage.text) for passage in passages}
 
-    def find(turns: Sequence[Turn]) -> set[tuple[str, int, int]]:
+    def find(turns: Sequence[Turn]) -> set[tuple[str, int, str]]:
         cited = (evidence.passage_id for each in turns for evidence in each.evidence)
-        return {places.get(name, (name, 0, 1)) for name in cited}
+        return {places.get(name, (name, 0, name)) for name in cited}
 
     used = find(history)
-    return sum(not any(a == b and x < end and start < y for b, start, end in used) for a, x, y in find([turn]))
+    return sum(not any(_share_text(each, other) for other in used) for each in find([turn]))
+
+
+def _share_text(one: tuple[str, int, str], other: tuple[str, int, str]) -> bool:
+    """Compare two passages, each as document, start and text, where their offsets overlap.
+
+    Of passages that a search of one's own has edited, the offsets aren't those in the document.
+    """
+    start = max(one[1], other[1])
+    end = min(place + len(text) for _, place, text in (one, other))
+    parts = {text[start - place : end - place] for _, place, text in (one, other)}
+    return one[0] == other[0] and start < end and len(parts) == 1
 
 
 def _beginning(passage: Passage) -> str:

@@ -13,7 +13,7 @@ from generator.dialogs.columns import difficulty, needs_documents, new_passages,
 from generator.dialogs.focus import count_new_passages
 from generator.retrievers.bm25 import Bm25, PassagePool
 from generator.schema import Document, Evidence, Passage, Turn, Verdict
-from tests.support.records import make_dialog, make_evidence, make_turn
+from tests.support.records import make_dialog, make_evidence, make_passage, make_turn
 
 TEXTS = {
     "ferry": "The ferry to Holm costs 60 crowns. Dogs travel free. The harbour kiosk sells tickets.",
@@ -132,3 +132,9 @@ def test_new_passages_are_those_whose_text_no_earlier_evidence_shares() -> None:
         return [count_new_passages(passages, made[:place], turn) for place, turn in enumerate(made)]
 
     assert count(["a1"], ["a1"], ["a2"], ["a3", "a1"], ["a2", "b"], []) == [None, 0, 0, 1, 1, None]
+
+
+def test_edited_passages_of_a_document_share_no_text_since_their_offsets_are_their_own() -> None:
+    passages = [make_passage("a1", "The office opens."), make_passage("a2", "Ferries leave at nine.")]
+    first, second = (make_turn(place, evidence=make_evidence(f"a{place}")) for place in (1, 2))
+    assert count_new_passages(passages, [first], second) == 1
