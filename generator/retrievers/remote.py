@@ -213,7 +213,7 @@ class RemoteRetriever(ABC):
 
     async def search(self, query: str, k: int, split: Split, document: str | None = None) -> list[Scored]:
         """Return the best `k` passages of `split`, or of one document of it, best first; errors as of `ask`."""
-        wanted = k
+        wanted = min(k, self._remote.max_k)
         while query.strip():
             request = SearchRequest(query=query, k=wanted, filter=Filter(split=split, document_id=document))
             found = await self.ask(request)

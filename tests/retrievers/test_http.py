@@ -21,6 +21,7 @@ from generator.command import run_command
 from generator.common import concurrency
 from generator.config.choices import compose_choice
 from generator.corpora.library import Library
+from generator.dialogs import query
 from generator.errors import RetrieverError
 from generator.index import COMMAND
 from generator.retrievers.http import HttpSettings
@@ -79,6 +80,16 @@ def test_a_server_that_ignores_the_filter_is_asked_for_more(lib: Library) -> Non
         assert len(search(opened(lib, server, 0.2, max_k=7), 5, "validation")) < 5
         assert max(body["k"] for body in server.requests) == 7
     assert server.requests[-1]["filter"] == {"split": "validation", "document_id": None}
+
+
+def test_no_more_than_max_k_are_asked_for(lib: Library) -> None:
+    """Neither if a search wants more, nor to have `k` beside copies."""
+    with SearchServer(lambda body: [{"id": f"p{n}", "text": f"Stop {n // 2}."} for n in range(body["k"])]) as server:
+        retriever = opened(lib, server, max_k=7)
+        assert len(search(retriever, 9)) == 7
+        hits, _ = asyncio.run(query.search(retriever, "tram", 5, "train", ()))
+        assert len(hits) == 4
+    assert max(body["k"] for body in server.requests) == 7
 
 
 def test_copies_are_found_in_their_split_alone(lib_with_copies: Library) -> None:
