@@ -134,6 +134,7 @@ def build_index(library: Library, encoder: Encoder, settings: EncoderSettings, s
         # Beside the folder, which is emptied when a build starts. Of an interrupted build, whole chunks count.
         partial_file = library.folder / f"{name}.part"
         size = CHUNK * encoder.dimensions * 4
+        settings.note_unread(library, encoder)
         done = partial_file.stat().st_size // size if partial_file.exists() else 0
         counts = (len(settings.windows(passage)) for passage in library.passages())
         firsts = np.cumsum([0, *counts], dtype=np.int64)

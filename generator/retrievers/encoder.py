@@ -12,13 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from generator.common.console import note
 from generator.common.passages import windows
+from generator.corpora.library import Library
 from generator.errors import RetrieverError
 from generator.retrievers.base import RetrieverSettings
 from generator.schema import Passage
 
 # How long to wait for the hub; its own client tries for a minute and prints each failure.
 HUB_TIMEOUT_S = 10
+# Passages that are looked at, and the share of their text from which it is reported that the encoder truncates it.
+SAMPLE, UNREAD = 200, 0.05
 
 
 class EncoderSettings(RetrieverSettings):
@@ -58,6 +62,19 @@ class EncoderSettings(RetrieverSettings):
         spans = windows(passage.text, self.window, self.window_overlap)
         return [f"{title}{passage.text[start:end]}" for start, end in spans]
 
+    def note_unread(self, library: Library, encoder: "Encoder") -> None:
+        """Tell the user if the encoder truncates much of the windows of a sample of the passages."""
+        rows = range(0, library.passage_count, library.passage_count // SAMPLE + 1)
+        lengths = encoder.count_pieces([text for row in rows for text in self.windows(library.passage(row))])
+        limit = encoder.limit or 0
+        unread = sum(max(0, length - limit) for length in lengths) / (sum(lengths) or 1)
+        if unread > UNREAD:
+            fits = int(self.window * limit / np.quantile(lengths, 0.9))
+            note(
+                f"retriever.window={self.window}: windows are longer than the {limit} word pieces that the encoder "
+                f"reads; about {unread:.0%} of the text can't be found by it. retriever.window={fits} fits nearly all"
+            )
+
 
 class Encoder:
     """A sentence encoder; similar texts get vectors with a high dot product. Not thread-safe.
@@ -76,6 +93,9 @@ class Encoder:
         prompts = getattr(self._model, "prompts", {})
         self._query_prefix = _first(query_prefix, prompts, "query")
         self.passage_prefix = _first(passage_prefix, prompts, "document", "passage", "corpus")
+        # Word pieces that the model reads of a text; None: all, or unknown.
+        limit, tokenizer = (getattr(self._model, name, None) for name in ("max_seq_length", "tokenizer"))
+        self.limit = limit if isinstance(limit, int) and callable(tokenizer) else None
         self.dimensions: int = self.encode([""]).shape[1]
 
     def __reduce__(self) -> tuple[type["Encoder"], tuple[str, str | None, str | None]]:
@@ -106,6 +126,11 @@ class Encoder:
                 "the CPU with CUDA_VISIBLE_DEVICES="
             ) from error
         return vectors.astype(np.float32, copy=False)
+
+    def count_pieces(self, passages: Sequence[str]) -> list[int]:
+        """Return the numbers of word pieces of windows of passages; none if it isn't known how many are read."""
+        texts = [self.passage_prefix + text for text in passages]
+        return [] if self.limit is None else [len(pieces) for pieces in self._model.tokenizer(texts)["input_ids"]]
 
     def identity(self) -> str:
         """Return what identifies the model: the name of one on the hub, a hash of the content of a local folder."""

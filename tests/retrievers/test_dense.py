@@ -139,6 +139,19 @@ def test_vectors_are_computed_once_for_each_model_and_window(
     assert encode(model="some/name", window=1000) == 0
 
 
+@pytest.mark.parametrize(("window", "told"), [(30, True), (20, False)])
+def test_text_that_the_model_does_not_read_is_reported_when_the_index_is_built(
+    window: int, told: bool, tmp_path: Path, word_model: WordModel, capsys: pytest.CaptureFixture[str]
+) -> None:
+    word_model.max_seq_length = 21
+    lib = library(tmp_path, [Document(id="a", title="A", text="word " * 100)])
+    opened(lib, window=window, window_overlap=5)
+    shown = capsys.readouterr().err
+    assert (f"retriever.window={window}" in shown) == ("retriever.window=20 fits" in shown) == told
+    opened(lib, window=window, window_overlap=5)
+    assert not capsys.readouterr().err
+
+
 def test_an_interrupted_build_continues(tmp_path: Path, word_model: WordModel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dense, "CHUNK", 4)
     expected = search(opened(library(tmp_path / "whole", many(20))), "river", 30)

@@ -166,6 +166,16 @@ def test_vectors_see_all_of_a_passage_and_score_as_dense_does(
     assert {"passage: T\nharbour", "q: number4"} <= {text[:18].strip() for text in word_model.encoded}
 
 
+def test_text_that_the_model_does_not_read_is_reported_when_the_index_is_built(
+    server: ElasticsearchServer, tmp_path: Path, word_model: WordModel, capsys: pytest.CaptureFixture[str]
+) -> None:
+    word_model.max_seq_length = 20
+    lib = library(tmp_path, [Document(id="a", text="word " * 100)])
+    for told in (True, False):
+        opened(lib, server, mode="dense")
+        assert ("retriever.window=192" in capsys.readouterr().err) == told
+
+
 def test_several_bulk_requests_are_under_way_at_a_time(server: ElasticsearchServer, tmp_path: Path) -> None:
     arrived, at_once = threading.Barrier(3, timeout=30), []
 

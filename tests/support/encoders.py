@@ -17,16 +17,21 @@ class WordModel:
     Attributes:
         encoded: all texts that were encoded, in order, with their prompts.
         prompts: those of the model's own configuration.
+        max_seq_length: word pieces that it reads of a text, which are words here; None: all.
     """
 
     def __init__(self) -> None:
         self.encoded: list[str] = []
         self.prompts: dict[str, str] = {}
+        self.max_seq_length: int | None = None
 
     def encode(self, texts: Sequence[str], prompt: str = "", **_: object) -> NDArray[np.float32]:
         texts = [prompt + text for text in texts]
         self.encoded += texts
         return np.array([self.vector(text) for text in texts], dtype=np.float32)
+
+    def tokenizer(self, texts: Sequence[str]) -> dict[str, list[list[str]]]:
+        return {"input_ids": [text.split() for text in texts]}
 
     def vector(self, text: str) -> NDArray[np.float64]:
         total = np.full(DIMENSIONS, 1e-3)

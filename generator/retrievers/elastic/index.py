@@ -81,6 +81,7 @@ class Index:
 
     Attributes:
         properties: of the mapping, for the fields that `fields` returns.
+        announce: called before passages are sent.
         fields: returns the fields of some passages for the ways of searching them, such as vectors.
         chunk: passages in a bulk request.
         requests: bulk requests at a time.
@@ -91,6 +92,7 @@ class Index:
     contents: Contents
     library: Library
     properties: Fields
+    announce: Callable[[], None]
     fields: Callable[[Sequence[Passage]], list[Fields]]
     chunk: int
     requests: int
@@ -177,6 +179,7 @@ class Index:
 
     def _load(self, new: bool) -> None:
         total = self.library.passage_count
+        self.announce()
         note(f"{self.place}: loading {total} passages" if new else f"{self.place}: looking for missing passages")
         done = sent = 0
         start = last = time.monotonic()

@@ -121,6 +121,7 @@ class ElasticsearchSettings(FusionSettings, EncoderSettings, Access):
             contents,
             library,
             _properties(self, encoder, library.language.elasticsearch),
+            partial(self.note_unread, library, encoder) if encoder else lambda: None,
             partial(_fields, self, encoder),
             self.chunk,
             self.bulk_requests,
