@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from generator.command import Command, generator_groups, run_command
+from generator.errors import ConfigError
 from generator.schema import LocalPath, Record
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ COMMAND = Command(
     groups=generator_groups("retriever"),
     positional="folder",
 )
+
+_IGNORED = ("retriever.k", "retriever.query", "retriever.passage_tokens", "retriever.overlap")
 
 
 class RetrievalSettings(Record):
@@ -59,14 +62,20 @@ def evaluate(cfg: "DictConfig", job: object) -> None:
     from judges.benchmarks.mtrag.retrieval import WHOLE, evaluate_retriever, evaluate_run
     from judges.benchmarks.mtrag.retrieval_table import table
 
-    data = plain(cfg)
+    data, hydra = plain(cfg), HydraConfig.get()
+    given = {override.partition("=")[0].lstrip("+") for override in hydra.overrides.task}
+    if ignored := [name for name in _IGNORED if name in given]:
+        raise ConfigError(
+            f"{', '.join(ignored)}: not used here; passages aren't split, queries=… is the form of the queries, and "
+            "figures are at 1, 3, 5 and 10"
+        )
     # Whole passages are searched, as people judged them.
     retriever = build_choice("retriever", data.pop("retriever") | {"passage_tokens": WHOLE, "overlap": 0})
     settings: RetrievalSettings = validate(RetrievalSettings, "", data)
     if settings.run is not None:
         rows = evaluate_run(settings.folder, settings.split, settings.run)
     else:
-        name = str(HydraConfig.get().runtime.choices["retriever"])
+        name = str(hydra.runtime.choices["retriever"])
         rows = evaluate_retriever(
             settings.folder,
             settings.split,

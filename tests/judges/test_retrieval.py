@@ -226,6 +226,8 @@ def test_bad_arguments_are_one_line(folder: Path, tmp_path: Path) -> None:
     assert "retriever.foo" in refused(folder, "retriever.foo=1")
     assert "retriever.k1" in refused(folder, "retriever.k1=0")
     assert "retriever=bm52" in refused(folder, "retriever=bm52")
+    for ignored in ("passage_tokens=100", "overlap=10", "k=20", "query=full"):
+        assert f"retriever.{ignored.partition('=')[0]}" in refused(folder, f"retriever.{ignored}")
     (folder / "transport" / "corpus.jsonl").unlink()
     assert "no passages to search" in refused(folder)
     tasks(folder, "again")
