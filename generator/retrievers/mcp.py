@@ -111,7 +111,9 @@ class McpRetriever(RemoteRetriever):
         if result.is_error:
             why = server_message(text, self._settings.api_key_env)
             raise SearchFailed(
-                f"the tool failed ({why}); it gets {list(self._settings.call(request))}", True, at_once=True
+                f"the tool failed ({why}); arguments sent: {', '.join(self._settings.call(request))}",
+                True,
+                at_once=True,
             )
         found = json.loads(text) if result.structured_content is None else result.structured_content
         for key in filter(None, self._settings.passages.split(".")):
