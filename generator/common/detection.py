@@ -16,6 +16,8 @@ from generator.errors import RunError, describe
 
 # Texts of a sample, and characters of each.
 SAMPLE, BEGINNING = 40, 2000
+# The share of a sample below which a corpus may be of several languages: of short texts some aren't recognised.
+MOST = 0.9
 # The share of stop words from which a text is in English: English texts have 0.25 to 0.45, others below 0.1.
 _ENGLISH = 0.2
 # A text is in another language than the expected one only if it has so many words, fewer than this share of them among

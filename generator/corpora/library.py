@@ -18,7 +18,7 @@ from filelock import FileLock
 from numpy.typing import NDArray
 
 from generator.common.atomic_files import write_text
-from generator.common.detection import BEGINNING, SAMPLE, detect_language
+from generator.common.detection import BEGINNING, MOST, SAMPLE, detect_language
 from generator.common.language import ENGLISH, Language, load_language
 from generator.common.passages import passage, windows
 from generator.corpora.base import ChunkedDocument, LocatedDocument
@@ -152,7 +152,11 @@ class Library:
                 code = "en"
                 told = f"{setting}: no half of the documents is in one language, so English is assumed; set it if not"
             else:
-                told = f"{setting}: {load_language(code, folder).name} ({code}), found in {counted}"
+                name = load_language(code, folder).name
+                told = f"{setting}: {name} ({code}), found in {counted}"
+                sure, _, total, *_ = counted.split()
+                if int(sure) < MOST * int(total):
+                    told += f"; all are searched as {name}: if some are in another language, make a corpus for each"
         self.language = load_language(code, folder)
         return told
 

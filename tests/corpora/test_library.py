@@ -153,3 +153,16 @@ def test_the_validation_split_hangs_on_ids_and_not_on_their_order(tmp_path: Path
     first = chosen("a", documents)
     assert len(first) == 10
     assert chosen("b", documents[::-1]) == first
+
+
+@pytest.mark.parametrize(("others", "warned"), [(0, False), (8, True)])
+def test_documents_of_further_languages_are_reported(others: int, warned: bool, tmp_path: Path) -> None:
+    english, german = (
+        "The ferry leaves at nine and is full by noon.",
+        "Die Fähre fährt um neun ab und ist mittags voll.",
+    )
+    documents = [Document(id=f"{n}", text=f"{n}: {german if n < others else english}") for n in range(20)]
+    lib = library(tmp_path, documents)
+    told = lib.find_language("corpus.language", None)
+    assert lib.language.code == "en" and f"{20 - others} of 20" in told
+    assert ("a corpus for each" in told) == warned
