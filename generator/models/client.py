@@ -47,6 +47,8 @@ _METRICS_S = 5
 _BOUND_SLOWLY = ("vllm", "sglang")
 # In a message, such a key has backslashes before its quotes.
 _TEXT_BOUND = re.compile(rb'"maxLength":\d+,')
+# What a reasoning model writes before its reply, where the server leaves it there; some begin it in the prompt.
+_THOUGHTS = re.compile(r"\A(?:\s*<think>|(?!\s*\{))(?:(?!<think>).)*?</think>\s*|\A\s*<think>.*\Z", re.DOTALL)
 # Errors of a call without a complete response; ValueError is raised for an impossible host name.
 _CONNECTION_ERRORS = (aiohttp.ClientError, OSError, ValueError)
 
@@ -393,11 +395,11 @@ def _why(error: lm15.LM15Error) -> str:
 
 
 def _text_of(content: Any) -> str:
-    """Return the text of a message, which some servers send in parts, thoughts among them."""
+    """Return the text of a message without thoughts; some servers send it in parts, thoughts among them."""
     if isinstance(content, list):
         content = "".join(part["text"] for part in content if part.get("type") == "text")
     # JSON escapes can hold lone surrogates, which no file can.
-    return (content or "").encode(errors="replace").decode()
+    return _THOUGHTS.sub("", content or "").encode(errors="replace").decode()
 
 
 def _reply(body: Any, model: str) -> ChatReply:

@@ -1,6 +1,5 @@
 """Have a model answer the questions of an item, and judges and metrics say what its answers are worth."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,9 +15,6 @@ from judges.benchmarks.base import Benchmark, RatedBenchmark, golden_item
 from judges.benchmarks.scores import NO_ANSWER
 from judges.llm.task import RatingJudge
 from judges.panel import Member, median_of
-
-# What a reasoning model writes before its answer, where the server leaves it there; some begin it in the prompt.
-_THOUGHTS = re.compile(r"\A(?:\s*<think>)?(?:(?!<think>).)*?</think>|\A\s*<think>.*\Z", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -97,7 +93,7 @@ class Evaluator:
                     reply = await chat(lm, self.benchmark.chat(item, turn, earlier), "respond", turn.turn)
                 except Rejected as failure:
                     missing[turn.turn] = f"{NO_ANSWER}: {failure.reason}\n{failure.text}".strip()
-            text = _THOUGHTS.sub("", reply.text).strip() if reply else ""
+            text = reply.text.strip() if reply else ""
             cut = reply is not None and reply.finish_reason == "length"
             answers[turn.turn] = turn.model_copy(update={"answer": text, "truncated": cut})
 

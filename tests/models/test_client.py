@@ -238,6 +238,20 @@ def test_a_message_in_parts_is_their_text() -> None:
         assert chat(server.endpoint()).text == "Hello."
 
 
+@pytest.mark.parametrize(
+    ("text", "reply"),
+    [
+        ('<think>First {"label": "correct"}. Wait.</think>\n{"label": "incorrect"}', '{"label": "incorrect"}'),
+        ('So, {"label": "correct"}?\n</think>\n\n{"label": "incorrect"}', '{"label": "incorrect"}'),
+        ('<think>Then {"label": "correct"}', ""),
+        ('{"answer": "The tag </think> ends it."}', '{"answer": "The tag </think> ends it."}'),
+    ],
+)
+def test_thoughts_are_no_part_of_a_reply(text: str, reply: str) -> None:
+    with OpenAIServer(responder=lambda body: text) as server:
+        assert chat(server.endpoint()).text == reply
+
+
 def test_a_pausing_call_gives_its_slot_to_another() -> None:
     async def work(client: HttpClient) -> list[str]:
         order: list[str] = []
