@@ -201,7 +201,7 @@ class HttpClient:
             self.admission.set_capacity(capacity_of(text), self.context)
 
     async def _attempt(self, request: ChatRequest, call: FailingCall, age: int) -> ChatReply:
-        begun = time.monotonic()
+        begun, served = time.monotonic(), self._tally.served
         try:
             reply = await self._post(request, age)
         except ServerGone:
@@ -211,7 +211,11 @@ class HttpClient:
             call.fail()
             # After the last attempt, `chat` finds out.
             suspected = 1 < call.failures <= self._endpoint.retries
-            call.judge(suspected and await self._is_own_fault(error, call), seconds)
+            own_fault = suspected and await self._is_own_fault(error, call)
+            silent = isinstance(error, lm15.TimeoutError) and self._tally.served == served
+            if not self._alone and not own_fault and await self._is_lost(error, call, silent):
+                raise ServerDown(self._describe_loss("answers no call", error)) from error
+            call.judge(own_fault, seconds)
             raise
         self._tally.served += 1
         self._good = request.messages
@@ -227,6 +231,17 @@ class HttpClient:
         if known and not is_overload(error):
             return True
         return call.failures >= GIVEN_UP_AFTER and await self._try_soon()
+
+    async def _is_lost(self, error: lm15.LM15Error, call: FailingCall, silent: bool) -> bool:
+        """Return whether one of several servers fails at all calls, though it may answer with its list of models.
+
+        Args:
+            silent: it answered none while the call waited.
+        """
+        fails = call.failures >= GIVEN_UP_AFTER and not is_overload(error)
+        if getattr(error, "retry_after", None) or not (silent or fails):
+            return False
+        return not await self._try_soon()
 
     async def _try_soon(self) -> bool:
         """Return whether the server answers a trial soon; calls that ask at the same time share one."""

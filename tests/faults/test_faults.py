@@ -8,6 +8,7 @@ import json
 import random
 import socket
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import count as count_from
@@ -239,6 +240,20 @@ def test_one_of_two_servers_is_gone_or_falls_silent(
         assert ended.code == 0, ended.err
         assert f"{two.url} is down" in ended.err
         assert two.finished.total() < 6
+    assert site.made() == undisturbed.made()
+
+
+@pytest.mark.parametrize(("fault", "attempts"), [(fake.hang, 1), (fake.status(500), 3)])
+def test_one_of_two_servers_answers_with_its_models_alone(
+    fault: Fault, attempts: int, undisturbed: Site, site: Site
+) -> None:
+    with OpenAIServer() as one, OpenAIServer(faults=lambda number, _: fault if number > 3 else None) as two:
+        both = (f"lm.api_base=[{one.url},{two.url}]", "lm.timeout_s=1", "lm.retries=6")
+        ended = site.run(one, *SETTINGS, *both)
+        assert ended.code == 0, ended.err
+        assert f"{two.url} is down" in ended.err
+        calls = Counter(fake.digest(body) for body in two.bodies if "response_format" in body)
+        assert max(calls.values()) == attempts, "then the dialog moves"
     assert site.made() == undisturbed.made()
 
 
