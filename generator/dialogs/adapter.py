@@ -29,6 +29,7 @@ from generator.dialogs.replies import (
     check_evidence,
     limited_schema,
     read_reply,
+    unusable,
 )
 
 PREAMBLE = """\
@@ -197,8 +198,15 @@ class SharedPrefixAdapter(dspy.Adapter):
 
         async def ask(inputs: dict[str, Any], signature: SignatureType = signature) -> dict[str, Any]:
             # Past `dspy.Adapter.acall`, which looks for tools, citations and images in every call.
-            (text,) = await lm.acall(messages=self.format(signature, demos, inputs), **lm_kwargs)
-            return check_evidence(signature, text, self.parse(signature, text), shown)
+            (output,) = await lm.acall(messages=self.format(signature, demos, inputs), **lm_kwargs)
+            text = output["text"]
+            try:
+                return check_evidence(signature, text, self.parse(signature, text), shown)
+            except AdapterParseError as error:
+                reason = error.args[0].partition("\n")[0]
+                if output["finish_reason"] == "length" and CUT_OFF not in reason:
+                    raise unusable(signature, text, f"{reason}; {CUT_OFF}") from None
+                raise
 
         try:
             return [await ask(inputs)]

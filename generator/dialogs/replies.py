@@ -33,11 +33,11 @@ def read_reply(signature: SignatureType, completion: str) -> dict[str, Any]:
         reply = _reply_model(signature).model_validate_json(json.dumps(data))
     except ValidationError as error:
         problems = [": ".join(filter(None, [".".join(map(str, e["loc"])), e["msg"]])) for e in error.errors()]
-        raise _unusable(signature, completion, "; ".join(problems)) from None
+        raise unusable(signature, completion, "; ".join(problems)) from None
     except (ValueError, RecursionError) as error:  # a small model can open brackets endlessly
-        raise _unusable(signature, completion, f"not a whole JSON object ({error})") from None
+        raise unusable(signature, completion, f"not a whole JSON object ({error})") from None
     if cut := _find_cut(reply):
-        raise _unusable(signature, completion, f"{cut}: too long, so that it has no end; write it shorter")
+        raise unusable(signature, completion, f"{cut}: too long, so that it has no end; write it shorter")
     return {name: getattr(reply, name) for name in signature.output_fields}
 
 
@@ -107,7 +107,7 @@ def check_evidence(signature: SignatureType, text: str, reply: dict[str, Any], s
     records = [part for value in reply.values() if isinstance(value, list) for part in value]
     numbers = [*reply.get(EVIDENCE, ()), *(n for record in records for n in getattr(record, EVIDENCE, ()))]
     if wrong := [number for number in numbers if not 1 <= number <= shown]:
-        raise _unusable(signature, text, f"{EVIDENCE}: there is no sentence {wrong[0]}, only 1 to {shown}")
+        raise unusable(signature, text, f"{EVIDENCE}: there is no sentence {wrong[0]}, only 1 to {shown}")
     return reply
 
 
@@ -147,7 +147,8 @@ def _find_cut(reply: BaseModel) -> str | None:
     return None
 
 
-def _unusable(signature: SignatureType, completion: str, problem: str) -> AdapterParseError:
+def unusable(signature: SignatureType, completion: str, problem: str) -> AdapterParseError:
+    """Return the error for a reply, whose first line is the problem."""
     return AdapterParseError("SharedPrefixAdapter", signature, completion, message=problem)
 
 

@@ -220,14 +220,15 @@ class LanguageModel(dspy.BaseLM):
         messages: list[dict[str, Any]],
         metadata: dict[str, str],
         response_format: dict[str, Any] | None = None,
-    ) -> list[str]:
-        """Return the text of the reply to a chat.
+    ) -> list[dict[str, Any]]:
+        """Return the text of the reply to a chat, and how it ended, as DSPy has both.
 
         Raises:
             dspy.utils.exceptions.LMError: the call failed; DSPy's class for the failure.
         """
         chat = tuple(Message(role=message["role"], content=message["content"]) for message in messages)
-        return [(await self.chat(chat, metadata, response_format)).text]
+        reply = await self.chat(chat, metadata, response_format)
+        return [{"text": reply.text, "finish_reason": reply.finish_reason}]
 
     async def chat(
         self, messages: tuple[Message, ...], metadata: dict[str, str], response_format: dict[str, Any] | None = None

@@ -310,3 +310,12 @@ def test_replies_that_are_cut_off_are_repaired_or_dropped_without_noise(tmp_path
     assert {"ask", "answer"} & {stage for scope in ("dropped", "dropped_turns") for stage in summary[scope]}
     assert all("unusable reply" in drop["reason"] for drop in site.drops())
     assert "WARNING" not in ended.err and "Traceback" not in ended.err
+
+
+def test_a_reply_without_room_after_its_thoughts_names_the_setting(site: Site) -> None:
+    message = {"role": "assistant", "content": None, "reasoning_content": "Okay, the user wants"}
+    reply = {"choices": [{"message": message, "finish_reason": "length"}]}
+    with OpenAIServer(faults=lambda *_: fake.plain(json.dumps(reply))) as server:
+        ended = site.run(server, "dialogs=1", "max_attempts=2")
+    assert ended.code == 1 and "lm.max_tokens" in ended.error
+    assert all("lm.max_tokens" in drop["reason"] for drop in site.drops())

@@ -73,10 +73,8 @@ def chat(endpoint: Endpoint, what: ChatRequest | None = None) -> ChatReply:
 async def replies(lm: LanguageModel, *prompts: str, profile: str = "greedy", turn: int = 1) -> list[str]:
     """The replies to calls of one turn of a dialog, in this order."""
     metadata = {"profile": profile, "stage": "ask", "turn": str(turn)}
-    return [
-        (await lm.acall(messages=[{"role": "user", "content": prompt}], metadata=metadata, response_format=FORMAT))[0]
-        for prompt in prompts
-    ]
+    chats = [[{"role": "user", "content": prompt}] for prompt in prompts]
+    return [(await lm.acall(messages=c, metadata=metadata, response_format=FORMAT))[0]["text"] for c in chats]
 
 
 def opening_error(endpoint: Endpoint) -> str:
