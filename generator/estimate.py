@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from generator.execution.history import History
     from generator.forecast import Forecast, Range, Sizes
     from generator.models.endpoints import Endpoint
-    from generator.output.prices import Price
+    from generator.output.prices import PriceTable
 
 COMMAND = Command(
     program="python -m generator.estimate",
@@ -58,7 +58,8 @@ class EstimateSettings(Record):
         gt=0, description="Calls a minute, such as a provider's limit; null: no such limit."
     )
     prices: Annotated[LocalPath | None, Operational] = Field(
-        description="JSON file with prices by model, in the form of LiteLLM's; null: LiteLLM's own, from its package."
+        description="JSON file with prices by model, in the form of LiteLLM's table, which has the other models' (from "
+        "its package); null: that table's alone."
     )
 
 
@@ -85,7 +86,7 @@ def estimate(cfg: "DictConfig", job: "Job") -> None:
         raise ConfigError("earlier_run: preview measures already; leave one of them out")
     cfg = OmegaConf.masked_copy(cfg, [str(name) for name in cfg if name not in names])
     settings, configuration = load_run(cfg, job)
-    prices = _find_prices(settings, own.prices)  # before a preview is paid for
+    prices = _open_prices(settings, own.prices)  # before a preview is paid for
     dspy.disable_logging()
     with settings.executor.open() as executor:
         run = Preview(settings, configuration, job.command, executor)
@@ -169,28 +170,22 @@ def _models(settings: "Settings", stage: str) -> "list[Endpoint]":
     return [lm]
 
 
-def _find_prices(settings: "Settings", file: "Path | None") -> "Callable[[str], list[Price]] | str":
-    """Return the prices of a stage's models, or why there are none.
+def _open_prices(settings: "Settings", file: "Path | None") -> "PriceTable":
+    """Return the prices of models.
 
     Raises:
-        ConfigError: `file` can't be read, or has no price of a model of the run.
+        ConfigError: `file` can't be read, or a model of the run has no price in spite of it, or no usable one.
     """
     from generator.errors import ConfigError
-    from generator.models.embedded import EmbeddedEndpoint
     from generator.output.prices import PriceTable
 
     table = PriceTable(file)
     endpoints = [settings.lm, *settings.others.values(), *([settings.judge.lm] if settings.judge.lm else [])]
-    prices = {endpoint.model: table.find(endpoint) for endpoint in endpoints}
-    missing = [endpoint for endpoint in endpoints if prices[endpoint.model] is None]
-    names = ", ".join(dict.fromkeys(endpoint.model for endpoint in missing))
+    missing = [endpoint.model for endpoint in endpoints if table.find(endpoint) is None]
     if missing and file:
-        raise ConfigError(f"{table.source}: has no price of {names}; add one, or leave prices out")
-    if missing and all(isinstance(endpoint, EmbeddedEndpoint) for endpoint in endpoints):
-        return "none: the model runs on this machine"
-    if missing:
-        return f"unknown: {table.source} has no price of {names}; prices=FILE gives one"
-    return lambda stage: [price for each in _models(settings, stage) if (price := prices[each.model])]
+        names = ", ".join(dict.fromkeys(missing))
+        raise ConfigError(f"{table.source}: has no price of {names}, nor has LiteLLM's table; add one")
+    return table
 
 
 def _show(
@@ -199,7 +194,7 @@ def _show(
     measured: "History | None",
     own: EstimateSettings,
     settings: "Settings",
-    prices: "Callable[[str], list[Price]] | str",
+    prices: "PriceTable",
 ) -> None:
     from generator.output.tables import print_table
     from generator.schema import Usage
@@ -223,7 +218,7 @@ def _show(
     rows = [
         ("dialogs", f"{found.accepted} accepted of {_spell(attempts, '{:,.0f}'.format)} attempted"),
         ("time", _time(found, measured, own, settings.lm.concurrency)),
-        ("money", _money(found, usages, prices)),
+        ("money", _money(found, usages, settings, prices)),
     ]
     if done is not None:
         spent = done.total
@@ -266,19 +261,26 @@ def _time(found: "Forecast", measured: "History | None", own: EstimateSettings, 
     return f"{_spell(found.range(seconds), _duration)} at {' and '.join(text for _, text in rates)}"
 
 
-def _money(found: "Forecast", stages: Iterable[str], prices: "Callable[[str], list[Price]] | str") -> str:
-    if isinstance(prices, str):
-        return prices
+def _money(found: "Forecast", stages: Iterable[str], settings: "Settings", prices: "PriceTable") -> str:
+    """Return what the models cost that have a price, and which have none."""
     total: Any = 0.0
-    used: dict[str, Price] = {}
+    used, missing = dict[str, None](), dict[str, None]()  # in this order, each once
     for stage in stages:
-        models = prices(stage)
+        models = _models(settings, stage)
         _, prompt, cached, completion = found.draws[:, :, found.stages.index(stage)].T
-        for price in models:
-            used[price.name] = price
+        for model in models:
+            if (price := prices.find(model)) is None:
+                missing[model.model] = None
+                continue
+            used[str(price)] = None
             cost = (prompt - cached) * price.prompt + cached * price.cached + completion * price.completion
             total = total + cost / len(models)
-    return f"{_spell(found.range(total), lambda value: f'${value:,.2f}')}\n" + "\n".join(map(str, used.values()))
+    names = ", ".join(missing)
+    if not used:
+        return f"unknown: {prices.source} has no price of {names}; prices=FILE gives one"
+    money = _spell(found.range(total), lambda value: f"${value:,.2f}")
+    without = f", without {names}, which has no price: prices=FILE gives one" if missing else ""
+    return "\n".join([f"{money}{without}", *used])
 
 
 def _spell(estimate: "Range", write: Callable[[float], str]) -> str:

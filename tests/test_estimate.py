@@ -140,6 +140,39 @@ def test_litellms_prices_are_in_its_package(site: Site, openai_server: OpenAISer
     assert "has no price of test-model" in estimate(site, openai_server).out
 
 
+JUDGE = ("judge.lm=openai", "judge.lm.model=gpt-4o")
+
+
+def money(done: Ended) -> float:
+    assert done.code == 0, done.err
+    (found,) = re.findall(r"^money +\$([\d,.]+)", done.out, re.MULTILINE)
+    return float(found.replace(",", ""))
+
+
+def test_models_without_a_price_are_left_out_and_named(site: Site, openai_server: OpenAIServer) -> None:
+    judged = estimate(site, openai_server, *JUDGE)
+    assert money(judged) > 0 and "without test-model, which has no price" in judged.out
+    others = [each for each in site.arguments(openai_server, *JUDGE) if not each.startswith("lm")]
+    embedded = command(*others, "lm=embedded", program=COMMAND)
+    assert money(embedded) > 0 and "without" not in embedded.out
+
+
+def test_a_file_has_prices_beside_litellms(site: Site, openai_server: OpenAIServer) -> None:
+    prices = site.folder / "prices.json"
+    prices.write_text('{"test-model": {"input_cost_per_token": 0, "output_cost_per_token": 0}}', encoding="utf-8")
+    own = estimate(site, openai_server, *JUDGE, f"prices={prices}")
+    assert money(own) == money(estimate(site, openai_server, *JUDGE)) and "without" not in own.out
+
+
+def test_two_providers_of_one_model_have_their_own_prices(site: Site, openai_server: OpenAIServer) -> None:
+    prices = site.folder / "prices.json"
+    free, dear = ({"input_cost_per_token": each, "output_cost_per_token": each} for each in (0, 1))
+    prices.write_text(json.dumps({"groq/gpt-4o": dear, "gpt-4o": free}), encoding="utf-8")
+    models = ("lm.model=gpt-4o", "lm.api_base=https://api.groq.com/openai/v1", *JUDGE, f"prices={prices}")
+    done = estimate(site, openai_server, *models)
+    assert money(done) > sum(row(done, "answer")[1:]) and "gpt-4o: free" in done.out
+
+
 @pytest.mark.parametrize(
     ("setting", "words"),
     [

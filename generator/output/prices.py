@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from generator.errors import ConfigError, describe
+from generator.models.embedded import EmbeddedEndpoint
 from generator.models.endpoints import Endpoint, OpenAIEndpoint
 from generator.schema import Record
 
@@ -42,43 +43,38 @@ class Price(Record):
     completion: float
 
     def __str__(self) -> str:
+        if not self.prompt + self.cached + self.completion:
+            return f"{self.name}: free"
         parts = (self.prompt, "prompt"), (self.cached, "cached"), (self.completion, "completion")
         each = ", ".join(f"${1e6 * price:.4g} {kind}" for price, kind in parts)
         return f"{self.name}: {each} for a million tokens"
 
 
 class PriceTable:
-    """Prices by model, from a file in the form of LiteLLM's.
+    """Prices by model: those of a file in the form of LiteLLM's table, and of that table.
 
     Args:
-        path: the file; None: LiteLLM's own.
+        path: the file; None: the table alone.
 
     Raises:
         ConfigError: it can't be read.
     """
 
     def __init__(self, path: Path | None) -> None:
-        self.source = f"prices={path}" if path else f"the price table of LiteLLM {version('litellm')}"
-        try:
-            file = path or _installed_table()
-            table = json.loads(file.read_text(encoding="utf-8"))
-            if not isinstance(table, dict):
-                raise ValueError("it isn't a JSON object")
-        except (OSError, ValueError) as error:
-            raise ConfigError(
-                f"{self.source}: can't be read ({describe(error)}); give a JSON file such as "
-                '{"MODEL": {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6}}'
-            ) from error
-        self._table: dict[str, Any] = table
+        litellm = f"the price table of LiteLLM {version('litellm')}"
+        self.source = f"prices={path}" if path else litellm
+        self._table = _read(_installed_table(), litellm) | (_read(path, self.source) if path else {})
 
     def find(self, endpoint: Endpoint) -> Price | None:
-        """Return the price of an endpoint's model; None if the table has none.
+        """Return the price of an endpoint's model; None if the table has none. A model in this process costs nothing.
 
         The provider is told by the address. A name in the table stands for itself, whatever the address.
 
         Raises:
             ConfigError: what the table says of it isn't a price.
         """
+        if isinstance(endpoint, EmbeddedEndpoint):
+            return Price(name=endpoint.model, prompt=0, cached=0, completion=0)
         addresses = endpoint.api_base if isinstance(endpoint, OpenAIEndpoint) else ()
         hosts = [urlsplit(address).hostname or "" for address in addresses]
         providers = [name for host in hosts for end, name in _PROVIDERS.items() if f".{host}".endswith(f".{end}")]
@@ -94,6 +90,19 @@ class PriceTable:
                 raise ConfigError(f"{self.source}: {name} has no usable price ({describe(error)})") from error
             return Price(name=name, prompt=prompt, cached=cached, completion=completion)
         return None
+
+
+def _read(file: Path, source: str) -> dict[str, Any]:
+    try:
+        table = json.loads(file.read_text(encoding="utf-8"))
+        if not isinstance(table, dict):
+            raise ValueError("it isn't a JSON object")
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"{source}: can't be read ({describe(error)}); give a JSON file such as "
+            '{"MODEL": {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6}}'
+        ) from error
+    return table
 
 
 def _installed_table() -> Path:
