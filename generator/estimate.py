@@ -97,9 +97,9 @@ def estimate(cfg: "DictConfig", job: "Job") -> None:
         done = None
         if (settings.folder / "run.db").exists() and (own.preview or not settings.fresh):
             history = read_history(settings.folder)
-            done = history if history.plans and history.identity == encode(run.identity) else None
+            done = history if history.spent and history.identity == encode(run.identity) else None
         sizes = Sizes(run.components)
-        measured, measured_sizes = done, sizes
+        measured, measured_sizes = done if done and done.plans else None, sizes
         if own.earlier_run:
             measured, measured_sizes = read_history(own.earlier_run), _sizes_of(own.earlier_run, sizes)
             if not measured.plans:

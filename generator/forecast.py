@@ -174,7 +174,7 @@ def forecast(
 
     Args:
         sizes: of the run's plans.
-        done: the run's own costs so far; None: it has finished no dialog.
+        done: the run's own costs so far; None: it has none.
         measured: costs of finished dialogs to reckon with, the run's own or an earlier run's; None: guesses are.
         measured_sizes: of the plans of `measured`.
         wanted: dialogs to accept.
@@ -194,7 +194,7 @@ def forecast(
     draws = np.stack([calls, prompt, prompt * factors[:, 2], calls * factors[:, 3]], axis=1) * attempts[:, None, None]
     attempts, draws = np.insert(attempts, 1, 0), np.insert(draws, 1, 0, axis=0)
     if done:
-        stages, draws = _add(stages, draws, done)
+        stages, draws = _add(stages, draws, done.usage if left else done.spent)  # unfinished dialogs are ahead
     spread = None
     if left and measured and (count := len(measured.plans)) > 2:  # Student's interval is so much wider
         spread = float(stdtrit(count - 1, 0.95) / ndtri(0.95) * np.sqrt((count + 2) / (count - 1)))
@@ -263,12 +263,12 @@ def _measure(measured: History, sizes: Sizes, missing: int) -> tuple[tuple[str, 
     return stages, factors, np.maximum(weights @ accepted, LEAST_SHARE)
 
 
-def _add(stages: tuple[str, ...], draws: Floats, done: History) -> tuple[tuple[str, ...], Floats]:
+def _add(stages: tuple[str, ...], draws: Floats, done: Mapping[str, Usage]) -> tuple[tuple[str, ...], Floats]:
     """Return stages and draws with what the run has taken already."""
-    every = tuple(sorted({*stages, *done.usage}))
+    every = tuple(sorted({*stages, *done}))
     total = np.zeros((len(draws), 4, len(every)))
     total[:, :, [every.index(stage) for stage in stages]] = draws
-    total += np.array([_row(done.usage.get(stage, Usage())) for stage in every]).T
+    total += np.array([_row(done.get(stage, Usage())) for stage in every]).T
     return every, total
 
 

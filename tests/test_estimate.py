@@ -10,8 +10,8 @@ import pytest
 
 from generator.estimate import COMMAND
 from generator.forecast import Forecast
-from tests.support.openai_server import OpenAIServer
-from tests.support.runs import Ended, Site, command
+from tests.support.openai_server import OpenAIServer, status
+from tests.support.runs import Ended, Site, command, replying, some, turn
 
 
 @pytest.fixture
@@ -56,6 +56,26 @@ def test_a_preview_tells_what_the_run_takes_which_continues_it(site: Site, opena
     assert estimated == pytest.approx(minutes, rel=0.25) and low <= minutes <= high
     after = estimate(site, openai_server, *settings)
     assert row(after) == taken(site) and "between" not in after.out, "a run that is finished took what it took"
+
+
+@pytest.mark.parametrize("answered", [6, 40])
+def test_calls_of_unfinished_dialogs_are_spent(answered: int, site: Site) -> None:
+    settings = ["dialogs=10", "algorithm=single", "lm.retries=0", "lm.concurrency=4"]
+    with OpenAIServer(faults=lambda number, _: status(503) if number > answered else None) as server:
+        assert site.run(server, *settings).code == 2
+        tokens, calls = site.summary()["tokens"], site.summary()["lm_calls"]
+        assert site.recorded() and (site.summary()["attempted"] > 0) == (answered > 6)
+        so_far = row(estimate(site, server, *settings), "of it so far")
+    assert so_far[2:] == [calls, tokens["prompt"], tokens["completion"]]
+
+
+def test_a_finished_run_took_its_surplus_too(site: Site) -> None:
+    settings = ["dialogs=8", "turns=2", "algorithm=single", "dedup=none", "lm.concurrency=32"]
+    rejects = replying(ask=lambda body: {"can_ask": turn(body) > 1 or not some(body, 0.75)})
+    with OpenAIServer(rejects, delay_s=0.02) as server:
+        assert site.run(server, *settings).code == 0
+        assert site.summary()["surplus"]["calls"]
+        assert row(estimate(site, server, *settings)) == taken(site)
 
 
 def test_an_interval_is_of_what_is_left_beside_what_is_done() -> None:

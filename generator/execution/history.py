@@ -25,20 +25,28 @@ class History(Record):
         usage: of all plans together, by stage.
         seconds: how long they took.
         identity: the settings that decide the run's data, by name, each as JSON.
+        unfinished: usage of the finished calls of dialogs without an outcome, by stage.
     """
 
     plans: tuple[PlanCost, ...]
     usage: Mapping[str, Usage]
     seconds: float
     identity: Mapping[str, str]
+    unfinished: Mapping[str, Usage] = {}
 
     @property
     def accepted(self) -> int:
         return sum(plan.accepted for plan in self.plans)
 
     @property
+    def spent(self) -> dict[str, Usage]:
+        """All usage so far, by stage."""
+        stages = sorted({*self.usage, *self.unfinished})
+        return {stage: self.usage.get(stage, Usage()) + self.unfinished.get(stage, Usage()) for stage in stages}
+
+    @property
     def total(self) -> Usage:
-        return sum(self.usage.values(), Usage())
+        return sum(self.spent.values(), Usage())
 
 
 def read_history(folder: Path) -> History:
@@ -58,6 +66,9 @@ def read_history(folder: Path) -> History:
             meta = dict(db.execute("SELECT name, value FROM meta"))
             plans = db.execute("SELECT number, dialog IS NOT NULL FROM plans ORDER BY number").fetchall()
             usage = {name: read_usage(*rest) for name, *rest in db.execute("SELECT * FROM usage ORDER BY stage")}
+            unfinished: dict[str, Usage] = {}
+            for stage, spent in db.execute("SELECT stage, json_extract(reply, '$.usage') FROM calls ORDER BY stage"):
+                unfinished[stage] = unfinished.get(stage, Usage()) + Usage.model_validate_json(spent)
             has_costs = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'costs'").fetchone()
             costs: dict[int, dict[str, Usage]] = {}
             for number, stage, *rest in db.execute("SELECT * FROM costs") if has_costs else ():
@@ -69,6 +80,7 @@ def read_history(folder: Path) -> History:
         usage=usage,
         seconds=float(meta.get("seconds", 0)),
         identity={name[1:]: value for name, value in meta.items() if name.startswith("=")},
+        unfinished=unfinished,
     )
 
 
