@@ -105,7 +105,7 @@ class HttpClient:
             lm15.LM15Error: the server refused the call, or failed at every attempt; `ServerGone` if the server itself
                 is lost.
         """
-        call = FailingCall(self._tally, self._endpoint.retry_wait_s)
+        call, served = FailingCall(self._tally, self._endpoint.retry_wait_s), self._tally.served
 
         retrying = AsyncRetrying(
             stop=stop_after_attempt(self._endpoint.retries + 1),
@@ -121,7 +121,7 @@ class HttpClient:
                 raise
             except (*lm15.RETRYABLE_ERRORS, lm15.InvalidRequestError) as error:
                 if not call.given_up:
-                    await self._check_after(error)
+                    await self._check_after(error, self._tally.served > served)
                 if request.response_format and not self._tally.served:
                     await self._check_schemas(request.response_format)
                 if call.given_up:
@@ -300,10 +300,13 @@ class HttpClient:
         error = state.outcome.exception() if state.outcome else None
         return max(self._backoff(state), min(getattr(error, "retry_after", None) or 0, LONGEST_RETRY_AFTER_S))
 
-    async def _check_after(self, error: lm15.LM15Error) -> None:
+    async def _check_after(self, error: lm15.LM15Error, answers: bool) -> None:
         """Find out if repeated failure is the fault of this call or of the server, with a trivial call.
 
         A failed call drops its dialog; a server that fails at every call must stop the run instead of dropping all.
+
+        Args:
+            answers: it has answered another call meanwhile, so that it doesn't refuse all.
 
         Raises:
             ServerGone: the server fails at the trivial call too, or takes no response format, which is not in it.
@@ -311,6 +314,8 @@ class HttpClient:
         if isinstance(error, lm15.InvalidRequestError) and _FORMAT.search(error.message):
             remedy = f"set {self._setting}.structured_outputs=false"
             raise ServerGone(f"the model server refuses structured output: {_why(error)}; {remedy}")
+        if answers and isinstance(error, lm15.InvalidRequestError):
+            return
         if not await self._is_up():
             raise ServerGone(self._describe_loss("is gone", error)) from error
         # A refused call was not retried, so its trial may be the first call that meets a rate limit.

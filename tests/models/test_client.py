@@ -296,6 +296,21 @@ def test_a_refused_request_is_made_twice(code: int) -> None:
         ]
 
 
+def test_a_refused_request_needs_no_trial_while_others_are_answered() -> None:
+    async def refuse(received: web.Request, body: fake.Body) -> web.StreamResponse:
+        await asyncio.sleep(0.2)  # so that the other call is answered before
+        return await fake.status(400)(received, body)
+
+    async def work(client: HttpClient) -> None:
+        calls = client.chat(request("dead")), client.chat(request("alive"))
+        refused, _ = await asyncio.gather(*calls, return_exceptions=True)
+        assert isinstance(refused, lm15.InvalidRequestError)
+
+    with OpenAIServer(faults=dead(refuse)) as server:
+        asked(server.endpoint(), work)
+        assert sorted(map(fake.prompt, server.bodies)) == ["alive", "dead", "dead"]
+
+
 def test_a_model_that_thinks_before_it_greets_is_not_lost() -> None:
     """OpenAI answers 400 where the limit on tokens cuts off the reasoning."""
     short = fake.status(400, "max_tokens or model output limit was reached")
