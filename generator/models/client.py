@@ -61,13 +61,22 @@ class ServerDown(ServerGone):
     """One of several servers is down at this moment; its calls were not retried."""
 
 
+class NoServer(ModelError):
+    """Nothing answers at the address."""
+
+
 class HttpClient:
     """The client of one server; it keeps as many calls in flight as the server can handle, up to its share.
 
     Args:
         share: the number of servers that share `concurrency`; with several, calls to a server that is down aren't
             retried.
+
+    Attributes:
+        missing: why it wasn't there at the start, if it is one of several.
     """
+
+    missing: NoServer | None = None
 
     def __init__(
         self, endpoint: "Endpoint", api_base: str, key_env: str | None, session: aiohttp.ClientSession, share: int
@@ -136,14 +145,14 @@ class HttpClient:
         """Check that the endpoint answers, accepts the key, and has the model with the context that is set.
 
         Raises:
-            ModelError: one of these fails.
+            ModelError: one of these fails; `NoServer` if it doesn't answer.
         """
         try:
             status, body = await self._models()
         except _CONNECTION_ERRORS as error:
             timed_out = isinstance(error, TimeoutError)
             why = f"no response within {_PROBE_S} s" if timed_out else connection_cause(error, self._key_env)
-            raise ModelError(
+            raise NoServer(
                 f"no model server at {self.api_base} ({why}): start it, or set its address with lm.api_base"
             ) from error
         if status == 401:

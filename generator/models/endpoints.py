@@ -22,7 +22,7 @@ from generator.common.console import note
 from generator.common.proxies import LOCAL_HOSTS, find_proxy
 from generator.errors import ModelError, describe
 from generator.models import process_guard as guard
-from generator.models.client import HttpClient
+from generator.models.client import HttpClient, NoServer
 from generator.models.lm import ChatRequest, Clients, Sampling
 from generator.models.pool import ServerPool
 from generator.schema import Address, LocalPath, OneOrMore, Operational, Record, VariableName
@@ -143,8 +143,13 @@ class Endpoint(Record, ABC):
         proxy = find_proxy(api_base)
         async with aiohttp.ClientSession(connector=connector, headers=headers, **proxy) as session:
             client = HttpClient(self, api_base, key_env, session, share)
-            await client.check()
-            await client.read_capacity()
+            try:
+                await client.check()
+                await client.read_capacity()
+            except NoServer as error:
+                if share == 1:
+                    raise
+                client.missing = error
             try:
                 yield client
             finally:
@@ -196,6 +201,9 @@ class OpenAIEndpoint(Endpoint):
                 await stack.enter_async_context(self.connected(address, self.api_key_env, share))
                 for address in self.api_base
             ]
+            missing = [client.missing for client in clients if client.missing]
+            if len(missing) == share:
+                raise missing[0]
             yield clients[0] if share == 1 else ServerPool(clients, self.retries, self.retry_wait_s)
 
 

@@ -30,10 +30,14 @@ class ServerPool:
     """
 
     def __init__(self, clients: Sequence[HttpClient], retries: int, retry_wait_s: float) -> None:
-        self.model, self.billions = clients[0].model, clients[0].billions
+        checked = next(client for client in clients if not client.missing)
+        self.model, self.billions = checked.model, checked.billions
         self.clients = list(clients)
         self._stop, self._wait = stop_after_attempt(retries + 1), backoff(retry_wait_s)
         self._down_until: dict[HttpClient, float] = {}
+        for client in clients:
+            if client.missing:
+                self.mark_down(client)
 
     def for_dialog(self, document: str) -> AbstractContextManager[Client]:
         """Return the client for the calls of one dialog."""

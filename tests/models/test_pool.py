@@ -19,7 +19,7 @@ from tests.support.runs import Site
 class Named:
     """The attributes of a client that `ServerPool` uses."""
 
-    model, billions, max_tokens, context, sampling = "m", 0, 1, 1, None
+    model, billions, max_tokens, context, sampling, missing = "m", 0, 1, 1, None, None
 
     def __init__(self, number: int, most: int = 400) -> None:
         self.api_base = f"http://127.0.0.1:{number}/v1"
@@ -79,12 +79,23 @@ def test_a_run_uses_all_servers_and_a_dialog_one(tmp_path: Path) -> None:
     assert site.data() == other.data()
 
 
-def test_a_missing_server_and_one_listed_twice_are_named(tmp_path: Path) -> None:
+def test_servers_that_are_all_missing_and_one_listed_twice_are_named(tmp_path: Path) -> None:
     with OpenAIServer() as one:
-        ended = Site(tmp_path).run(one, f"lm.api_base=[{one.url},http://127.0.0.1:1/v1]")
+        ended = Site(tmp_path).run(one, "lm.api_base=[http://127.0.0.1:1/v1,http://127.0.0.1:2/v1]")
         assert "no model server at http://127.0.0.1:1/v1" in ended.error
         ended = Site(tmp_path).run(one, f"lm.api_base=[{one.url},{one.url}/]")
         assert "lists a server twice" in ended.error
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_server_that_is_missing_at_the_start_is_down(first: bool, tmp_path: Path) -> None:
+    site, other = Site(tmp_path / "one"), Site(tmp_path / "two")
+    with OpenAIServer(parameters=8_000_000_000) as one:
+        servers = ["http://127.0.0.1:1/v1", one.url] if first else [one.url, "http://127.0.0.1:1/v1"]
+        ended = site.run(one, f"lm.api_base=[{','.join(servers)}]")
+        assert ended.code == 0 and "http://127.0.0.1:1/v1 is down" in ended.err
+        assert other.run(one).code == 0
+    assert site.data() == other.data()
 
 
 @pytest.mark.parametrize("count", [1, 2])
