@@ -435,15 +435,14 @@ def _reply(body: Any, model: str) -> ChatReply:
     """Read a chat completion. Only the message is required: servers differ in what else they send."""
     choice = body["choices"][0]
     usage = body.get("usage") or {}
-    prompt = int(usage.get("prompt_tokens") or 0)
+    details = usage.get("prompt_tokens_details") or {}
+    prompt, cached, completion = (
+        max(0, int(tokens or 0))
+        for tokens in (usage.get("prompt_tokens"), details.get("cached_tokens"), usage.get("completion_tokens"))
+    )
     return ChatReply(
         text=_text_of(choice["message"].get("content")),
         finish_reason=choice.get("finish_reason") or "stop",
         model=body.get("model") or model,
-        usage=Usage(
-            calls=1,
-            prompt=prompt,
-            cached=min(prompt, int((usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0)),
-            completion=int(usage.get("completion_tokens") or 0),
-        ),
+        usage=Usage(calls=1, prompt=prompt, cached=min(prompt, cached), completion=completion),
     )

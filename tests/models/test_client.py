@@ -153,6 +153,13 @@ def test_usage_may_be_missing() -> None:
     assert reply == ChatReply(text="", finish_reason="stop", model="test-model", usage=Usage(calls=1))
 
 
+def test_usage_is_never_negative() -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": -1, "prompt_tokens_details": {"cached_tokens": -1}}
+    body = json.dumps({"choices": [{"message": {"content": "Hello."}}], "usage": usage})
+    with OpenAIServer(faults=[fake.plain(body)]) as server:
+        assert chat(server.endpoint()).usage == Usage(calls=1, prompt=9)
+
+
 def test_the_limit_of_open_files_is_raised_for_many_calls() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
