@@ -192,7 +192,7 @@ def test_files_count_by_their_content_wherever_they_are(site: Site, openai_serve
         whole = (there / name).read_text(encoding="utf-8")
         (there / name).write_text(whole + more, encoding="utf-8")
         message = site.run(openai_server, "dialogs=3", *settings(there)).refused
-        assert f"{setting} (content)" in message and message.count("(content)") == 1
+        assert f"{setting} (other content)" in message and message.count("content)") == 1
         (there / name).write_text(whole, encoding="utf-8")
 
 

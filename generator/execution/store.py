@@ -309,11 +309,16 @@ def _describe_changes(stored: dict[str, str], identity: dict[str, str]) -> str:
     changed = {name for name in stored.keys() | identity.keys() if stored.get(name) != identity.get(name)}
     chosen = {name.removesuffix(".name") for name in changed if name.endswith(".name")}
     plain = {name for name in changed if name != "prompt_version" and name.partition(".")[0] not in chosen} | chosen
-    values = {
-        name: [each.get(f"{name}.name" if name in chosen else name, "unset").strip('"') for each in (stored, identity)]
-        for name in sorted(plain or changed)
-    }
-    return ", ".join(f"{name} (was {before}, is {now})" for name, (before, now) in values.items())
+    parts = []
+    for name in sorted({"turns" if name.startswith("turns.") else name for name in plain or changed}):
+        if name.endswith(" (content)"):
+            parts.append(name.replace("(content)", "(other content)"))
+            continue
+        keys = ("turns.least", "turns.most") if name == "turns" else (f"{name}.name" if name in chosen else name,)
+        values = (dict.fromkeys(each.get(key, "unset").strip('"') for key in keys) for each in (stored, identity))
+        before, now = ("-".join(each) for each in values)
+        parts.append(f"{name} (was {before}, is {now})")
+    return ", ".join(parts)
 
 
 @contextmanager

@@ -146,6 +146,18 @@ def test_other_settings_are_named_with_both_values(run: Path) -> None:
         assert store.attempted == 2
 
 
+def test_a_range_is_named_as_it_is_set_and_a_file_without_hashes(tmp_path: Path) -> None:
+    def identity(most: int, content: str) -> dict[str, object]:
+        return {"turns.least": 2, "turns.most": most, "corpus.path (content)": content}
+
+    with Store(tmp_path, identity(2, "1fcc")) as store:
+        store.add_call("d", "k", "ask", 1, reply())
+    with pytest.raises(RunError) as error, Store(tmp_path, identity(3, "3d56")):
+        pass
+    text = message(error, tmp_path)
+    assert "turns (was 2, is 2-3)" in text and "corpus.path (other content)" in text and "3d56" not in text
+
+
 def test_a_run_without_a_call_or_an_outcome_takes_other_settings(tmp_path: Path) -> None:
     """As an error at the first call advises."""
     with Store(tmp_path / "run", IDENTITY):

@@ -338,7 +338,7 @@ def test_another_model_judge_or_input_is_another_run(place: Judging, openai_serv
     assert "judge (was idk, is mt_bench)" in place.run(openai_server, "judge=mt_bench").refused
     assert "lm.greedy.temperature" in place.run(openai_server, "lm.greedy.temperature=0.5").refused
     write_dialogs(place.input, dialog("another"))
-    assert "input (content)" in place.run(openai_server).refused
+    assert "input (other content)" in place.run(openai_server).refused
     assert len(place.dialogs()) == DIALOGS
 
 

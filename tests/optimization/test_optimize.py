@@ -259,7 +259,7 @@ def test_a_program_file_is_loaded_by_judges_and_runs(
     assert command(*given, f"dspy_program={program}", program=judge).code in (0, 1)
     assert all(task(prompt(body)).startswith(BETTER) for body in openai_server.bodies)
     refused = command(*given, program=judge)
-    assert refused.code == 2 and "dspy_program (content)" in refused.error
+    assert refused.code == 2 and "dspy_program (other content)" in refused.error
 
     openai_server.bodies.clear()
     (tmp_path / "site").mkdir()
