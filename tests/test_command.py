@@ -13,10 +13,11 @@ from datasets import load_dataset
 
 from generator.dialogs.checks import Repetition
 from generator.dialogs.single import SingleDocumentDialog
+from generator.estimate import COMMAND as ESTIMATE
 from generator.index import COMMAND as INDEX
 from tests.support import openai_server as fake
 from tests.support.openai_server import Body, OpenAIServer, fill
-from tests.support.runs import Site, command
+from tests.support.runs import COMMAND, Site, command
 
 ROOT = Path(__file__).parents[1]
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -165,6 +166,21 @@ def test_fresh_starts_over_when_the_server_is_there(site: Site) -> None:
         assert site.data() == before
     assert "no model server" in site.run(server, "dialogs=2", "fresh=true").refused
     assert site.data() == before, "what can't be made again isn't thrown away"
+
+
+@pytest.mark.parametrize("name", ["n" * 256, "q-${taxonomy}", "sw-${algorithm.name}-{x}"])
+def test_a_run_folder_that_can_have_no_such_name_is_one_line(
+    name: str, site: Site, openai_server: OpenAIServer
+) -> None:
+    for program in (COMMAND, ESTIMATE):
+        given = site.arguments(openai_server, f"run_dir={site.folder}/{name}")
+        assert command(*given, program=program).refused.startswith("run_dir: ")
+
+
+def test_the_choice_of_a_group_can_be_in_the_name_of_a_run_folder(site: Site, openai_server: OpenAIServer) -> None:
+    run_dir = f"run_dir={site.folder}/q-${{hydra:runtime.choices.taxonomy}}"
+    assert site.run(openai_server, "dialogs=1", "taxonomy=direct", run_dir).code == 0
+    assert (site.folder / "q-direct" / "run.db").exists()
 
 
 def test_files_count_by_their_content_wherever_they_are(site: Site, openai_server: OpenAIServer) -> None:

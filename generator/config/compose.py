@@ -37,6 +37,7 @@ _STORED = "stored"
 # Groups of which a stored configuration takes another choice.
 _CHOSEN_AGAIN = {"executor", "export"}
 _SWEPT = "GROUNDED_DIALOGS_SWEPT"
+_LONGEST_NAME = 255  # in bytes, of a file or folder
 
 
 class RunFailed(Exception):
@@ -94,6 +95,9 @@ def load_named(cfg: DictConfig, job: Job, load: Callable[[DictConfig], S], named
     Args:
         load: makes settings of the configuration.
         named: settings that are part of the run folder's name.
+
+    Raises:
+        ConfigError: the run folder can't have its name.
     """
     settings = load(cfg)
     if settings.run_dir is None and (folder := job.name_folder(settings.folder, named)):
@@ -104,6 +108,12 @@ def load_named(cfg: DictConfig, job: Job, load: Callable[[DictConfig], S], named
         if load(own).folder == settings.folder:
             moved: Any = OmegaConf.merge(cfg, {"run_dir": str(job.stored.resolve().parent)})
             settings = load(moved)
+    for name in settings.folder.parts:
+        if "{" in name or len(os.fsencode(name)) > _LONGEST_NAME:
+            raise ConfigError(
+                f"run_dir: {name[:40]}… can't be a folder's name, which has at most {_LONGEST_NAME} bytes and no “{{”; "
+                "the choice of a group such as taxonomy is ${hydra:runtime.choices.taxonomy}"
+            )
     once = {"fresh": False} | ({"marks": None} if "marks" in cfg else {})
     return settings, OmegaConf.to_yaml(OmegaConf.merge(cfg, once), resolve=True)
 
