@@ -10,8 +10,8 @@ import pytest
 
 from generator.estimate import COMMAND
 from generator.forecast import Forecast
-from tests.support.openai_server import OpenAIServer, status
-from tests.support.runs import Ended, Site, command, replying, some, turn
+from tests.support.openai_server import Body, OpenAIServer, status
+from tests.support.runs import Ended, Site, command, replying, some, stage, turn
 
 
 @pytest.fixture
@@ -70,9 +70,15 @@ def test_calls_of_unfinished_dialogs_are_spent(answered: int, site: Site) -> Non
 
 
 def test_a_finished_run_took_its_surplus_too(site: Site) -> None:
-    settings = ["dialogs=8", "turns=2", "algorithm=single", "dedup=none", "lm.concurrency=32"]
+    """After four accepted dialogs, the others wait until too many have begun."""
     rejects = replying(ask=lambda body: {"can_ask": turn(body) > 1 or not some(body, 0.75)})
-    with OpenAIServer(rejects, delay_s=0.02) as server:
+
+    def hold(body: Body) -> bool:
+        later = [call for call in server.bodies if stage(call) == "ask" and turn(call) > 1]
+        return body in later[4:] and len(later) < 10
+
+    settings = ["dialogs=8", "turns=2", "algorithm=single", "dedup=none", "lm.concurrency=32"]
+    with OpenAIServer(rejects, hold=hold) as server:
         assert site.run(server, *settings).code == 0
         assert site.summary()["surplus"]["calls"]
         assert row(estimate(site, server, *settings)) == taken(site)
