@@ -10,8 +10,8 @@ from tests.support.runs import Site
 
 __all__ = ["openai_server"]
 
-# The machine's proxies don't know the servers of the tests.
-for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+# The machine's proxies don't know the servers of the tests, and one that is offline has these, too.
+for name in [name for name in os.environ if name.lower().endswith("_proxy") or name == "HF_HUB_OFFLINE"]:
     del os.environ[name]
 
 
