@@ -143,19 +143,21 @@ class _Runner:
 
     def __call__(self, cfg: DictConfig) -> float | None:
         module, _, name = self.task.partition(":")
-        job, result, code = self._job(), None, 0
+        job, result, code = None, None, 0
         try:
+            job = self._job()
             task: Task = getattr(import_module(module), name)
             result = task(cfg, job)
         except RunFailed as failed:
             code = failed.code
         except (GroundedDialogsError, *COMPOSE_ERRORS) as error:
-            code = _report(error, where=" ".join(f"{name}={value}" for name, value in job.varied.items()))
+            varied = job.varied if job else {}
+            code = _report(error, where=" ".join(f"{name}={value}" for name, value in varied.items()))
         self.codes.append(code)
         if code and HydraConfig.get().mode != RunMode.MULTIRUN:
             raise SystemExit(code)
-        if code and (job.optimised or os.getpid() != self.process):  # else the other runs go on, and these are counted
-            raise RunFailed(code)
+        if code and (not job or job.optimised or os.getpid() != self.process):
+            raise RunFailed(code)  # else the other runs go on, and these are counted
         return result
 
     def _job(self) -> Job:
