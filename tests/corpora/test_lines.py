@@ -117,7 +117,7 @@ def test_wrapped_lines_of_scripts_without_spaces_are_joined_at_any_letter() -> N
     verse = "古池や\n蛙飛び込む\n水の音"
     letters = sentence * 6
     printed = "\n".join(letters[start : start + 35] for start in range(0, len(letters), 35))
-    text = f"{printed}\n\n・犬は無料\n・自転車は三百円\n\n{verse}"
+    text = f"渡し船の時刻\n{printed}\n\n・犬は無料\n・自転車は三百円\n\n{verse}"
     assert join_lines(text) == text.replace(printed, letters)
     mixed = "我们使用 Debian 系统，因为它可以在任何机器上运行，并且所有的软件都是自由的，比如\n" * 3
     assert "比如 Emacs 编辑器" in join_lines(mixed + "Emacs 编辑器。")
