@@ -57,7 +57,8 @@ _UNSAID = {"facts": (), "known": True, "consistent": True, "answerability": "ans
 _TOLD = ("answerable", "partial")
 _MOST_ADDED = 2
 _SHORTEST_SUBJECT = 4  # characters that name what a question is about
-_LISTED = re.compile(r"^(?:[-*•]|1[.)]) ")  # “2. Weltkrieg” is a name
+# “- Who …?”, “### Who …? ### When …?”; but “2. Weltkrieg” is a name.
+_LISTED = re.compile(r"^(?:[-*•#]|1[.)]) |(?<!\S)#{2,6} ")
 _MARKED = re.compile(r"""^(?:["“]|["“*`'‘]+(?=.*["”*`'’]$))((?:[^"“”*`'‘’]|(?<=\w)['’](?=\w))+)["”*`'’]*$""")
 
 
@@ -336,6 +337,6 @@ def on_one_line(text: str) -> str:
 def unquote(message: str) -> str:
     """Return a message on one line, without what small models put around it, or only before it.
 
-    That is a list's mark, quotation marks, and Markdown's for bold text and code.
+    That is a list's mark, quotation marks, and Markdown's for headings, bold text and code.
     """
     return _MARKED.sub(r"\1", _LISTED.sub("", on_one_line(message))).strip()

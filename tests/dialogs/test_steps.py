@@ -175,7 +175,9 @@ def test_a_copied_sentence_is_no_message() -> None:
     assert copies_documents(f"Is it true that {longer.text[:-1]}?", [longer])
 
 
-@pytest.mark.parametrize("around", ['"{}"', '"{}', "'{}'", "**{}**", "`{}`", "```\n{}\n```", "- {}", "1. **{}**"])
+@pytest.mark.parametrize(
+    "around", ['"{}"', '"{}', "'{}'", "**{}**", "`{}`", "```\n{}\n```", "- {}", "1. **{}**", "### {}"]
+)
 def test_a_message_stands_without_the_marks_around_it(around: str) -> None:
     asked = ask_next(Scripted(ask=[{"question": around.format("How old is the tram's driver?")}]))
     assert asked == "How old is the tram's driver?"
