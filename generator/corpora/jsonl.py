@@ -31,7 +31,7 @@ class FieldCorpus(UserCorpus):
     )
     text_field: str = Field(min_length=1, description="Field with the document's text, a string.")
     text_format: Literal["txt", "markdown", "html"] | None = Field(
-        description="What the text is, and is read as, as `corpus=folder` reads files of it; null: taken as it stands."
+        description="Format of the text, which is read as `corpus=folder` reads such files; null: taken as it stands."
     )
     title_field: str | None = Field(
         min_length=1, description="Field with the title, which a record may lack; null: not read."

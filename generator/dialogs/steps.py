@@ -191,7 +191,7 @@ class Rewrite(dspy.Module):
         self.predict = dspy.Predict(StandaloneQuery)
 
     async def aforward(self, documents: Documents, history: Sequence[Turn], question: str) -> str:
-        """Return the search query; the question itself if the model's is empty, or no question of that."""
+        """Return the search query; the question itself if the model's is empty, adds facts or pastes the dialog."""
         dialog, turn = Conversation(turns=tuple(history)), len(history) + 1
         inputs = {"documents": documents, "dialog": dialog, "question": question}
         prediction = await call(self.predict, "rewrite", "sampled", turn, **inputs)
