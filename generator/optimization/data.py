@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from scipy.cluster.hierarchy import DisjointSet
-
 from generator.common.console import note
+from generator.common.linking import link
 from generator.corpora.human import HUMAN
 from generator.errors import ConfigError, CorpusError
 from generator.optimization.labels import SETS
@@ -135,11 +134,10 @@ def _normal(text: str) -> str:
 
 def find_groups(examples: Sequence[Example]) -> list[list[Example]]:
     """Return examples that share a document, directly or through others, together."""
-    linked, first = DisjointSet(range(len(examples))), dict[str, int]()
-    for place, example in enumerate(examples):
-        for key in example.keys:
-            linked.merge(place, first.setdefault(key, place))
-    return [[examples[place] for place in sorted(group)] for group in linked.subsets()]
+    groups: dict[int, list[Example]] = {}
+    for example, group in zip(examples, link([example.keys for example in examples]), strict=True):
+        groups.setdefault(group, []).append(example)
+    return list(groups.values())
 
 
 def split_examples(examples: Sequence[Example], sizes: Mapping[str, int], seed: int) -> Split:

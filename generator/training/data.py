@@ -2,17 +2,14 @@
 
 import hashlib
 import json
-import random
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from omegaconf import DictConfig
 from pydantic import BaseModel, Field, field_validator
 from pydantic_core import to_jsonable_python
-from scipy.cluster.hierarchy import DisjointSet
 
 from generator.common.console import note
 from generator.config.parts import build_choice, identify, plain, validate
@@ -114,143 +111,6 @@ def read_pairs(settings: Finetuning) -> list[list[Pair]]:
         judges = list_judges(turn for dialog in dialogs for turn in dialog.own_turns)
         check_columns(settings.keep, judges, setting="keep")
     return [list(_read(path, settings)) for path in settings.data]
-
-
-def draw_pairs(
-    settings: Finetuning, read: Sequence[Sequence[Pair]], measure: Callable[[Pair], int], positions: int | None = None
-) -> tuple[list[Pair], list[Pair]]:
-    """Return the pairs to learn from and those to validate with; where it can be, no document or passage has both.
-
-    Pairs that are too long are counted and left out before any is drawn. Of `pairs`, each set gives the same number to
-    either side.
-
-    Args:
-        read: the pairs of each of `data`.
-        measure: returns a pair's length in tokens of the student; raises ValueError if its template refuses the chat.
-        positions: the most tokens that the student can hold; None: any number.
-
-    Raises:
-        CorpusError: there are too few pairs, or the student's template refuses one.
-    """
-    chance, most = random.Random(settings.seed), settings.student.max_tokens
-    limit = f"student.max_tokens={most}"
-    if positions is not None and positions < most:
-        most, limit = positions, f"student.model has {positions} positions"
-    sets, needs, fitting = list[list[Pair]](), list[_Need](), list[str]()
-    if settings.pairs and settings.pairs < 2 * len(settings.data):
-        raise ConfigError(
-            f"pairs={settings.pairs}: each set of data gives two at least; give {2 * len(settings.data)} or more"
-        )
-    validations = max(1, round((settings.pairs or 0) * settings.held_out))
-    for number, (path, pairs) in enumerate(zip(settings.data, read, strict=True)):
-        try:
-            short = [pair for pair in pairs if measure(pair) <= most]
-        except ValueError as error:
-            raise CorpusError(f"data={path}: {error}") from error
-        if len(short) < len(pairs):
-            note(f"{limit}: {len(pairs) - len(short)} of {len(pairs)} pairs of {path} are left out")
-        fitting.append(f" that fit ({limit})" if len(short) < len(pairs) else "")
-        wanted = settings.pairs and _share(settings.pairs, number, len(settings.data))
-        if len(short) < (wanted or 0):
-            fix = "lower pairs or passage_tokens" if fitting[-1] else "lower pairs"
-            raise CorpusError(
-                f"pairs={settings.pairs}: {path} has {len(short)} pairs{fitting[-1]}, {wanted} are needed; {fix}"
-            )
-        validation = max(1, round(len(short) * settings.held_out))
-        if wanted:
-            validation = _share(validations, number, len(settings.data))
-            least = wanted - validation
-        else:  # a validation split may be of any size
-            least = 1 if any(pair.validation for pair in short) else len(short) - 2 * validation
-        sets.append(short)
-        needs.append(_Need(max(1, least), validation, wanted is not None))
-    links: list[Callable[[Pair], tuple[str, ...]]] = [
-        lambda pair: pair.documents + pair.texts,
-        lambda pair: pair.documents,
-        lambda pair: pair.documents[:1],
-    ]
-    if any(pair.validation for pairs in sets for pair in pairs):
-        links.append(lambda pair: ())  # a validation split that shares its documents is taken as it is
-    for keys in links:
-        groups = _group(sets, keys)
-        held = _hold_out(sets, groups, needs, chance)
-        sides = [
-            [[pair for pair, group in zip(pairs, of, strict=True) if (group in held) == out] for out in (False, True)]
-            for pairs, of in zip(sets, groups, strict=True)
-        ]
-        lacking = [
-            f"data={path}: gives {len(learned)} pairs{fit} to learn from and {len(others)} of other documents to "
-            f"validate with; at least {need.training} and {min(1, need.validation)} are needed"
-            for path, (learned, others), need, fit in zip(settings.data, sides, needs, fitting, strict=True)
-            if len(learned) < need.training or len(others) < min(1, need.validation)
-        ]
-        if not lacking:
-            break
-    else:
-        fix = "lower pairs, or add dialogs" if settings.pairs else "add dialogs"
-        raise CorpusError(f"{lacking[0]}; {fix} on other documents")
-    training, validating = list[Pair](), list[Pair]()
-    for path, (learned, others), need in zip(settings.data, sides, needs, strict=True):
-        training += chance.sample(learned, need.training) if need.exactly else learned
-        validating += chance.sample(others, min(len(others), need.validation)) if need.exactly else others
-        if need.exactly and len(others) < need.validation:
-            note(f"pairs={settings.pairs}: {path} gives {len(others)} pairs to validate with, not {need.validation}")
-    documents = {d for pair in training for d in pair.documents} & {d for pair in validating for d in pair.documents}
-    texts = {text for pair in training for text in pair.texts} & {text for pair in validating for text in pair.texts}
-    if documents or texts:
-        note(
-            f"data: its dialogs share {len(documents)} documents and {len(texts)} passages that are both learned from "
-            "and validated with"
-        )
-    chance.shuffle(training)
-    chance.shuffle(validating)
-    return training, validating
-
-
-def _share(count: int, number: int, of: int) -> int:
-    """Return how many of `count` are set number `number`'s, from 0, if `of` sets share them."""
-    return count // of + (number < count % of)
-
-
-class _Need(NamedTuple):
-    """The pairs of one set to learn from, at least or exactly, and to validate with."""
-
-    training: int
-    validation: int
-    exactly: bool
-
-
-def _group(sets: Sequence[Sequence[Pair]], keys: Callable[[Pair], tuple[str, ...]]) -> list[list[int]]:
-    """Return for each pair of each set the group that it is in: those that share a key, directly or through others."""
-    linked, first = DisjointSet(range(sum(map(len, sets)))), dict[str, int]()
-    places = iter(range(len(linked)))
-    numbered = [[next(places) for _ in pairs] for pairs in sets]
-    for pairs, numbers in zip(sets, numbered, strict=True):
-        for pair, number in zip(pairs, numbers, strict=True):
-            for key in keys(pair):
-                linked.merge(number, first.setdefault(key, number))
-    return [[linked[number] for number in numbers] for numbers in numbered]
-
-
-def _hold_out(
-    sets: Sequence[Sequence[Pair]], groups: Sequence[Sequence[int]], needs: Sequence[_Need], chance: random.Random
-) -> set[int]:
-    """Return the groups to validate with: those of the validation split, else some by chance.
-
-    Of the latter, each set gives as many pairs as it needs, if it keeps as many to learn from.
-    """
-    held = {
-        g for pairs, of in zip(sets, groups, strict=True) for pair, g in zip(pairs, of, strict=True) if pair.validation
-    }
-    for pairs, of, need in zip(sets, groups, needs, strict=True):
-        sizes = Counter(of)
-        for group in chance.sample(sorted(sizes), len(sizes)):
-            have = sum(sizes[each] for each in held)
-            if have >= need.validation or any(pair.validation for pair in pairs):
-                break
-            if group not in held and len(pairs) - have - sizes[group] >= need.training:
-                held.add(group)
-    return held
 
 
 def _read(path: str, settings: Finetuning) -> Iterator[Pair]:

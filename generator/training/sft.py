@@ -12,7 +12,8 @@ from jinja2 import TemplateError
 from generator.common.atomic_files import atomic_write
 from generator.common.console import note
 from generator.errors import ConfigError, describe
-from generator.training.data import Finetuning, Pair, draw_pairs, has_training, identify_training
+from generator.training.data import Finetuning, Pair, has_training, identify_training
+from generator.training.draw import draw_pairs
 
 try:
     import torch

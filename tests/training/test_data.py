@@ -8,7 +8,8 @@ import pytest
 
 from generator.errors import ConfigError, CorpusError
 from generator.schema import Dialog, Evidence, Verdict
-from generator.training.data import Finetuning, Pair, draw_pairs, has_training, read_pairs
+from generator.training.data import Finetuning, Pair, has_training, read_pairs
+from generator.training.draw import draw_pairs
 from generator.training.settings import Student
 from tests.support.records import make_dialog, make_passage, make_turn, write_dialogs
 
