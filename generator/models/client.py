@@ -5,7 +5,6 @@ module doesn't know prompts, DSPy's modules or the journal of finished calls.
 """
 
 import asyncio
-import json
 import os
 import re
 import time
@@ -23,11 +22,11 @@ from generator.common.console import note
 from generator.common.sanitize import server_message
 from generator.errors import ModelError
 from generator.models.admission import Admission, capacity_of
+from generator.models.completions import BAD_ANSWER, ListedModel, read_completion, read_models
 from generator.models.failing import GIVEN_UP_AFTER, FailingCall, Tally
 from generator.models.http_errors import connection_cause, connection_error, error_text, is_overload, status_error
 from generator.models.limiter import Limiter
 from generator.models.lm import ChatReply, ChatRequest, Client, Message, Profile, Sampling, billions_named
-from generator.schema import Usage
 
 if TYPE_CHECKING:
     from generator.models.endpoints import Endpoint
@@ -47,8 +46,6 @@ _METRICS_S = 5
 _BOUND_SLOWLY = ("vllm", "sglang")
 # In a message, such a key has backslashes before its quotes.
 _TEXT_BOUND = re.compile(rb'"maxLength":\d+,')
-# What a reasoning model writes before its reply, where the server leaves it there; some begin it in the prompt.
-_THOUGHTS = re.compile(r"\A(?:\s*<think>|(?!\s*\{))(?:(?!<think>).)*?</think>\s*|\A\s*<think>.*\Z", re.DOTALL)
 # Errors of a call without a complete response; ValueError is raised for an impossible host name.
 _CONNECTION_ERRORS = (aiohttp.ClientError, OSError, ValueError)
 
@@ -165,26 +162,21 @@ class HttpClient:
             why = error_text(body, self._key_env)
             raise ModelError(f"{self.api_base}/models answered HTTP {status}: {why}; try again when it is ready")
         try:
-            listed = json.loads(body)
-            models = listed if isinstance(listed, list) else listed["data"]  # a bare list at Together AI
-            # vLLM and SGLang say the longest prompt and reply, too, and llama.cpp the parameters.
-            known = {
-                str(model["id"]): (model.get("max_model_len"), model.get("owned_by"), _count_billions(model))
-                for model in models
-            }
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+            known = read_models(body)
+        except BAD_ANSWER as error:
             raise ModelError(f"{self.api_base} has no OpenAI API; lm.api_base usually ends in /v1") from error
         if not known:
             raise ModelError(f"{self.api_base} lists no models: load {self.model} in it, then try again")
         if self.model not in known:
             await self._try_unlisted(known)
-        limit, owner, billions = known.get(self.model, (None, None, 0.0))
-        self.billions = billions or self.billions
-        self._bounds_texts &= owner not in _BOUND_SLOWLY
-        if isinstance(limit, int) and limit < self.context:
+        listed = known.get(self.model, ListedModel())
+        self.billions = listed.billions or self.billions
+        self._bounds_texts &= listed.server not in _BOUND_SLOWLY
+        if listed.context is not None and listed.context < self.context:
             note(
-                f"lm.context={self.context} is more than the {limit} tokens of {self.api_base}, which refuses longer "
-                f"prompts: set lm.context={limit}, or start the server with --max-model-len {self.context}"
+                f"lm.context={self.context} is more than the {listed.context} tokens of {self.api_base}, which refuses "
+                f"longer prompts: set lm.context={listed.context}, or start the server with --max-model-len "
+                f"{self.context}"
             )
 
     async def _try_unlisted(self, known: Iterable[str]) -> None:
@@ -283,8 +275,8 @@ class HttpClient:
                 raise
             self._limiter.grow()
         try:
-            return _reply(json.loads(content), self.model)
-        except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
+            return read_completion(content, self.model)
+        except BAD_ANSWER as error:
             text = error_text(content, self._key_env)
             raise lm15.ServerError(f"{url} answered with no chat completion: {text}") from error
 
@@ -408,41 +400,9 @@ class DialogClient:
         self.server, self.place = server, server.admission.enter(self.place.age)
 
 
-def _count_billions(model: Mapping[str, Any]) -> float:
-    """Return the parameters of a listed model, as it says (llama.cpp) or its name or folder does (vLLM); else 0."""
-    meta = model.get("meta")
-    counted = meta.get("n_params") if isinstance(meta, Mapping) else None
-    return counted / 1e9 if isinstance(counted, int) else billions_named(str(model.get("root")))
-
-
 def _is_transient(error: BaseException) -> bool:
     return isinstance(error, lm15.RETRYABLE_ERRORS) and not isinstance(error, ServerGone)
 
 
 def _why(error: lm15.LM15Error) -> str:
     return error.message.partition("\n")[0]  # lm15 adds advice for its own users below
-
-
-def _text_of(content: Any) -> str:
-    """Return the text of a message without thoughts; some servers send it in parts, thoughts among them."""
-    if isinstance(content, list):
-        content = "".join(part["text"] for part in content if part.get("type") == "text")
-    # JSON escapes can hold lone surrogates, which no file can.
-    return _THOUGHTS.sub("", content or "").encode(errors="replace").decode()
-
-
-def _reply(body: Any, model: str) -> ChatReply:
-    """Read a chat completion. Only the message is required: servers differ in what else they send."""
-    choice = body["choices"][0]
-    usage = body.get("usage") or {}
-    details = usage.get("prompt_tokens_details") or {}
-    prompt, cached, completion = (
-        max(0, int(tokens or 0))
-        for tokens in (usage.get("prompt_tokens"), details.get("cached_tokens"), usage.get("completion_tokens"))
-    )
-    return ChatReply(
-        text=_text_of(choice["message"].get("content")),
-        finish_reason=choice.get("finish_reason") or "stop",
-        model=body.get("model") or model,
-        usage=Usage(calls=1, prompt=prompt, cached=min(prompt, cached), completion=completion),
-    )

@@ -1,0 +1,69 @@
+"""Read what servers with the OpenAI API answer, which differ in all but the model's name and the message."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from generator.models.lm import ChatReply, billions_named
+from generator.schema import Usage
+
+# Errors of the functions below, if the answer isn't of this API.
+BAD_ANSWER = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
+# What a reasoning model writes before its reply, where the server leaves it there; some begin it in the prompt.
+_THOUGHTS = re.compile(r"\A(?:\s*<think>|(?!\s*\{))(?:(?!<think>).)*?</think>\s*|\A\s*<think>.*\Z", re.DOTALL)
+
+
+class ListedModel(NamedTuple):
+    """What a server says of a model.
+
+    Attributes:
+        context: the longest prompt and reply in tokens, as vLLM and SGLang say; None if it says none.
+        server: the software, as vLLM and SGLang say.
+        billions: its parameters; 0 if they aren't known.
+    """
+
+    context: int | None = None
+    server: str | None = None
+    billions: float = 0.0
+
+
+def read_models(body: bytes) -> dict[str, ListedModel]:
+    """Return the models of a server's list, by name."""
+    listed = json.loads(body)
+    models = listed if isinstance(listed, list) else listed["data"]  # a bare list at Together AI
+    return {str(model["id"]): _read_model(model) for model in models}
+
+
+def _read_model(model: Mapping[str, Any]) -> ListedModel:
+    context, meta = model.get("max_model_len"), model.get("meta")
+    parameters = meta.get("n_params") if isinstance(meta, Mapping) else None  # llama.cpp
+    # vLLM says the name or the folder.
+    billions = parameters / 1e9 if isinstance(parameters, int) else billions_named(str(model.get("root")))
+    return ListedModel(context if isinstance(context, int) else None, model.get("owned_by"), billions)
+
+
+def read_completion(body: bytes, model: str) -> ChatReply:
+    """Return the reply of a chat completion by `model`. Only the message is required."""
+    completion = json.loads(body)
+    choice = completion["choices"][0]
+    usage = completion.get("usage") or {}
+    details = usage.get("prompt_tokens_details") or {}
+    prompt, cached, written = (
+        max(0, int(tokens or 0))
+        for tokens in (usage.get("prompt_tokens"), details.get("cached_tokens"), usage.get("completion_tokens"))
+    )
+    return ChatReply(
+        text=_text_of(choice["message"].get("content")),
+        finish_reason=choice.get("finish_reason") or "stop",
+        model=completion.get("model") or model,
+        usage=Usage(calls=1, prompt=prompt, cached=min(prompt, cached), completion=written),
+    )
+
+
+def _text_of(content: Any) -> str:
+    """Return the text of a message without thoughts; some servers send it in parts, thoughts among them."""
+    if isinstance(content, list):
+        content = "".join(part["text"] for part in content if part.get("type") == "text")
+    # JSON escapes can hold lone surrogates, which no file can.
+    return _THOUGHTS.sub("", content or "").encode(errors="replace").decode()
