@@ -25,6 +25,8 @@ QuestionCheck = Literal[
     "asks-harm",
     "asks-nothing",
     "asks-twice",
+    "asks-how",
+    "asks-view",
     "bare-words",
 ]
 ReplyCheck = Literal["says-unknown", "declines", "doubts-sense", "corrects"]

@@ -82,6 +82,8 @@ PatternName = Literal[
     "offers",  # asks nothing back, though it looks so
     "whether",
     "asks_twice",  # may ask for two things
+    "asks_how",  # may ask how to do something, if it asks
+    "asks_view",  # may ask what to think of something, if it asks
     "modality",  # asks for more than words
     "harm",
 ]

@@ -63,6 +63,10 @@ REPLIES = {
             "one thing",
         ),
         ("composite", "When was the pool opened? What does a locker cost?", "What does a locker cost?", "one thing"),
+        ("how-to", "How do I rent a locker at the pool?", "How much does a locker cost?", "how to do"),
+        ("how-to", "What do I need to rent a locker?", "What is the pool?", "how to do"),
+        ("opinion", "Which is better for children, the pool or the mill?", "When was the pool opened?", "a view"),
+        ("opinion", "Is it true that children like what the pool has?", "What does a locker cost?", "a view"),
     ],
 )
 def test_a_request_is_of_its_kind(name: str, fits: str, near_miss: str, reason: str) -> None:
