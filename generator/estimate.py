@@ -73,6 +73,7 @@ def estimate(cfg: "DictConfig", job: "Job") -> None:
     import dspy
     from omegaconf import OmegaConf
 
+    from generator.common.language import use_languages
     from generator.config.parts import plain, validate
     from generator.errors import ConfigError
     from generator.execution.history import encode, read_history
@@ -90,23 +91,24 @@ def estimate(cfg: "DictConfig", job: "Job") -> None:
     dspy.disable_logging()
     with settings.executor.open() as executor:
         run = Preview(settings, configuration, job.command, executor)
-        most = run.max_attempts
-        if own.preview:
-            run.max_attempts = min(own.preview, most)
-            run_session(run, lambda summary: None)
-        done = None
-        if (settings.folder / "run.db").exists() and (own.preview or not settings.fresh):
-            history = read_history(settings.folder)
-            done = history if history.spent and history.identity == encode(run.identity) else None
-        sizes = Sizes(run.components)
-        measured, measured_sizes = done if done and done.plans else None, sizes
-        if own.earlier_run:
-            measured, measured_sizes = read_history(own.earlier_run), _sizes_of(own.earlier_run, sizes)
-            if not measured.plans:
-                raise ConfigError(f"earlier_run={own.earlier_run}: no dialog of it is finished; give another run")
-            _check_earlier(own.earlier_run, measured.identity, encode(run.identity))
-        found = forecast(sizes, done, measured, measured_sizes, settings.wanted, most)
-        _show(found, done, measured, own, settings, prices)
+        with use_languages(run.components.languages):
+            most = run.max_attempts
+            if own.preview:
+                run.max_attempts = min(own.preview, most)
+                run_session(run, lambda summary: None)
+            done = None
+            if (settings.folder / "run.db").exists() and (own.preview or not settings.fresh):
+                history = read_history(settings.folder)
+                done = history if history.spent and history.identity == encode(run.identity) else None
+            sizes = Sizes(run.components)
+            measured, measured_sizes = done if done and done.plans else None, sizes
+            if own.earlier_run:
+                measured, measured_sizes = read_history(own.earlier_run), _sizes_of(own.earlier_run, sizes)
+                if not measured.plans:
+                    raise ConfigError(f"earlier_run={own.earlier_run}: no dialog of it is finished; give another run")
+                _check_earlier(own.earlier_run, measured.identity, encode(run.identity))
+            found = forecast(sizes, done, measured, measured_sizes, settings.wanted, most)
+            _show(found, done, measured, own, settings, prices)
 
 
 def _check_earlier(folder: "Path", earlier: Mapping[str, str], identity: Mapping[str, str]) -> None:

@@ -248,7 +248,7 @@ class Run(Session[Summary]):
         completion = sum(usage.completion for usage in store.usage().values())
         with Display(store.accepted, store.attempted, wanted, completion) as display:
             plans = Plans(
-                make=lambda number: generator.generate(generator.planner.plan(number), store),
+                make=lambda number: generator.generate(generator.plan(number), store),
                 spec=self.spec,
                 store=store,
                 limit=self.max_attempts,

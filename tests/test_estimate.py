@@ -10,7 +10,7 @@ import pytest
 
 from generator.estimate import COMMAND
 from generator.forecast import Forecast
-from tests.support.openai_server import Body, OpenAIServer, status
+from tests.support.openai_server import Body, OpenAIServer, prompt, status
 from tests.support.runs import Ended, Site, command, replying, some, stage, turn
 
 
@@ -228,3 +228,16 @@ def test_preview_and_an_earlier_run_exclude_each_other(site: Site, openai_server
 def test_the_rules_of_another_language_count(site: Site, openai_server: OpenAIServer) -> None:
     english, german = (row(estimate(site, openai_server, f"dialog.language={code}"))[1] for code in ("en", "de"))
     assert german > english
+
+
+def test_a_preview_plans_as_the_run_does_in_another_language(tmp_path: Path, openai_server: OpenAIServer) -> None:
+    """English sentences end behind “Am 3.”, so that another part was in focus."""
+    text = " ".join(f"Am {day}. Mai bleibt das Amt wegen Umbaus geschlossen." for day in range(1, 31))
+    settings = ["dialogs=5", "corpus.language=de", "algorithm=single", "turns=1", "max_attempts=5"]
+    asked = []
+    for name, first in (("run", []), ("previewed", ["preview=5"])):
+        site, before = Site(tmp_path / name, [text]), len(openai_server.bodies)
+        ended = estimate(site, openai_server, *settings, *first) if first else site.run(openai_server, *settings)
+        assert ended.code in (0, 1), ended.err
+        asked.append({prompt(body) for body in openai_server.bodies[before:] if stage(body) == "ask"})
+    assert asked[0] == asked[1] != set()

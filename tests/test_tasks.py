@@ -110,7 +110,7 @@ def test_another_process_generates_the_same_dialogs(site: Site) -> None:
 
         async def again() -> list[GeneratedDialog]:
             async with pickle.loads(pickle.dumps(spec)).open(2) as generator:
-                return [await generator.generate(generator.planner.plan(number), Nothing()) for number in (2, 0)]
+                return [await generator.generate(generator.plan(number), Nothing()) for number in (2, 0)]
 
         two, zero = asyncio.run(again())
     stored = site.dialogs()

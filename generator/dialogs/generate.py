@@ -82,6 +82,11 @@ class DialogGenerator:
     prompt_version: str
     languages: Languages
 
+    def plan(self, number: int) -> Plan:
+        """Return plan `number`, from 0."""
+        with use_languages(self.languages):
+            return self.planner.plan(number)
+
     async def generate(self, plan: Plan, calls: Calls) -> GeneratedDialog:
         """Return the dialog of a plan, generated and judged.
 

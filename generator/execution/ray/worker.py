@@ -82,7 +82,7 @@ class Worker:
     async def _made(self, number: int) -> str:
         assert self._opened is not None
         generator = await asyncio.shield(self._opened)
-        plan = generator.planner.plan(number)
+        plan = generator.plan(number)
         calls = _Calls(self._exchange, number, await self._exchange.find.remote(plan.dialog_id))
         try:
             made = await generator.generate(plan, calls)
