@@ -28,7 +28,11 @@ _TIME = re.compile(
     r"([0-5]\d)(?:\b(?! min)|(?=[ap]m\b))( ?h\b)?",
     re.IGNORECASE,
 )
-_FULL_HOUR = re.compile(r"(?<![\d.,:])(\d{1,2})(?= ?(?:[ap]m|uhr)\b| (o['’]clock)\b)(?: \2)?", re.IGNORECASE)
+# In German “am” is a word: “die 3 am stärksten betroffenen Bezirke”.
+_FULL_HOUR, _FULL_HOUR_DE = (
+    re.compile(rf"(?<![\d.,:])(\d{{1,2}})(?= ?(?:{half}|uhr)\b| (o['’]clock)\b)(?: \2)?", re.IGNORECASE)
+    for half in ("[ap]m", "pm")
+)
 _TOKENIZED = re.compile(r"\b(\d{1,3}) , (?=\d{3}\b)")  # “45 , 700”, in published sets
 _SPACED_THOUSANDS = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
 # One number, and no date or list.
@@ -57,9 +61,11 @@ def write_plainly(text: str) -> str:
     if half := dialog_language().pattern("and_half"):  # “2 hours and a half”, too
         text = re.sub(rf"(\d)( \w+)??{half.pattern}", r"\1.5\2", text, flags=re.IGNORECASE)
     text = _SCALED.sub(_write_scaled, _ISO_DATE.sub(_write_date, _DATE.sub(_write_date, text)))
-    text = _FULL_HOUR.sub(r"\1:00", _TIME.sub(r"\1:\2\3", _DOTTED.sub(r"\1", text)))
+    code = dialog_language().code
+    full_hour = _FULL_HOUR_DE if code == "de" else _FULL_HOUR
+    text = full_hour.sub(r"\1:00", _TIME.sub(r"\1:\2\3", _DOTTED.sub(r"\1", text)))
     # English parts no thousands by spaces, and has numbers beside each other (“in 2020 500 people”).
-    return text if dialog_language().code == "en" else _SPACED_THOUSANDS.sub("", text)
+    return text if code == "en" else _SPACED_THOUSANDS.sub("", text)
 
 
 def _write_fraction(found: re.Match[str]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from generator.common.language import Languages, load_language, use_languages
+from generator.common.support import find_unsupported
 from generator.dialogs.columns import deciding_verdict, verdict_label
 from generator.dialogs.filter import filter_pairs
 from generator.schema import Verdict
@@ -156,6 +157,13 @@ def test_a_number_with_a_unit_supports_it_with_no_other_unit() -> None:
         found = verdict(answer, passage=museum)
         assert found.label == label, found.explanation
     assert "75%" in verdict("75% of the visitors take one.", passage=museum).explanation
+
+
+def test_a_german_word_after_a_number_makes_no_time_of_it() -> None:
+    language = load_language("de")
+    with use_languages(Languages(language, language)):
+        told = ["Am stärksten betroffen sind 3 Bezirke, für die eine Regel gilt."]
+        assert not find_unsupported("Die Regel gilt für die 3 am stärksten betroffenen Bezirke.", told).numbers
 
 
 @pytest.mark.parametrize(
