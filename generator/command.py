@@ -121,14 +121,27 @@ def _run(command: Command | Mapping[str, Command], arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     from generator.config.compose import run_hydra
 
-    stored = [Path(argument) for argument in arguments if is_stored(argument)]
-    others = normalise([argument for argument in arguments if not is_stored(argument)], command)
-    return run_hydra(command.primary, command.task, others, command.program, stored[0] if stored else None)
+    stored = [place for place in range(len(arguments)) if _is_stored(arguments, place, command)]
+    if len(stored) > 1:
+        print(f"error: {arguments[stored[1]]}: give one stored configuration, not several", file=sys.stderr)
+        return 2
+    others = normalise([argument for place, argument in enumerate(arguments) if place not in stored], command)
+    configuration = Path(arguments[stored[0]]) if stored else None
+    return run_hydra(command.primary, command.task, others, command.program, configuration)
 
 
-def is_stored(argument: str) -> bool:
-    """Return whether an argument is the configuration of a run folder, and no setting."""
-    return argument.endswith(".yaml") and argument[0] not in "-+~" and not re.match(r"[\w@.]+=", argument)
+def _is_stored(arguments: Sequence[str], place: int, command: Command) -> bool:
+    """Return whether an argument is the configuration of a run folder, and no setting or its value."""
+    argument, before = arguments[place], arguments[place - 1] if place else ""
+    is_value = before.startswith("--") and before.removeprefix("--") in _names(command)
+    return (
+        argument.endswith(".yaml") and argument[0] not in "-+~" and not re.match(r"[\w@.]+=", argument) and not is_value
+    )
+
+
+def _names(command: Command) -> set[str]:
+    """Return the settings that `--name value` sets: those of a command with a positional one."""
+    return {*_defaults(command), *(group for group, _ in command.groups)} if command.positional else set()
 
 
 def normalise(arguments: Sequence[str], command: Command) -> list[str]:
@@ -144,8 +157,7 @@ def normalise(arguments: Sequence[str], command: Command) -> list[str]:
     if _ABOUT & set(arguments):
         return list(arguments)
     options, settings, values = [], [], []
-    names = {*_defaults(command), *(group for group, _ in command.groups)} if command.positional else set()
-    given = iter(arguments)
+    names, given = _names(command), iter(arguments)
     for argument in given:
         name, equals, value = argument.removeprefix("--").partition("=")
         if argument.startswith("--") and name in names:

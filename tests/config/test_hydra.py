@@ -82,6 +82,7 @@ def test_a_stored_configuration_takes_settings_and_two_other_choices(site: Site)
     Path("config.yaml").write_text(stored, encoding="utf-8")
     refused = command("config.yaml", "lm=ollama")
     assert refused.code == 2 and "lm=ollama: config.yaml has made this choice" in refused.error
+    assert "not several" in command("config.yaml", "config.yaml").error
     done = command("config.yaml", "dialogs=9", "executor=ray", "executor.workers=5", "export=none", "--cfg", "job")
     assert done.code == 0, done.err
     composed = yaml.safe_load(done.out)
