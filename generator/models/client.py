@@ -150,7 +150,8 @@ class HttpClient:
             timed_out = isinstance(error, TimeoutError)
             why = f"no response within {_PROBE_S} s" if timed_out else connection_cause(error, self._key_env)
             raise NoServer(
-                f"no model server at {self.api_base} ({why}): start it, or set its address with lm.api_base"
+                f"no model server at {self.api_base} ({why}): start it, or set its address with "
+                f"{self._setting}.api_base"
             ) from error
         if status == 401:
             held = "was refused" if os.environ.get(self._key_env or "") else "is not set"
@@ -164,7 +165,9 @@ class HttpClient:
         try:
             known = read_models(body)
         except BAD_ANSWER as error:
-            raise ModelError(f"{self.api_base} has no OpenAI API; lm.api_base usually ends in /v1") from error
+            raise ModelError(
+                f"{self.api_base} has no OpenAI API; {self._setting}.api_base usually ends in /v1"
+            ) from error
         if not known:
             raise ModelError(f"{self.api_base} lists no models: load {self.model} in it, then try again")
         if self.model not in known:
@@ -174,9 +177,9 @@ class HttpClient:
         self._bounds_texts &= listed.server not in _BOUND_SLOWLY
         if listed.context is not None and listed.context < self.context:
             note(
-                f"lm.context={self.context} is more than the {listed.context} tokens of {self.api_base}, which refuses "
-                f"longer prompts: set lm.context={listed.context}, or start the server with --max-model-len "
-                f"{self.context}"
+                f"{self._setting}.context={self.context} is more than the {listed.context} tokens of {self.api_base}, "
+                f"which refuses longer prompts: set {self._setting}.context={listed.context}, or start the server with "
+                f"--max-model-len {self.context}"
             )
 
     async def _try_unlisted(self, known: Iterable[str]) -> None:
@@ -187,7 +190,7 @@ class HttpClient:
         except lm15.LM15Error as error:
             names = server_message(", ".join(known), self._key_env)
             raise ModelError(
-                f"{self.api_base} has no model {self.model}; set lm.model to one of its models: {names}"
+                f"{self.api_base} has no model {self.model}; set {self._setting}.model to one of its models: {names}"
             ) from error
         note(f"{self.api_base} doesn't list the model {self.model}, which is used all the same")
 

@@ -80,7 +80,7 @@ class EmbeddedEndpoint(Endpoint):
             raise ModelError(
                 f"lm=embedded needs the package xllamacpp ({error}): install it, or set lm=vllm or lm=openai"
             ) from error
-        path = find_model(self.path)
+        path = find_model(self.path, f"{self._setting}.path")
         threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         parameters = CommonParams()
         parameters.model.path = str(path)
@@ -96,4 +96,4 @@ class EmbeddedEndpoint(Endpoint):
         try:
             return Server(parameters)
         except RuntimeError as error:
-            raise ModelError(f"lm.path={path}: llama.cpp can't load this model ({error})") from error
+            raise ModelError(f"{self._setting}.path={path}: llama.cpp can't load this model ({error})") from error

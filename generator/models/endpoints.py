@@ -125,10 +125,7 @@ class Endpoint(Record, ABC):
         """Open a client, as `open`, until the stack is closed; errors name the setting, such as `judge.lm`."""
         named = self.model_copy()
         named._setting = setting
-        try:
-            return await stack.enter_async_context(named.open(folder))
-        except ModelError as error:
-            raise ModelError(re.sub(r"\blm\.", f"{setting}.", str(error))) from error
+        return await stack.enter_async_context(named.open(folder))
 
     @asynccontextmanager
     async def connected(self, api_base: str, key_env: str | None = None, share: int = 1) -> AsyncIterator[HttpClient]:
@@ -193,7 +190,7 @@ class OpenAIEndpoint(Endpoint):
             if address.startswith("https://api.openai.com") and not os.environ.get(self.api_key_env):
                 raise ModelError(
                     f"{address} requires an API key: set the environment variable {self.api_key_env}, or set "
-                    "lm.api_base to another server"
+                    f"{self._setting}.api_base to another server"
                 )
         async with AsyncExitStack() as stack:
             share = len(self.api_base)
@@ -283,7 +280,9 @@ class VllmEndpoint(OpenAIEndpoint):
         (address,) = self.api_base
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as session:
             if await _answers(session, address):
-                raise ModelError(f"a server is already running at {address}: stop it, or set lm.serve=false to use it")
+                raise ModelError(
+                    f"a server is already running at {address}: stop it, or set {self._setting}.serve=false to use it"
+                )
             log = folder / f"vllm-{self._host_and_port()[1]}.log"
             process = self._start(log)
             try:
@@ -316,13 +315,14 @@ class VllmEndpoint(OpenAIEndpoint):
         while not await _answers(session, address):
             if process.poll() is not None:
                 raise ModelError(
-                    f"vLLM failed to start: {_log_line(log, failed=True)}; see its log {log}; lm.serve_python must be "
-                    "the Python of an environment with vLLM (uv sync --extra vllm)"
+                    f"vLLM failed to start: {_log_line(log, failed=True)}; see its log {log}; {self._setting}"
+                    ".serve_python must be the Python of an environment with vLLM (uv sync --extra vllm)"
                 )
             now = time.monotonic()
             if now - start > self.serve_timeout_s:
                 raise ModelError(
-                    f"vLLM isn't ready after {self.serve_timeout_s:g} s; see its log {log}, or raise lm.serve_timeout_s"
+                    f"vLLM isn't ready after {self.serve_timeout_s:g} s; see its log {log}, or raise "
+                    f"{self._setting}.serve_timeout_s"
                 )
             if now - shown >= _NOTE_S:
                 shown = now

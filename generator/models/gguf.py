@@ -84,5 +84,5 @@ def _fetch(setting: str, repository: str, file: str) -> Path:
     except Exception as error:  # of the HTTP library, too
         raise ModelError(
             f"{setting}=hf://{repository}/{file}: can't be fetched ({describe(error)}); put the file at {by_hand}, "
-            "or set lm.path to where you have it"
+            f"or set {setting} to where you have it"
         ) from error

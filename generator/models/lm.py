@@ -265,9 +265,10 @@ class LanguageModel(dspy.BaseLM):
     def _check_fits(self, request: ChatRequest) -> None:
         """Raise ContextLengthError if prompt and reply exceed the context, by the tokens of the last counted prompt."""
         tokens = round(request.prompt_bytes * self._tokens_per_byte)
-        if tokens + request.max_tokens > self._client.context:
+        context, reply = self._client.context, request.max_tokens
+        if tokens + reply > context:
             raise lm15.ContextLengthError(
-                f"about {tokens} prompt and {request.max_tokens} reply tokens exceed lm.context={self._client.context}"
+                f"about {tokens} prompt and {reply} reply tokens exceed the model's context of {context}"
             )
 
     def _with_seed(self, request: ChatRequest) -> ChatRequest:

@@ -546,6 +546,10 @@ def test_a_server_with_a_smaller_context_is_named_at_the_start(capsys: pytest.Ca
         assert "lm.context" not in capsys.readouterr().err
         assert chat(server.endpoint()).text
         assert "lm.context=8192 is more than the 4096 tokens of" in capsys.readouterr().err
+        judge = server.endpoint()
+        judge._setting = "judge.lm"
+        assert chat(judge).text
+        assert "set judge.lm.context=4096" in capsys.readouterr().err
 
 
 def test_a_server_that_lists_no_models() -> None:
