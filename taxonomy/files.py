@@ -138,17 +138,21 @@ def _explain(problem: Any, model: type[BaseModel], noun: str) -> str:
     if not keys:
         required = (name for name, field in model.model_fields.items() if field.is_required())
         return f"not a {noun}; give at least the keys {', '.join(required)}"
-    for key in keys[:-1]:
-        model = _nested(model.model_fields[key].annotation) or model
-    known = model.model_fields
-    if keys[-1] not in known:
+    described = ""
+    for key in keys:
+        if (field := model.model_fields.get(key)) is None:  # a key of a mapping, or pydantic's name of a type
+            break
+        described, model = field.description or described, _nested(field.annotation) or model
+    if problem["type"] == "extra_forbidden":
+        known = model.model_fields
         near = difflib.get_close_matches(keys[-1], known, 1)
         advice = f"did you mean {near[0]!r}?" if near else f"choose from: {', '.join(known)}"
         return f"unknown key {where!r}; {advice}"
-    expected = f"expected {known[keys[-1]].description}"
+    expected = f"expected {described}"
     if problem["type"] == "missing":
         return f"missing key {where!r}; {expected}"
-    quotes = " (put text with a colon in quotes)" if isinstance(problem["input"], dict) else ""
+    has_colon = problem["type"] == "string_type" and isinstance(problem["input"], dict)
+    quotes = " (put text with a colon in quotes)" if has_colon else ""
     return f"{where}: {problem['msg'].removeprefix('Value error, ')}{quotes}; {expected}"
 
 
@@ -168,7 +172,7 @@ def _line(node: yaml.Node | None, loc: tuple[int | str, ...]) -> int:
             if found is None:
                 break
             line, node = found[0].start_mark.line + 1, found[1]
-        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
             node = node.value[part]
             line = node.start_mark.line + 1
     return line

@@ -4,12 +4,12 @@ Models are alike where people differ: in mtRAG's human conversations a question 
 in small letters or with a slip (Katsis et al. 2025, section 3.1).
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from generator.schema import Record
-from taxonomy.types import QuestionType, Text
+from taxonomy.types import QuestionType
 
 Typing = Literal["lower-case", "typos", "keywords", "long"]
 
@@ -25,7 +25,7 @@ class User(Record):
     """A user type. Error messages show a field's description."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9-]*$", description="small letters, digits and hyphens, such as in-a-hurry")
-    who: Text | Literal[""] = Field(
+    who: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
         default="", description="a sentence or two that tell the model who asks and what they are after; or empty"
     )
     typing: tuple[Typing, ...] = Field(

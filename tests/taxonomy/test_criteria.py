@@ -53,6 +53,16 @@ def test_values_are_read_as_people_and_spreadsheets_write_them() -> None:
         ("name: x\ncriteria:\n- {name: a, question: q, good: maybe}", "none of the scale's values: no, yes"),
         ("name: x\ncriteria: [{name: a, question: q}, {name: a, question: q}]", "the criterion 'a' twice"),
         ("name: x\ncriteria: [{name: a, question: q}]\ngiven: [a, b]", "'b' is none of the criteria"),
+        ("name: x\ncriteria: [a]", "criteria.0: "),
+        (
+            "name: x\ncriteria: [{name: a, question: q}]\ngiven: [a]",
+            "own.yaml:3: missing key 'given.1'; expected two criteria",
+        ),
+        (
+            "name: x\ncriteria:\n- {name: a, question: q, labels: {correct: maybe}}",
+            "own.yaml:3: criteria.0.labels.correct: Input should be a valid boolean",
+        ),
+        ("name: x\ncriteria:\n- {name: a, question: q, scale: ['', good]}", "expected the values"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_one_line(text: str, said: str, tmp_path: Path) -> None:

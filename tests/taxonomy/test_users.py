@@ -23,6 +23,7 @@ def test_every_other_user_tells_a_model_something_or_types_otherwise() -> None:
     [
         ("name: me\ntyping: [loud]", "2: typing.0: Input should be 'lower-case', 'typos', 'keywords' or 'long'"),
         ("name: me\nswitch: 2", "2: switch: Input should be less than or equal to 1"),
+        ("name: me\nwho: 3", "2: who: Input should be a valid string; expected a sentence or two"),
         ("name: me\nwo: X", "2: unknown key 'wo'; did you mean 'who'?"),
     ],
 )
