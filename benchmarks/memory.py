@@ -25,7 +25,7 @@ from omegaconf import OmegaConf
 
 from benchmarks.measuring import in_new_process, peak_memory
 from generator.config.choices import compose_config
-from generator.config.compose import Job
+from generator.config.job import Job
 from generator.config.settings import load
 from generator.models.endpoints import Endpoint
 from generator.models.lm import ChatReply, ChatRequest, Profile, Sampling

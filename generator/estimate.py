@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from omegaconf import DictConfig
 
-    from generator.config.compose import Job
+    from generator.config.job import Job
     from generator.config.settings import Settings
     from generator.execution.history import History
     from generator.forecast import Forecast, Range, Sizes

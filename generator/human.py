@@ -9,7 +9,7 @@ from generator.command import Command, generator_groups, run_command
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-    from generator.config.compose import Job
+    from generator.config.job import Job
 
 # Of the settings of a run, which may all be given, those that human dialogs depend on.
 _USED = {"corpus", "experiment", "export", "judge", "run_dir", "seed", "validation"}

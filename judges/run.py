@@ -19,7 +19,7 @@ from generator.common.atomic_files import write_lines, write_text
 from generator.common.concurrency import together
 from generator.common.console import note
 from generator.common.language import IN_ENGLISH, known_codes, use_languages
-from generator.config.compose import Job, RunFailed, load_named
+from generator.config.job import Job, RunFailed, load_named
 from generator.config.settings import human_corpora
 from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.journal import Journal
@@ -28,7 +28,6 @@ from generator.dialogs.signatures import prompt_version
 from generator.errors import ConfigError, CorpusError
 from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Outcome, Store
-from generator.models.embedded import EmbeddedEndpoint
 from generator.schema import Dialog, Judge, SkippedRecord, Turn, Verdict
 from generator.sets import DialogSet, dialog_set, note_skipped
 from judges.config import JudgingSettings, judging_identity, load_judging
@@ -53,7 +52,7 @@ def judge(cfg: DictConfig, job: Job) -> None:
     settings, configuration = load_named(cfg, job, load_judging, _NAMED)
     dspy.disable_logging()  # a verdict holds what DSPy would log of a reply
     run = JudgingRun(settings, configuration)
-    if any(isinstance(lm, EmbeddedEndpoint) and lm.is_bundled for lm in settings.endpoints.values()):
+    if any(lm.is_bundled for lm in settings.endpoints.values()):
         note(f"judge={settings.judge.name}: SmolLM2-135M can't judge (docs/judges.md); give a larger model, lm=…")
     with use_languages(run.languages):
         summary = run_session(run, closing_table)

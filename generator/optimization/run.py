@@ -18,7 +18,7 @@ from generator.common.atomic_files import write_text
 from generator.common.concurrency import cancel, together
 from generator.common.console import note
 from generator.common.interruption import interruptible
-from generator.config.compose import RunFailed
+from generator.config.job import RunFailed
 from generator.config.parts import build_choice, plain, validate
 from generator.config.settings import hash_files, hash_models, identity
 from generator.dialogs.adapter import SharedPrefixAdapter

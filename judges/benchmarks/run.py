@@ -20,7 +20,7 @@ from pydantic_core import to_jsonable_python
 
 from generator.common.atomic_files import write_lines, write_text
 from generator.common.console import note
-from generator.config.compose import Job, RunFailed, load_named
+from generator.config.job import Job, RunFailed, load_named
 from generator.config.parts import identify
 from generator.config.settings import hash_models
 from generator.dialogs.journal import Journal

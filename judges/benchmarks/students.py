@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 
 from generator.common.atomic_files import atomic_write
 from generator.common.console import note
-from generator.config.compose import Job, RunFailed
+from generator.config.job import Job, RunFailed
 from generator.config.parts import plain, validate
 from generator.errors import ConfigError
 from generator.output.markdown import table
