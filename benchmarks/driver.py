@@ -26,7 +26,7 @@ from generator.config.settings import near_duplicates
 from generator.dialogs.dedup import Deduplicator
 from generator.dialogs.generate import GeneratedDialog
 from generator.dialogs.journal import Calls
-from generator.execution.base import Work
+from generator.execution.base import Plans
 from generator.execution.pipeline import Pipeline, Progress
 from generator.execution.ray.executor import RaySettings
 from generator.execution.store import Store
@@ -111,7 +111,7 @@ def main() -> None:
     settings = RaySettings(workers=2, address=None, cpus=1, gpus=0)
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "run", {}) as store, settings.open() as ray:
         spec: Any = WorkerSpec()
-        work = Work(make=lambda number: None, spec=spec, store=store, limit=count, at_once=IN_FLIGHT)  # type: ignore[arg-type,return-value]
+        plans = Plans(make=lambda number: None, spec=spec, store=store, limit=count, at_once=IN_FLIGHT)  # type: ignore[arg-type,return-value]
         began: list[tuple[float, float]] = []
 
         def on_progress(progress: Progress) -> None:
@@ -119,7 +119,7 @@ def main() -> None:
                 began.append((time.perf_counter(), time.process_time()))
 
         pipeline = Pipeline(
-            results=partial(ray.results, work) if arguments.ray else partial(texts.arriving, rows, store),
+            results=partial(ray.results, plans) if arguments.ray else partial(texts.arriving, rows, store),
             dedup=Deduplicator(near_duplicates()),
             keep="pairs",
             store=store,

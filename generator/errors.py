@@ -25,8 +25,6 @@ YAML_SLIPS = (ValueError, LookupError, AttributeError, RecursionError)
 class GroundedDialogsError(Exception):
     """An error that the user can fix. The message is one line."""
 
-    exit_code = 2
-
 
 class ConfigError(GroundedDialogsError):
     """A setting is unknown, out of range, or contradicts another."""

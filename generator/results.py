@@ -20,7 +20,6 @@ from generator.dialogs.columns import rank_turns
 from generator.dialogs.filter import check_columns, filter_pairs
 from generator.errors import CorpusError, RunError
 from generator.execution.store import Store
-from generator.models.embedded import EmbeddedEndpoint
 from generator.output.base import Exporter, ExportSource
 from generator.output.card import DatasetInfo, Origin
 from generator.output.chat import rows
@@ -224,7 +223,7 @@ def _info(settings: Settings, library: Library, summary: Summary, store: Store, 
     name = type(retriever).__name__.removesuffix("Settings").lower()
     judge_model = f" ({(judge.lm or settings.lm).model})" if judge.asks_model else ""
     models = [("wrote the dialogs", settings.lm.model)]
-    models += [(f"wrote too, as {name}", endpoint.model) for name, endpoint in settings.others.items()]
+    models += [(f"wrote too, as {setting}", endpoint.model) for setting, endpoint in settings.others.items()]
     if judge.lm and judge.asks_model:
         models.append(("judged the answers", judge.lm.model))
     return DatasetInfo(
@@ -268,7 +267,7 @@ def _info(settings: Settings, library: Library, summary: Summary, store: Store, 
             "candidate": summary.dropped_candidates,
         },
         models=tuple(models),
-        toy=isinstance(settings.lm, EmbeddedEndpoint) and settings.lm.is_bundled,
+        toy=settings.lm.is_bundled,
     )
 
 

@@ -19,7 +19,7 @@ from generator.common.console import continues, note
 from generator.common.language import IN_ENGLISH, use_languages
 from generator.common.passages import count_tokens
 from generator.components import Components, WorkerSpec, skipped_documents
-from generator.config.compose import Job, RunFailed, load_named
+from generator.config.job import Job, RunFailed, load_named
 from generator.config.settings import Settings, hash_files, hash_models, identity, load
 from generator.dialogs.dedup import Deduplicator
 from generator.dialogs.first_questions import hash_questions, read_first_questions
@@ -27,8 +27,7 @@ from generator.dialogs.generate import DialogGenerator
 from generator.dialogs.live import watching
 from generator.dialogs.marks import apply_judged, apply_marks, read_marks
 from generator.errors import ConfigError
-from generator.execution.base import Executor
-from generator.execution.base import Work as Plans
+from generator.execution.base import Executor, Plans
 from generator.execution.pipeline import Pipeline
 from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Store
@@ -96,10 +95,10 @@ def generate_run(settings: Settings, configuration: str, job: Job) -> float:
         if run.components.language_note:
             note(run.components.language_note)
         if settings.marks is not None:
-            run.read_marks(settings.marks)
+            run.apply_marks_file(settings.marks)
         with _frozen(), use_languages(run.components.languages):
             summary = run_session(run, closing_table)
-    if _asks_bundled_model(settings):
+    if settings.lm.is_bundled:
         note(_FOR_DATA)
     if not summary.accepted:
         losses = {f"{stage} ({reason})": n for stage, why in summary.dropped.items() for reason, n in why.items()}
@@ -163,7 +162,7 @@ class Run(Session[Summary]):
         languages = self.components.languages
         with use_languages(languages):
             self.dedup = Deduplicator(settings.dedup)
-        per_dialog = ATTEMPTS_OF_BUNDLED_MODEL if _asks_bundled_model(settings) else ATTEMPTS_PER_DIALOG
+        per_dialog = ATTEMPTS_OF_BUNDLED_MODEL if settings.lm.is_bundled else ATTEMPTS_PER_DIALOG
         attempts = settings.max_attempts or per_dialog * settings.wanted
         self.max_attempts = min(attempts, self.components.planner.limit)
         contents: dict[str, Any] = {
@@ -181,7 +180,7 @@ class Run(Session[Summary]):
             contents["corpus.language"], contents["dialog.language"] = (each.code for each in languages)
         self.identity = identity(settings, contents)
 
-    def read_marks(self, path: Path) -> None:
+    def apply_marks_file(self, path: Path) -> None:
         """Make a person's marks, or what `judges.human read` wrote, verdicts of the run; rejected pairs become drops.
 
         Raises:
@@ -289,10 +288,6 @@ def _frozen() -> Iterator[None]:
     finally:
         gc.set_threshold(*thresholds)
         gc.unfreeze()
-
-
-def _asks_bundled_model(settings: Settings) -> bool:
-    return isinstance(settings.lm, EmbeddedEndpoint) and settings.lm.is_bundled
 
 
 def _check_tasks(settings: Settings, taxonomy: Taxonomy) -> None:

@@ -170,7 +170,7 @@ class Passage(Record):
 
     @property
     def titled(self) -> str:
-        """The title, if there is one that the text doesn't begin with, as mtRAG's do, and the text below it."""
+        """The text below its title; the text alone if it has none, or begins with it as mtRAG's passages do."""
         return self.text if self.title in ("", self.text.partition("\n")[0]) else f"{self.title}\n{self.text}"
 
     @property

@@ -9,7 +9,6 @@ from operator import itemgetter
 
 from generator.common.language import languages
 from generator.common.scripts import WORD, ends_in_question_mark, is_plain, words
-from generator.errors import ConfigError
 from generator.schema import Document, Passage
 
 TOKEN, _PLAIN_TOKEN = re.compile(rf"(?:{WORD})|[^\w\s]"), re.compile(r"\w{1,64}|[^\w\s]")  # the latter is faster
@@ -58,7 +57,7 @@ def has_more_tokens(text: str, count: int) -> bool:
     return next(islice(find_tokens(text), count, None), None) is not None
 
 
-def windows(text: str, size: int = 512, overlap: int = 100) -> Iterator[tuple[int, int]]:
+def windows(text: str, size: int, overlap: int) -> Iterator[tuple[int, int]]:
     r"""Yield the spans (start, end; characters) of the passages of `text`.
 
     Each holds exactly `size` tokens (the last one may hold fewer) and shares exactly `overlap` with the one before
@@ -66,14 +65,7 @@ def windows(text: str, size: int = 512, overlap: int = 100) -> Iterator[tuple[in
     the word's script, not a piece of a model's vocabulary: passages need no tokenizer and are the same for every model.
     In scripts without spaces between words each letter is a token, and longer runs than 64 letters are split, so that
     no passage is endless.
-
-    Raises:
-        ConfigError: unless `size > overlap >= 0`.
     """
-    if not size > overlap >= 0:
-        raise ConfigError(
-            f"passages of {size} tokens can't overlap by {overlap}: set an overlap of 0 or more, and below the size"
-        )
     held: list[tuple[int, int]] = []  # the tokens of one window
     for match in find_tokens(text):
         if len(held) == size:  # and another token follows: a further window would not only repeat this one's end

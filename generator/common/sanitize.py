@@ -3,6 +3,8 @@
 import os
 from urllib.parse import quote
 
+from generator.errors import ConfigError
+
 # A shorter value is a word that stands for a key, such as `EMPTY`.
 _SHORTEST_SECRET = 7
 _LONGEST_MESSAGE = 300
@@ -34,3 +36,15 @@ def without_secrets(text: str, *variables: str | None) -> str:
             for form in (secret, quote(secret, safe="", errors="replace")):
                 text = text.replace(form, "…")
     return text
+
+
+def read_key(variable: str | None) -> str:
+    """Return the API key in an environment variable; empty if there is none.
+
+    Raises:
+        ConfigError: no header can hold it.
+    """
+    key = os.environ.get(variable or "", "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise ConfigError(f"the environment variable {variable} is not a valid API key; set it to your key")
+    return key

@@ -63,7 +63,7 @@ def _settings_of(command: str) -> set[str]:
 
 
 def describe_unknown(name: str, command: str = "config") -> str:
-    """Return the message for a setting that doesn't exist, or not here; a similar one is of the command."""
+    """Return the message for a setting that doesn't exist, or not in this command, with a similar one of it."""
     if name == "experiment" and name in _settings_of(command):
         return f"{name}: {_EXPERIMENT_FILE}"
     if name in groups():

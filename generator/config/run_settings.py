@@ -40,7 +40,8 @@ class RunSettings(Record):
         "write them), in place of ours; what the file lacks stays as it is; null: none."
     )
     run_dir: Annotated[LocalPath | None, Operational] = Field(
-        description="The run folder; null: outputs/<corpus>-<taxonomy>-<algorithm>-<model>-<seed>."
+        description="The run folder; null: outputs/<corpus>-<taxonomy>[-<user>]-<algorithm>-<model>-<seed>, with "
+        "the user unless it is `default`."
     )
     fresh: Annotated[bool, Operational] = Field(
         description="Start over and remove what run_dir holds, in place of continuing it."

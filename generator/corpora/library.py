@@ -105,7 +105,6 @@ class Library:
             on_progress: called after each document with the number read so far.
 
         Raises:
-            ConfigError: `overlap` isn't smaller than `size`.
             CorpusError: there is no document, or two have the same id.
             RetrieverError: the library can't be written or read.
         """

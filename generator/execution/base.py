@@ -24,8 +24,8 @@ class WorkerSpec(Protocol):
 
 
 @dataclass(frozen=True)
-class Work:
-    """The work of a run.
+class Plans:
+    """The plans of a run, and what generates their dialogs.
 
     Args:
         make: generates the dialog of a plan number in this process.
@@ -55,7 +55,7 @@ class Executor(ABC):
 
     @abstractmethod
     def results(
-        self, work: Work, wanted: Wanted[GeneratedDialog], stop: asyncio.Event
+        self, plans: Plans, wanted: Wanted[GeneratedDialog], stop: asyncio.Event
     ) -> AsyncGenerator[tuple[int, GeneratedDialog], None]:
         """Yield plan numbers and their dialogs in order, from the first plan without an outcome; close it when done.
 

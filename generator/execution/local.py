@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from generator.common.concurrency import Piece, Wanted, in_order, one_by_one
 from generator.dialogs.generate import GeneratedDialog
-from generator.execution.base import Executor, ExecutorSettings, Work
+from generator.execution.base import Executor, ExecutorSettings, Plans
 
 T = TypeVar("T")
 
@@ -26,12 +26,12 @@ class Local(Executor):
         pass
 
     def results(
-        self, work: Work, wanted: Wanted[GeneratedDialog], stop: asyncio.Event
+        self, plans: Plans, wanted: Wanted[GeneratedDialog], stop: asyncio.Event
     ) -> AsyncGenerator[tuple[int, GeneratedDialog], None]:
         return in_order(
-            lambda number: work.make(number) if number < work.limit else None,
-            work.store.attempted,
-            work.at_once,
+            lambda number: plans.make(number) if number < plans.limit else None,
+            plans.store.attempted,
+            plans.at_once,
             stop,
             wanted,
         )

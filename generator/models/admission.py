@@ -222,7 +222,7 @@ class Admission:
         if window.calls < max(_WINDOW * self.under_way, _WINDOW_CALLS):
             return
         if not self._reports_cached and self._capacity is None:
-            self._compare_rates(window.calls, now - window.begun)
+            self._compare_rates(window.calls, now - window.begun, now)
             return
         self._window = _Window(now)
         if self._reports_cached and window.known:
@@ -277,9 +277,8 @@ class Admission:
         can_grow = len(self._places) >= self.limit < self._most
         self._losses.correct(lost, can_grow, None if self._capacity is None else _MOST_FACTOR)
 
-    def _compare_rates(self, calls: int, seconds: float) -> None:
+    def _compare_rates(self, calls: int, seconds: float, now: float) -> None:
         """Try fewer dialogs, and stay with them unless fewer calls are answered."""
-        now = time.monotonic()
         if self._rates.must_wait(calls, seconds, max(1, self.under_way)):
             return
         self._window = _Window(now)

@@ -55,7 +55,6 @@ class EmbeddedEndpoint(Endpoint):
 
     @property
     def is_bundled(self) -> bool:
-        """Return whether it is the model in the package, whose dialogs nobody should train on."""
         return self.path is None
 
     @asynccontextmanager

@@ -20,6 +20,7 @@ from pydantic_core import to_json
 
 from generator.common.console import note
 from generator.common.proxies import LOCAL_HOSTS, find_proxy
+from generator.common.sanitize import read_key
 from generator.errors import ModelError, describe
 from generator.models import process_guard as guard
 from generator.models.client import HttpClient, NoServer
@@ -97,6 +98,11 @@ class Endpoint(Record, ABC):
         share._processes = processes
         return share
 
+    @property
+    def is_bundled(self) -> bool:
+        """Return whether it is the model in the package, whose dialogs nobody should train on."""
+        return False
+
     def decoding_greedily(self) -> Self:
         """Return the settings of a model that is to give the same reply again, as judges should."""
         return self.model_copy(update={"sampled": self.greedy})
@@ -130,9 +136,7 @@ class Endpoint(Record, ABC):
     @asynccontextmanager
     async def connected(self, api_base: str, key_env: str | None = None, share: int = 1) -> AsyncIterator[HttpClient]:
         """Open the client of one server after checking it; `share` is the number of servers that share the calls."""
-        key = os.environ.get(key_env, "").strip() if key_env else ""
-        if not (key.isascii() and key.isprintable()):
-            raise ModelError(f"the environment variable {key_env} is not a valid API key; set it to your key")
+        key = read_key(key_env)
         _raise_file_limit(self.concurrency)
         # The client's limiter bounds the connections.
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_S)

@@ -41,7 +41,7 @@ class ServerPool:
 
     def for_dialog(self, document: str) -> AbstractContextManager[Client]:
         """Return the client for the calls of one dialog."""
-        return closing(_DialogClient(self, document))
+        return closing(_MovingClient(self, document))
 
     def choose(self, document: str) -> HttpClient:
         """Return the server for a further dialog on `document`: one that has room for it, if there is any."""
@@ -68,7 +68,7 @@ class ServerPool:
         return others
 
 
-class _DialogClient(DialogClient):
+class _MovingClient(DialogClient):
     """The client of one dialog, which moves to another server when its own is down."""
 
     def __init__(self, pool: ServerPool, document: str) -> None:

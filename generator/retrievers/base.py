@@ -1,6 +1,5 @@
 """The settings of every retriever and of connections, and the base of those that rank the passages of a library."""
 
-import os
 from abc import ABC, abstractmethod
 from typing import Annotated, Self
 
@@ -10,7 +9,6 @@ from pydantic import Field, model_validator
 
 from generator.common.concurrency import Spread
 from generator.corpora.library import Library
-from generator.errors import RetrieverError
 from generator.schema import Operational, QueryForm, Record, Retriever, Scored, Split, VariableName
 
 # Rows of passages with their scores, best first.
@@ -70,17 +68,6 @@ class Connection(Record):
     api_key_env: Annotated[VariableName, Operational] = Field(
         description="Environment variable that holds an API key. The key is sent if the variable is set."
     )
-
-    def api_key(self) -> str:
-        """Return the API key; empty if there is none.
-
-        Raises:
-            RetrieverError: it can't be sent.
-        """
-        key = os.environ.get(self.api_key_env, "").strip()
-        if not (key.isascii() and key.isprintable()):
-            raise RetrieverError(f"the environment variable {self.api_key_env} does not hold a valid API key")
-        return key
 
 
 class Ranker(ABC):

@@ -19,6 +19,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_aft
 
 from generator.common.concurrency import LONGEST_WAIT_S, WaitNotes, backoff
 from generator.common.console import note
+from generator.common.sanitize import read_key
 from generator.corpora.library import Library, split_key
 from generator.errors import RetrieverError
 from generator.models.http_errors import error_text, retry_after
@@ -105,7 +106,7 @@ class RemoteSettings(Connection, RetrieverSettings):
 
     def headers(self) -> dict[str, str]:
         """Return the HTTP header that holds the API key, if there is one; errors as of `api_key`."""
-        key = self.api_key()
+        key = read_key(self.api_key_env)
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     def place(self, library: Library) -> str:
@@ -189,8 +190,7 @@ class RemoteRetriever(ABC):
     def refused(self, status: int, content: bytes, headers: Mapping[str, str]) -> SearchFailed:
         """Return the failure that an HTTP status of 400 or more is."""
         key = self._remote.api_key_env
-        text = error_text(content, key)
-        what = f"HTTP {status} while searching" + (f" ({text})" if text else "")
+        what = f"HTTP {status} while searching ({error_text(content, key)})"
         match status:
             case 401 | 403:
                 held = "was refused" if os.environ.get(key) else "is not set"

@@ -4,7 +4,6 @@ import pytest
 
 from generator.common.language import Languages, load_language, use_languages
 from generator.common.passages import TOKEN, count_tokens, prose, sentences, told_in
-from generator.errors import ConfigError
 from generator.schema import Document
 from tests.support.corpora import split
 from tests.support.records import make_passage
@@ -76,12 +75,6 @@ def test_windows_of_any_text(seed: int) -> None:
         assert mine[:overlap] == joined[len(joined) - overlap :]
         joined += mine[overlap:]
     assert joined == tokens
-
-
-@pytest.mark.parametrize(("size", "overlap"), [(0, 0), (5, 5), (5, -1)])
-def test_impossible_windows_are_refused_in_one_line(size: int, overlap: int) -> None:
-    with pytest.raises(ConfigError, match=rf"^passages of {size} tokens can't overlap by {overlap}: .+$"):
-        split(numbered(20), size, overlap)
 
 
 def texts(text: str) -> list[str]:

@@ -331,7 +331,7 @@ CASES = {
     "no key": Case(("401", "no credentials", "ELASTICSEARCH_API_KEY"), {"key": "k"}),
     "a wrong key": Case(("401", "the API key in ELASTICSEARCH_API_KEY"), {"key": "k"}, environment=KEY),
     "an invalid key": Case(
-        ("ELASTICSEARCH_API_KEY", "not hold a valid API key"), environment=(("ELASTICSEARCH_API_KEY", "hunter2\x07"),)
+        ("ELASTICSEARCH_API_KEY", "not a valid API key"), environment=(("ELASTICSEARCH_API_KEY", "hunter2\x07"),)
     ),
     "a wrong password": Case(
         ("401", "the user elastic and the password in ELASTIC_PASSWORD"),

@@ -19,7 +19,7 @@ from generator.common.concurrency import Piece, Wanted, in_order, one_by_one
 from generator.common.console import note
 from generator.dialogs.generate import GeneratedDialog
 from generator.errors import GroundedDialogsError, RunError
-from generator.execution.base import Executor, ExecutorSettings, Work
+from generator.execution.base import Executor, ExecutorSettings, Plans
 from generator.execution.ray.cluster import Cluster, as_run_error
 from generator.execution.ray.exchange import Call, Exchange
 from generator.execution.store import Store
@@ -37,7 +37,9 @@ class RaySettings(ExecutorSettings):
     """Settings of the executor on Ray."""
 
     workers: int = Field(
-        ge=1, description="Worker processes; each generates its share of the `lm.concurrency` dialogs in progress."
+        ge=1,
+        description="Worker processes; each makes its share of the `lm.concurrency` calls, and generates its share of "
+        "the dialogs under way.",
     )
     address: str | None = Field(
         default=None,
@@ -71,24 +73,24 @@ class RayExecutor(Executor):
         await asyncio.to_thread(self._ray)
 
     async def results(
-        self, work: Work, wanted: Wanted[GeneratedDialog], stop: asyncio.Event
+        self, plans: Plans, wanted: Wanted[GeneratedDialog], stop: asyncio.Event
     ) -> AsyncGenerator[tuple[int, GeneratedDialog], None]:
         await self.ready()
-        loop, first = asyncio.get_running_loop(), work.store.attempted
+        loop, first = asyncio.get_running_loop(), plans.store.attempted
         with as_run_error():
-            exchange = self._exchange(first, work.store)
-            rows = self._rows(exchange, first, work)
-        session = _Session(work.store, exchange, first, self._settings.workers)
+            exchange = self._exchange(first, plans.store)
+            rows = self._rows(exchange, first, plans)
+        session = _Session(plans.store, exchange, first, self._settings.workers)
         reading = Thread(target=_read, args=(rows, loop, session), daemon=True)  # a daemon, since Ray may never return
         reading.start()
         fetching = asyncio.create_task(session.fetch_calls())
 
         def make(number: int) -> Any:
-            return session.dialog(number) if number < work.limit else None
+            return session.dialog(number) if number < plans.limit else None
 
         try:
             # Twice as many plans as dialogs in progress, so that no worker waits for its next one.
-            async with aclosing(in_order(make, first, 2 * work.at_once, stop, wanted)) as results:
+            async with aclosing(in_order(make, first, 2 * plans.at_once, stop, wanted)) as results:
                 async for number, made in results:
                     try:
                         yield number, made
@@ -152,19 +154,19 @@ class RayExecutor(Executor):
         exchange.watch.remote(os.getpid())
         return exchange
 
-    def _rows(self, exchange: Any, first: int, work: Work) -> Any:
+    def _rows(self, exchange: Any, first: int, plans: Plans) -> Any:
         """Return the dataset of all dialogs."""
         from generator.execution.ray.worker import Worker, feed
 
         ray = self._ray()
         workers = self._settings.workers
-        share = max(1, work.at_once // workers)
+        share = max(1, plans.at_once // workers)
         return (
             ray.data.from_items([{"first": first}])
             .flat_map(feed(exchange), num_cpus=0)
             .map(
                 Worker,
-                fn_constructor_args=(pickle.dumps(work.spec), workers, exchange, Path.cwd()),
+                fn_constructor_args=(pickle.dumps(plans.spec), workers, exchange, Path.cwd()),
                 # A few more plans than it generates at a time wait in each worker.
                 compute=ray.data.ActorPoolStrategy(
                     size=workers,

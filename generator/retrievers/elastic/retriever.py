@@ -1,6 +1,5 @@
 """Passages from an Elasticsearch server: by BM25, by ELSER, by dense vectors, or by a fusion of several of them."""
 
-import asyncio
 import hashlib
 import re
 import threading
@@ -170,7 +169,6 @@ class Elasticsearch(Ranker):
             retry=retry_if_exception(self._server.transient),
             stop=stop_after_attempt(settings.retries + 1),
             wait=backoff(settings.retry_wait_s),
-            sleep=asyncio.sleep,
             reraise=True,
         )
         try:

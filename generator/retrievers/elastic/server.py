@@ -18,7 +18,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_any,
 from tenacity.nap import sleep_using_event
 
 from generator.common.concurrency import backoff
-from generator.common.sanitize import printable, without_secrets
+from generator.common.sanitize import printable, read_key, without_secrets
 from generator.errors import RetrieverError, describe
 from generator.retrievers.base import Connection
 from generator.schema import Address, OneOrMore, Operational, VariableName
@@ -122,7 +122,7 @@ class Server:
             pair = f"{access.user}:{password}".encode(errors="surrogateescape")
             options["headers"] = {"authorization": f"Basic {base64.b64encode(pair).decode()}"}
             self._credentials = f"the user {access.user} and the password in {access.password_env}"
-        elif key := access.api_key():
+        elif key := read_key(access.api_key_env):
             options["api_key"] = key
             self._credentials = f"the API key in {access.api_key_env}"
         # Retries are ours, since the client of version 8 makes no pauses between them.
