@@ -1,16 +1,13 @@
-"""The settings of language models: what all share, servers with the OpenAI API, a vLLM that is started for the run."""
+"""The settings of language models: what all share, servers with the OpenAI API, and vLLM."""
 
-import asyncio
 import os
 import re
 import shlex
 import sys
-import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from subprocess import PIPE, Popen
 from typing import Annotated, ClassVar, Self
 from urllib.parse import urlsplit
 
@@ -18,20 +15,17 @@ import aiohttp
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import to_json
 
-from generator.common.console import note
 from generator.common.proxies import LOCAL_HOSTS, find_proxy
 from generator.common.sanitize import read_key
-from generator.errors import ModelError, describe
-from generator.models import process_guard as guard
+from generator.errors import ModelError
 from generator.models.client import HttpClient, NoServer
 from generator.models.lm import ChatRequest, Clients, Sampling
 from generator.models.pool import ServerPool
+from generator.models.vllm_server import serve
 from generator.schema import Address, LocalPath, OneOrMore, Operational, Record, VariableName
 
 # vLLM closes connections that are idle for 5 s; a call that reuses one at that moment fails.
 _IDLE_S = 4
-_POLL_S = 1
-_NOTE_S = 15
 # No white space between the fields of a reply: JSON allows it without end, and small models go on with it.
 _COMPACT = '{"backend": "xgrammar", "disable_any_whitespace": true}'
 
@@ -275,80 +269,10 @@ class VllmEndpoint(OpenAIEndpoint):
     async def open(self, folder: Path) -> AsyncIterator[Clients]:
         async with AsyncExitStack() as stack:
             if self.serve:
-                await stack.enter_async_context(self._served(folder))
+                log = folder / f"vllm-{self._host_and_port()[1]}.log"
+                server = serve(self.model, self.command(), self.api_base[0], log, self.serve_timeout_s, self._setting)
+                await stack.enter_async_context(server)
             yield await stack.enter_async_context(super().open(folder))
-
-    @asynccontextmanager
-    async def _served(self, folder: Path) -> AsyncIterator[None]:
-        """Start the server, wait until it answers, and end it with the block."""
-        (address,) = self.api_base
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as session:
-            if await _answers(session, address):
-                raise ModelError(
-                    f"a server is already running at {address}: stop it, or set {self._setting}.serve=false to use it"
-                )
-            log = folder / f"vllm-{self._host_and_port()[1]}.log"
-            process = self._start(log)
-            try:
-                await self._ready(session, address, process, log)
-                yield
-            finally:
-                assert process.stdin is not None
-                process.stdin.close()  # so that the guard ends the server
-                await asyncio.to_thread(process.wait)
-
-    def _start(self, log: Path) -> "Popen[bytes]":
-        try:
-            log.parent.mkdir(parents=True, exist_ok=True)
-            with log.open("wb") as output:
-                output.write(f"{shlex.join(self.command())}\n".encode())
-                output.flush()
-                return Popen(
-                    [sys.executable, guard.__file__, *self.command()],
-                    stdin=PIPE,
-                    stdout=output,
-                    stderr=output,
-                    start_new_session=True,  # Ctrl-C goes to the run, which still needs the server to finish
-                )
-        except OSError as error:
-            raise ModelError(f"{log}: can't be written ({describe(error)})") from error
-
-    async def _ready(self, session: aiohttp.ClientSession, address: str, process: "Popen[bytes]", log: Path) -> None:
-        start = shown = time.monotonic()
-        note(f"starting vLLM with {self.model}; its log: {log}")
-        while not await _answers(session, address):
-            if process.poll() is not None:
-                raise ModelError(
-                    f"vLLM failed to start: {_log_line(log, failed=True)}; see its log {log}; {self._setting}"
-                    ".serve_python must be the Python of an environment with vLLM (uv sync --extra vllm)"
-                )
-            now = time.monotonic()
-            if now - start > self.serve_timeout_s:
-                raise ModelError(
-                    f"vLLM isn't ready after {self.serve_timeout_s:g} s; see its log {log}, or raise "
-                    f"{self._setting}.serve_timeout_s"
-                )
-            if now - shown >= _NOTE_S:
-                shown = now
-                note(f"vLLM isn't ready yet after {now - start:.0f} s: {_log_line(log)}")
-            await asyncio.sleep(_POLL_S)
-        note(f"vLLM is ready after {time.monotonic() - start:.0f} s")
-
-
-async def _answers(session: aiohttp.ClientSession, address: str) -> bool:
-    try:
-        async with session.get(f"{address}/models"):
-            return True
-    except (aiohttp.ClientError, OSError):
-        return False
-
-
-def _log_line(log: Path, failed: bool = False) -> str:
-    """Return the last line of a log; if the program failed, its first error, which caused the others."""
-    lines = [line.strip() for line in log.read_text("utf-8", errors="replace").splitlines() if line.strip()]
-    errors = [line for line in lines if re.search(r"\w(Error|Exception): ", line)] if failed else []
-    line = errors[0] if errors else lines[-1]
-    return line if len(line) <= 200 else f"{line[:200]}…"
 
 
 def _raise_file_limit(sockets: int) -> None:

@@ -1,0 +1,104 @@
+"""Start a vLLM server for a run, wait until it answers, and end it with the run."""
+
+import asyncio
+import re
+import shlex
+import sys
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from subprocess import PIPE, Popen
+
+import aiohttp
+
+from generator.common.console import note
+from generator.errors import ModelError, describe
+from generator.models import process_guard as guard
+
+_POLL_S = 1
+_NOTE_S = 15
+
+
+@asynccontextmanager
+async def serve(
+    model: str, command: Sequence[str], address: str, log: Path, timeout_s: float, setting: str
+) -> AsyncIterator[None]:
+    """Start the server and wait until it answers at `address`; leaving the block ends it.
+
+    Args:
+        timeout_s: seconds until it must be ready.
+        setting: of the model, such as `judge.lm`, for errors.
+
+    Raises:
+        ModelError: a server is running there, this one doesn't start, or its log can't be written.
+    """
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as session:
+        if await _answers(session, address):
+            raise ModelError(
+                f"a server is already running at {address}: stop it, or set {setting}.serve=false to use it"
+            )
+        process = _start(command, log)
+        note(f"starting vLLM with {model}; its log: {log}")
+        try:
+            await _ready(session, address, process, log, timeout_s, setting)
+            yield
+        finally:
+            assert process.stdin is not None
+            process.stdin.close()  # so that the guard ends the server
+            await asyncio.to_thread(process.wait)
+
+
+def _start(command: Sequence[str], log: Path) -> Popen[bytes]:
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("wb") as output:
+            output.write(f"{shlex.join(command)}\n".encode())
+            output.flush()
+            return Popen(
+                [sys.executable, guard.__file__, *command],
+                stdin=PIPE,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,  # Ctrl-C goes to the run, which still needs the server to finish
+            )
+    except OSError as error:
+        raise ModelError(f"{log}: can't be written ({describe(error)})") from error
+
+
+async def _ready(
+    session: aiohttp.ClientSession, address: str, process: Popen[bytes], log: Path, timeout_s: float, setting: str
+) -> None:
+    start = shown = time.monotonic()
+    while not await _answers(session, address):
+        if process.poll() is not None:
+            raise ModelError(
+                f"vLLM failed to start: {_log_line(log, failed=True)}; see its log {log}; {setting}.serve_python must "
+                "be the Python of an environment with vLLM (uv sync --extra vllm)"
+            )
+        now = time.monotonic()
+        if now - start > timeout_s:
+            raise ModelError(
+                f"vLLM isn't ready after {timeout_s:g} s; see its log {log}, or raise {setting}.serve_timeout_s"
+            )
+        if now - shown >= _NOTE_S:
+            shown = now
+            note(f"vLLM isn't ready yet after {now - start:.0f} s: {_log_line(log)}")
+        await asyncio.sleep(_POLL_S)
+    note(f"vLLM is ready after {time.monotonic() - start:.0f} s")
+
+
+async def _answers(session: aiohttp.ClientSession, address: str) -> bool:
+    try:
+        async with session.get(f"{address}/models"):
+            return True
+    except (aiohttp.ClientError, OSError):
+        return False
+
+
+def _log_line(log: Path, failed: bool = False) -> str:
+    """Return the last line of a log; if the program failed, its first error, which caused the others."""
+    lines = [line.strip() for line in log.read_text("utf-8", errors="replace").splitlines() if line.strip()]
+    errors = [line for line in lines if re.search(r"\w(Error|Exception): ", line)] if failed else []
+    line = errors[0] if errors else lines[-1]
+    return line if len(line) <= 200 else f"{line[:200]}…"
