@@ -25,7 +25,7 @@ from generator.schema import Document, SkippedRecord
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
 
-READING = "9"  # raised when a change gives files another text; then caches are made anew
+READING = "10"  # raised when a change gives files another text; then caches are made anew
 
 # Longer is no front matter, and YAML is slow to parse.
 _FRONT_MATTER = re.compile(r"\A---\n(.{0,20000}?\n)---\n", re.DOTALL)
@@ -163,10 +163,14 @@ def take_heading(title: str, text: str) -> tuple[str, str]:
     return title, text
 
 
-def _html(page: str) -> tuple[str, str]:
-    """Return the title (`title` or `h1`; the heading, if `title` is that with a site) and the text of a page."""
+def read_html(page: str, read: Callable[["BeautifulSoup"], str] = read_page) -> tuple[str, str]:
+    """Return the title (`title` or `h1`; the heading, if `title` is that with a site) and the text of a page.
+
+    Args:
+        read: returns its text.
+    """
     soup = parse_html(page)
-    title, text = " ".join(read_title(soup).split()), read_page(soup)
+    title, text = " ".join(read_title(soup).split()), read(soup)
     if (heading := _FIRST_HEADING.match(text)) and title.startswith(heading[1]) and _SITE.match(title, len(heading[1])):
         title = ""
     return take_heading(title, text)
@@ -221,14 +225,16 @@ def _pdf(data: bytes) -> tuple[str, str]:
 
 
 # The readers of a record's text, by what a setting calls its format.
-TEXT_FORMATS = MappingProxyType({"txt": _plain, "markdown": _markdown, "html": _html})
+TEXT_FORMATS: MappingProxyType[str, Callable[[str], tuple[str, str]]] = MappingProxyType(
+    {"txt": _plain, "markdown": _markdown, "html": read_html}
+)
 
 FORMATS: MappingProxyType[str, Reader] = MappingProxyType(
     {
         ".txt": lambda data: _plain(_decode(data)),
         **dict.fromkeys((".md", ".markdown", ".mdx", ".qmd", ".rmd"), lambda data: _markdown(_decode(data))),
         ".rst": read_restructured,
-        **dict.fromkeys((".html", ".htm"), lambda data: _html(decode_html(data))),
+        **dict.fromkeys((".html", ".htm"), lambda data: read_html(decode_html(data))),
         ".epub": read_book,
         ".pdf": _pdf,
     }

@@ -11,9 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from generator.corpora.base import FormatError
-from generator.corpora.formats import FORMATS, LOCKED, Reader, decode_html, read_book, take_heading
+from generator.corpora.formats import FORMATS, LOCKED, Reader, decode_html, read_book, read_html, take_heading
 from generator.corpora.lines import join_pages
-from generator.corpora.pages import LONGEST_ROW, parse_html, read_page, read_title
+from generator.corpora.pages import LONGEST_ROW, parse_html, read_page
 from generator.errors import CorpusError, describe
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ def office_formats() -> dict[str, Reader]:
             "--extra office), or set corpus.reader=plain"
         ) from error
     office = {suffix: partial(_office, suffix) for suffix in MIME_TYPES}
-    book = partial(read_book, read=_read_with_rows)
-    return {**FORMATS, **office, ".html": _html, ".htm": _html, ".epub": book, ".pdf": _pdf}
+    pages = dict.fromkeys((".html", ".htm"), lambda data: read_html(decode_html(data), _read_with_rows))
+    return {**FORMATS, **office, **pages, ".epub": partial(read_book, read=_read_with_rows), ".pdf": _pdf}
 
 
 def _office(suffix: str, data: bytes) -> tuple[str, str]:
@@ -71,11 +71,6 @@ def _office(suffix: str, data: bytes) -> tuple[str, str]:
         why = describe(error).removeprefix("ParsingError: ")
         raise FormatError(f"not a readable {suffix} file: {why}") from error
     return take_heading(found.metadata.get("title") or "", _read_with_rows(parse_html(found.content)))
-
-
-def _html(data: bytes) -> tuple[str, str]:
-    soup = parse_html(decode_html(data))
-    return take_heading(read_title(soup), _read_with_rows(soup))
 
 
 def _read_with_rows(soup: "BeautifulSoup") -> str:

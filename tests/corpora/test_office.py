@@ -94,6 +94,13 @@ def test_the_rows_of_a_table_are_lines_that_can_be_cited(kind: str, tmp_path: Pa
         assert document.text.index("daily") < document.text.index("Bus 7") < document.text.index("Ask at the desk.")
 
 
+def test_a_web_page_has_the_title_that_it_has_without_the_extra(tmp_path: Path) -> None:
+    page = "<title>Fares | City of Bern</title><h1>Fares</h1><p>Trams run daily.</p>"
+    (tmp_path / "a.html").write_text(page, encoding="utf-8")
+    (document,) = good(read("folder", path=str(tmp_path), reader="office"))
+    assert (document.title, document.text) == ("Fares", "Trams run daily.")
+
+
 def zip_of(path: Path, files: Mapping[str, str]) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         for name, text in files.items():
