@@ -88,7 +88,7 @@ class RadBenchCorpus(BenchmarkCorpus):
         found = super().files()
         answers = [file for file in found if REFERENCES in PurePosixPath(file.name).parts]
         if len(found) == 1 and not answers:
-            beside = Path(found[0].path).with_name(REFERENCES)
+            beside = Path(found[0].where).with_name(REFERENCES)
             return found, list_files(str(beside), (".jsonl", ".jsonl.gz")) if beside.is_dir() else []
         questions = [file for file in found if PurePosixPath(file.name).name.startswith("question")]
         if not questions:

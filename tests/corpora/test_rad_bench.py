@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from hypothesis import given, settings
@@ -86,6 +87,18 @@ def test_references_may_stand_in_a_file_of_reference_answers(tmp_path: Path) -> 
     write(tmp_path, answer, name="reference_answer/other.jsonl")
     with pytest.raises(CorpusError, match="RR_finance_03 are there twice"):
         read(tmp_path)
+
+
+def test_a_zip_archive_takes_no_answers_from_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ZipFile(tmp_path / "rad.zip", "w") as archive:
+        archive.writestr("question.jsonl", json.dumps({**FINANCE, "references": None}))
+    answer = {"question_id": "RR_finance_03", "choices": [{"turns": ["a", "b", "c"]}]}
+    write(tmp_path / "elsewhere", answer, name="reference_answer/gpt-4.jsonl")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    (found,) = read(tmp_path / "rad.zip")
+    assert isinstance(found, SkippedRecord)
 
 
 @pytest.mark.parametrize(
