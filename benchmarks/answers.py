@@ -16,19 +16,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import hydra
 import yaml
-from hydra.errors import HydraException
-from omegaconf.errors import OmegaConfBaseException
 
 from generator.common.refusals import has_refusal
+from generator.config.choices import COMPOSE_ERRORS, compose_config
+from generator.config.messages import describe_hydra_error
 from generator.config.parts import build_choice, plain
 from generator.dialogs.adapter import SharedPrefixAdapter, collect_tasks
 from generator.dialogs.calls import use_model
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.evidence import support_of
 from generator.dialogs.single import SingleDocumentDialog
-from generator.errors import Rejected
+from generator.errors import ConfigError, GroundedDialogsError, Rejected
 from generator.models.lm import ChatReply, LanguageModel
 from generator.output.markdown import table
 from generator.schema import Passage, Turn
@@ -102,18 +101,24 @@ async def answer_all(settings: dict[str, Any]) -> None:
 
 
 def read_settings(overrides: Sequence[str]) -> dict[str, Any]:
-    """Return the settings of `python -m generator`; a wrong one ends the process in one line."""
-    with hydra.initialize_config_dir(str(HERE.parent / "conf"), version_base=None):
-        try:
-            return plain(hydra.compose("config", overrides=["algorithm=single", *overrides]))
-        except (HydraException, OmegaConfBaseException) as error:
-            print(f"error: {str(error).partition(chr(10))[0]}", file=sys.stderr)
-            sys.exit(2)
+    """Return the settings of `python -m generator`.
+
+    Raises:
+        ConfigError: there is no such setting.
+    """
+    try:
+        return plain(compose_config("config", ["algorithm=single", *overrides]))
+    except COMPOSE_ERRORS as error:
+        raise ConfigError(describe_hydra_error(error)) from error
 
 
 def main() -> None:
     """Read the settings and answer."""
-    asyncio.run(answer_all(read_settings(sys.argv[1:])))
+    try:
+        asyncio.run(answer_all(read_settings(sys.argv[1:])))
+    except GroundedDialogsError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
 
 
 if __name__ == "__main__":

@@ -125,7 +125,8 @@ def main() -> None:
         else:
             print_published(arguments.data)
     except GroundedDialogsError as error:
-        sys.exit(f"error: {error}")
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
 
 
 def print_published(data: Path) -> None:

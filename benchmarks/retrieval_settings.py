@@ -85,7 +85,8 @@ def main() -> None:
         settings = retriever_settings(given.retriever, given.changes)
         retrieved = asyncio.run(contexts(given.export, settings, given.cache))
     except (GroundedDialogsError, OSError) as error:
-        sys.exit(f"error: {error}")
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
     folder = given.export / "generation_tasks"
     tasks = [t for t in rows(folder / "reference.jsonl") if t["Answerability"] != ["CONVERSATIONAL"]]
     few = [task for task in tasks if len(task["contexts"]) <= MOST_RELEVANT]

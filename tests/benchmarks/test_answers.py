@@ -31,8 +31,17 @@ def test_it_asks_in_both_ways(
     assert forms == (set() if reasoning == "true" else {False})
 
 
-def test_a_wrong_setting_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("sys.argv", ["answers", "lm.nothing=1"])
+MODEL = ("lm=openai", "lm.model=test-model", "lm.context=8000")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [["lm.nothing=1"], [*MODEL, "lm.retries=-1"], [*MODEL, "lm.retries=0", "lm.api_base=http://127.0.0.1:1/v1"]],
+)
+def test_an_error_is_one_line(
+    settings: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["answers", *settings])
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
