@@ -80,10 +80,9 @@ class Library:
             address = f"{(folder / 'documents.db').resolve().as_uri()}?mode=ro"
             self._db = sqlite3.connect(address, uri=True, check_same_thread=False)
             (self._documents,) = self._db.execute("SELECT max(row) + 1 FROM documents").fetchone()
-            tables = {name for (name,) in self._db.execute("SELECT name FROM sqlite_master")}
-            self._given = "passages" in tables
-            # For each document with the text of an earlier one, both rows; a library of an earlier version has none.
-            self.copies = self._db.execute("SELECT row, first FROM copies").fetchall() if "copies" in tables else []
+            named = self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'passages'").fetchone()
+            self._given = named is not None
+            self.copies = self._db.execute("SELECT row, first FROM copies").fetchall()
 
     @classmethod
     def open(

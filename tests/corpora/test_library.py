@@ -1,4 +1,5 @@
 import errno
+import sqlite3
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -135,6 +136,15 @@ def test_copies_of_a_document_are_in_its_split(tmp_path: Path) -> None:
     assert not held & learned
     assert len(lib.copies) == 40
     assert lib.split_keys()[mask].max() < lib.split_keys()[~mask].min(), "an index separates the splits by one bound"
+
+
+def test_a_library_that_knows_no_copies_is_to_be_built_again(tmp_path: Path) -> None:
+    """So old ones were, and their copies would be in both splits."""
+    lib = library(tmp_path)
+    with sqlite3.connect(lib.folder / "documents.db") as db:
+        db.execute("DROP TABLE copies")
+    with pytest.raises(RetrieverError, match="delete that folder to build it again"):
+        library(tmp_path)
 
 
 def test_if_all_are_copies_of_few_the_last_of_these_is_left_to_train_on(tmp_path: Path) -> None:
