@@ -139,20 +139,19 @@ class Library:
         """
         told = ""
         if code is None:
-            found = self.folder / "language"
+            found = self.folder / "language.txt"
             if not found.is_file():
                 rows = sorted({round(place * (len(self) - 1) / SAMPLE) for place in range(SAMPLE + 1)})
                 texts = [self.document(row).text[:BEGINNING] for row in rows]
                 most, count = detect_language(texts)
-                write_text(found, f"{most or '?'}\n{count} of {len(texts)} documents looked at\n")
-            code, counted = found.read_text(encoding="utf-8").splitlines()
+                write_text(found, f"{most or '?'} {count} {len(texts)}\n")
+            code, sure, total = found.read_text(encoding="utf-8").split()
             if code == "?":
                 code = "en"
                 told = f"{setting}: no half of the documents is in one language, so English is assumed; set it if not"
             else:
                 name = load_language(code, folder).name
-                told = f"{setting}: {name} ({code}), found in {counted}"
-                sure, _, total, *_ = counted.split()
+                told = f"{setting}: {name} ({code}), found in {sure} of {total} documents looked at"
                 if int(sure) < MOST * int(total):
                     told += f"; all are searched as {name}: if some are in another language, make a corpus for each"
         self.language = load_language(code, folder)
