@@ -130,8 +130,10 @@ class MultiDoc2DialCorpus(PublishedCorpus):
                 documents[document_id] = _read_page(where, document_id, item)
         chosen = [file for file in dialog_files if self.split is None or _split(file) in (self.split, None)]
         if not chosen:
-            names = ", ".join(PurePosixPath(file.name).name for file in dialog_files) or "no dialogue files"
-            raise MissingSplit(f"corpus.split={self.split}: no dialogue file of this split; found {names}")
+            names = ", ".join(PurePosixPath(file.name).name for file in dialog_files) or "only documents"
+            missing = f"corpus.split={self.split}: no dialogue file of this split"
+            missing = missing if self.split else f"corpus {self.name}: no dialogue file"
+            raise MissingSplit(f"{missing}; found {names}; put the publisher's file into corpus.path")
         for file in chosen:
             kind, domains = _read_domains(file)
             for where, key, item in self._items(file, kind, domains):
