@@ -66,8 +66,8 @@ def read_json_list(file: File, key: str, format_name: str) -> Iterator[tuple[str
         CorpusError: it isn't JSON, can't be read to its end, or has no such list.
     """
     content = read_json(file)
-    records = content.get(key) if key and isinstance(content, dict) else content
-    if not isinstance(records, list) or not records or (key and records is content):
+    records = (content.get(key) if isinstance(content, dict) else None) if key else content
+    if not isinstance(records, list) or not records:
         missing = f"list `{key}` of records" if key else "list of records"
         raise CorpusError(f"{file.where}: has no {missing}, so it isn't {format_name}'s own format")
     yield from ((f"{file.where}: {key}[{number}]", record) for number, record in enumerate(records))
