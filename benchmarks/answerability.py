@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.metrics import cohen_kappa_score, precision_recall_fscore_support
 
-from generator.config.settings import human_corpus
 from generator.dialogs.answerability import measure_answerability
 from generator.output.markdown import table
-from generator.schema import Answerability, Dialog
+from generator.schema import Answerability
+from generator.sets import dialog_set
 
 LABELS: tuple[Answerability, ...] = ("answerable", "partial", "unanswerable")
 INSCIT: dict[str, Answerability] = {
@@ -39,8 +39,7 @@ class Answer(NamedTuple):
 
 def read_mtrag(data: Path) -> Iterator[Answer]:
     """Yield the answers of mtRAG's conversations."""
-    found = human_corpus("mtrag", str(data / "mtrag")).dialogs()
-    for dialog in (each for each in found if isinstance(each, Dialog)):
+    for dialog in dialog_set(f"mtrag:{data / 'mtrag'}", None).dialogs():
         for turn in dialog.turns:
             yield Answer(turn.query, turn.answer, turn.answerability)
 

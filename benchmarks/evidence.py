@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from generator.common.passages import sentences
 from generator.common.refusals import drop_refusals
-from generator.config.settings import human_corpus
 from generator.dialogs.answer_checks import find_answer_fault
 from generator.dialogs.evidence import (
     SHOWN,
@@ -28,7 +27,8 @@ from generator.dialogs.evidence import (
     rank_sentences,
 )
 from generator.output.markdown import table
-from generator.schema import Dialog, Evidence, SkippedRecord
+from generator.schema import Dialog, Evidence
+from generator.sets import dialog_set
 
 # Folders of human dialogs, with the corpora that read them; only where evidence is sentences is it measured.
 DIALOGS = {
@@ -149,7 +149,7 @@ def main() -> None:
         evidence.append(["clapnq", *measure_evidence(read_clapnq(file))])
     for folder, (corpus, cites_sentences) in DIALOGS.items():
         if (path := data / folder).exists():
-            found = [d for d in human_corpus(corpus, str(path)).dialogs() if not isinstance(d, SkippedRecord)]
+            found = list(dialog_set(f"{corpus}:{path}", None).dialogs())
             name = folder.partition("/")[0]
             checks.append([name, *measure_checks(found)])
             if cites_sentences:

@@ -16,14 +16,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from generator.config.settings import human_corpus
 from generator.corpora.human import human_turn
 from generator.dialogs.checks import find_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Documents, said_in
 from generator.dialogs.steps import adds_facts, pastes_dialog
 from generator.output.markdown import table
-from generator.schema import Dialog, Turn
+from generator.schema import Turn
+from generator.sets import dialog_set
 from taxonomy import QuestionType, read_types
 
 TYPES, REPETITION = read_types(), Repetition(0.8)
@@ -47,8 +47,7 @@ class Question(NamedTuple):
 def read_dialogs(data: Path, corpus: str) -> Iterator[Question]:
     """Yield the later questions of human dialogs with documents."""
     for file in FILES[corpus]:
-        found = human_corpus(corpus, str(data / file)).dialogs()
-        for dialog in (each for each in found if isinstance(each, Dialog)):
+        for dialog in dialog_set(f"{corpus}:{data / file}", None).dialogs():
             for turn in dialog.turns[1:]:
                 history = dialog.turns[: turn.turn - 1]
                 clarifies = turn.multi_turn_type == "clarification"

@@ -26,9 +26,9 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer, MultiLabelBinarizer
 
-from generator.config.settings import human_corpus
 from generator.output.markdown import table
 from generator.schema import Dialog
+from generator.sets import dialog_set
 from judges.metrics import question_type
 from judges.metrics.question_type import ALSO, Weights, cues, rules
 
@@ -238,8 +238,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="the folder that mtrag/ is in")
     parser.add_argument("--write", action="store_true", help=f"write {SHIPPED.name} and stop")
     arguments = parser.parse_args()
-    corpus = human_corpus("mtrag", str(arguments.data / "mtrag"))
-    questions = read_questions([found for found in corpus.dialogs() if isinstance(found, Dialog)])
+    questions = read_questions(list(dialog_set(f"mtrag:{arguments.data / 'mtrag'}", None).dialogs()))
     # Only two questions are about troubleshooting: if a test fold has both, there are none to learn from.
     warnings.filterwarnings("ignore", "Label not .* is present in all training examples")
     binarizer = MultiLabelBinarizer()
