@@ -5,9 +5,10 @@
     python -m benchmarks.candidates outputs/candidates-*
     python -m benchmarks.candidates --people FOLDER/mtrag/evaluations/reference_subset_with_human_evaluations.json
 
-The first prints the share of planned turns that became kept pairs, by `summary.json`, and what such a pair cost. Give
-all runs the same `max_attempts` as `dialogs`: otherwise a run that loses more dialogs has more plans. The second prints
-how often `rate_answer`, with `judge=grounding`, prefers the answer that people rate higher, of two to one mtRAG task.
+With run folders it prints the share of planned turns that became kept pairs, by `summary.json`, and what such a pair
+cost. Give all runs the same `max_attempts` as `dialogs`: otherwise a run that loses more dialogs has more plans. With
+`--people` it prints how often `rate_answer`, with `judge=grounding`, prefers the answer that people rate higher, of two
+to one mtRAG task.
 """
 
 import argparse
@@ -40,14 +41,14 @@ def read_run(folder: Path) -> list[str]:
     summary = Summary.model_validate_json((folder / "summary.json").read_text(encoding="utf-8"))
     turns = Turns.model_validate(Turns.parse(settings["turns"]))
     planned = round(summary.attempted * (turns.least + turns.most) / 2)
-    judged, lost = (
+    removed, lost = (
         sum(count for by in stages for count in by.values())
         for stages in (summary.dropped_pairs.values(), summary.dropped_turns.values())
     )
     cost = summary.pair_cost.get("all")
     unused = summary.candidates_cost.calls / max(1, summary.lm_calls)
     share = f"{summary.pairs / max(1, planned):.0%}"
-    cells = [settings["algorithm"]["candidates"], summary.attempted, summary.accepted, planned, lost, judged]
+    cells = [settings["algorithm"]["candidates"], summary.attempted, summary.accepted, planned, lost, removed]
     costs = [f"{cost.calls:.1f}", f"{cost.computed:.0f}", f"{cost.completion:.0f}"] if cost else ["", "", ""]
     return [*map(str, cells), str(summary.pairs), share, *costs, f"{unused:.0%}"]
 
