@@ -31,12 +31,11 @@ _MOST_READ = 50  # times the length of a page: what thousands of fences that not
 _TARGET = re.compile(r"^[!~]|\s*<[^<>]*>$")
 # Of MyST, beside those with a colon (`py:function`); any other fence with a name in braces is a program.
 _TEXTS = frozenset(
-    re.findall(
-        r"\S+",
+    (
         "admonition attention card caution danger deprecated dropdown epigraph error exercise grid grid-item "
         "grid-item-card hint important margin note pull-quote seealso sidebar solution tab-item tab-set tip todo topic "
-        "versionadded versionchanged warning",
-    )
+        "versionadded versionchanged warning"
+    ).split()
 )
 
 

@@ -15,18 +15,16 @@ from docutils.parsers.rst.languages import en
 _USE = re.compile(r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]+\|[ \t]+)?([A-Za-z][\w.:+-]*?)::(?:\s|$)", re.MULTILINE)
 # By the last part of their names (`py:function`).
 NO_TEXT = frozenset(
-    re.findall(
-        r"\S+",
+    (
         "autosummary bibliography digraph graph graphviz index inheritance-diagram mermaid plantuml plot "
-        "productionlist tabularcolumns toctree uml",
-    )
+        "productionlist tabularcolumns toctree uml"
+    ).split()
 )
 PROGRAMS = frozenset(
-    re.findall(
-        r"\S+",
+    (
         "code code-block code-cell code-tab doctest ipython jupyter-execute prompt testcleanup testcode testoutput "
-        "sourcecode testsetup",
-    )
+        "sourcecode testsetup"
+    ).split()
 )
 _SETTINGS = frozenset(["cssclass", "grid", "ifconfig", "only", "tab-set"])  # what they name is nothing to read
 _SENTENCES = frozenset(["centered", "seealso", "todo"])  # what stands beside them is their content

@@ -29,11 +29,10 @@ _BESIDE = re.compile(r"comment|cookie|newsletter|\brelated", re.IGNORECASE)
 # Of a menu: links, at least; their characters, at most, in the mean; their share of its characters, and what is left.
 _LINKS, _LINK, _LINKED, _UNLINKED = 3, 80, 0.6, 200
 _BLOCKS = frozenset(
-    re.findall(
-        r"\w+",
+    (
         "p div section article main header h1 h2 h3 h4 h5 h6 ul ol li dl dt dd table caption tr br hr blockquote pre "
-        "figure figcaption details summary fieldset form address",
-    )
+        "figure figcaption details summary fieldset form address"
+    ).split()
 )
 _HEADINGS = {f"h{level}": f"{level * '#'} " for level in range(1, 7)}
 # `str.split` takes the first four for white space.

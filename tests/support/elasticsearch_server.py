@@ -31,11 +31,10 @@ Fault = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 K1, B = 1.2, 0.75
 STOP_WORDS = frozenset(
-    re.findall(
-        r"\w+",
+    (
         "a an and are as at be but by for if in into is it no not of on or such that the their then there these they "
-        "this to was will with",
-    )
+        "this to was will with"
+    ).split()
 )
 SHARDS = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}
 _STEM = Stemmer.Stemmer("porter").stemWord

@@ -31,9 +31,7 @@ Fault = Callable[[web.Request, Body], Awaitable[web.StreamResponse]]
 # Tokens are four characters here, and a prefix is cached in blocks of 16 tokens, as vLLM does.
 _TOKEN = 4
 _BLOCK = 16 * _TOKEN
-_SYLLABLES = re.findall(
-    r"\w+", "ba con da fer gi hol in ka lu mer no pa qui ra sel tor um ve win ya zan bri cla dor est"
-)
+_SYLLABLES = "ba con da fer gi hol in ka lu mer no pa qui ra sel tor um ve win ya zan bri cla dor est".split()
 _SENTENCE = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 
 
