@@ -10,7 +10,7 @@ from tests.support.runs import Site
 
 __all__ = ["openai_server"]
 
-# The machine's proxies don't know the servers of the tests, and one that is offline has these, too.
+# Tests talk to servers on 127.0.0.1: the machine's proxies and HF_HUB_OFFLINE would keep them from it.
 for name in [name for name in os.environ if name.lower().endswith("_proxy") or name == "HF_HUB_OFFLINE"]:
     del os.environ[name]
 

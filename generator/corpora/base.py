@@ -66,7 +66,7 @@ class CorpusSettings(Record, ABC):
     beside_documents: ClassVar[frozenset[str]] = frozenset()
     # Its documents are topics to talk about, a line each, and no sources that answers can rest on.
     topics: ClassVar[bool] = False
-    # Which way its files are read, if it isn't the first: documents in a cache were read in their own way.
+    # Version of the file reader; part of the fingerprint, so that documents are read again when it changes.
     reading: ClassVar[str] = ""
 
     name: str = Field(description="Name of the corpus, for the run folder and the data card.")
@@ -104,7 +104,7 @@ class CorpusSettings(Record, ABC):
     def readable(self, records: Iterator[R | SkippedRecord], on_broken: Callable[[SkippedRecord], None]) -> Iterator[R]:
         """Yield the records of `read`, or dialogs, that can be read; the others go to `on_broken`.
 
-        Too many broken records show at the end only, so only a stream that was read to its end is a good one.
+        The share of broken records is known only at the end: trust the records once the stream was read to its end.
 
         Raises:
             CorpusError: too many records are broken (`strict`, `max_broken`), or there is none that can be read.

@@ -27,7 +27,9 @@ _CONTAINER = re.compile(r"(?:\{[^}]*\}|[\w:.-]+)?\s*(.*?)\s*(?:\{[^}]*\})?$")
 _OPTIONS = re.compile(r"---\n(?:.*\n)*?---\n|(?:[ \t]*:[\w-]+:(?: .*)?\n)+")
 _ALERT, _ANCHOR = re.compile(r"^\[!(\w+)\][ \t]*$", re.MULTILINE), re.compile(r"\s*\{[#.:][^{}]*\}$")
 _NO_TEXT = re.compile(r"^(?:\{%[^%\n]*%\}|import\s.+\sfrom\s+['\"].+['\"];?)$|\{/\*[\s\S]*?\*/\}", re.MULTILINE)
-_MOST_READ = 50  # times the length of a page: what thousands of fences that nothing closes hold is read for each
+# Bound on the text parsed inside fences, in lengths of the page: thousands of unclosed fences would each be parsed to
+# its end.
+_MOST_READ = 50
 _TARGET = re.compile(r"^[!~]|\s*<[^<>]*>$")
 # Of MyST, beside those with a colon (`py:function`); any other fence with a name in braces is a program.
 _TEXTS = frozenset(

@@ -115,9 +115,9 @@ def drop_contents(text: str) -> str:
 
 
 def drop_running_heads(pages: Sequence[str]) -> list[str]:
-    """Return the pages without first and last lines that stand on three or more, but for a number that counts pages.
+    """Return the pages without running heads: first or last lines on three or more, whatever page number they hold.
 
-    Where such a number begins or ends the line on half of the pages, the rest may differ (“6 Chapter 2. Fares”). A line
+    Where a page number begins or ends the line on half of the pages, the rest may differ (“6 Chapter 2. Fares”). A line
     of several words that stands on a third of the pages, and on five, goes wherever it stands.
     """
     split = [page.strip().split("\n") for page in pages]

@@ -54,6 +54,7 @@ class OpenAIServer(AiohttpServer):
         metrics: it says the size of its cache, as vLLM does.
         says_cached: its replies say how many tokens were cached.
         owner: the owner of its model, as its list says; vLLM and SGLang give their own names there.
+        parameters: the model's number of parameters, which its list says as llama.cpp does; None: it doesn't say it.
 
     Attributes:
         silent: True: connections are accepted and requests never answered.
