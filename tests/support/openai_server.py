@@ -159,7 +159,7 @@ class OpenAIServer(AiohttpServer):
             await asyncio.Event().wait()
         if not self.lists_models:
             return _error(404, "Not Found")
-        model = {"id": self.model, "object": "model", "max_model_len": self.context, "owned_by": self.owner}
+        model: Body = {"id": self.model, "object": "model", "max_model_len": self.context, "owned_by": self.owner}
         if self.parameters is not None:
             model["meta"] = {"n_params": self.parameters}  # as llama.cpp says it
         models = {"object": "list", "data": [model] if self.model else []}
