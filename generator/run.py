@@ -4,7 +4,7 @@ import asyncio
 import gc
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from hashlib import sha256
@@ -34,21 +34,15 @@ from generator.execution.store import Store
 from generator.models.embedded import EmbeddedEndpoint
 from generator.models.lm import is_small
 from generator.models.local_servers import find_servers
-from generator.output.mt_bench_101 import MtBench101Export
 from generator.output.progress import Display, closing_table
-from generator.output.rad_bench import RadBenchExport
 from generator.output.summary import Summary
 from generator.results import write_results
-from generator.schema import Drop, Record
-from taxonomy import PLAIN, QUESTIONS, ScenarioMix, Share, TaskMix, Taxonomy, User, load_users
+from generator.run_checks import TOKENS_PER_WORD, check_settings, check_users, size_window
+from generator.schema import Drop
 from taxonomy import load as load_taxonomy
+from taxonomy import load_users
 
 ATTEMPTS_PER_DIALOG, ATTEMPTS_OF_BUNDLED_MODEL = 10, 3
-# Of `lm.context`, tokens that are kept free of documents: for the rules, the task and a dialog of four turns; for each
-# turn more; for the rules on more dimensions than question types, with the judges that measure them; and for a task.
-RESERVED_TOKENS, RESERVED_FOR_TURN, RESERVED_FOR_TARGETS, RESERVED_FOR_TASK = 1500, 120, 600, 500
-# A generous guess at how many of a model's tokens a word or punctuation mark becomes.
-TOKENS_PER_WORD = 1.6
 # What turns may find can be so many times what a prompt has room for: some passages are found again.
 OVERFULL = 1.5
 # New objects that the garbage collector waits for; Python's own 700 take a run a tenth of its processor.
@@ -60,8 +54,6 @@ _FOR_DATA = (
 )
 # Settings that are part of a run folder's name.
 _NAMED = {"corpus", "taxonomy", "user", "algorithm", "lm", "lm.model", "seed", "run_dir"}
-# What algorithms write in place of questions of types, and a taxonomy that has it.
-_WRITES = {"whole": ("tasks", "mt_bench_101"), "progressive": ("scenarios", "rad_bench")}
 
 
 def generate(cfg: DictConfig, job: Job) -> float:
@@ -146,17 +138,15 @@ class Run(Session[Summary]):
         if program is not None and not program.is_file():
             raise ConfigError(f"dspy_program={program}: no such file; give one that DSPy's `save` wrote")
         taxonomy = load_taxonomy(settings.taxonomy)
-        _check_tasks(settings, taxonomy)
-        _check_turns(settings, taxonomy)
-        _check_models(settings)
-        window = _window(settings, taxonomy)
+        check_settings(settings, taxonomy)
+        window = size_window(settings, taxonomy)
         source = settings.algorithm.first_questions
         first_questions = read_first_questions(source, taxonomy.first) if source else []
         against = hash_files("dedup.against", settings.dedup.against)
         fingerprint = settings.corpus.fingerprint()
         self.skipped = skipped_documents(settings, fingerprint)
         users = load_users(settings.user.types, settings.user.path)
-        _check_users(settings, users)
+        check_users(settings, users)
         self.spec = WorkerSpec(settings, fingerprint, taxonomy, window, first_questions, users)
         self.components = Components(self.spec, executor.spread)
         languages = self.components.languages
@@ -288,77 +278,3 @@ def _frozen() -> Iterator[None]:
     finally:
         gc.set_threshold(*thresholds)
         gc.unfreeze()
-
-
-def _check_tasks(settings: Settings, taxonomy: Taxonomy) -> None:
-    """Raise ConfigError where some of the settings are about tasks or scenarios, and others are not."""
-    algorithm, whole = f"algorithm={settings.algorithm.name}", settings.algorithm.name == "whole"
-    mixes: dict[type[Record], str] = {TaskMix: "tasks", ScenarioMix: "scenarios"}
-    has = mixes.get(type(settings.taxonomy))
-    wanted, such = _WRITES.get(settings.algorithm.name, (None, ""))
-    if has and has != wanted:
-        able = next(name for name, (each, _) in _WRITES.items() if each == has)
-        raise ConfigError(f"{algorithm}: can't write the {has} of taxonomy={taxonomy.name}; set algorithm={able}")
-    if wanted and has != wanted:
-        raise ConfigError(
-            f"{algorithm}: taxonomy={taxonomy.name} has no {wanted}; set one that has, such as taxonomy={such}"
-        )
-    if settings.corpus.topics and not whole:
-        raise ConfigError(
-            f"corpus={settings.corpus.name}: has topics, and no documents that answers could rest on; "
-            "set algorithm=whole, or another corpus"
-        )
-    for export, written in ((MtBench101Export, "tasks"), (RadBenchExport, "scenarios")):
-        if isinstance(settings.exporter, export) and written != wanted:
-            what = f"writes dialogs of {written}, and {algorithm} has none"
-            raise ConfigError(f"export={settings.exporter.name}: {what}; leave it out")
-
-
-def _check_turns(settings: Settings, taxonomy: Taxonomy) -> None:
-    """Raise ConfigError where every dialog is planned shorter than `min_turns`; tasks have turns of their own."""
-    most = max([settings.turns.most, *(share.type.turns or 0 for share in taxonomy.first)])
-    if settings.min_turns > most and not taxonomy.tasks:
-        raise ConfigError(
-            f"min_turns={settings.min_turns}: no dialog has more than {most} turns; lower it or raise turns"
-        )
-
-
-def _check_users(settings: Settings, users: Sequence[Share[User]]) -> None:
-    """Raise ConfigError where nobody asks as a user: dialogs and sets of questions are written as a whole."""
-    of_user = {
-        "user.lm": settings.user.lm,
-        "user.rewording=true": settings.user.rewording,
-        f"user={settings.user.name}": any(share.type != PLAIN for share in users),
-    }
-    if settings.algorithm.name in _WRITES and (setting := next((name for name, given in of_user.items() if given), "")):
-        raise ConfigError(f"{setting}: has no effect with algorithm={settings.algorithm.name}; leave it out")
-
-
-def _check_models(settings: Settings) -> None:
-    """Raise ConfigError where a model writes sets of questions twice, or rates them twice: its replies are the same."""
-    for group, models in (("generators", [settings.lm.model]), ("scorers", [])):
-        for name, endpoint in settings.algorithm.endpoints.items():
-            if f".{group}." in name:
-                if endpoint.model in models:
-                    raise ConfigError(f"{name}: the model {endpoint.model} is there already; give another model")
-                models.append(endpoint.model)
-
-
-def _window(settings: Settings, taxonomy: Taxonomy) -> int:
-    """Return how much of a document a prompt may hold, in tokens as `generator.common.passages` counts them."""
-    reserved = RESERVED_TOKENS + RESERVED_FOR_TURN * max(0, settings.turns.most - 4)
-    reserved += RESERVED_FOR_TARGETS * (taxonomy.has_targets and settings.lm.shares_rules)
-    if settings.algorithm.name == "progressive":  # beside the source, a set is rated by what three searches found
-        retriever = settings.retriever
-        reserved += RESERVED_FOR_TASK + int(QUESTIONS * retriever.k * retriever.passage_tokens * TOKENS_PER_WORD)
-    elif taxonomy.tasks:  # the judge's prompt holds what may be a whole reply
-        reserved += RESERVED_FOR_TASK + settings.lm.max_tokens
-    free = settings.lm.context - settings.lm.max_tokens - reserved
-    if free < RESERVED_TOKENS / 3:
-        raise ConfigError(
-            f"lm.context={settings.lm.context}: leaves no room for documents beside replies of "
-            f"lm.max_tokens={settings.lm.max_tokens}; set lm.context="
-            f"{settings.lm.max_tokens + reserved + RESERVED_TOKENS} or more, with which the server loads the model, "
-            "or lower lm.max_tokens"
-        )
-    return int(free / TOKENS_PER_WORD)

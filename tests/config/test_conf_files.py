@@ -17,7 +17,7 @@ from generator.errors import ModelError
 from generator.execution.ray.executor import RaySettings
 from generator.finetune import COMMAND as FINETUNE
 from generator.models.embedded import EmbeddedEndpoint
-from generator.run import _window
+from generator.run_checks import size_window
 from judges.evaluate import COMMAND as EVALUATE
 from taxonomy import load as load_taxonomy
 from tests.support.runs import command
@@ -92,7 +92,7 @@ def test_the_commands_of_the_readme_have_room_for_documents(line: str) -> None:
     if sweep := "-m" in arguments:
         arguments.remove("-m")
     made = settings(*(argument.partition(",")[0] if sweep else argument for argument in arguments))
-    assert _window(made, load_taxonomy(made.taxonomy)) > 300
+    assert size_window(made, load_taxonomy(made.taxonomy)) > 300
 
 
 @pytest.mark.parametrize("arguments", [["corpus=quac"], ["lm=vllm"], ["experiment=lee2024_quac", "lm=embedded"]])
