@@ -43,7 +43,7 @@ def write(cfg: "DictConfig", job: "Job") -> None:
     from generator.config.settings import load
     from generator.corpora.human import DialogCorpus
     from generator.errors import ConfigError
-    from generator.results import write_human
+    from generator.human_results import write_human
     from generator.sets import DialogSet
 
     settings = load(cfg)

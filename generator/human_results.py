@@ -1,0 +1,136 @@
+"""The files of a folder of human dialogs, derived from their corpus; each is replaced as a whole."""
+
+import asyncio
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from generator.common.atomic_files import atomic_write, write_lines, write_text
+from generator.common.console import note
+from generator.config.settings import Settings
+from generator.corpora.human import DialogCorpus
+from generator.corpora.library import split_key
+from generator.dialogs.columns import rank_turns
+from generator.dialogs.filter import check_columns, filter_pairs
+from generator.errors import CorpusError, RunError
+from generator.output.base import ExportSource
+from generator.output.card import Origin
+from generator.output.chat import rows
+from generator.output.dataset import write_dataset
+from generator.output.summary import HumanSummary
+from generator.report_sets import write_run_report
+from generator.results import dialogs_digest, write_export
+from generator.retrievers.bm25 import PassagePool
+from generator.schema import Dialog, Document, Drop, Passage, SkippedRecord
+
+
+def write_human(settings: Settings, corpus: DialogCorpus, configuration: str, command: str) -> None:
+    """Write the human dialogs of a corpus as those of a run are written, for training or for comparison.
+
+    The folder (`run_dir`, by default `outputs/<corpus>-human`) gets `summary.json`, `dialogs.jsonl`, `drops.jsonl`,
+    `skipped.jsonl` if records were broken, `config.yaml`, `dataset/`, and the chosen export. No model is called. After
+    a failure or an interruption the same command completes the folder.
+
+    Args:
+        corpus: of the settings.
+        configuration: the settings as YAML.
+        command: the command line, for the data card.
+
+    Raises:
+        CorpusError: they can't be read, or two have the same id.
+        RunError, ExportError: the folder holds something else, or can't be written.
+    """
+    check_columns(settings.judge.filter, ())
+    folder = settings.run_dir or Path("outputs", f"{corpus.name}-human")
+    _prepare(folder)
+    before = dialogs_digest(folder)
+    summary = _write_dialogs(settings, corpus, folder)
+    write_text(folder / "config.yaml", configuration)
+    origin = Origin(
+        name=folder.name,
+        command=command,
+        corpus=corpus.name,
+        licence=corpus.licence,
+        source=corpus.source,
+        language=corpus.language,
+        filter=settings.judge.filter,
+    )
+    if summary.pairs:
+        write_dataset(_read_dialogs(folder), folder / "dataset", origin)
+    else:
+        shutil.rmtree(folder / "dataset", ignore_errors=True)
+    source = ExportSource(
+        corpus=corpus.name,
+        dialogs=lambda: _read_dialogs(folder),
+        documents=lambda: _whole_documents(corpus),
+        filter=origin.filter,
+        rewritten=True,
+    )
+    write_export(settings.exporter, source, folder, before)
+    write_run_report(folder)
+    print(f"human dialogs: {summary.human}, with {summary.pairs} context-response pairs", flush=True)
+    print(f"folder: {folder}", flush=True)
+
+
+def _write_dialogs(settings: Settings, corpus: DialogCorpus, folder: Path) -> HumanSummary:
+    """Write dialogs, summary, drops and skipped records; return the summary."""
+    skipped, drops, ids, pairs = list[SkippedRecord](), list[Drop](), set[str](), 0
+    pool = PassagePool(dialog for dialog in corpus.dialogs() if isinstance(dialog, Dialog))
+    with atomic_write(folder / "dialogs.jsonl") as file:
+        for dialog in corpus.readable(corpus.dialogs(), skipped.append):
+            if dialog.id in ids:
+                raise CorpusError(f"corpus.path: two dialogs have the id {dialog.id!r}; name only one file with them")
+            ids.add(dialog.id)
+            ranked = asyncio.run(rank_turns(_in_split(dialog, settings), pool))
+            pairs += len(rows(ranked, settings.judge.filter))
+            drops += filter_pairs(ranked, settings.judge.filter)[1]
+            file.write(ranked.model_dump_json() + "\n")
+        # The first file in place: `_prepare` knows the folder by it if anything fails from here on.
+        summary = HumanSummary(human=len(ids), pairs=pairs, skipped=len(skipped))
+        write_text(folder / "summary.json", summary.model_dump_json(indent=2) + "\n")
+    write_lines(folder / "drops.jsonl", drops)
+    if skipped:
+        write_lines(folder / "skipped.jsonl", skipped)
+    else:
+        (folder / "skipped.jsonl").unlink(missing_ok=True)
+    return summary
+
+
+def _prepare(folder: Path) -> None:
+    """Create the folder, or check that it is empty or holds human dialogs, complete or not.
+
+    `human` in its `summary.json` tells; unfinished files alone are what an interruption left.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if all(path.name.endswith(".unfinished") for path in folder.iterdir()):
+            return
+        if "human" in json.loads((folder / "summary.json").read_text(encoding="utf-8")):
+            return
+    except (OSError, ValueError, TypeError):
+        pass
+    raise RunError(f"run_dir={folder}: holds something else, or can't be written; set another run_dir")
+
+
+def _in_split(dialog: Dialog, settings: Settings) -> Dialog:
+    """Return the dialog in its split; dialogs that begin with the same document are in the same one."""
+    first = next(iter(dialog.document_ids), dialog.id)
+    held_out = split_key(f"{settings.seed}/{first}") < settings.validation * 2**64
+    return dialog.model_copy(update={"split": "validation"}) if held_out else dialog
+
+
+def _read_dialogs(folder: Path) -> Iterator[Dialog]:
+    with (folder / "dialogs.jsonl").open(encoding="utf-8") as lines:
+        yield from map(Dialog.model_validate_json, lines)
+
+
+def _whole_documents(corpus: DialogCorpus) -> Iterator[tuple[Document, tuple[Passage, ...]]]:
+    """Yield the documents, uncut as people saw them; report how many records are broken."""
+    broken: list[SkippedRecord] = []
+    for document in corpus.readable(corpus.read(), broken.append):
+        yield document, ()
+    if broken:
+        note(
+            f"left out of the collection: {len(broken)} broken records, the first {broken[0].where}: {broken[0].reason}"
+        )
