@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from generator.command import CONF, GENERATOR_GROUPS
 from generator.config.choices import compose_choice
-from generator.config.messages import choices
+from generator.config.conf_files import choices
 from generator.config.parts import class_of
 from generator.config.settings import AlgorithmSettings
 from generator.schema import Operational

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from generator.common.console import note
 from generator.common.detection import SAMPLE, detect_language
 from generator.common.language import Languages, load_language
-from generator.config.messages import choices
+from generator.config.conf_files import choices
 from generator.config.run_settings import scaled
 from generator.config.settings import human_corpora, human_corpus
 from generator.corpora.files import File, is_url, list_files, local_file

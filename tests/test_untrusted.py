@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.config.messages import choices
+from generator.config.conf_files import choices
 from generator.config.parts import build_choice
 from generator.dialogs.prompt import neutralize
 from generator.output.chat import rows as rows_of

@@ -1,4 +1,4 @@
-"""The choices of `conf/`: which files a group has, and what one of them says, composed with the files it builds on."""
+"""Compose one choice of `conf/`, or a whole configuration, with the files that it builds on."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -18,6 +18,7 @@ from generator.config.installed import CONF, conf_folders
 from generator.config.messages import describe_hydra_error
 from generator.errors import ConfigError
 
+VERSION = "1.3"  # of Hydra, whose defaults hold
 # What Hydra, OmegaConf and PyYAML raise at settings that can't be composed.
 COMPOSE_ERRORS = (HydraException, OmegaConfBaseException, YAMLError)
 
@@ -35,7 +36,7 @@ Plugins.instance().register(_InstalledConf)
 
 def open_conf() -> AbstractContextManager[None]:
     """Let Hydra compose from the files of `conf/`, ours and those of installed packages, while the block lasts."""
-    return cast(AbstractContextManager[None], initialize_config_dir(str(CONF), version_base="1.3"))
+    return cast(AbstractContextManager[None], initialize_config_dir(str(CONF), version_base=VERSION))
 
 
 def compose_choice(group: str, name: str, changes: Sequence[str] = ()) -> dict[str, Any]:

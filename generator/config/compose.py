@@ -26,13 +26,13 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from generator.common.sanitize import printable
-from generator.config.choices import COMPOSE_ERRORS, open_conf
+from generator.config.choices import COMPOSE_ERRORS, VERSION, open_conf
+from generator.config.conf_files import choices, groups
 from generator.config.installed import CONF
 from generator.config.job import Job, RunFailed, Task
-from generator.config.messages import choices, describe_choice, describe_hydra_error, groups
+from generator.config.messages import describe_choice, describe_hydra_error
 from generator.errors import ConfigError, GroundedDialogsError
 
-_VERSION = "1.3"
 _STORED = "stored"
 # Groups of which a stored configuration takes another choice.
 _CHOSEN_AGAIN = {"executor", "export"}
@@ -115,7 +115,7 @@ def run_hydra(primary: str, task: str, arguments: Sequence[str], program: str, s
         typed = f"{program} {shlex.join([*([str(stored)] if stored else []), *arguments])}".strip()
         runner = _Runner(task, typed, None if "run_dir" in map(_name, overrides) else stored)
         with _command_line([*options, *(str(override.input_line) for override in overrides), *extra]):
-            hydra.main(str(CONF), primary, _VERSION)(runner)()
+            hydra.main(str(CONF), primary, VERSION)(runner)()
         if failed := [code for code in runner.codes if code]:
             print(f"{len(failed)} of {len(runner.codes)} runs failed", file=sys.stderr)
             return failed[0]

@@ -5,16 +5,14 @@ Knows the settings as files in `conf/`; nothing of what they mean.
 
 import difflib
 import re
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from hydra.errors import MissingConfigException, OverrideParseException
 from omegaconf.errors import InterpolationKeyError, InterpolationResolutionError, MissingMandatoryValue
 
-from generator.config.installed import CONF, conf_folders
+from generator.config.conf_files import choices, groups, settings, settings_of
 from generator.config.shares import OWN_MODEL, WEIGHTS
 
 # What is no choice of a group, and where it goes.
@@ -31,40 +29,9 @@ _EXPERIMENT_FILE = (
 _SHOW_ALL = "`--cfg job` shows all settings"
 
 
-@cache
-def settings() -> dict[str, tuple[str, ...]]:
-    """Return every setting of `conf/` by its dotted name, with the choices of its group that have it."""
-    found: dict[str, tuple[str, ...]] = {}
-    for conf, file in ((folder, file) for folder in conf_folders() for file in sorted(folder.rglob("[!_]*.yaml"))):
-        group = file.parent.relative_to(conf).as_posix().removeprefix(".")
-        if group != "experiment":  # which has no settings, but values of those of others
-            for name in _names(f"{group}." if group else "", _keys(file)):
-                found[name] = (*found.get(name, ()), f"{group}={file.stem}" if group else f"conf/{file.stem}.yaml")
-    return {name: choices for name, choices in found.items() if not re.match(r".*_target_$|hydra\b", name)}
-
-
-def groups() -> list[str]:
-    """Return the groups of `conf/`, such as `lm`."""
-    return sorted({file.parent.name for conf in conf_folders() for file in conf.glob("*/[!_]*.yaml")})
-
-
-def choices(group: str) -> list[str]:
-    """Return what a group of `conf/` can be; files that begin with `_` are what several choices share."""
-    return sorted({file.stem for conf in conf_folders() for file in (conf / group).glob("[!_]*.yaml")}) if group else []
-
-
-def _settings_of(command: str) -> set[str]:
-    """Return the settings and groups that a command has, by the name of its file in `conf/`."""
-    defaults = yaml.safe_load((CONF / f"{command}.yaml").read_text(encoding="utf-8"))["defaults"]
-    names = {group for default in defaults if isinstance(default, dict) for group in default} & {*groups()}
-    has = {f"conf/{command}.yaml", *names}
-    names |= {name for name, choices in settings().items() if any(c.partition("=")[0] in has for c in choices)}
-    return names | _settings_of("config") if "config" in defaults else names
-
-
 def describe_unknown(name: str, command: str = "config") -> str:
     """Return the message for a setting that doesn't exist, or not in this command, with a similar one of it."""
-    if name == "experiment" and name in _settings_of(command):
+    if name == "experiment" and name in settings_of(command):
         return f"{name}: {_EXPERIMENT_FILE}"
     if name in groups():
         return f"{name}: this command has no such choice; {_SHOW_ALL}"
@@ -72,7 +39,7 @@ def describe_unknown(name: str, command: str = "config") -> str:
     own_model = re.match(rf"({OWN_MODEL})\.(.+)", name)
     if own_model and f"lm.{own_model[2]}" in known:
         return f"{name}: there is no such model yet; choose one first, such as {own_model[1]}=openai"
-    names = sorted(_settings_of(command))
+    names = sorted(settings_of(command))
     same_end = [setting for setting in names if setting.endswith(f".{name}")]
     if name in known and not same_end:
         having = [choice for choice in known[name] if not choice.startswith("conf/")]
@@ -186,22 +153,3 @@ def describe_problem(name: str, problem: Any) -> str:
             wanted = re.sub(r"^(Input|String) should ", "must ", message)
             wanted = wanted[:1].lower() + wanted[1:]
     return f"{setting}: {wanted}"
-
-
-def _keys(file: Path) -> dict[str, Any]:
-    """Return the keys of a file with those of the files of its folder that it builds on."""
-    own = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
-    bases = [name for name in own.pop("defaults", []) if isinstance(name, str) and name != "_self_"]
-    merged: dict[str, Any] = {}
-    for base in bases:
-        beside = file.with_name(f"{base}.yaml")
-        merged |= _keys(beside if beside.exists() else CONF / file.parent.name / beside.name)
-    return merged | own
-
-
-def _names(prefix: str, node: dict[str, Any]) -> Iterator[str]:
-    for key, value in node.items():
-        if isinstance(value, dict) and value and not re.fullmatch(WEIGHTS, f"{prefix}{key}"):
-            yield from _names(f"{prefix}{key}.", value)
-        else:
-            yield f"{prefix}{key}"

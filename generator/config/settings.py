@@ -11,7 +11,7 @@ from pydantic_core import to_jsonable_python
 
 from generator.common.atomic_files import digest
 from generator.config.choices import compose_choice
-from generator.config.messages import choices
+from generator.config.conf_files import choices
 from generator.config.parts import build_choice, class_of, identify, plain, validate
 from generator.config.run_settings import RunSettings, scaled
 from generator.corpora.base import CorpusSettings

@@ -12,7 +12,7 @@ import dspy
 from generator.common.console import note
 from generator.common.refusals import drop_refusals
 from generator.common.support import read_terms
-from generator.config.messages import choices
+from generator.config.conf_files import choices
 from generator.config.parts import build_choice
 from generator.config.settings import near_duplicates
 from generator.dialogs.adapter import collect_tasks

@@ -17,7 +17,7 @@ from pydantic import Field, field_validator
 from generator.common.refusals import drop_refusals
 from generator.common.scripts import has_words
 from generator.config.choices import compose_choice
-from generator.config.messages import choices
+from generator.config.conf_files import choices
 from generator.dialogs.judging import JudgeSettings
 from generator.errors import ConfigError, CorpusError, MissingSplit
 from generator.models.lm import Message

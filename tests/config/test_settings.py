@@ -13,7 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 from generator.__main__ import COMMAND
 from generator.command import Command, normalise
 from generator.config.choices import compose_config
-from generator.config.messages import choices, groups
+from generator.config.conf_files import choices, groups
 from generator.config.settings import load
 from generator.errors import ConfigError
 from generator.statistics import COMMAND as STATISTICS

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.config.messages import choices
+from generator.config.conf_files import choices
 from generator.schema import SkippedRecord
 from tests.support.corpora import corpus, lines, message
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from generator.config.choices import compose_choice
-from generator.config.messages import choices
+from generator.config.conf_files import choices
 from generator.errors import TaxonomyError
 from taxonomy import Mix, Taxonomy, first_type, load, read_types, turn_types
 from taxonomy.draw import BLOCK, later_types
