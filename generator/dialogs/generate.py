@@ -158,7 +158,8 @@ class DialogGenerator:
             losses.append(slip)
         for turn, why in losses:
             drops.append(drop("turn" if draft.turns and why.stage != SLIP else "dialog", turn, why))
-        if draft.turns and len(draft.turns) < min(self.min_turns, plan.turns):
+        lost = any(each.scope == "dialog" for each in drops)
+        if draft.turns and not lost and len(draft.turns) < min(self.min_turns, plan.turns):
             reason = f"fewer than min_turns={self.min_turns} turns"
             drops.append(drop("dialog", None, Rejected("turns", reason, _write_out(draft.turns))))
         return drops

@@ -19,11 +19,11 @@ QUESTION = {
 }
 
 
-def replying(question: str, answer: str | None = None) -> OpenAIServer:
+def replying(question: str, answer: str | None = None, later: str | None = None) -> OpenAIServer:
     def responder(body: Body) -> str:
         reply = json.loads(fill(body))
         if "question" in reply:
-            reply["question"] = question
+            reply["question"] = later if later and "\nAgent: " in prompt(body) else question
         if "query" in reply:
             reply["query"] = "Where do ships bring containers on the Rhine?"
         if answer and stage(body) == "answer":
@@ -67,6 +67,14 @@ def test_a_dialog_that_slips_into_another_language_is_a_drop(tmp_path: Path) -> 
     assert (drop["scope"], drop["stage"], drop["text"]) == ("dialog", "language", english)
     assert drop["reason"] == "slips into English, in place of German"
     assert sum(stage(body) == "answer" for body in server.bodies) == 3, "it was asked again twice"
+
+
+def test_a_slip_after_fewer_turns_than_min_turns_is_one_drop(tmp_path: Path) -> None:
+    english = "Where do the large ships bring their containers on the river from Rotterdam up to the city of Basel?"
+    with replying(QUESTION["de"], later=english) as server:
+        command(*arguments(tmp_path, server, "de"), "turns=4", "min_turns=3")
+    drops = map(json.loads, (tmp_path / "run/drops.jsonl").read_text(encoding="utf-8").splitlines())
+    assert [(drop["stage"], drop["turn"]) for drop in drops if drop["scope"] == "dialog"] == [("language", 2)]
 
 
 def test_german_questions_about_english_documents_search_in_english(tmp_path: Path) -> None:
