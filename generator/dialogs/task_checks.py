@@ -187,12 +187,12 @@ def _looks_alike(written: Written, _: Repetition) -> Fault | None:
 
 
 def _disputes(written: Written, repetition: Repetition) -> Fault | None:
-    user = written.users[1]
-    if repetition.find(user, written.users[:1]) is not None:
-        return "the User asks again", user
-    if _asks(user) or _DOUBTS & set(words(user)):
-        return None
-    return "the User does not dispute the answer", user
+    for user in written.users[1:2]:
+        if repetition.find(user, written.users[:1]) is not None:
+            return "the User asks again", user
+        if not _asks(user) and not _DOUBTS & set(words(user)):
+            return "the User does not dispute the answer", user
+    return None
 
 
 def _rewrites(written: Written, _: Repetition) -> Fault | None:

@@ -111,6 +111,12 @@ def test_later_questions_look_alike() -> None:
     assert fault("CC", first, (first[0], "Ask two.")) == "repeats a message"
 
 
+def test_a_dialog_of_one_turn_has_nothing_to_dispute() -> None:
+    task = TASKS["CM"].model_copy(update={"checks": ("disputes",)})
+    user, agent = PLAIN[0]
+    assert find_dialog_fault(Written([user], [agent]), task, REPETITION, False) is None
+
+
 def test_the_user_disputes() -> None:
     right, kept = "The Nile has 6,650 km.", "It has 6650 kilometres indeed, the Amazon is shorter."
     for doubt in ("Is it?", "That sounds wrong to me.", "But the Amazon has more."):
