@@ -53,14 +53,17 @@ def load_program(path: Path, predictors: Mapping[str, dspy.Predict]) -> None:
         )
     if unasked := ", ".join(sorted(states.keys() - predictors.keys())):
         note(f"dspy_program={path}: its prompts of {unasked} are left out, which nothing here asks")
-    try:
-        for name in states.keys() & predictors.keys():
-            # DSPy would put what a file says of its fields on others, by their place.
-            if _list_fields(states[name]) != _list_fields(predictors[name].dump_state()):
-                raise ValueError(f"its prompt of {name} has other fields than this version's: optimise again")
-            predictors[name].load_state(states[name])
-    except Exception as error:  # DSPy raises what it meets
-        raise _unusable(path, error) from error
+    for name in states.keys() & predictors.keys():
+        try:
+            same = _list_fields(states[name]) == _list_fields(predictors[name].dump_state())
+            if same:  # else DSPy would put what a file says of its fields on others, by their place
+                predictors[name].load_state(states[name])
+        except Exception as error:  # DSPy raises what it meets
+            raise _unusable(path, error) from error
+        if not same:
+            raise ConfigError(
+                f"dspy_program={path}: its prompt of {name} has other fields than this version's; optimise it again"
+            )
 
 
 def _list_fields(state: Mapping[str, Any]) -> list[str]:

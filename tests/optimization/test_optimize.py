@@ -289,7 +289,7 @@ def test_a_file_with_a_step_changes_that_step_alone(tmp_path: Path) -> None:
         load_program(tmp_path / "program.json", list_predictors(None, [CorrectnessJudge("m")]))
     del state["answer.predict"]["signature"]["fields"][2]
     (tmp_path / "program.json").write_text(json.dumps(state), encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"its prompt of answer\.predict has other fields"):
+    with pytest.raises(ConfigError, match=r"program\.json: its prompt of answer\.predict has other fields"):
         load_program(tmp_path / "program.json", list_predictors(other))
 
 
