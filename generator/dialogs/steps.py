@@ -153,7 +153,7 @@ class Chat(dspy.Module):
         """Return the finished turn. Nothing is retrieved for it.
 
         Raises:
-            Rejected: three remarks in a row ask something, or hold no word.
+            Rejected: three remarks in a row ask something, or hold no word, as the reply may.
         """
         dialog, number = Conversation(turns=tuple(history)), len(history) + 1
 
@@ -169,6 +169,8 @@ class Chat(dspy.Module):
         typed = asker.type_out(remark, number)
         with answering(typed):
             reply = await call(self.courtesy, "answer", "greedy", number, dialog=dialog, question=typed)
+            if not has_words(reply.answer):
+                raise Rejected("answer", "empty answer", "")
         turn = Turn(
             turn=number,
             query=typed,

@@ -331,6 +331,12 @@ def test_remarks_that_ask_something_are_refused() -> None:
         Scripted(ask=[{"question": "Why?"}] * 3).run(lambda: Chat().acall(SAID, KINDS["direct"]))
 
 
+def test_a_remark_without_a_reply_is_no_turn() -> None:
+    with pytest.raises(Rejected, match="empty answer") as caught:
+        Scripted(ask=[{"question": "Thanks!"}], answer=[{"answer": " "}]).run(lambda: Chat().acall(SAID, KINDS["direct"]))
+    assert (caught.value.stage, caught.value.text) == ("answer", "User: Thanks!\nAgent: ")
+
+
 # --- rewriting
 
 
