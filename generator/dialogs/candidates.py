@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import dspy
 
@@ -62,6 +62,14 @@ class Unused:
     turn: int | None = None
 
 
+class Attempt(NamedTuple):
+    """What one candidate is drawn with: its decoding, the candidates refused so far, and whether no attempt follows."""
+
+    profile: Profile
+    refused: Sequence[Refused]
+    last: bool
+
+
 @dataclass(frozen=True)
 class _Passed(Generic[T]):
     value: T
@@ -81,7 +89,7 @@ async def draw_best(
     count: int,
     stage: str,
     turn: int,
-    draw: Callable[[Profile, Sequence[Refused]], Awaitable[T]],
+    draw: Callable[[Attempt], Awaitable[T]],
     rate: Callable[[T], Awaitable[tuple[str, float]]] | None = None,
 ) -> T:
     """Return the candidate with the highest score, the first of equals.
@@ -91,7 +99,7 @@ async def draw_best(
 
     Args:
         turn: the number of the turn that they are for.
-        draw: returns one candidate, given its decoding and those refused so far.
+        draw: returns one candidate.
         rate: returns a candidate's text and score; a single one needs none.
 
     Raises:
@@ -99,10 +107,10 @@ async def draw_best(
     """
     refused: list[Refused] = []
 
-    async def draw_one(number: int, lm: LanguageModel) -> tuple[_Passed[T] | Rejected, Cost]:
+    async def draw_one(number: int, lm: LanguageModel, last: bool) -> tuple[_Passed[T] | Rejected, Cost]:
         with use_model(lm, dspy.settings.adapter, dspy.settings.trace), metered() as meter:
             try:
-                value = await draw("sampled" if number or refused else "greedy", refused)
+                value = await draw(Attempt("sampled" if number or refused else "greedy", refused, last))
                 return _Passed(value, *(await rate(value) if rate and count > 1 else ())), meter.cost
             except Rejected as why:
                 return why, meter.cost
@@ -110,7 +118,7 @@ async def draw_best(
     for attempt in range(1, ATTEMPTS + 1):
         # Copied before any call: what a copy knows must not depend on how far the others are.
         models = [dspy.settings.lm.for_candidate(number) for number in range(count)]
-        drawn = await together(draw_one(number, lm) for number, lm in enumerate(models))
+        drawn = await together(draw_one(number, lm, attempt == ATTEMPTS) for number, lm in enumerate(models))
         passed = [each for each, _ in drawn if isinstance(each, _Passed)]
         faults = [each for each, _ in drawn if isinstance(each, Refused)]
         outcome: _Passed[T] | Rejected | None = None

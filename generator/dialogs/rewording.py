@@ -12,14 +12,13 @@ import dspy
 from generator.common.scripts import has_question_mark
 from generator.common.support import read_terms, term_keys
 from generator.dialogs.calls import call
-from generator.dialogs.candidates import Refused, draw_best
+from generator.dialogs.candidates import Attempt, Refused, draw_best
 from generator.dialogs.checks import find_fault, find_length_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.later_turns import content_of
 from generator.dialogs.prompt import Documents
 from generator.dialogs.steps import unquote
 from generator.errors import Rejected
-from generator.models.lm import Profile
 from generator.schema import Turn
 from taxonomy import QuestionType
 
@@ -53,8 +52,8 @@ class Reword(dspy.Module):
         if takes_up or question_type.reply or not has_question_mark(question) or not content_of(question):
             return question
 
-        async def draw(profile: Profile, _: Sequence[Refused]) -> str:
-            said = unquote((await call(self.predict, "reword", profile, len(history) + 1, said=question)).text)
+        async def draw(attempt: Attempt) -> str:
+            said = unquote((await call(self.predict, "reword", attempt.profile, len(history) + 1, said=question)).text)
             fault = find_fault(said, documents, history, question_type, self.repetition)
             fault = fault or find_length_fault(said, question_type) or find_change(said, question, documents)
             if fault:

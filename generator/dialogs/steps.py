@@ -23,7 +23,7 @@ from generator.dialogs.answer_checks import find_answer_fault
 from generator.dialogs.answerability import measure_answerability
 from generator.dialogs.asks_back import asks_alone
 from generator.dialogs.calls import call
-from generator.dialogs.candidates import ATTEMPTS, Refused, draw_best, rate_answer, rate_question, tell_refused
+from generator.dialogs.candidates import Attempt, Refused, draw_best, rate_answer, rate_question, tell_refused
 from generator.dialogs.checks import UNFINISHED, find_fault, find_length_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.evidence import find_untold
@@ -44,7 +44,6 @@ from generator.dialogs.signatures import (
 )
 from generator.dialogs.users import PLAIN_ASKER, Asker, note_clean
 from generator.errors import Rejected
-from generator.models.lm import Profile
 from generator.schema import Hit, Judge, Passage, Turn
 from taxonomy import QuestionType
 
@@ -107,18 +106,19 @@ class Ask(dspy.Module):
         if "can_ask" in signature.output_fields and not question_type.may_decline:
             signature = _without_can_ask(signature)
 
-        async def draw(profile: Profile, refused: Sequence[Refused]) -> str:
+        async def draw(attempt: Attempt) -> str:
             least = 1
-            if refused and refused[-1].reason == UNFINISHED and not plain:
-                least = len(refused[-1].text) + _SHORTEST_SUBJECT
+            if attempt.refused and attempt.refused[-1].reason == UNFINISHED and not plain:
+                least = len(attempt.refused[-1].text) + _SHORTEST_SUBJECT
+            shown = without_examples if attempt.refused else question_type
             prediction = await call(
                 self.predict,
                 "ask",
-                profile,
+                attempt.profile,
                 len(history) + 1,
                 signature=_with_min_length(signature, least),
-                kind=question_type.brief() if plain else (without_examples if refused else question_type).prompt(),
-                rejected="" if plain else tell_refused(refused),
+                kind=question_type.brief() if plain else shown.prompt(),
+                rejected="" if plain else tell_refused(attempt.refused),
                 focus=focus,
                 user=user,
                 **inputs,
@@ -128,8 +128,7 @@ class Ask(dspy.Module):
             question = unquote(prediction.text if plain else prediction.question)
             check_language(question)
             fault = find_fault(question, documents, history, question_type, self.repetition, focus)
-            last = len(refused) >= (ATTEMPTS - 1) * self.candidates
-            if fault := fault or find_length_fault(question, question_type, last):
+            if fault := fault or find_length_fault(question, question_type, attempt.last):
                 raise Refused("ask", fault, question)
             if not prediction.get("consistent", True):
                 raise Rejected("ask", INCONSISTENT, question)
@@ -157,8 +156,9 @@ class Chat(dspy.Module):
         """
         dialog, number = Conversation(turns=tuple(history)), len(history) + 1
 
-        async def draw(profile: Profile, refused: Sequence[Refused]) -> str:
-            said = await call(self.remark, "ask", profile, number, dialog=dialog, rejected=tell_refused(refused))
+        async def draw(attempt: Attempt) -> str:
+            rejected = tell_refused(attempt.refused)
+            said = await call(self.remark, "ask", attempt.profile, number, dialog=dialog, rejected=rejected)
             remark = on_one_line(said.question)
             if not has_words(remark) or has_question_mark(remark):
                 raise Refused("ask", "asks something, or says nothing", remark)
@@ -268,12 +268,13 @@ class Answer(dspy.Module):
         inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history)), "question": question}
         plain = TEXT in self.predict.signature.output_fields
 
-        async def draw(profile: Profile, refused: Sequence[Refused]) -> Turn:
-            reply = await call(self.predict, "answer", profile, number, rejected=tell_refused(refused), **inputs)
+        async def draw(attempt: Attempt) -> Turn:
+            rejected = tell_refused(attempt.refused)
+            reply = await call(self.predict, "answer", attempt.profile, number, rejected=rejected, **inputs)
             prediction = dspy.Prediction(answer=reply.text, **_UNSAID) if plain else reply
             answer = on_one_line(prediction.answer)
             check_language(answer)
-            if same := next((each for each in refused if on_one_line(each.text) == answer), None):
+            if same := next((each for each in attempt.refused if on_one_line(each.text) == answer), None):
                 raise Refused("answer", same.reason, prediction.answer, same.details)
             answerability = measure_answerability(question, answer, prediction.answerability)
             unknown = answerability == "answerable" and not prediction.known

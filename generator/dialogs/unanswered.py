@@ -5,12 +5,11 @@ from collections.abc import Sequence
 import dspy
 
 from generator.dialogs.calls import call
-from generator.dialogs.candidates import Refused, draw_best, tell_refused
+from generator.dialogs.candidates import Attempt, Refused, draw_best, tell_refused
 from generator.dialogs.checks import speaks_of_documents
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.request_checks import find_reply_fault
 from generator.dialogs.signatures import REJECTED, quote_unknown
-from generator.models.lm import Profile
 from generator.schema import Hit, Passage, Turn
 from taxonomy import QuestionType
 
@@ -55,16 +54,16 @@ class Unanswered(dspy.Module):
         manner = question_type.reply
         documents, number = Documents(passages=tuple(passages)), len(history) + 1
 
-        async def draw(profile: Profile, refused: Sequence[Refused]) -> dspy.Prediction:
+        async def draw(attempt: Attempt) -> dspy.Prediction:
             prediction = await call(
                 self.predict,
                 "answer",
-                profile,
+                attempt.profile,
                 number,
                 documents=documents,
                 dialog=Conversation(turns=tuple(history)),
                 question=question,
-                rejected=tell_refused(refused),
+                rejected=tell_refused(attempt.refused),
                 manner="\n".join(f"- {quote_unknown(step)}" for step in manner.steps),
             )
             fault = find_reply_fault(prediction.answer, passages, manner.checks)

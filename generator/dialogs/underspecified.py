@@ -14,7 +14,7 @@ import dspy
 from generator.common.support import read_terms
 from generator.dialogs.asks_back import find_request
 from generator.dialogs.calls import call
-from generator.dialogs.candidates import Refused, draw_best, tell_refused
+from generator.dialogs.candidates import Attempt, Refused, draw_best, tell_refused
 from generator.dialogs.checks import WRITE_AS_THEY_SPEAK, find_fault, speaks_like_the_prompt, speaks_of_documents
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.program import TurnTask
@@ -26,7 +26,6 @@ from generator.dialogs.signatures import REJECTED
 from generator.dialogs.steps import answering, on_one_line
 from generator.dialogs.users import note_clean
 from generator.errors import Rejected
-from generator.models.lm import Profile
 from generator.schema import Hit, Passage, Retriever, Turn
 from taxonomy import Form, FormCheck
 
@@ -173,19 +172,17 @@ class Underspecified(dspy.Module):
         apart = set().union(*own_stems(readings))
         shared = frozenset.intersection(*(reading.plain for reading in readings))
 
-        async def draw(
-            profile: Profile, refused: Sequence[Refused]
-        ) -> tuple[str, tuple[Hit, ...], tuple[Passage, ...], list[Reading]]:
+        async def draw(attempt: Attempt) -> tuple[str, tuple[Hit, ...], tuple[Passage, ...], list[Reading]]:
             prediction = await call(
                 self.question,
                 "ask",
-                profile,
+                attempt.profile,
                 task.number,
                 documents=task.documents,
                 dialog=task.dialog,
                 readings="\n".join(f"- {reading.text}" for reading in readings),
                 shared=spell(shared, readings[0].text),
-                rejected=tell_refused(refused),
+                rejected=tell_refused(attempt.refused),
             )
             question = on_one_line(prediction.question)
             stems = topic_stems(question)
@@ -229,9 +226,9 @@ class Underspecified(dspy.Module):
     ) -> str:
         """Return the first of three texts in which `find` finds no fault; raise `Rejected` if all have one."""
 
-        async def draw(profile: Profile, refused: Sequence[Refused]) -> str:
-            inputs = {"documents": task.documents, "dialog": task.dialog, "rejected": tell_refused(refused)}
-            prediction = await call(predict, stage, profile, task.number, **inputs, **more)
+        async def draw(attempt: Attempt) -> str:
+            inputs = {"documents": task.documents, "dialog": task.dialog, "rejected": tell_refused(attempt.refused)}
+            prediction = await call(predict, stage, attempt.profile, task.number, **inputs, **more)
             text = on_one_line(prediction.answer if stage == "answer" else prediction.question)
             if (fault := find(text)) is not None:
                 raise _refused(stage, fault, text)

@@ -9,7 +9,7 @@ import dspy
 from pydantic import Field
 
 from generator.dialogs.calls import Others, call
-from generator.dialogs.candidates import Refused, draw_best
+from generator.dialogs.candidates import Attempt, Refused, draw_best
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.evidence_choice import choose_evidence
 from generator.dialogs.plan import Plan
@@ -19,7 +19,6 @@ from generator.dialogs.replies import SignatureType
 from generator.dialogs.signatures import GROUNDED, ChooseEvidence, GroundedTurn, WholeDialog
 from generator.dialogs.task_checks import Fault, Written, find_dialog_fault, find_turn_fault
 from generator.errors import Rejected
-from generator.models.lm import Profile
 from generator.schema import Evidence, Passage, Planned, Turn
 from taxonomy import Task
 
@@ -71,15 +70,15 @@ class WholeDialogProgram(Program):
         inputs = {"kind": task.prompt(plan.turns), "subject": f"{plan.source.title}: {plan.focus}"}
         signature = _for_task(self.draft.signature, plan.turns, task.result, task.mistake)
 
-        async def draw(profile: Profile, refused: Sequence[Refused]) -> Draft:
+        async def draw(attempt: Attempt) -> Draft:
             reply = await call(
                 self.draft,
                 "write",
-                profile,
+                attempt.profile,
                 1,
                 signature=signature,
                 documents=documents,
-                rejected="\n".join(f"{r.reason}: “{r.text}”" if r.text else r.reason for r in refused),
+                rejected="\n".join(f"{r.reason}: “{r.text}”" if r.text else r.reason for r in attempt.refused),
                 **inputs,
             )
             written = Written(

@@ -81,6 +81,13 @@ def test_after_three_attempts_it_is_a_drop() -> None:
     assert len(model.calls) == 6 and len(unused) == 5
 
 
+@pytest.mark.parametrize("unusable", [(), ("not JSON", "nor this")], ids=["all refused", "one unusable"])
+def test_the_last_attempt_is_the_third_whatever_was_wrong_with_those_before(unusable: tuple[Entry, ...]) -> None:
+    long = "Does the green tram run at night from the harbour to the hill and back?"
+    question, _, model = ask(2, *unusable, *({"question": long} for _ in range(6)))
+    assert question == long and f"has more than {KINDS['follow-up'].words} words" in model.calls[-1].prompt
+
+
 def test_a_single_one_has_no_rest() -> None:
     question, unused, model = ask(1, FAULTY, WEAK)
     assert (question, unused) == (WEAK["question"], [])

@@ -333,7 +333,9 @@ def test_remarks_that_ask_something_are_refused() -> None:
 
 def test_a_remark_without_a_reply_is_no_turn() -> None:
     with pytest.raises(Rejected, match="empty answer") as caught:
-        Scripted(ask=[{"question": "Thanks!"}], answer=[{"answer": " "}]).run(lambda: Chat().acall(SAID, KINDS["direct"]))
+        Scripted(ask=[{"question": "Thanks!"}], answer=[{"answer": " "}]).run(
+            lambda: Chat().acall(SAID, KINDS["direct"])
+        )
     assert (caught.value.stage, caught.value.text) == ("answer", "User: Thanks!\nAgent: ")
 
 
