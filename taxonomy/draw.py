@@ -19,6 +19,8 @@ BLOCK = 20
 # Question type and answerability of a turn that asks for nothing (Katsis et al. 2025, section 3.1).
 NON_QUESTION = "non-question"
 _CONVERSATIONAL = "conversational"
+# What `Facet.kind` calls both.
+_CLARIFICATION = "clarification"
 
 # Multiples of the golden ratio, modulo 1, fill [0, 1) evenly, however many are taken (a Kronecker sequence).
 _GOLDEN = (5**0.5 - 1) / 2
@@ -186,7 +188,7 @@ def _resolve(links: list[Facet | None], aims: list[Facet | None], unclear: set[i
             values[place], values[other] = values[other], own
 
     for place in sorted(unclear | resolving):
-        swap(links, place, lambda link: link.kind != "clarification")
+        swap(links, place, lambda link: link.kind != _CLARIFICATION)
     for place in sorted(resolving):
         swap(aims, place, lambda aim: aim.name == "answerable")
         before = aims[place - 1]
@@ -215,10 +217,8 @@ def _standalone(
     drawn = _draw([Share(False, rate), Share(True, 1 - rate)], len(links) - 1, index, f"{seed}/standalone")
     later = [True, *drawn]
     for place, link in enumerate(links):
-        if link and link.name.startswith("clarification") and later[place]:
-            others = (
-                i for i, other in enumerate(links) if other and not later[i] and "clarification" not in other.name
-            )
+        if link and link.kind == _CLARIFICATION and later[place]:
+            others = (i for i, other in enumerate(links) if other and not later[i] and other.kind != _CLARIFICATION)
             if (other := next(others, None)) is not None:
                 later[place], later[other] = False, True
     for place in sorted(unclear):
