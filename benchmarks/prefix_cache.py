@@ -116,7 +116,7 @@ async def record(algorithm: str, cache: Path) -> tuple[list[list[Call]], dict[st
             for number, turn in enumerate(draft.turns):
                 await judge.judge(draft.passages, draft.turns[:number], turn)
         dialogs.append(adapter.calls)
-    return dialogs, collect_tasks(program, judge=judge)
+    return dialogs, collect_tasks(program) | {"judge": judge.predictors()[0].signature}
 
 
 class Plain:

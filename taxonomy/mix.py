@@ -1,7 +1,7 @@
 """The mix of question types that a run asks for: its settings, and the types with their shares that they stand for."""
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Generic, Literal, TypeVar
@@ -238,14 +238,10 @@ def _resolve(
     """Return what has a weight above 0, with its share; the shares sum to 1."""
     for name in weights:
         if name not in known:
-            raise _unknown(f"{setting}.{name}", name, known, noun)
+            near = difflib.get_close_matches(name, known, 1)
+            advice = f"did you mean {near[0]!r}?" if near else f"choose from: {', '.join(sorted(known))}"
+            raise TaxonomyError(f"{setting}.{name}: unknown {noun}; {advice}")
     total = sum(weights.values())
     if total == 0:
         raise TaxonomyError(f"{setting}: no type has a weight above 0; give one, such as {setting}={{TYPE: 1}}")
     return tuple(Share(known[name], weight / total) for name, weight in weights.items() if weight)
-
-
-def _unknown(setting: str, name: str, known: Iterable[str], noun: str = "question type") -> TaxonomyError:
-    near = difflib.get_close_matches(name, known, 1)
-    advice = f"did you mean {near[0]!r}?" if near else f"choose from: {', '.join(sorted(known))}"
-    return TaxonomyError(f"{setting}: unknown {noun}; {advice}")

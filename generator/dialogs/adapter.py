@@ -189,7 +189,7 @@ class SharedPrefixAdapter(dspy.Adapter):
         Raises:
             AdapterParseError: the second reply can't be parsed either; it carries that reply.
         """
-        shown = max(1, sum(v.count for v in inputs.values() if isinstance(v, Documents)))
+        shown = max(1, sum(len(v.spans) for v in inputs.values() if isinstance(v, Documents)))
         if self.structured_outputs and not _is_plain(signature):
             # Without `strict`: OpenAI's strict mode refuses bounds on strings, and vLLM and llama.cpp don't need it.
             stage = lm_kwargs.get("metadata", {}).get("stage", "reply")
@@ -218,10 +218,9 @@ class SharedPrefixAdapter(dspy.Adapter):
             return [await ask({**inputs, _UNUSABLE: f"{reply}\nThe reason: {reason}"}, repair)]
 
 
-def collect_tasks(program: dspy.Module, **others: dspy.Module) -> dict[str, SignatureType]:
-    """Return the signatures of a program by the names of its steps, and those of other modules by the names given."""
-    steps = {name.removesuffix(".predict"): predictor.signature for name, predictor in program.named_predictors()}
-    return steps | {name: predictor.signature for name, module in others.items() for predictor in module.predictors()}
+def collect_tasks(program: dspy.Module) -> dict[str, SignatureType]:
+    """Return the signatures of a program by the names of its steps."""
+    return {name.removesuffix(".predict"): predictor.signature for name, predictor in program.named_predictors()}
 
 
 def _has_fields(task: SignatureType, signature: SignatureType) -> bool:
@@ -289,7 +288,7 @@ def _blank(field: FieldInfo) -> str:
         return "[" + ",".join([_form(record.model_fields) if record else '"…"'] * length) + "]"
     if field.annotation is bool:
         return "true"
-    if field.annotation in (int, float):
+    if field.annotation is int:
         return "0"
     if field.annotation is str or get_origin(field.annotation) is Literal:
         return '"…"'
@@ -301,7 +300,7 @@ def _describe_type(field: FieldInfo) -> str:
     longest = bound_of(field, "max_length")
     if field.annotation is bool:
         return "true or false"
-    if field.annotation in (int, float):
+    if field.annotation is int:
         return f"whole number from {bound_of(field, 'ge')} to {bound_of(field, 'le')}"
     if field.annotation is str:
         return f"text, up to {longest} characters" if longest else "text"

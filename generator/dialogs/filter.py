@@ -70,7 +70,7 @@ def parse_filter(text: str) -> tuple[str, tuple[Condition, ...]]:
         ValueError: it is none.
     """
     mode, conditions = "pairs", []
-    for place, part in enumerate(re.split(r"\s+and\s+", " ".join(text.split()))):
+    for place, part in enumerate(" ".join(text.split()).split(" and ")):
         if not place and part in _MODES:
             mode = part
         elif found := _CONDITION.fullmatch(part):

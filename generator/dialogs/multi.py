@@ -94,7 +94,7 @@ class MultiDocumentDialog(DialogProgram):
         source, history, question_type = task.source, task.history, task.question_type
         if isinstance(question_type, Target) and question_type.form and (history or isinstance(source, Passage)):
             return await self.underspecified.acall(task, question_type.form)
-        if isinstance(question_type, Target) and question_type.resolves:
+        if question_type.resolves:
             with task.asker.speaking():
                 question = await self.underspecified.resolve(task)
         elif history:

@@ -38,11 +38,6 @@ class Documents(Record):
         """Return (passage, start, end) of each numbered sentence; offsets in characters of the passage."""
         return tuple((p, start, end) for p in self.passages for start, end in sentences(p.text))
 
-    @property
-    def count(self) -> int:
-        """Return the number of sentences."""
-        return sum(len(sentences(p.text)) for p in self.passages)
-
     def render(self) -> str:
         """Return the `<documents>` section."""
         parts, first = ["<documents>"], 1

@@ -1,4 +1,5 @@
-"""Check a request that the documents can't answer, and the reply to it, by its kind (Peng et al. 2024, UAEval4RAG).
+"""Check a request, and the reply to one that can't be answered, by what its type names (Peng et al. 2024, UAEval4RAG,
+and `taxonomy/questions/`).
 
 What a program can see, as in `task_checks`: a miss costs a worse request, a false alarm another attempt. A type of
 question names its checks. The words that are looked for are those of the dialog's language; where it has none for a
@@ -40,6 +41,12 @@ def _matches(pattern: PatternName, text: str) -> bool | None:
     return None if found is None else found.search(text) is not None
 
 
+def _asks_whether(text: str) -> bool:
+    """Return True if a text begins as a question for yes or no does."""
+    whether = dialog_language().pattern("whether")
+    return whether is not None and whether.match(text.lstrip()) is not None
+
+
 def find_request_fault(request: str, passages: Sequence[Passage], question_type: QuestionType) -> str | None:
     """Return the reason why a request isn't of its kind, by the checks that the kind names; or None."""
     faults = (_REQUEST_CHECKS[check](request, passages) for check in question_type.checks)
@@ -62,12 +69,19 @@ def _titled_sentences(passages: Sequence[Passage]) -> Iterator[str]:
     return (f"{p.title} {p.text[start:end]}" for p in passages for start, end in sentences(p.text))
 
 
+def _told_stems(passages: Sequence[Passage]) -> frozenset[str]:
+    return frozenset[str]().union(*(topic_stems(p.titled) for p in passages))
+
+
 def _on_topic(request: str, passages: Sequence[Passage]) -> str | None:
     if languages().differ:
         return None
     stems = topic_stems(request)
-    told = frozenset[str]().union(*(topic_stems(p.titled) for p in passages))
-    return None if stems and len(stems & told) >= _ON_TOPIC * len(stems) else "is not about what the documents tell"
+    return (
+        None
+        if stems and len(stems & _told_stems(passages)) >= _ON_TOPIC * len(stems)
+        else "is not about what the documents tell"
+    )
 
 
 def find_covering(request: str, passages: Sequence[Passage]) -> str | None:
@@ -95,9 +109,7 @@ def _scattered(request: str, passages: Sequence[Passage]) -> str | None:
 
 
 def _presupposes(request: str, _: Sequence[Passage]) -> str | None:
-    whether = dialog_language().pattern("whether")
-    asks = whether is not None and whether.match(request.lstrip())
-    return "asks whether it is so, and takes nothing for granted" if asks else None
+    return "asks whether it is so, and takes nothing for granted" if _asks_whether(request) else None
 
 
 def _asks_nothing(message: str, _: Sequence[Passage]) -> str | None:
@@ -117,8 +129,7 @@ def _doubts_sense(reply: str, _: Sequence[Passage]) -> str | None:
 
 
 def _corrects(reply: str, passages: Sequence[Passage]) -> str | None:
-    told = frozenset[str]().union(*(topic_stems(p.titled) for p in passages))
-    on_topic = languages().differ or topic_stems(reply) & told
+    on_topic = languages().differ or topic_stems(reply) & _told_stems(passages)
     return None if _matches("corrects", reply) is not False and on_topic else "corrects nothing"
 
 
@@ -132,10 +143,8 @@ def _asks_for(pattern: PatternName, fault: str) -> Check:
     wants = _wants(pattern, fault)
 
     def check(message: str, passages: Sequence[Passage]) -> str | None:
-        language = dialog_language()
-        whether = language.pattern("whether")
-        asks_whether = whether is not None and whether.match(message.lstrip())
-        return wants(message, passages) if language.find("question", message) and not asks_whether else None
+        asked = dialog_language().find("question", message) and not _asks_whether(message)
+        return wants(message, passages) if asked else None
 
     return check
 

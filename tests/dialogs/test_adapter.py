@@ -267,7 +267,7 @@ def dialog_of_three_turns(retriever: Shelf | None = None) -> Scripted:
     )
     answers = [{"answer": text} for text in ("It is green.", "It runs at night.", "I don't have information on that.")]
     model = Scripted(ask=[{"question": q} for q in QUESTIONS], answer=answers)
-    model.tasks = collect_tasks(program, correctness=judge)
+    model.tasks = collect_tasks(program) | {"correctness": judge.predictors()[0].signature}
 
     async def generate() -> None:
         draft: Draft = await program.acall(TRAM, kinds("direct", "follow-up", "correction"), "", "train")
