@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import dspy
 
@@ -88,11 +89,8 @@ class Components:
         check_columns(settings.judge.filter, self.judges, labels, self.ranking is not None)
         self.library = open_library(settings, spec.fingerprint)
         self.languages, self.language_note = find_languages(settings, self.library)
-        if self.languages.differ and taxonomy.underspecified:
-            raise ConfigError(
-                f"dialog.language={settings.dialog.language}: underspecified questions are made of the words of the "
-                "documents; leave it out, or set the weight of underspecified to 0"
-            )
+        if taxonomy.underspecified:
+            _check_underspecified(settings, taxonomy, self.languages)
         with use_languages(self.languages):
             self._build(spec, spread)
 
@@ -127,17 +125,22 @@ class Components:
         tasks = collect_tasks(self.program)
         shared = (tasks if self.program.shares_prompts else {}) | judge_tasks
         self.tasks = shared if settings.lm.shares_rules else {}
-        types = [share.type.prompt() for share in (*taxonomy.first, *taxonomy.later)]
-        types += [share.type.prompt() for share in (*taxonomy.multi_turn, *taxonomy.answerability)]
-        types += [form.prompt() for form in (taxonomy.underspecified.forms if taxonomy.underspecified else ())]
-        replies = (share.type.reply for share in (*taxonomy.first, *taxonomy.later))
-        types += [reply.model_dump_json() for reply in replies if reply]
-        types += [share.type.model_dump_json() for share in taxonomy.tasks]
-        types += filter(None, (share.type.prompt() for share in spec.users))
-        if self.languages != IN_ENGLISH:
-            types += [json.dumps(self.languages.dialog.phrasings)]
         self.rules = self._adapter(settings.lm, self.tasks).rules
-        self.prompt_version = prompt_version((tasks | judge_tasks).values(), self.rules, *types)
+        self.prompt_version = prompt_version((tasks | judge_tasks).values(), self.rules, *self._prompt_texts(spec))
+
+    def _prompt_texts(self, spec: WorkerSpec) -> list[str]:
+        """Return the texts beside the signatures that decide a prompt."""
+        taxonomy = spec.taxonomy
+        asked = [share.type for share in (*taxonomy.first, *taxonomy.later)]
+        texts = [type_.prompt() for type_ in asked]
+        texts += [share.type.prompt() for share in (*taxonomy.multi_turn, *taxonomy.answerability)]
+        texts += [form.prompt() for form in (taxonomy.underspecified.forms if taxonomy.underspecified else ())]
+        texts += [type_.reply.model_dump_json() for type_ in asked if type_.reply]
+        texts += [share.type.model_dump_json() for share in taxonomy.tasks]
+        texts += filter(None, (share.type.prompt() for share in spec.users))
+        if self.languages != IN_ENGLISH:
+            texts += [json.dumps(self.languages.dialog.phrasings)]
+        return texts
 
     @property
     def reasoning(self) -> bool:
@@ -155,36 +158,22 @@ class Components:
         Args:
             retriever: None: the algorithm doesn't search.
             switching: some users leave the topic of their dialog.
-
-        Raises:
-            ConfigError: the algorithm can't write what the taxonomy plans.
         """
         settings, taxonomy, algorithm = self.settings, self.taxonomy, self.settings.algorithm
         repetition, k = Repetition(settings.dedup.threshold), settings.retriever.k
         if algorithm.name == "whole":
             return WholeDialogProgram(repetition, grounded=not settings.corpus.topics)
-        if taxonomy.underspecified and retriever is None:
-            raise ConfigError(
-                f"taxonomy={taxonomy.name}: underspecified questions need several documents, and algorithm=single has "
-                "one; set algorithm=multi, or the weight of underspecified to 0"
-            )
-        if taxonomy.underspecified and k < 2:
-            raise ConfigError(
-                f"retriever.k={k}: underspecified questions (taxonomy={taxonomy.name}) find two passages or more; set "
-                "retriever.k=2 at least"
-            )
-        free = [judge for judge in self.judges if judge.decides and not judge.asks_model]
+        shared: dict[str, Any] = {
+            "planned": taxonomy.has_targets,
+            "candidates": self.candidates,
+            "judges": [judge for judge in self.judges if judge.decides and not judge.asks_model],
+            "replies": taxonomy.has_replies,
+            "switching": switching,
+            "reasoning": self.reasoning,
+            "rewording": settings.user.rewording,
+        }
         if retriever is None:
-            return SingleDocumentDialog(
-                repetition,
-                taxonomy.has_targets,
-                taxonomy.has_replies,
-                self.candidates,
-                free,
-                switching,
-                self.reasoning,
-                settings.user.rewording,
-            )
+            return SingleDocumentDialog(repetition, **shared)
         if isinstance(algorithm, ProgressiveSettings):
             return ProgressiveDialog(
                 repetition,
@@ -200,15 +189,9 @@ class Components:
             retriever,
             k,
             settings.retriever.query,
-            taxonomy.has_targets,
-            taxonomy.focus == "passages",
-            taxonomy.underspecified is not None,
-            taxonomy.has_replies,
-            self.candidates,
-            free,
-            switching,
-            self.reasoning,
-            settings.user.rewording,
+            moving=taxonomy.focus == "passages",
+            underspecified=taxonomy.underspecified is not None,
+            **shared,
         )
 
     @asynccontextmanager
@@ -254,6 +237,25 @@ class Components:
             return Judging(self.judges, None, self._adapter(self.settings.lm, self.tasks))
         clients = await own.shared_by(workers).enter(stack, self.settings.folder, "judge.lm")
         return Judging(self.judges, clients, self._adapter(own, self.tasks))
+
+
+def _check_underspecified(settings: Settings, taxonomy: Taxonomy, languages: Languages) -> None:
+    """Raise ConfigError where no underspecified question can be asked."""
+    if languages.differ:
+        raise ConfigError(
+            f"dialog.language={settings.dialog.language}: underspecified questions are made of the words of the "
+            "documents; leave it out, or set the weight of underspecified to 0"
+        )
+    if not settings.algorithm.searches:
+        raise ConfigError(
+            f"taxonomy={taxonomy.name}: underspecified questions need several documents, and algorithm=single has "
+            "one; set algorithm=multi, or the weight of underspecified to 0"
+        )
+    if settings.retriever.k < 2:
+        raise ConfigError(
+            f"retriever.k={settings.retriever.k}: underspecified questions (taxonomy={taxonomy.name}) find two "
+            "passages or more; set retriever.k=2 at least"
+        )
 
 
 def _labels(taxonomy: Taxonomy, users: Sequence[Share[User]]) -> dict[str, set[str]]:

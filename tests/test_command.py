@@ -193,7 +193,7 @@ def test_files_count_by_their_content_wherever_they_are(site: Site, openai_serve
     site.documents.rename(here / "d.jsonl")
     follow_up = (ROOT / "taxonomy" / "questions" / "follow-up.yaml").read_text("utf-8")
     (here / "types" / "odd.yaml").write_text(follow_up.replace("follow-up", "odd"), encoding="utf-8")
-    SingleDocumentDialog(Repetition(0.8), False).save(here / "p.json")
+    SingleDocumentDialog(Repetition(0.8)).save(here / "p.json")
     (here / "t.txt").write_text("When is the ferry to the island repaired in winter?\n", encoding="utf-8")
     assert site.run(openai_server, "dialogs=1", *settings(here)).code == 0
     here.rename(there)

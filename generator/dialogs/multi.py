@@ -35,8 +35,8 @@ class MultiDocumentDialog(DialogProgram):
         moving: later questions start from passages that no answer rests on yet, and their answers rest on one where
             two attempts find one, as in `taxonomy.focus=passages`.
         underspecified: some turns are planned to be underspecified.
-        replies: as in `DialogProgram`.
         candidates, judges, reasoning: as in `generator.dialogs.steps`.
+        planned, others: as in `DialogProgram`.
     """
 
     algorithm = "multi"
@@ -47,17 +47,16 @@ class MultiDocumentDialog(DialogProgram):
         retriever: Retriever,
         k: int,
         query: QueryForm,
+        *,
         planned: bool = False,
         moving: bool = False,
         underspecified: bool = False,
-        replies: bool = False,
         candidates: int = 1,
         judges: Sequence[Judge] = (),
-        switching: bool = False,
         reasoning: bool = True,
-        rewording: bool = False,
+        **others: bool,
     ) -> None:
-        super().__init__(repetition, planned, candidates, replies, switching, reasoning, rewording)
+        super().__init__(repetition, planned=planned, candidates=candidates, reasoning=reasoning, **others)
         self.rewrite, self.answer = Rewrite(), Answer(candidates, judges, reasoning)
         if underspecified:
             self.underspecified = Underspecified(repetition, retriever, k)

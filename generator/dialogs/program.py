@@ -122,8 +122,9 @@ class DialogProgram(Program):
     def __init__(
         self,
         repetition: Repetition,
-        planned: bool,
-        candidates: int,
+        *,
+        planned: bool = False,
+        candidates: int = 1,
         replies: bool = False,
         switching: bool = False,
         reasoning: bool = True,

@@ -12,22 +12,25 @@ from generator.schema import Judge, Passage, Turn
 
 
 class SingleDocumentDialog(DialogProgram):
-    """Input: the grounding document. Output: the dialog. Lines 1, 2 and 5 are `DialogProgram`'s."""
+    """Input: the grounding document. Output: the dialog. Lines 1, 2 and 5 are `DialogProgram`'s.
+
+    Args:
+        candidates, judges, reasoning: as in `generator.dialogs.steps`.
+        others: as in `DialogProgram`.
+    """
 
     algorithm = "single"
 
     def __init__(
         self,
         repetition: Repetition,
-        planned: bool = False,
-        replies: bool = False,
+        *,
         candidates: int = 1,
         judges: Sequence[Judge] = (),
-        switching: bool = False,
         reasoning: bool = True,
-        rewording: bool = False,
+        **others: bool,
     ) -> None:
-        super().__init__(repetition, planned, candidates, replies, switching, reasoning, rewording)
+        super().__init__(repetition, candidates=candidates, reasoning=reasoning, **others)
         self.answer = Answer(candidates, judges, reasoning)
 
     async def turn(self, task: TurnTask) -> tuple[Turn, tuple[Passage, ...]]:

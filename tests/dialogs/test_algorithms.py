@@ -255,8 +255,8 @@ PLANNED = {"ask_new.predict", "chat.remark", "chat.courtesy"}
 @pytest.mark.parametrize("planned", [False, True])
 def test_the_keys_of_a_saved_program_stay(planned: bool) -> None:
     """A program that was compiled and saved with an earlier release still loads."""
-    single = SingleDocumentDialog(Repetition(0.8), planned)
-    multi = MultiDocumentDialog(Repetition(0.8), Shelf([]), 3, "rewrite", planned)
+    single = SingleDocumentDialog(Repetition(0.8), planned=planned)
+    multi = MultiDocumentDialog(Repetition(0.8), Shelf([]), 3, "rewrite", planned=planned)
     expected = STEPS | (PLANNED if planned else set())
     assert {name for name, _ in single.named_predictors()} == expected
     expected |= {"rewrite.predict", "refer.predict"} if planned else {"rewrite.predict"}
