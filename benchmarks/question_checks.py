@@ -6,7 +6,7 @@ mtRAG's conversations (each question checked as its human label, follow-up or cl
 and QuAC, and the histories of CANARD and INSCIT, which come without documents and are checked as follow-ups: of these,
 more seem to leave the subject than would with their documents. What people ask counts as right, so that every refusal
 is a false alarm; a clarification of mtRAG is checked as one of the answer or of the question, whichever it passes.
-Below it, people's rewritten questions (CANARD, mtRAG) that say more than their dialog (`generator.dialogs.steps`).
+Below it, people's rewritten questions (CANARD, mtRAG) that say more than their dialog (`generator.dialogs.query`).
 """
 
 import argparse
@@ -20,7 +20,7 @@ from generator.corpora.human import human_turn
 from generator.dialogs.checks import find_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Documents, said_in
-from generator.dialogs.steps import adds_facts, pastes_dialog
+from generator.dialogs.query import adds_facts, pastes_dialog
 from generator.output.markdown import table
 from generator.schema import Turn
 from generator.sets import dialog_set

@@ -22,6 +22,7 @@ from generator.dialogs.candidates import ATTEMPTS, Unused
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.evidence_choice import list_whole
 from generator.dialogs.journal import Meter, metered
+from generator.dialogs.message_text import on_one_line
 from generator.dialogs.plan import Plan
 from generator.dialogs.program import Draft, Program
 from generator.dialogs.prompt import Documents
@@ -37,7 +38,6 @@ from generator.dialogs.signatures import (
     SetRating,
     TargetParagraph,
 )
-from generator.dialogs.steps import on_one_line
 from generator.errors import Rejected
 from generator.schema import Evidence, Hit, Passage, Retriever, Turn
 from taxonomy import Scenario

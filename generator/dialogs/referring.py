@@ -15,8 +15,8 @@ from generator.dialogs.calls import call
 from generator.dialogs.checks import find_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.later_turns import content_of, points_back
+from generator.dialogs.message_text import unquote
 from generator.dialogs.prompt import Documents
-from generator.dialogs.steps import unquote
 from generator.errors import Rejected
 from generator.schema import Turn
 from taxonomy import QuestionType

@@ -16,8 +16,8 @@ from generator.dialogs.candidates import Attempt, Refused, draw_best
 from generator.dialogs.checks import find_fault, find_length_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.later_turns import content_of
+from generator.dialogs.message_text import unquote
 from generator.dialogs.prompt import Documents
-from generator.dialogs.steps import unquote
 from generator.errors import Rejected
 from generator.schema import Turn
 from taxonomy import QuestionType

@@ -1,10 +1,9 @@
-"""The steps of a dialog as DSPy modules: ask, rewrite, answer.
+"""The steps of a dialog as DSPy modules: ask, chat, answer.
 
 A step whose result isn't worth keeping raises `Rejected`. The modules hold neither a dialog's state nor a model: both
 come with the call (`generator.dialogs.calls`).
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -13,11 +12,7 @@ from typing import Annotated
 import dspy
 from pydantic import Field
 
-from generator.common.language import languages
-from generator.common.passages import sentences
 from generator.common.scripts import has_question_mark, has_words
-from generator.common.shingles import words
-from generator.common.support import read_terms, term_keys
 from generator.dialogs.adapter import TEXT
 from generator.dialogs.answer_checks import find_answer_fault
 from generator.dialogs.answerability import measure_answerability
@@ -30,18 +25,12 @@ from generator.dialogs.evidence import find_untold
 from generator.dialogs.evidence_choice import choose_evidence
 from generator.dialogs.language_checks import check_language
 from generator.dialogs.later_turns import content_of
+from generator.dialogs.message_text import on_one_line, unquote
 from generator.dialogs.plain_words import IN_PLAIN_WORDS, PlainAnswer
-from generator.dialogs.prompt import Conversation, Documents, said_in
+from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.replies import SignatureType
 from generator.dialogs.request_checks import find_covering
-from generator.dialogs.signatures import (
-    ChooseEvidence,
-    Courtesy,
-    GroundedAnswer,
-    Remark,
-    StandaloneQuery,
-    in_language,
-)
+from generator.dialogs.signatures import ChooseEvidence, Courtesy, GroundedAnswer, Remark, in_language
 from generator.dialogs.users import PLAIN_ASKER, Asker, note_clean
 from generator.errors import Rejected
 from generator.schema import Hit, Judge, Passage, Turn
@@ -54,11 +43,7 @@ UNKNOWN = "the facts don't tell it, so say that you don't know"
 # What is taken for granted in a chat.
 _UNSAID = {"facts": (), "known": True, "consistent": True, "answerability": "answerable", "evidence": ()}
 _TOLD = ("answerable", "partial")
-_MOST_ADDED = 2
 _SHORTEST_SUBJECT = 4  # characters that name what a question is about
-# “- Who …?”, “### Who …? ### When …?”; but “2. Weltkrieg” is a name.
-_LISTED = re.compile(r"^(?:[-*•#]|1[.)]) |(?<!\S)#{2,6} ")
-_MARKED = re.compile(r"""^(?:["“]|["“*`'‘]+(?=.*["”*`'’]$))((?:[^"“”*`'‘’]|(?<=\w)['’](?=\w))+)["”*`'’]*$""")
 
 
 class Ask(dspy.Module):
@@ -185,42 +170,6 @@ class Chat(dspy.Module):
         return note_clean(turn, remark)
 
 
-class Rewrite(dspy.Module):
-    """A later question rewritten to stand alone, as a search query."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.predict = dspy.Predict(StandaloneQuery)
-
-    async def aforward(self, documents: Documents, history: Sequence[Turn], question: str) -> str:
-        """Return the search query; the question itself if the model's is empty, adds facts or pastes the dialog."""
-        dialog, turn = Conversation(turns=tuple(history)), len(history) + 1
-        inputs = {"documents": documents, "dialog": dialog, "question": question}
-        prediction = await call(self.predict, "rewrite", "sampled", turn, **inputs)
-        query = on_one_line(prediction.query)
-        said = [question, *said_in(history)]
-        return question if not query or adds_facts(query, said) or pastes_dialog(query, said) else query
-
-
-def adds_facts(query: str, said: Sequence[str]) -> bool:
-    """Return True if a rewritten question has a number, or three words, that nobody said: they come from the documents.
-
-    So do 0.8% of people's (`benchmarks/question_checks.py`). It can't be told where documents have another language.
-    """
-    known = frozenset[str]().union(*map(term_keys, said))
-    added = [] if languages().differ else [term for term in read_terms(query) if term.key not in known]
-    return len(added) > _MOST_ADDED or any(term.kind == "number" for term in added)
-
-
-def pastes_dialog(query: str, said: Sequence[str]) -> bool:
-    """Return True if a rewritten question has more sentences than the question, or is another message.
-
-    The question comes first in `said`. So are 0.3% of people's (“Portugal. The Man”), and 9 of 106 of Qwen 1.5B.
-    """
-    question, *earlier = said
-    return len(sentences(query)) > len(sentences(question)) or words(query) in map(words, earlier)
-
-
 @contextmanager
 def answering(question: str) -> Iterator[None]:
     """Put the question before an answer that is refused, since no turn is left that has it."""
@@ -330,16 +279,3 @@ def _with_min_length(signature: SignatureType, least: int) -> SignatureType:
     if least <= 1:
         return signature
     return signature.with_updated_fields("question", type_=Annotated[str, Field(min_length=least)])
-
-
-def on_one_line(text: str) -> str:
-    """Return a text with single spaces in place of white space, without the commas that small models put around it."""
-    return " ".join(text.split()).strip(" ,")
-
-
-def unquote(message: str) -> str:
-    """Return a message on one line, without what small models put around it, or only before it.
-
-    That is a list's mark, quotation marks, and Markdown's for headings, bold text and code.
-    """
-    return _MARKED.sub(r"\1", _LISTED.sub("", on_one_line(message))).strip()

@@ -17,13 +17,14 @@ from generator.dialogs.calls import call
 from generator.dialogs.candidates import Attempt, Refused, draw_best, tell_refused
 from generator.dialogs.checks import WRITE_AS_THEY_SPEAK, find_fault, speaks_like_the_prompt, speaks_of_documents
 from generator.dialogs.dedup import Repetition
+from generator.dialogs.message_text import on_one_line
 from generator.dialogs.program import TurnTask
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.query import search
 from generator.dialogs.readings import Reading, find_readings, list_readings, own_stems, spell
 from generator.dialogs.request_checks import topic_stems
 from generator.dialogs.signatures import REJECTED
-from generator.dialogs.steps import answering, on_one_line
+from generator.dialogs.steps import answering
 from generator.dialogs.users import note_clean
 from generator.errors import Rejected
 from generator.schema import Hit, Passage, Retriever, Turn

@@ -21,10 +21,11 @@ from generator.dialogs.evidence import support_of
 from generator.dialogs.judging import JudgeSettings
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.prompt import Conversation, Documents
+from generator.dialogs.query import Rewrite
 from generator.dialogs.replies import SignatureType
 from generator.dialogs.signatures import FirstQuestion, NextQuestion
 from generator.dialogs.single import SingleDocumentDialog
-from generator.dialogs.steps import Answer, Ask, Rewrite
+from generator.dialogs.steps import Answer, Ask
 from generator.errors import ConfigError, Rejected
 from generator.optimization.data import Example
 from generator.schema import Answerability, Judge, Retriever

@@ -22,8 +22,9 @@ from generator.dialogs.checks import (
 )
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Documents
+from generator.dialogs.query import Rewrite
 from generator.dialogs.signatures import REJECTED, FirstQuestion, NextQuestion
-from generator.dialogs.steps import NO_EVIDENCE, UNKNOWN, UNPLANNED, Answer, Ask, Chat, Rewrite
+from generator.dialogs.steps import NO_EVIDENCE, UNKNOWN, UNPLANNED, Answer, Ask, Chat
 from generator.errors import ModelError, Rejected
 from generator.schema import Document, Evidence, Hit, Passage, Turn
 from judges.metrics.grounding import GroundingJudge
