@@ -6,16 +6,14 @@ finds them among many.
 
 import json
 import zlib
-from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-import numpy as np
 from pydantic import Field
 
 from generator.common.minhash import Banding, Index
-from generator.common.shingles import Shingles, jaccard, question_shingles, text_shingles, words
+from generator.common.shingles import jaccard, question_shingles, text_shingles, words
 from generator.dialogs.prompt import said_in
 from generator.errors import ConfigError, describe
 from generator.schema import Dialog, LocalPath, OneOrMore, Operational, Record
@@ -120,68 +118,6 @@ class Deduplicator:
         if self._between_dialogs:
             self._dialogs.add("\n".join(said_in(dialog.turns)), dialog.id)
             self._first_questions.add(dialog.turns[0].query, dialog.id)
-
-
-class RepeatCounter:
-    """Counts the questions of a set that repeat an earlier one, by `generator.common.shingles.question_shingles`.
-
-    Questions are compared at the end, so each takes only its band hashes and shingles (about 300 bytes), and no index.
-    One that was asked before word for word takes nothing.
-
-    Attributes:
-        questions: how many were added.
-        repeated_in_dialog: how many repeat an earlier one of their own dialog; none of these is missed.
-    """
-
-    def __init__(self, settings: DedupSettings) -> None:
-        self.questions = self.repeated_in_dialog = 0
-        self._threshold = settings.threshold
-        self._banding = Banding(settings.threshold)
-        self._seen: set[int] = set()
-        self._word_for_word = 0
-        # For each question: does it repeat one of its dialog, its bands' hashes, its shingles, and where these end.
-        self._repeats: list[bool] = []
-        self._bands = array("Q")
-        self._shingles = array("I")
-        self._ends = array("Q", [0])
-
-    def add(self, questions: Sequence[str]) -> None:
-        """Add the questions of one dialog, in their order."""
-        found = [question_shingles(question) for question in questions]
-        self.questions += len(found)
-        for place, mine in enumerate(found):
-            repeats = any(jaccard(mine, other) >= self._threshold for other in found[:place])
-            self.repeated_in_dialog += repeats
-            if len(mine):
-                self._store(mine, repeats)
-
-    def count_repeated(self) -> int:
-        """Return how many questions repeat an earlier one of any dialog; MinHash misses a few."""
-        repeats = np.array(self._repeats, dtype=np.bool_)
-        for band in np.frombuffer(self._bands, dtype=np.uint64).reshape(-1, self._banding.bands).T:
-            order = np.argsort(band, kind="stable")
-            edges = np.concatenate(([0], np.flatnonzero(np.diff(band[order])) + 1, [len(order)]))
-            for group in np.flatnonzero(np.diff(edges) > 1):
-                rows = order[edges[group] : edges[group + 1]]
-                for place, row in enumerate(rows[1:], start=1):
-                    repeats[row] = repeats[row] or any(self._are_alike(row, other) for other in rows[:place])
-        return self._word_for_word + int(repeats.sum())
-
-    def _store(self, shingles: Shingles, repeats: bool) -> None:
-        content = shingles.tobytes()
-        if hash(content) in self._seen:
-            self._word_for_word += 1
-            return
-        self._seen.add(hash(content))
-        self._bands.frombytes(self._banding.hashes(shingles).tobytes())
-        self._shingles.frombytes(content)
-        self._ends.append(len(self._shingles))
-        self._repeats.append(repeats)
-
-    def _are_alike(self, *rows: int) -> bool:
-        every = np.frombuffer(self._shingles, dtype=np.uint32)
-        one, other = (every[self._ends[row] : self._ends[row + 1]] for row in rows)
-        return jaccard(one, other) >= self._threshold
 
 
 def _read_texts(path: Path) -> Iterator[tuple[str, str]]:

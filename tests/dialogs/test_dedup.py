@@ -13,7 +13,7 @@ import pytest
 
 from generator.config.choices import compose_choice
 from generator.config.parts import build
-from generator.dialogs.dedup import Deduplicator, DedupSettings, RepeatCounter, Repetition
+from generator.dialogs.dedup import Deduplicator, DedupSettings, Repetition
 from generator.dialogs.program import Draft
 from generator.errors import ConfigError, RunError
 from generator.schema import Dialog
@@ -71,27 +71,6 @@ def test_a_question_that_is_only_reworded_is_a_repetition(question: str, earlier
 )
 def test_a_question_that_asks_something_else_is_none(question: str, earlier: str) -> None:
     assert Repetition(0.8).find(question, [earlier]) is None
-
-
-def test_repeated_questions_of_a_set_are_as_many_as_a_comparison_of_all_finds() -> None:
-    rng = random.Random(3)
-    vocabulary = [f"w{number}" for number in range(60)]
-    originals = [rng.choices(vocabulary, k=rng.randint(1, 10)) for _ in range(100)]
-    questions = []
-    for _ in range(500):
-        words = list(rng.choice(originals))
-        if rng.random() < 0.5:
-            words[rng.randrange(len(words))] = rng.choice(vocabulary)
-        questions.append(" ".join(words))
-    dialogs = [questions[first : first + 10] for first in range(0, 500, 10)]
-    counter, repetition = RepeatCounter(settings()), Repetition(0.8)
-    for dialog in dialogs:
-        counter.add(dialog)
-    everywhere = sum(repetition.find(q, questions[:n]) is not None for n, q in enumerate(questions))
-    inside = sum(repetition.find(q, dialog[:n]) is not None for dialog in dialogs for n, q in enumerate(dialog))
-    assert 0 < inside < everywhere < 499
-    assert (counter.questions, counter.repeated_in_dialog) == (500, inside)
-    assert 0.98 * everywhere <= counter.count_repeated() <= everywhere
 
 
 def test_the_same_dialog_again_is_exact_whatever_its_case_and_punctuation() -> None:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from generator.common.shingles import words
-from generator.dialogs.dedup import DedupSettings, RepeatCounter
+from generator.dialogs.dedup import DedupSettings
+from generator.output.stats.repetition import RepeatCounter
 from generator.schema import Dialog, Record
 
 LENGTHS = (1, 2, 3)

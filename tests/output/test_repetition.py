@@ -1,0 +1,29 @@
+"""Repeated questions in a set of dialogs."""
+
+import random
+
+from generator.config.choices import compose_choice
+from generator.config.parts import build
+from generator.dialogs.dedup import Repetition
+from generator.output.stats.repetition import RepeatCounter
+
+
+def test_repeated_questions_of_a_set_are_as_many_as_a_comparison_of_all_finds() -> None:
+    rng = random.Random(3)
+    vocabulary = [f"w{number}" for number in range(60)]
+    originals = [rng.choices(vocabulary, k=rng.randint(1, 10)) for _ in range(100)]
+    questions = []
+    for _ in range(500):
+        words = list(rng.choice(originals))
+        if rng.random() < 0.5:
+            words[rng.randrange(len(words))] = rng.choice(vocabulary)
+        questions.append(" ".join(words))
+    dialogs = [questions[first : first + 10] for first in range(0, 500, 10)]
+    counter, repetition = RepeatCounter(build("dedup", compose_choice("dedup", "minhash"))), Repetition(0.8)
+    for dialog in dialogs:
+        counter.add(dialog)
+    everywhere = sum(repetition.find(q, questions[:n]) is not None for n, q in enumerate(questions))
+    inside = sum(repetition.find(q, dialog[:n]) is not None for dialog in dialogs for n, q in enumerate(dialog))
+    assert 0 < inside < everywhere < 499
+    assert (counter.questions, counter.repeated_in_dialog) == (500, inside)
+    assert 0.98 * everywhere <= counter.count_repeated() <= everywhere
