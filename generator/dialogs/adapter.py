@@ -6,7 +6,7 @@ its inputs, which is all that differs between two calls of one turn; why an atte
 `docs/decisions.md` says what that saves. What is asked for in plain words (`generator.dialogs.plain_words`) has no
 rules: first come the documents, then the dialog, or a chat with the Agent.
 
-Knows nothing of models; the other tasks are in `generator.dialogs.signatures`.
+Knows nothing of models.
 """
 
 import itertools

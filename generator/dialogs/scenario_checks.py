@@ -13,7 +13,7 @@ from generator.common.scripts import has_words
 from generator.common.shingles import content_stems, words
 from generator.dialogs.checks import GAP, speaks_of_documents
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.signatures import LONGEST_REQUEST
+from generator.dialogs.scenario_signatures import LONGEST_REQUEST
 from generator.dialogs.task_checks import LABEL, Fault
 from generator.schema import Passage
 from taxonomy import Scenario
