@@ -1,12 +1,13 @@
-"""Question types as data: how they are read, mixed and drawn. See `docs/taxonomy.md`.
+"""Question types, tasks, scenarios, user types and criteria as data: how they are read, mixed and drawn.
 
 `questions/*.yaml` holds the question types, `multi_turn/*.yaml` and `answerability/*.yaml` the other dimensions of a
-question, `conf/taxonomy/*.yaml` mixes of them.
+question, the folders beside them the rest, and `conf/taxonomy/*.yaml` mixes of them. See `docs/taxonomy.md`.
 """
 
+from taxonomy.criteria import Criteria, Criterion
 from taxonomy.draw import NON_QUESTION, TaskDraw, draw_user, first_type, leave_topic, turn_types
 from taxonomy.files import read_criteria, read_facets, read_scenarios, read_tasks, read_types, read_users
-from taxonomy.judging import Criteria, Criterion
+from taxonomy.item_kind import ItemKind
 from taxonomy.mix import (
     UNDERSPECIFIED,
     Mix,
@@ -18,7 +19,6 @@ from taxonomy.mix import (
     load,
     load_users,
 )
-from taxonomy.rubric import ItemKind
 from taxonomy.scenarios import QUESTIONS, Scenario
 from taxonomy.tasks import Task
 from taxonomy.types import Form, FormCheck, QuestionCheck, QuestionType, ReplyCheck, Target

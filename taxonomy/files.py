@@ -1,4 +1,7 @@
-"""Read question types, tasks and scenarios from YAML files, ours and those of a user; errors name file and line."""
+"""Read question types, tasks, scenarios, user types and criteria from YAML files, ours and those of a user.
+
+Errors name file and line.
+"""
 
 import difflib
 from collections.abc import Hashable
@@ -9,7 +12,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from generator.errors import YAML_SLIPS, TaxonomyError, describe
-from taxonomy.judging import Criteria
+from taxonomy.criteria import Criteria
 from taxonomy.scenarios import Scenario
 from taxonomy.tasks import Task
 from taxonomy.types import Facet, QuestionType

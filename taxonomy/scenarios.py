@@ -11,7 +11,7 @@ from pydantic import Field, StringConstraints, field_validator
 from pydantic_core import PydanticCustomError
 
 from generator.schema import Record
-from taxonomy.rubric import ItemKind
+from taxonomy.item_kind import ItemKind
 from taxonomy.types import Text
 
 # What a generated set of questions is checked for beside its form; `generator.dialogs.scenario_checks` has them.

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from generator.schema import Record, Turns
-from taxonomy.rubric import ItemKind
+from taxonomy.item_kind import ItemKind
 from taxonomy.types import Exchange, Text
 
 # What a generated dialog is checked for beside its form; `generator.dialogs.task_checks` has them.
