@@ -82,9 +82,9 @@ def _list_claims(text: str) -> list[frozenset[str]]:
 
 
 def measure_turn(passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Support | None:
-    """Return how far a turn's evidence covers its answer; None if it has none and needn't.
+    """Return how far a turn's evidence covers its answer.
 
-    That are people's turns, remarks, and dialogs without documents.
+    None for remarks, for dialogs without documents, and for people's turns without evidence.
     """
     if turn.answerability == "conversational" or not passages or not (turn.evidence or _is_generated(turn)):
         return None
@@ -164,13 +164,13 @@ def find_telling(sentences: Sequence[str], ranked: Sequence[int], answer: str, s
 def drop_needless(
     evidence: Sequence[Evidence], answer: str, question: str, measure: Callable[[Sequence[Evidence]], Support]
 ) -> tuple[Evidence, ...]:
-    """Return evidence that covers an answer without what can be spared, beginning with the sentences that share least.
+    """Return evidence without the sentences that can be spared, tried from the one that shares least with the answer.
 
-    The others must cover the answer. If they lack nothing that the sentence has of it, the answer has less than three
-    quarters of the sentence, or one of them is the same; if they lack one plain word, less than half: small models cite
-    what shares “include” or “available” with their answer. Put beside two other sentences, what people cite is all that
-    is left for 96% (ClapNQ) and 98% (SQuAD 2.0) of their answers (`benchmarks/evidence.py`). What claims nothing has no
-    evidence; that of “Yes.” and what covers no answer stay.
+    One is left out if the others cover the answer and miss nothing by it, or at most one plain word; and it repeats
+    another, or the answer has less than 3/4 of its words (1/2 where a word is missed): small models cite what shares
+    “include” or “available” with their answer. Put beside two other sentences, what people cite is all that is left for
+    96% (ClapNQ) and 98% (SQuAD 2.0) of their answers (`benchmarks/evidence.py`). What claims nothing has no evidence;
+    that of “Yes.” and what covers no answer stay.
 
     Args:
         measure: returns how far such evidence covers the answer.

@@ -14,8 +14,7 @@ from generator.dialogs.calls import Model, use_model
 from generator.dialogs.columns import EvidenceRanker, rank_turns
 from generator.dialogs.filter import Filter, filter_pairs, parse_filter
 from generator.dialogs.journal import Calls, Journal
-from generator.dialogs.language_checks import STAGE as SLIP
-from generator.dialogs.language_checks import find_slip
+from generator.dialogs.language_checks import SLIP, find_slip
 from generator.dialogs.live import following, tell, tell_turn
 from generator.dialogs.plan import Plan, Planner
 from generator.dialogs.program import Draft, Program

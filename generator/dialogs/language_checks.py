@@ -9,7 +9,7 @@ from generator.errors import Rejected
 from generator.schema import Turn
 from taxonomy import QuestionType
 
-STAGE = "language"
+SLIP = "language"  # the stage of such a drop
 
 
 def check_language(text: str) -> None:
@@ -18,7 +18,7 @@ def check_language(text: str) -> None:
     If no further attempt is in the right language, its stage tells that the dialog is a drop.
     """
     if other := find_other_language(text, dialog_language()):
-        raise Refused(STAGE, _reason(other), text)
+        raise Refused(SLIP, _reason(other), text)
 
 
 def find_slip(turns: Sequence[Turn]) -> tuple[int, Rejected] | None:
@@ -32,7 +32,7 @@ def find_slip(turns: Sequence[Turn]) -> tuple[int, Rejected] | None:
         texts += [(turns[-1].turn, text) for text in said]
     for number, text in texts:
         if other := find_other_language(text, dialog_language()):
-            return number, Rejected(STAGE, _reason(other), text)
+            return number, Rejected(SLIP, _reason(other), text)
     return None
 
 

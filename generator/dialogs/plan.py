@@ -203,8 +203,8 @@ class Planner:
         rounds, row = divmod(before, len(self.rows[split]))
         return split, self.library.document(int(self.rows[split][row])), rounds * self.per_document + place
 
-    def _pick_focus(self, document: Document | Passage, use: int, task: str) -> tuple[int, int]:
-        """Return the span of a few sentences that earlier plans of the task did not use, while there are any.
+    def _pick_focus(self, document: Document | Passage, use: int, purpose: str) -> tuple[int, int]:
+        """Return the span of a few sentences that earlier plans with the same purpose did not use, while there are any.
 
         Code, contents, headings and other lines of a few words are chosen where a document has nothing else.
         """
@@ -218,7 +218,7 @@ class Planner:
                 else:
                     chunks.append((start, end))
             chunks = [span for span in chunks if _tells(document.text[slice(*span)])] or chunks
-        key = f"{self.seed}/{document.id}" + (f"/{task}" if task else "")
+        key = f"{self.seed}/{document.id}" + (f"/{purpose}" if purpose else "")
         shuffled = random.Random(key).sample(chunks, len(chunks))
         return shuffled[use % len(shuffled)]
 

@@ -15,7 +15,7 @@ from generator.dialogs.calls import Others
 from generator.dialogs.candidates import Unused, collect_unused
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.focus import find_next_sentence
-from generator.dialogs.language_checks import STAGE, phrase
+from generator.dialogs.language_checks import SLIP, phrase
 from generator.dialogs.later_turns import leans
 from generator.dialogs.live import tell_turn
 from generator.dialogs.plan import Plan
@@ -194,7 +194,7 @@ class DialogProgram(Program):
                 history = (*history, turn)  # line 5 of Algorithm 1, lines 6 and 17 of Algorithm 2
             except Rejected as rejected:
                 # Without a first turn there is no dialog, a prompt that is too long only grows, and a slip is a drop.
-                if not history or rejected.stage in ("context", STAGE):
+                if not history or rejected.stage in ("context", SLIP):
                     return Draft(history, passages, skipped, rejected)
                 skipped = (*skipped, (len(history) + 1, rejected))
         return Draft(history, passages, skipped, None)
