@@ -111,7 +111,7 @@ def find_talk_of_documents(text: str, passages: Sequence[Passage], name: Pattern
     """
     pattern, known = dialog_language().pattern(name), " ".join(p.titled for p in passages).casefold()
     found = (match.group() for match in pattern.finditer(text)) if pattern else ()
-    return next((words for words in found if not (words[-1].isdigit() and words.casefold() in known)), None)
+    return next((talk for talk in found if not (talk[-1].isdigit() and talk.casefold() in known)), None)
 
 
 def copies_documents(message: str, passages: Sequence[Passage]) -> bool:
@@ -150,23 +150,8 @@ def find_fault(
     Args:
         focus: what the question was to touch on, if anything.
     """
-    if not has_words(question):
-        return "no question"
-    if GAP.search(question) or ("…" in question and not dialog_language().spaced):
-        return "leaves the gap of a phrasing"
-    if _is_beginning(question, question_type):
-        return UNFINISHED
-    rest = _cut_beginning(question, question_type)
-    if question_type.part_taken_up in ("answer", "question") and rest != question and not read_terms(rest):
-        return NAMELESS  # “Do you mean what it says?”: none of the 77 clarifications of mtRAG's people
-    if speaks_of_documents(question, documents.passages):
-        return "speaks of the documents"
-    if speaks_like_the_prompt(question, documents.passages):
-        return LIKE_THE_PROMPT
-    if _AROUND.match(question) or _speaks_like_the_agent(question):
-        return LIKE_THE_AGENT
-    if dialog_language().matches("asks_agent", question):
-        return OF_THE_AGENT
+    if fault := _find_form_fault(question, documents.passages, question_type):
+        return fault
     sources = [*(p.titled for p in documents.passages), *said_in(history), focus]
     strange = shares_nothing(question, sources)
     if strange and not (history and (len(content_of(question)) < LEAST_SAID or points_back(question))):
@@ -179,7 +164,7 @@ def find_fault(
         return "tells what it should ask for"
     # What earlier questions meant, since slips would hide a repetition.
     history = [t.model_copy(update={"query": t.clean_query}) if t.clean_query else t for t in history]
-    earlier = [turn.query for turn in history]
+    earlier, rest = [turn.query for turn in history], _cut_beginning(question, question_type)
     if any(repetition.find(text, earlier) is not None for text in (question, rest)):
         return REPEATS
     if _asks_twice(question):
@@ -195,10 +180,29 @@ def find_fault(
     return NAMELESS if is_nameless(question) else None
 
 
-def is_nameless(question: str) -> bool:
-    """Return True if a question that opens a dialog has no content word, or points nowhere.
+def _find_form_fault(question: str, passages: Sequence[Passage], question_type: QuestionType) -> str | None:
+    """Return the reason why a question can't be used that it shows by itself, without the dialog; or None."""
+    if not has_words(question):
+        return "no question"
+    if GAP.search(question) or ("…" in question and not dialog_language().spaced):
+        return "leaves the gap of a phrasing"
+    if _is_beginning(question, question_type):
+        return UNFINISHED
+    rest = _cut_beginning(question, question_type)
+    if question_type.part_taken_up in ("answer", "question") and rest != question and not read_terms(rest):
+        return NAMELESS  # “Do you mean what it says?”: none of the 77 clarifications of mtRAG's people
+    if speaks_of_documents(question, passages):
+        return "speaks of the documents"
+    if speaks_like_the_prompt(question, passages):
+        return LIKE_THE_PROMPT
+    if _AROUND.match(question) or _speaks_like_the_agent(question):
+        return LIKE_THE_AGENT
+    return OF_THE_AGENT if dialog_language().matches("asks_agent", question) else None
 
-    So may a “this” or “these”, and a “she” with no content word before it, as in 3 of people's 2,995 first questions.
+
+def is_nameless(question: str) -> bool:
+    """Return True if a first question has no content word, or a pronoun (“this fee”, “she”) for what it doesn't name
+    before; so do 3 of people's 2,995.
     """
     language, named = dialog_language(), set[str]()
     points, person = language.pattern("points"), language.pattern("points_at_person")
@@ -226,7 +230,7 @@ def _asks_twice(question: str) -> bool:
     language, parts = dialog_language(), [question[start:end] for start, end in sentences(question)]
     asked = [(list_question_words(part, language), content_of(part)) for part in parts]
     return any(
-        asks and asks == again and about and about <= more for (asks, about), (again, more) in permutations(asked, 2)
+        mine and mine == theirs and about and about <= more for (mine, about), (theirs, more) in permutations(asked, 2)
     )
 
 

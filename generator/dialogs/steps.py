@@ -231,12 +231,8 @@ class Answer(dspy.Module):
             if not fault and question_type.expected in _TOLD and asks_alone(answer):
                 fault = "answers nothing: give an answer, and don't ask back"
             if plain and not fault:
-                fault = find_untold(answer, question, history, passages)
-                if answerability == "unanswerable" != question_type.expected:
-                    told = find_covering(question, passages) if len(content_of(question)) > 1 else None
-                    if not told:
-                        raise Rejected("answer", UNPLANNED, prediction.answer)
-                    fault = f"says that it isn't known: answer from “{told}”"
+                refuses = answerability == "unanswerable" != question_type.expected
+                fault = _find_untold_fault(prediction.answer, question, history, passages, refuses)
             if fault or unknown or not prediction.consistent:
                 reason, _, remedy = (fault or INCONSISTENT).partition(": ")
                 own = UNKNOWN if unknown else "" if prediction.consistent else on_one_line(prediction.consistency)
@@ -265,6 +261,25 @@ class Answer(dspy.Module):
         turn = await choose_evidence(self.choose, documents, history, turn)
         noted = "\n".join(each.text for each in turn.evidence) or NO_EVIDENCE
         return turn.model_copy(update={"reasoning": noted}) if plain else turn
+
+
+def _find_untold_fault(
+    answer: str, question: str, history: Sequence[Turn], passages: Sequence[Passage], refuses: bool
+) -> str | None:
+    """Return the reason why an answer can't be used that its model didn't check, as in a chat; or None.
+
+    Args:
+        refuses: it says that it isn't known, where the plan wants an answer.
+
+    Raises:
+        Rejected: it refuses, and no sentence tells of all of the question.
+    """
+    if not refuses:
+        return find_untold(on_one_line(answer), question, history, passages)
+    told = find_covering(question, passages) if len(content_of(question)) > 1 else None
+    if not told:
+        raise Rejected("answer", UNPLANNED, answer)
+    return f"says that it isn't known: answer from “{told}”"
 
 
 @cache  # a new signature would need a new schema
