@@ -1,0 +1,181 @@
+"""Checks of a question before it is answered."""
+
+import pytest
+
+from generator.common.language import Languages, load_language, use_languages
+from generator.dialogs.checks import (
+    NAMELESS,
+    OFF_SUBJECT,
+    UNFINISHED,
+    copies_documents,
+    find_fault,
+    speaks_like_the_prompt,
+)
+from generator.dialogs.dedup import Repetition
+from generator.dialogs.prompt import Documents
+from generator.schema import Passage, Turn
+from tests.support.scripted import KINDS, piece, said
+from tests.support.trams import BUS, DOCUMENTS, LONG, SAID, TRAM
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which date does this passage give?",
+        "In the two sentences, what is compared?",
+        "What does sentence 4 mean?",
+        "According to the provided documents, who pays?",
+        "What does the article say about his youth?",
+        "Is the fee in [3] still valid?",
+        "From the context, what is the fee?",
+        "Do the documents mention a fee?",
+        "What is mentioned about parking?",
+        "What does the guide say about the fee?",
+        "According to the provided information, who pays?",
+    ],
+)
+def test_a_question_about_the_documents_is_refused(question: str) -> None:
+    assert find_fault(question, DOCUMENTS, (), KINDS["direct"], Repetition(0.8)) == "speaks of the documents"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which documents do I need for the licence?",
+        "How long are the documents I must bring kept?",
+        "Who voted for the passage of the bill?",
+        "When was the passage from Dover opened?",
+        "What did the article he wrote in 1990 cause?",
+        "What was the role of women in the context of the war?",
+        "From the documents that I send, what do you keep?",
+    ],
+)
+def test_the_same_words_in_a_users_own_sense_are_accepted(question: str) -> None:
+    assert find_fault(question, DOCUMENTS, (), KINDS["direct"], Repetition(0.8)) is None
+
+
+def test_a_question_about_something_else_is_refused() -> None:
+    tram = Passage(id="a:0-9", document_id="a", title="Tram", text="The tram is green at night. " * 9, start=0, end=9)
+
+    def about(question: str, focus: str = "") -> str | None:
+        return find_fault(question, Documents(passages=(tram,)), (), KINDS["direct"], Repetition(0.8), focus)
+
+    assert (
+        about("Which is older?") == about("Can elephants jump?") == "shares no word with the documents and the dialog"
+    )
+    assert about("Can elephants jump?", "Elephants are heavy.") is about("How old is the tram?") is None
+
+
+@pytest.mark.parametrize(
+    ("question", "nameless"),
+    [
+        ("What does it say?", True),
+        ("When did this debate evolve?", True),
+        ("When did the debate on trams evolve?", False),
+        ("Is it better to walk or to take the tram?", False),
+        ("Does the tram run this week?", False),
+        ("Why are some trams late, and where are these trams?", False),
+        ("Why does a tram carry these things?", True),
+        ("Why did she drive the tram?", True),
+        ("What did the driver of the tram tell her friends?", False),
+    ],
+)
+def test_a_first_question_names_what_it_is_about(question: str, nameless: bool) -> None:
+    def fault(history: tuple[Turn, ...]) -> str | None:
+        return find_fault(question, DOCUMENTS, history, KINDS["direct"], Repetition(0.8))
+
+    why = "names nothing that it is about"
+    assert (fault(()) == why) is nameless and fault(SAID) != why
+
+
+def test_a_name_may_look_like_one_of_the_documents() -> None:
+    open_days = piece("p", "In March the museum of Germany is open on Saturday and Tuesday.")
+    for question in ("Is the German museum open on Sunday?", "Is the museum open on Thursday?"):
+        assert find_fault(question, Documents(passages=(open_days,)), (), KINDS["direct"], Repetition(0.8)) is None
+
+
+def test_the_examples_and_phrasings_of_question_types_are_accepted() -> None:
+    texts = [text for kind in KINDS.values() for text in (*kind.phrasings, *(e.question for e in kind.examples))]
+    assert len(texts) > 25
+    for text in texts:
+        why = find_fault(text, DOCUMENTS, (), KINDS["direct"], Repetition(0.8))
+        assert why != "speaks of the documents", text
+
+
+def test_the_user_of_a_passage_may_be_spoken_of() -> None:
+    manual = TRAM.model_copy(update={"text": "Users log in."})
+    assert speaks_like_the_prompt("The user logs in.", [BUS])
+    assert not speaks_like_the_prompt("The user logs in.", [BUS, manual])
+    assert speaks_like_the_prompt("The Agent logs in.", [manual])
+    assert speaks_like_the_prompt("The user wants to know how one logs in.", [manual])
+    assert speaks_like_the_prompt("No, I meant what the user asked.", [manual])
+
+
+def test_a_copied_sentence_is_no_message() -> None:
+    guide = TRAM.model_copy(update={"text": "Trams run every ten minutes on the line to the port."})
+    copied = "so trams run every ten minutes on the line to the port"
+    assert copies_documents(copied, [BUS, guide]) and not copies_documents(copied, [BUS])
+    assert not copies_documents(f"Is it true that {copied}?", [guide])
+    assert not copies_documents("I hear that trams run every ten minutes", [guide])
+    longer = guide.model_copy(update={"text": f"{guide.text[:-1]} until the last ship of the day has come in."})
+    assert copies_documents(f"Is it true that {longer.text[:-1]}?", [longer])
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [("Sorry, I was asking about that!", NAMELESS), ("That's not what I asked.", UNFINISHED)],
+)
+def test_a_correction_says_what_was_meant(message: str, why: str) -> None:
+    documents = Documents(passages=(TRAM,))
+    assert find_fault(message, documents, SAID, KINDS["correction"], Repetition(0.8)) == why
+
+
+def test_a_later_question_that_is_short_or_points_back_need_not_share_a_word() -> None:
+    documents = Documents(passages=(piece("m", f"{TRAM.text} {BUS.text} " * 9),))
+    faults = [
+        find_fault(question, documents, history, KINDS["follow-up"], Repetition(0.8))
+        for question, history in (
+            ("How costly is it?", SAID),
+            ("How costly are elephants?", ()),
+            ("Can elephants jump far?", SAID),
+            ("Did anybody else complain about that?", SAID),
+            ("Why did they close the pool?", SAID),
+            ("Who runs the pool?", SAID),  # the tram runs, too
+        )
+    ]
+    assert faults == [None, OFF_SUBJECT, OFF_SUBJECT, None, *["is on the topic of an example"] * 2]
+
+
+def test_a_clarification_names_what_it_asks_about() -> None:
+    said_before, asked = said(LONG), ("Do you mean what it says?", "Does that mean it is?", "Do you mean every night?")
+    faults = [find_fault(text, DOCUMENTS, said_before, KINDS["clarification"], Repetition(0.8)) for text in asked]
+    assert faults == [NAMELESS, NAMELESS, None]
+
+
+@pytest.mark.parametrize(
+    ("message", "tells"),
+    [
+        ("The bus is red and fast.", True),
+        ("No, I meant the bus is fast and old.", True),
+        ("How is the bus? It is red, fast and old.", True),
+        ("The bus is red, fast and old. Why is that?", False),
+        ("No, I meant the bus.", False),
+        ("Is the bus red?", False),
+        ("Tell me which bus is red.", False),
+    ],
+)
+def test_a_question_does_not_tell_what_it_should_ask_for(message: str, tells: bool) -> None:
+    focus = "The bus is red, fast and old."
+    fault = find_fault(message, DOCUMENTS, SAID, KINDS["follow-up"], Repetition(0.8), focus)
+    assert (fault == "tells what it should ask for") == tells
+
+
+@pytest.mark.parametrize("question", ["Πόσο κοστίζει η κάρτα;", "Πόσο κοστίζει η κάρτα\u037e", "Η ετήσια κάρτα Visa;"])
+def test_a_greek_question_ends_in_a_semicolon(question: str) -> None:
+    greek = load_language("el")
+    documents = Documents(passages=(piece("card", "Πόσο κοστίζει η κάρτα. Η ετήσια κάρτα Visa."),))
+    with use_languages(Languages(greek, greek)):
+        asked, told = (
+            find_fault(text, documents, (), KINDS["direct"], Repetition(0.8)) for text in (question, question[:-1])
+        )
+    assert (asked, told) == (None, "tells what it should ask for")
