@@ -29,16 +29,17 @@ class Marks {
   get count() { return this.of.flatMap(each => [...each.values()]).filter(Marks.isSet).length; }
   ofDialog = entry => [...this.of[entry.run].values()].filter(mark => mark.dialog_id === entry.id && Marks.isSet(mark)).length;
 
-  // Take over a file of marks; those it names are asked for.
+  // Take over a file of marks; those it names are asked for. One that only asks, a sample's, replaces none.
   take(file) {
     const run = this.runs.findIndex(each => each.fingerprint === file?.run);
     if (!Array.isArray(file?.marks)) throw new Error("not a file of marks");
     if (run < 0) throw new Error(`marks of another run (${file.run}; this report is of ${this.runs.map(each => each.fingerprint).join(", ")})`);
     for (const { dialog_id, turn = null, keep = null, criteria = {}, note = "" } of file.marks) {
-      this.of[run].set(Marks.key(dialog_id, turn), { dialog_id, turn, keep, criteria: { ...criteria }, note });
+      const key = Marks.key(dialog_id, turn);
+      if (file.annotator || !this.of[run].has(key)) this.of[run].set(key, { dialog_id, turn, keep, criteria: { ...criteria }, note });
       this.asked.add(Marks.place({ run, id: dialog_id }, turn));
     }
-    this.annotator = file.annotator ?? "";
+    if (file.annotator) this.annotator = file.annotator;
   }
 
   file = (run, annotator) => ({ run: this.runs[run].fingerprint, annotator, marks: [...this.of[run].values()] });

@@ -15,7 +15,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
 from generator.config.settings import near_duplicates
-from generator.dialogs.marks import read_marks
+from generator.dialogs.marks import Mark, Marks, fingerprint, read_marks
 from generator.output.html.page import write_report
 from generator.schema import Drop, Evidence, Verdict
 from taxonomy import read_criteria
@@ -102,13 +102,12 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     page = Browser(driver, folder / "report.html", folder)
     try:
         yield page
-        # Of all that the tests below did: nothing failed, and nothing was asked for but the file itself.
+        # Of all that the tests below did: nothing failed, and nothing was asked for but the reports themselves.
         assert driver.get_log("browser") == []
         events = [json.loads(each["message"])["message"] for each in driver.get_log("performance")]
         asked = {e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"}
-        assert {url.partition("#")[0] for url in asked if not url.startswith(("blob:", "data:"))} == {
-            page.report.as_uri()
-        }
+        reports = {report.as_uri() for report in folder.glob("*.html")}
+        assert {url.partition("#")[0] for url in asked if not url.startswith(("blob:", "data:"))} <= reports
     finally:
         driver.quit()
 
@@ -179,3 +178,19 @@ def test_marks_by_keyboard_alone_are_saved_and_opened_again(browser: Browser) ->
     foreign.write_text(file.read_text(encoding="utf-8").replace(read_marks(file).run, "f" * 16), encoding="utf-8")
     browser.one("#open").send_keys(str(foreign))
     browser.wait("return document.getElementById('marked').textContent.includes('another run')")
+
+
+def test_the_marks_on_a_sample_are_there_when_it_is_opened_again(browser: Browser) -> None:
+    dialog = make_dialog(make_turn(1), id="drawn")
+    asked = Marks(run=fingerprint(dialog), annotator="", marks=(Mark(dialog_id="drawn", turn=1),))
+    sample = Browser(browser.driver, browser.downloads / "sample.html", browser.downloads)
+    write_report(sample.report, [make_set("sample", [dialog])], read_criteria(), near_duplicates(), asked)
+    sample.open()
+    sample.driver.execute_script("localStorage.clear()")
+    sample.open("#dialog=drawn")
+    sample.one("#annotator").send_keys("ada", Keys.TAB)
+    sample.click("#turn-1 [data-keep=false]")
+    sample.wait("return document.getElementById('marked').textContent.startsWith('1 of 1 marked')")
+    sample.open("#dialog=drawn")
+    sample.wait("return document.querySelector('#turn-1 [data-keep=false]').getAttribute('aria-pressed') === 'true'")
+    assert sample.one("#annotator").get_attribute("value") == "ada"
