@@ -86,12 +86,14 @@ class Drawn(NamedTuple):
 def whole_key(sources: Sequence[Source], criteria: Criteria) -> Key:
     """Return a key of everything in these sets, for annotations that name dialogs by their own ids.
 
+    The ids of items begin with the number of their set, if there are several: runs of two models have the same dialogs.
+
     Raises:
         ConfigError, CorpusError, RunError: a set can't be read, or has no dialog.
     """
     items = [
         Item(
-            id=dialog.id if turn is None else f"{dialog.id}/{turn.turn}",
+            id=(f"{place + 1}/" if len(sources) > 1 else "") + dialog.id + (f"/{turn.turn}" if turn else ""),
             source=place,
             dialog=dialog.id,
             turn=turn.turn if turn else None,

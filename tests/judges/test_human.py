@@ -357,6 +357,19 @@ def test_marks_of_a_runs_own_report_need_no_key(run: Path, tmp_path: Path) -> No
     )
 
 
+def test_marks_of_two_models_on_dialogs_with_the_same_ids_stay_apart(tmp_path: Path) -> None:
+    answered = [dialog(1, 1), dialog(1, 1).model_copy(update={"lm": "other-model"})]
+    sets = [run_of(tmp_path / f"run{place}", one) for place, one in enumerate(answered)]
+    files = [tmp_path / f"marks{place}.json" for place in range(2)]
+    for file, one, value in zip(files, answered, ("yes", "no"), strict=True):
+        mark = {"dialog_id": one.id, "turn": 1, "criteria": {"correctness": value}}
+        file.write_text(json.dumps({"run": fingerprint(one), "annotator": "ann", "marks": [mark]}), "utf-8")
+    done = command("read", *files, f"input=[{sets[0]},{sets[1]}]", f"run_dir={tmp_path / 'p'}")
+    assert done.code == 0
+    labels = [verdicts_of(tmp_path / "p" / one.name)["secret-1", 1]["human:ann:correctness"].label for one in sets]
+    assert labels == ["yes", "no"]
+
+
 def test_what_people_said_goes_back_into_the_run(openai_server: OpenAIServer, tmp_path: Path) -> None:
     site = Site(tmp_path)
     assert site.run(openai_server, "dialogs=2").code == 0
