@@ -436,10 +436,8 @@ def test_what_is_said_twice_or_about_something_else_is_one_line(run: Path, tmp_p
     rows, key = rows_of(sample / "sheet.csv"), f"key={tmp_path / 'sample.key.json'}"
     cells = {row["id"]: {"correctness": "yes"} for row in rows}
     sheet = fill(tmp_path / "ann.csv", rows, cells)
-    assert (
-        "ann judged" in command("read", sheet, sheet, key).refused
-        and "already" in command("read", sheet, sheet, key).refused
-    )
+    twice = command("read", sheet, sheet, key).refused
+    assert "ann judged" in twice and "already" in twice
     other = json.loads((sample / "marks.json").read_text(encoding="utf-8"))
     other["marks"][0]["criteria"] = {"nice": "yes"}
     (tmp_path / "marks.json").write_text(json.dumps(other), encoding="utf-8")
